@@ -1,0 +1,51 @@
+# Every target works from a fresh clone: it makes .venv with what it needs first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help run test test-long check speed lock readme clean
+
+help:            ## say what there is
+	@awk -F'## ' '/^[a-z-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.run    ## run the preset "quick": a table and plots of this machine in under two minutes
+	$(BIN)/inflight run quick
+
+test: $(VENV)/.test  ## run the whole test suite
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(VENV)/.test  ## run the tests that take minutes
+	$(BIN)/python -m pytest -m long
+
+check: $(VENV)/.test ## run the linters and the type checker
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+speed: $(VENV)/.run  ## measure the server and the strategies against their targets (needs wrk)
+	$(BIN)/python -m bench.speed
+
+lock: $(VENV)/.test  ## pin the newest versions again, with hashes
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --upgrade --extra test --extra build pyproject.toml --output-file constraints-test.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --constraint constraints-test.txt pyproject.toml --output-file constraints.txt
+
+readme: $(VENV)/.run ## write the headline table of README.md again, from results/reference/
+	$(BIN)/python -m bench.present.readme
+
+clean:           ## remove .venv and caches (results stay)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"inflight needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	@$(PYTHON) -m venv $(VENV) || { echo "python3 cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; rm -rf $(VENV); exit 1; }
+
+$(VENV)/.run: $(BIN)/python constraints.txt pyproject.toml
+	@echo "installing into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run constraints-test.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-test.txt
+	@touch $@
