@@ -1,0 +1,150 @@
+"""The command line: python -m fake_server --pages 1000 --delay 50ms."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+from fake_server.delays import FORMS, parse_duration_ns
+from fake_server.faults import FAULTS
+from fake_server.site import SiteConfig
+
+
+def add_site_options(parser: argparse.ArgumentParser) -> None:
+    """Add one option for each field of SiteConfig."""
+    default = SiteConfig()
+    whole = ("seed", "pages", "links", "body_bytes", "redirect_chain", "redirect_targets")
+    shares = ("body_spread", "redirects", "missing", "non_html")
+    for name in (*whole, *shares):
+        value = getattr(default, name)
+        parser.add_argument(_option(name), type=type(value), default=value, help=f"default: {value}", dest=name)
+    parser.add_argument("--delay", default=default.delay, help=f"added latency, one of {FORMS}".replace("%", "%%"))
+    parser.add_argument("--fault", action="append", default=[], help=f"KIND=SHARE; kinds: {', '.join(FAULTS)}")
+    parser.add_argument("--drip", default="200ms", help="the time over which a dripped body is spread")
+
+
+def site_config(options: argparse.Namespace) -> SiteConfig:
+    """Return the site that the options describe; raise ValueError when they make none."""
+    values = {name: getattr(options, name) for name in SiteConfig().to_dict() if hasattr(options, name)}
+    return SiteConfig.from_dict(
+        values | {"faults": [_fault(text) for text in options.fault], "drip_ns": parse_duration_ns(options.drip)}
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve until told to stop; return the exit code: 0, or 2 for options that cannot be served."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    try:
+        config = site_config(options)
+        idle_timeout_ns = parse_duration_ns(options.idle_timeout)
+    except ValueError as error:
+        parser.error(str(error))  # exits with 2
+    return _run(options, config, idle_timeout_ns)
+
+
+def ready_line(port: int, control_port: int | None) -> str:
+    """Return the line that a runner waits for."""
+    return json.dumps({"port": port, "control_port": control_port, "pid": os.getpid()})
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fake_server", description="Serve a synthetic site.")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one; default: 8080")
+    parser.add_argument("--control-port", type=_port, help="listen for a runner too; 0 takes any free one")
+    parser.add_argument("--idle-timeout", default="60s", help="close silent clients after this long")
+    parser.add_argument("--exit-with-stdin", action="store_true", help="exit when stdin ends")
+    parser.add_argument("--ready-line", action="store_true", help="print one line of JSON when listening")
+    add_site_options(parser)
+    return parser
+
+
+def _run(options: argparse.Namespace, config: SiteConfig, idle_timeout_ns: int) -> int:
+    # Imported here so that the site alone, and --help, need nothing installed.
+    import uvloop
+
+    if options.host not in {"127.0.0.1", "::1", "localhost"}:
+        print(
+            f"warning: {options.host} may be reached by other machines; this server is for tests",
+            file=sys.stderr,
+        )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(options, config, idle_timeout_ns))
+
+
+async def _serve(options: argparse.Namespace, config: SiteConfig, idle_timeout_ns: int) -> int:
+    from fake_server import control
+    from fake_server.server import Server, prepare_process
+
+    prepare_process()
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    server = Server(loop, config, idle_timeout_ns / 1e9)
+    listening, control_port = None, None
+    try:
+        port = await server.listen(options.host, options.port)
+        if options.control_port is not None:
+            commands = control.Control(server, stopped.set)
+            listening, control_port = await control.listen(commands, loop, options.control_port)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stopped.set)
+        if options.exit_with_stdin:
+            _watch_stdin(loop, stopped)
+        _announce(options, port, control_port)
+        await stopped.wait()
+    except OSError as error:
+        print(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    finally:
+        server.close()
+        if listening is not None:
+            listening.close()
+    return 0
+
+
+def _watch_stdin(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
+    """Stop when stdin ends. In a thread, because epoll refuses stdin when it is a file."""
+
+    def wait() -> None:
+        while os.read(0, 4096):
+            pass
+        loop.call_soon_threadsafe(stopped.set)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _announce(options: argparse.Namespace, port: int, control_port: int | None) -> None:
+    if options.ready_line:
+        print(ready_line(port, control_port), flush=True)
+        return
+    url = f"http://{options.host}:{port}/"
+    print(f"serving {options.pages} pages at {url}\ntry: curl -i {url}p/1\nCtrl-C stops", file=sys.stderr)
+    if control_port is not None:
+        print(f"control port: {control_port}", file=sys.stderr)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError("a port is between 0 and 65535")
+    return port
+
+
+def _fault(text: str) -> tuple[str, Any]:
+    kind, _, share = text.partition("=")
+    try:
+        return kind, float(share)
+    except ValueError:
+        raise ValueError(f'"{text}" is no fault; write KIND=SHARE, for example reset-mid=0.1') from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""The control port, for the runner: JSON lines over TCP on 127.0.0.1; one object in, one object out.
+
+    {"do": "configure", "site": {...}}  serve another site (keys of SiteConfig; others keep their defaults)
+    {"do": "stats"}                     the counts since start or reset
+    {"do": "reset"}                     zero the counts; peaks start again from what is open and in flight
+    {"do": "hold"}                      every response waits, after its delay
+    {"do": "release"}                   what was held is answered, and nothing is held any more
+    {"do": "warm"}                      render pages, in order of number, until the cache is full
+    {"do": "stop"}                      close everything and exit 0
+
+Every answer has "ok". {"ok": true} is all of it, but for stats: {"ok": true, "stats": {...}} with
+
+    requests, in_flight, peak_in_flight          received; received and not answered, held ones included
+    connections, peak_connections, total_connections
+    bytes_sent                                   headers included
+    responses_by_status                          {"200": 12, ...}
+    faults                                       {"drip": 3, ...}: injected, by kind
+    lateness_p50_ns, lateness_p99_ns, lateness_max_ns, lateness_count
+                                                 time sent minus time due, of the responses that had a delay
+    cpu_user_ns, cpu_system_ns, clock_ns         of this process, and the monotonic clock: a share of a core
+                                                 is a difference over a difference; not zeroed by reset
+    held                                         whether the gate is shut
+    cached_pages, cached_bytes
+
+Anything else, and a configure that is refused (invalid, or requests in flight), is answered
+{"ok": false, "error": "one sentence"}; the connection goes on. A line of more than 1 MiB ends it.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any, cast
+
+from fake_server.server import BusyError, Server
+from fake_server.site import SiteConfig
+
+_MAX_LINE_BYTES = 1024 * 1024
+
+
+class Control:
+    """The commands, as a table."""
+
+    def __init__(self, server: Server, stop: Callable[[], None]) -> None:
+        self._server = server
+        self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
+            "configure": self._configure,
+            "stats": lambda _: {"stats": server.stats()},
+            "reset": lambda _: server.counters.reset(),
+            "hold": lambda _: server.hold(),
+            "release": lambda _: server.release(),
+            "warm": lambda _: server.warm(),
+            "stop": lambda _: stop(),
+        }
+
+    def reply(self, line: bytes) -> bytes:
+        """Return the answer to one line, as one line."""
+        try:
+            answer = {"ok": True} | (self._run(line) or {})
+        except (ValueError, BusyError, RecursionError) as error:  # bad JSON is a ValueError too
+            answer = {"ok": False, "error": str(error)}
+        return json.dumps(answer).encode() + b"\n"
+
+    def _run(self, line: bytes) -> dict[str, Any] | None:
+        message = json.loads(line)
+        if not isinstance(message, dict):
+            raise ValueError("a command is a JSON object")  # noqa: TRY004
+        command = message.get("do")
+        if not isinstance(command, str) or command not in self._commands:
+            raise ValueError(f"unknown command {command!r}; known: {', '.join(self._commands)}")
+        return self._commands[command](message)
+
+    def _configure(self, message: dict[str, Any]) -> None:
+        site = message.get("site")
+        if not isinstance(site, dict):
+            raise ValueError('configure needs "site", a JSON object')  # noqa: TRY004
+        self._server.configure(SiteConfig.from_dict(site))
+
+
+class ControlConnection(asyncio.Protocol):
+    """One runner."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._rest = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the way back."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Answer every line that is whole."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._transport.write(self._control.reply(line))
+        if len(self._rest) > _MAX_LINE_BYTES:
+            self._transport.close()
+
+
+async def listen(control: Control, loop: asyncio.AbstractEventLoop, port: int) -> tuple[asyncio.Server, int]:
+    """Listen for runners on 127.0.0.1; return the listener and its port."""
+    listening = await loop.create_server(lambda: ControlConnection(control), "127.0.0.1", port)
+    return listening, int(listening.sockets[0].getsockname()[1])

@@ -1,0 +1,243 @@
+"""The server: a site, a cache of rendered answers, a gate, and the sockets."""
+
+import asyncio
+import gc
+import resource
+import socket
+import sys
+import time
+from email.utils import formatdate
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fake_server.connection import Connection
+from fake_server.counters import Counters
+from fake_server.requests import Job
+from fake_server.responses import NOT_FOUND, Answer, for_http10, opening, page_answer
+from fake_server.site import REDIRECT_STATUSES, Site, SiteConfig
+from fake_server.timers import Timers
+
+CACHE_BYTES = 256 * 1024 * 1024
+_RELEASED_AT_ONCE = 256
+_WISHED_BACKLOG = 16_384  # connections that may wait for accept, over all listening sockets
+_SWEEPS = 4  # for each idle timeout
+_INSTANT_STATUSES = (200, 404, 405, *REDIRECT_STATUSES)
+
+
+class BusyError(Exception):
+    """The site cannot change while requests are in flight: let them finish, or release the gate."""
+
+
+class Server:
+    """Everything that the connections share. Its attributes are read and written on the hot path."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, config: SiteConfig, idle_timeout_s: float = 60.0) -> None:
+        self.loop = loop
+        self.counters = Counters()
+        self.timers = Timers(loop)
+        self.holding = False
+        self.held: dict[Connection, None] = {}  # in the order in which they will be answered
+        self.connections: set[Connection] = set()
+        self.tick = 0
+        self._sweep_every_s = idle_timeout_s / _SWEEPS
+        self._listening: list[asyncio.Server] = []
+        self._new_second()
+        self._sweep()
+        self._set_site(config)
+
+    # What is served
+
+    def _set_site(self, config: SiteConfig) -> None:
+        self.site = Site(config)
+        self.jobs: dict[bytes, Job] = {}  # by request target: what is cached
+        self.cached_bytes = 0
+
+    def configure(self, config: SiteConfig) -> None:
+        """Serve another site from now on; raise BusyError while requests are in flight."""
+        if self.counters.in_flight:
+            raise BusyError(f"{self.counters.in_flight} requests are in flight: the site cannot change now")
+        self._set_site(config)
+
+    def find(self, target: bytes, version: str) -> Answer:
+        """Return the answer for a request target, from the cache if it is there."""
+        job = self.jobs.get(target)
+        if job is not None and (version != "1.0" or job.answer.fault is None):
+            return job.answer
+        n = self.site.number(_path(target))
+        if n is None:
+            return NOT_FOUND
+        answer = self._render(n)
+        return for_http10(answer, *self.site.render(n)) if version == "1.0" else answer
+
+    def _render(self, n: int) -> Answer:
+        """Render a page and keep it while the cache has room.
+
+        Nothing is ever evicted: crawls ask for every page in turn, and on such a cycle a cache that evicts
+        the oldest never hits, while one that keeps what it has always hits on that share.
+        """
+        page, body = self.site.render(n)
+        answer = page_answer(page, body, self.site.config.drip_ns)
+        if self.cached_bytes + answer.size_bytes <= CACHE_BYTES:
+            key = page.path.encode()
+            if key not in self.jobs:
+                self.cached_bytes += answer.size_bytes
+                self.jobs[key] = Job(answer)
+        return answer
+
+    def warm(self) -> None:
+        """Render the pages in order of number until the cache is full."""
+        for n in range(self.site.config.pages):
+            key = self.site.url_path(n).encode()
+            if key not in self.jobs:
+                self._render(n)
+                if key not in self.jobs:
+                    return
+
+    # The time of day
+
+    def opening(self, status: int, connection: str) -> bytes:
+        """Return the first lines of a response, with the date of this second."""
+        key = (status, connection)
+        lines = self._openings.get(key)
+        if lines is None:
+            lines = self._openings[key] = opening(status, self._date, connection)
+        return lines
+
+    def _new_second(self) -> None:
+        now_s = time.time()
+        self._date = formatdate(now_s, usegmt=True)
+        self._openings: dict[tuple[int, str], bytes] = {}
+        self.openings = {status: opening(status, self._date) for status in _INSTANT_STATUSES}
+        self._second = self.loop.call_later(1.001 - now_s % 1, self._new_second)
+
+    # Clients
+
+    def opened(self, connection: Connection) -> None:
+        """Count a client in."""
+        self.connections.add(connection)
+        counters = self.counters
+        counters.total_connections += 1
+        counters.connections += 1
+        counters.peak_connections = max(counters.peak_connections, counters.connections)
+
+    def closed(self, connection: Connection) -> None:
+        """Count a client out."""
+        self.connections.discard(connection)
+        self.held.pop(connection, None)
+        self.counters.connections -= 1
+
+    def _sweep(self) -> None:
+        """Close the clients that have been silent for the idle timeout, give or take one sweep."""
+        self.tick += 1
+        for connection in list(self.connections):
+            since = connection.idle_since()
+            if since is not None and self.tick - since > _SWEEPS:
+                connection.hang_up()
+        self._sweeper = self.loop.call_later(self._sweep_every_s, self._sweep)
+
+    # The gate
+
+    def hold(self) -> None:
+        """Let every response wait, after its own delay, until release."""
+        self.holding = True
+
+    def release(self) -> None:
+        """Answer what was held, a few hundred in each turn of the loop: others are served meanwhile."""
+        self.holding = False
+        self._release_some()
+
+    def _release_some(self) -> None:
+        if self.holding:
+            return
+        for connection in list(islice(self.held, _RELEASED_AT_ONCE)):
+            del self.held[connection]
+            connection.released()
+        if self.held:
+            self.loop.call_soon(self._release_some)
+
+    def stats(self) -> dict[str, Any]:
+        """Return what the control port calls stats."""
+        return self.counters.stats() | {
+            "held": self.holding,
+            "cached_pages": len(self.jobs),
+            "cached_bytes": self.cached_bytes,
+        }
+
+    # Sockets
+
+    async def listen(self, host: str, port: int) -> int:
+        """Accept clients; return the port. Raises OSError when it is taken."""
+        for sock in bind(host, port):
+            listening = await self.loop.create_server(lambda: Connection(self), sock=sock, backlog=somaxconn())
+            self._listening.append(listening)
+        return int(self._listening[0].sockets[0].getsockname()[1])
+
+    def close(self) -> None:
+        """Stop listening and drop all clients."""
+        for listening in self._listening:
+            listening.close()
+        self._second.cancel()
+        self._sweeper.cancel()
+        for connection in list(self.connections):
+            connection.transport.abort()
+        self.timers.close()
+
+
+def _path(target: bytes) -> str:
+    """Return the path of a request target, which may be a whole URL (RFC 9112, 3.2.2)."""
+    text = target.decode("latin-1")
+    if text[:7].lower() == "http://":
+        _, slash, rest = text[7:].partition("/")
+        return slash + rest or "/"
+    return text
+
+
+def bind(host: str, port: int) -> list[socket.socket]:
+    """Return listening sockets for one address: so many that their queues together hold 16,384 clients.
+
+    The kernel cuts each queue to net.core.somaxconn, and 10,000 clients that connect at once overflow one of
+    4,096. On Linux several sockets can share a port, each with a queue of its own. SO_REUSEPORT is set after
+    the first bind, so that a port which somebody else listens on is still refused.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    first = _bound(family, (host, port))
+    if sys.platform != "linux":
+        return [first]
+    first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    more = min(16, -(-_WISHED_BACKLOG // somaxconn())) - 1
+    return [first, *(_bound(family, first.getsockname(), reuse_port=True) for _ in range(more))]
+
+
+def _bound(family: int, address: Any, *, reuse_port: bool = False) -> socket.socket:
+    sock = socket.socket(family)
+    sock.setblocking(False)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if reuse_port:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        sock.bind(address)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def somaxconn() -> int:
+    """Return the longest accept queue that the kernel grants one socket."""
+    try:
+        return int(Path("/proc/sys/net/core/somaxconn").read_text(encoding="ascii"))
+    except OSError:
+        return socket.SOMAXCONN
+
+
+def prepare_process() -> None:
+    """Allow as many descriptors as the system lets us, and keep the garbage collector out of the way."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 10_240), hard))  # macOS grants no "unlimited"
+    # Reference counts free the connections; a full collection over 10,000 of them takes milliseconds.
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)

@@ -1,0 +1,158 @@
+"""The process: how it starts, what it says, and how it ends."""
+
+import json
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from tests.fake_server.running import HANG_S, Running, get, read_response
+
+COMMAND = [sys.executable, "-m", "fake_server"]
+
+
+def test_it_ends_with_the_stdin_of_the_one_who_started_it(start: Callable[..., Running]) -> None:
+    assert start().stop() == 0
+
+
+def test_it_ends_when_stdin_is_empty_from_the_start() -> None:
+    command = [*COMMAND, "--port", "0", "--exit-with-stdin"]
+
+    assert subprocess.run(command, stdin=subprocess.DEVNULL, check=False, timeout=HANG_S).returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_cleanly_even_with_clients(start: Callable[..., Running], number: signal.Signals) -> None:
+    server = start("--delay", "10s")
+    with closing(server.connect()) as sock:
+        sock.sendall(get())
+        server.stats_when(lambda stats: stats["in_flight"] == 1)
+
+        server.process.send_signal(number)
+
+        assert server.process.wait(HANG_S) == 0
+    server.stop()
+
+
+def test_a_taken_port_is_one_sentence_and_exit_2(server: Running) -> None:
+    command = [*COMMAND, "--port", str(server.port)]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"cannot listen on 127.0.0.1:{server.port}: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--fault", "drip"], '"drip" is no fault; write KIND=SHARE'),
+        (["--fault", "drip=much"], '"drip=much" is no fault'),
+        (["--fault", "drop=0.1"], "unknown fault 'drop'"),
+        (["--pages", "0"], "pages must be between 1"),
+        (["--delay", "soon"], '"soon" is not a delay'),
+        (["--drip", "soon"], '"soon" is not a duration'),
+        (["--idle-timeout", "soon"], '"soon" is not a duration'),
+        (["--port", "99999"], "port"),
+    ],
+)
+def test_bad_options_are_exit_2_and_no_traceback(options: list[str], message: str) -> None:
+    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, check=False, timeout=HANG_S)
+
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_ready_line_is_all_there_is_on_stdout(start: Callable[..., Running]) -> None:
+    server = start("--pages", "5", "--fault", "drip=0.5", "--fault", "chunked=0.25", "--body-bytes", "500")
+
+    assert set(server.ready) == {"port", "control_port", "pid"}
+    assert server.ready["pid"] == server.process.pid
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/"))
+        assert len(read_response(sock)[2]) == 500
+    assert server.process.stdin is not None
+    server.process.stdin.close()
+    assert server.process.stdout is not None
+    assert server.process.stdout.read() == b""
+    server.process.wait(HANG_S)
+    server.stop()
+
+
+def test_a_person_is_told_where_it_is_and_what_to_try() -> None:
+    with subprocess.Popen([*COMMAND, "--port", "0"], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        told = [process.stderr.readline() for _ in range(3)]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(HANG_S) == 0
+
+    assert told[0].startswith("serving 1000 pages at http://127.0.0.1:")
+    assert told[1].startswith("try: curl -i http://127.0.0.1:")
+    assert told[2] == "Ctrl-C stops\n"
+
+
+def test_listening_beyond_this_machine_is_warned_about() -> None:
+    command = [*COMMAND, "--host", "0.0.0.0", "--port", "0", "--exit-with-stdin"]
+
+    done = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=HANG_S)
+
+    assert done.returncode == 0
+    assert "warning: 0.0.0.0 may be reached by other machines" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are read from /proc")
+def test_it_takes_all_the_descriptors_it_may_have(server: Running) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)[0] == hard
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="one listening socket elsewhere")
+def test_thousands_who_connect_at_once_all_get_in(server: Running) -> None:
+    server.process.send_signal(signal.SIGSTOP)  # so that nobody is accepted yet
+    socks = []
+    try:
+        for _ in range(3000):
+            sock = socket.socket()
+            sock.setblocking(False)
+            sock.connect_ex(("127.0.0.1", server.port))
+            socks.append(sock)
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    server.stats_when(lambda stats: stats["connections"] == 3000)
+    for sock in socks:
+        sock.setblocking(True)
+        sock.sendall(get("/p/1"))
+    for sock in socks:
+        assert read_response(sock)[0] == 200
+        sock.close()
+
+
+def test_the_aiohttp_baseline_serves_the_same_pages(server: Running) -> None:
+    command = [sys.executable, "-m", "bench.aiohttp_baseline", "--port", "0", "--redirects", "0.2"]
+    server.do("configure", site={"redirects": 0.2})
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        port = json.loads(process.stdout.readline())["port"]
+        for n in [1, 2, 900, 999, 5000]:
+            with (
+                closing(socket.create_connection(("127.0.0.1", port))) as sock,
+                closing(server.connect()) as ours,
+            ):
+                sock.sendall(get(f"/p/{n}"))
+                ours.sendall(get(f"/p/{n}"))
+                theirs_status, theirs_headers, theirs_body = read_response(sock)
+                status, headers, body = read_response(ours)
+            assert theirs_status == status
+            assert theirs_headers.get("location") == headers.get("location")
+            assert theirs_body == body or n == 5000
+        process.send_signal(signal.SIGTERM)
+        process.wait(HANG_S)

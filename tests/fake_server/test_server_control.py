@@ -1,0 +1,203 @@
+"""The gate, the counts, and a control port that nothing can kill."""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from fake_server.counters import Lateness
+from fake_server.site import Site, SiteConfig
+from tests.fake_server.running import Running, get, read_response
+
+STATS = {
+    *("requests", "in_flight", "peak_in_flight", "connections", "peak_connections", "total_connections"),
+    *("bytes_sent", "responses_by_status", "faults", "held", "cached_pages", "cached_bytes", "clock_ns"),
+    *(
+        "lateness_p50_ns",
+        "lateness_p99_ns",
+        "lateness_max_ns",
+        "lateness_count",
+        "cpu_user_ns",
+        "cpu_system_ns",
+    ),
+}
+
+
+@pytest.mark.parametrize("delay", ["0", "5ms"])
+def test_the_gate_holds_exactly_what_was_asked_and_then_answers_all(server: Running, delay: str) -> None:
+    server.do("configure", site={"delay": delay})
+    server.do("hold")
+    socks = [server.connect() for _ in range(700)]
+    for n, sock in enumerate(socks):
+        sock.sendall(get(f"/p/{n + 1}"))
+
+    stats = server.stats_when(lambda stats: stats["in_flight"] >= 700)
+
+    assert (stats["in_flight"], stats["peak_in_flight"], stats["held"]) == (700, 700, True)
+    assert stats["responses_by_status"] == {}
+    server.do("release")
+    site = Site(SiteConfig())
+    for n, sock in enumerate(socks):
+        assert read_response(sock)[2] == site.body(n + 1)
+    stats = server.stats()
+    assert (stats["in_flight"], stats["peak_in_flight"], stats["held"]) == (0, 700, False)
+    assert stats["responses_by_status"] == {"200": 700}
+    for sock in socks:
+        sock.close()
+
+
+def test_held_clients_that_leave_are_no_longer_in_flight(server: Running) -> None:
+    server.do("hold")
+    socks = [server.connect() for _ in range(5)]
+    for sock in socks:
+        sock.sendall(get("/p/1") * 2)
+    server.stats_when(lambda stats: stats["in_flight"] == 10)
+
+    socks[0].close()
+
+    assert server.stats_when(lambda stats: stats["connections"] == 4)["in_flight"] == 8
+    for sock in socks:
+        sock.close()
+
+
+def test_pipelined_requests_pass_the_gate_in_order(server: Running) -> None:
+    server.do("hold")
+    site = Site(SiteConfig())
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/p/1") + get("/p/2", headers="Connection: close\r\n"))
+        server.stats_when(lambda stats: stats["in_flight"] == 2)
+        server.do("release")
+        answer = b"".join(iter(lambda: sock.recv(65536), b""))
+
+    assert answer.index(site.body(1)) < answer.index(site.body(2))
+
+
+def test_stats_count_what_happened(server: Running) -> None:
+    server.do("configure", site={"pages": 10, "missing": 0.3, "delay": "1ms"})
+    received = 0
+    with closing(server.connect()) as sock, closing(server.connect()):
+        for n in range(10):
+            sock.sendall(get(f"/p/{n}" if n else "/"))
+            read_response(sock)
+        sock.sendall(get("/p/1", headers="Connection: close\r\n"))
+        received = len(b"".join(iter(lambda: sock.recv(65536), b"")))
+
+    stats = server.stats_when(lambda stats: stats["connections"] == 0)
+
+    assert set(stats) == STATS
+    assert (stats["requests"], stats["total_connections"], stats["peak_connections"]) == (11, 2, 2)
+    assert stats["responses_by_status"] == {"200": 8, "404": 3}
+    assert stats["bytes_sent"] > received * 8
+    assert stats["lateness_count"] == 11
+    assert 0 <= stats["lateness_p50_ns"] <= stats["lateness_p99_ns"] <= stats["lateness_max_ns"]
+    assert stats["cached_pages"] == 10
+    assert stats["peak_in_flight"] == 1
+
+
+def test_reset_zeroes_the_counts_but_not_what_is_open(server: Running) -> None:
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/p/1"))
+        read_response(sock)
+        before = server.stats()
+        server.do("reset")
+        after = server.stats()
+
+    assert (before["requests"], after["requests"], after["bytes_sent"]) == (1, 0, 0)
+    assert (after["connections"], after["peak_connections"], after["total_connections"]) == (1, 1, 0)
+    assert after["clock_ns"] > before["clock_ns"]
+    assert after["cpu_user_ns"] + after["cpu_system_ns"] >= before["cpu_user_ns"] + before["cpu_system_ns"]
+
+
+def test_the_site_cannot_change_while_requests_are_in_flight(server: Running) -> None:
+    server.do("hold")
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/p/1"))
+        server.stats_when(lambda stats: stats["in_flight"] == 1)
+
+        refused = server.do("configure", site={"pages": 5})
+
+        assert refused == {"ok": False, "error": "1 requests are in flight: the site cannot change now"}
+        server.do("release")
+        assert read_response(sock)[0] == 200
+        assert server.do("configure", site={"pages": 1}) == {"ok": True}
+        sock.sendall(get("/p/1"))
+        assert read_response(sock)[0] == 404
+
+
+def test_warm_renders_every_page(server: Running) -> None:
+    server.do("configure", site={"pages": 300})
+    assert server.stats()["cached_pages"] == 0
+
+    server.do("warm")
+
+    stats = server.stats()
+    assert stats["cached_pages"] == 300
+    assert stats["cached_bytes"] > 300 * 1200
+
+
+def test_the_cache_keeps_within_its_bound(server: Running) -> None:
+    server.do("configure", site={"pages": 2000, "body_bytes": 1_000_000})
+
+    server.do("warm")
+
+    stats = server.stats()
+    assert 200 < stats["cached_pages"] < 300
+    assert stats["cached_bytes"] <= 256 * 1024 * 1024
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/p/1999"))
+        assert len(read_response(sock)[2]) == 1_000_000
+    server.do("configure", site={})
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (b"", "Expecting value"),
+        (b"hello", "Expecting value"),
+        (b"\xff\xfe\x00", "decode"),
+        (b"[]", "a command is a JSON object"),
+        (b"{}", "unknown command None; known: configure, stats"),
+        (b'{"do": "explode"}', "unknown command 'explode'"),
+        (b'{"do": ["stats"]}', "unknown command"),
+        (b'{"do": "configure"}', 'configure needs "site"'),
+        (b'{"do": "configure", "site": {"latecy": 1}}', 'did you mean "delay"?'),
+        (b'{"do": "configure", "site": {"pages": 1e999}}', "pages must be a whole number"),
+        (b"[" * 100_000, ""),
+    ],
+)
+def test_bad_control_lines_are_answered_and_kill_nothing(server: Running, line: bytes, error: str) -> None:
+    answer: Any = server.send_line(line)
+
+    assert answer["ok"] is False
+    assert error in answer["error"]
+    assert server.do("stats")["ok"] is True
+
+
+def test_commands_sent_together_are_answered_one_by_one(server: Running) -> None:
+    lines = b'{"do": "hold"}\n{"do": "stats"}\n{"do": "release"}\n{"do": "stats"}'
+
+    answers = [server.send_line(lines), *(server.next_reply() for _ in range(3))]
+
+    assert [answer.get("stats", {}).get("held") for answer in answers] == [None, True, None, False]
+
+
+def test_stop_ends_the_server_with_0(start: Callable[..., Running]) -> None:
+    server = start()
+
+    assert server.do("stop") == {"ok": True}
+    assert server.process.wait(10) == 0
+    server.stop()
+
+
+def test_quantiles_of_lateness_are_upper_edges_of_buckets() -> None:
+    lateness = Lateness()
+    assert lateness.quantile_ns(0.99) == 0
+
+    for late_ns in [*[5_000] * 98, 125_000, 5_000_000_000]:
+        lateness.record(late_ns)
+
+    assert lateness.quantile_ns(0.50) == 10_000
+    assert lateness.quantile_ns(0.99) == 130_000
+    assert lateness.greatest_ns == 5_000_000_000
+    assert lateness.count == 100

@@ -1,0 +1,198 @@
+"""Each fault, as three parsers that share no code see it."""
+
+import asyncio
+import socket
+import struct
+import time
+from contextlib import closing, suppress
+
+import aiohttp
+import h11
+import httptools
+import pytest
+
+from fake_server.faults import FAULTS
+from fake_server.site import Site, SiteConfig
+from tests.fake_server.running import Running, get, read_response
+
+DRIP_NS = 50_000_000
+
+
+def faulty(kind: str) -> SiteConfig:
+    return SiteConfig(pages=3, faults=((kind, 1.0),), drip_ns=DRIP_NS)
+
+
+def raw(server: Running, request: bytes) -> tuple[bytes, bool]:
+    """Return what came, and whether a reset ended it. The server gets half a second to say more."""
+    received, reset = b"", False
+    with closing(server.connect()) as sock:
+        sock.sendall(request)
+        sock.settimeout(0.5)
+        try:
+            while data := sock.recv(65536):
+                received += data
+        except ConnectionResetError:
+            reset = True
+        except TimeoutError:
+            pass
+    return received, reset
+
+
+def with_h11(received: bytes) -> tuple[int, bytes]:
+    """Return status and body; raise RemoteProtocolError for anything less than a whole response."""
+    client = h11.Connection(h11.CLIENT)
+    client.send(h11.Request(method="GET", target="/p/1", headers=[("Host", "test")]))
+    client.send(h11.EndOfMessage())
+    client.receive_data(received)
+    status, body, ended = 0, b"", False
+    while not isinstance(event := client.next_event(), h11.EndOfMessage):
+        if event is h11.NEED_DATA:
+            assert not ended
+            client.receive_data(b"")
+            ended = True
+        elif isinstance(event, h11.Response):
+            status = event.status_code
+        elif isinstance(event, h11.Data):
+            body += event.data
+    return status, body
+
+
+@pytest.fixture(params=[kind for kind, fault in FAULTS.items() if fault.survivable])
+def survivable(request: pytest.FixtureRequest) -> str:
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture(params=[kind for kind, fault in FAULTS.items() if not fault.survivable])
+def fatal(request: pytest.FixtureRequest) -> str:
+    kind: str = request.param
+    return kind
+
+
+def test_a_survivable_fault_brings_the_whole_page(server: Running, survivable: str) -> None:
+    site = Site(faulty(survivable))
+    server.do("configure", site=site.config.to_dict())
+
+    received, reset = raw(server, get("/p/1"))
+
+    assert not reset
+    assert with_h11(received) == (site.page(1).status, site.body(1))
+    assert len(site.body(1)) == site.page(1).body_bytes
+    assert server.stats()["faults"] == {survivable: 1}
+
+
+def test_a_fatal_fault_brings_no_whole_page_however_often(server: Running, fatal: str) -> None:
+    server.do("configure", site=faulty(fatal).to_dict())
+
+    for _ in range(3):
+        received, _ = raw(server, get("/p/1"))
+        with pytest.raises(h11.RemoteProtocolError):
+            with_h11(received)
+
+    stats = server.stats_when(lambda stats: stats["connections"] == 0)
+    assert stats["faults"] == {fatal: 3}
+    assert stats["in_flight"] == 0
+
+
+def test_aiohttp_agrees_which_faults_are_fatal(server: Running) -> None:
+    async def fetch(kind: str) -> bool:
+        server.do("configure", site=faulty(kind).to_dict())
+        async with aiohttp.ClientSession() as session:
+            with suppress(aiohttp.ClientError):
+                async with session.get(f"http://127.0.0.1:{server.port}/p/1") as response:
+                    return bool(await response.read())
+        return False
+
+    async def fetch_all() -> dict[str, bool]:
+        return {kind: await fetch(kind) for kind in FAULTS}
+
+    assert asyncio.run(fetch_all()) == {kind: fault.survivable for kind, fault in FAULTS.items()}
+
+
+def test_httptools_rejects_the_malformed_header(server: Running) -> None:
+    server.do("configure", site=faulty("malformed-header").to_dict())
+    received, _ = raw(server, get("/p/1"))
+
+    with pytest.raises(httptools.HttpParserError):
+        httptools.HttpResponseParser(object()).feed_data(received)
+
+
+def test_reset_before_sends_nothing_but_a_reset(server: Running) -> None:
+    server.do("configure", site=faulty("reset-before").to_dict())
+
+    assert raw(server, get("/p/1")) == (b"", True)
+
+
+def test_reset_mid_sends_half_of_the_body_and_a_reset(server: Running) -> None:
+    server.do("configure", site=faulty("reset-mid").to_dict())
+
+    received, reset = raw(server, get("/p/1"))
+
+    assert reset
+    assert received.endswith(b"\r\n\r\n" + Site(faulty("reset-mid")).body(1)[:600])
+
+
+def test_truncated_ends_in_order_after_half_of_the_body(server: Running) -> None:
+    server.do("configure", site=faulty("truncated").to_dict())
+
+    received, reset = raw(server, get("/p/1"))
+
+    assert not reset
+    assert b"Content-Length: 1200\r\n" in received
+    assert received.endswith(b"\r\n\r\n" + Site(faulty("truncated")).body(1)[:600])
+
+
+def test_drip_takes_its_time_in_several_pieces(server: Running) -> None:
+    server.do("configure", site=faulty("drip").to_dict())
+    pieces, received = 0, b""
+
+    with closing(server.connect()) as sock:
+        begin_ns = time.monotonic_ns()
+        sock.sendall(get("/p/1"))
+        while not received.endswith(Site(faulty("drip")).body(1)):
+            received += sock.recv(65536)
+            pieces += 1
+        assert time.monotonic_ns() - begin_ns >= DRIP_NS * 0.99
+        sock.sendall(get("/"))
+        assert read_response(sock)[0] == 200
+
+    assert pieces > 1
+
+
+def test_chunked_is_not_sent_to_http_1_0(server: Running) -> None:
+    server.do("configure", site=faulty("chunked").to_dict())
+    assert b"Transfer-Encoding: chunked" in raw(server, get("/p/1"))[0]
+
+    for _ in range(2):
+        received, _ = raw(server, get("/p/1", version="1.0", headers="Connection: keep-alive\r\n"))
+        assert b"chunked" not in received
+        assert received.endswith(b"\r\n\r\n" + Site(faulty("chunked")).body(1))
+
+
+@pytest.mark.parametrize("kind", ["drip", "chunked", "truncated", "error-500", "missing-length"])
+def test_head_of_a_faulty_page_has_no_body(server: Running, kind: str) -> None:
+    server.do("configure", site=faulty(kind).to_dict())
+
+    received, _ = raw(server, get("/p/1", method="HEAD", headers="Connection: close\r\n"))
+
+    assert received.endswith(b"\r\n\r\n")
+    assert received.count(b"\r\n\r\n") == 1
+
+
+def test_the_root_has_no_fault(server: Running, fatal: str) -> None:
+    server.do("configure", site=faulty(fatal).to_dict())
+
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/"))
+        assert read_response(sock)[0] == 200
+
+
+def test_clients_that_reset_in_the_middle_leave_nothing_behind(server: Running) -> None:
+    server.do("configure", site=SiteConfig(pages=3, faults=(("drip", 1.0),), drip_ns=10**9).to_dict())
+    sock = server.connect()
+    sock.sendall(get("/p/1") * 3)
+    assert sock.recv(65536)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+    assert server.stats_when(lambda stats: stats["connections"] == 0)["in_flight"] == 0

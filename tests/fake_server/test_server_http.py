@@ -1,0 +1,285 @@
+"""What the server says on the wire, byte by byte where it matters."""
+
+import socket
+import time
+from collections.abc import Callable
+from contextlib import closing
+from email.utils import parsedate_to_datetime
+from threading import Thread
+
+import pytest
+
+from fake_server.site import Site, SiteConfig
+from tests.fake_server.running import Running, get, parse_head, read_all, read_response
+
+SITE = {
+    "pages": 40,
+    "redirects": 0.2,
+    "redirect_chain": 2,
+    "missing": 0.2,
+    "non_html": 0.2,
+    "body_spread": 0.5,
+}
+
+
+def status_of(response: bytes) -> int:
+    return int(response.split()[1])
+
+
+def test_every_page_is_served_as_the_site_says(server: Running) -> None:
+    server.do("configure", site=SITE)
+    site = Site(SiteConfig.from_dict(SITE))
+
+    with closing(server.connect()) as sock:
+        for n in [*range(40), *range(40)]:  # the second time from the cache
+            page = site.page(n)
+            sock.sendall(get(page.path))
+            status, headers, body = read_response(sock)
+            assert (status, body) == (page.status, site.body(n))
+            assert headers["content-type"] == page.content_type
+            assert headers.get("location") == page.location
+
+
+def test_the_date_is_now(server: Running) -> None:
+    with closing(server.connect()) as sock:
+        before = time.time()
+        sock.sendall(get())
+        _, headers, _ = read_response(sock)
+
+    assert before - 2 <= parsedate_to_datetime(headers["date"]).timestamp() <= time.time()
+
+
+def test_a_request_may_arrive_split_at_every_byte(server: Running) -> None:
+    request = get("/p/3", headers="Accept: */*\r\n")
+    expected = Site(SiteConfig()).body(3)
+
+    with closing(server.connect()) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for cut in range(1, len(request)):
+            sock.sendall(request[:cut])
+            time.sleep(0.0002)
+            sock.sendall(request[cut:])
+            assert read_response(sock)[2] == expected
+        for byte in request:
+            sock.sendall(bytes([byte]))
+        assert read_response(sock)[2] == expected
+
+
+def test_pipelined_requests_are_answered_in_order(server: Running) -> None:
+    server.do("configure", site={"delay": "uniform 0ms 5ms"})
+    site = Site(SiteConfig(delay="uniform 0ms 5ms"))
+    numbers = [*range(1, 100), 5000, *range(100, 130)]
+
+    answer = server.exchange(b"".join(get(f"/p/{n}") for n in numbers) + get("/", headers="Connection: close\r\n"))
+
+    position = 0
+    for n in numbers[:99]:
+        position = answer.index(site.body(n), position)
+    assert answer.count(b"HTTP/1.1 ") == len(numbers) + 1
+    assert answer.endswith(site.body(0))
+    assert server.stats_when(lambda stats: stats["connections"] == 0)["in_flight"] == 0
+
+
+def test_a_flood_of_pipelined_requests_is_answered_in_full(server: Running) -> None:
+    flood = get("/p/1") * 5000 + get("/", headers="Connection: close\r\n")
+    with closing(server.connect()) as sock:
+        sender = Thread(target=sock.sendall, args=(flood,))
+        sender.start()
+        answer = read_all(sock)
+        sender.join()
+
+    assert answer.count(b"HTTP/1.1 200") == 5001
+    assert server.stats()["requests"] == 5001
+
+
+def test_a_client_that_does_not_read_stops_being_read(server: Running) -> None:
+    server.do("configure", site={"body_bytes": 1_000_000})
+
+    with closing(server.connect()) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.sendall(get("/p/1") * 100)
+        stats = server.stats_when(lambda stats: stats["requests"] == 100)
+        assert stats["in_flight"] > 50
+    stats = server.stats_when(lambda stats: stats["connections"] == 0)
+
+    assert stats["in_flight"] == 0
+
+
+def test_head_is_get_without_the_body(server: Running) -> None:
+    one, two = get("/p/1"), get("/p/1", method="HEAD", headers="Connection: close\r\n")
+
+    answer = server.exchange(one + two)
+
+    _, _, rest = answer.partition(Site(SiteConfig()).body(1))
+    status, headers = parse_head(rest.removesuffix(b"\r\n\r\n"))
+    assert status == 200
+    assert headers["content-length"] == "1200"
+    assert rest.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "closes"),
+    [
+        (get("/p/1", headers="Connection: close\r\n"), True),
+        (get("/p/1", headers="connection: Close\r\n"), True),
+        (get("/p/1", version="1.0"), True),
+        (get("/p/1", version="1.0", headers="Connection: keep-alive\r\n"), False),
+        (b"GET /p/1 HTTP/1.0\r\n\r\n", True),
+        (get("/p/1"), False),
+        (get("/p/1", headers="Upgrade: websocket\r\nConnection: Upgrade\r\n"), True),
+    ],
+)
+def test_the_connection_lives_as_long_as_the_client_wants(server: Running, request_bytes: bytes, closes: bool) -> None:
+    for _ in range(2):  # the second time is free to take another path through the server
+        with closing(server.connect()) as sock:
+            sock.sendall(request_bytes)
+            status, headers, body = read_response(sock)
+            assert (status, len(body)) == (200, 1200)
+            assert (headers.get("connection") == "close") is closes
+            if closes:
+                assert sock.recv(1) == b""
+            else:
+                sock.sendall(get("/p/2"))
+                assert read_response(sock)[0] == 200
+
+
+def test_http_1_0_keep_alive_is_confirmed(server: Running) -> None:
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/p/1", version="1.0", headers="Connection: keep-alive\r\n"))
+        _, headers, _ = read_response(sock)
+
+    assert headers["connection"] == "keep-alive"
+
+
+@pytest.mark.parametrize("target", ["/p/0", "/p/007", "/p/1000", "/p/1?x=1", "/trap/404", "*", "http://test/p/0"])
+def test_what_is_no_page_is_not_found_and_the_connection_lives_on(server: Running, target: str) -> None:
+    with closing(server.connect()) as sock:
+        for _ in range(2):
+            sock.sendall(get(target))
+            assert read_response(sock)[0] == 404
+        sock.sendall(get("/p/1"))
+        assert read_response(sock)[0] == 200
+
+
+@pytest.mark.parametrize("target", ["http://test/p/1", "HTTP://test:80/", "http://test"])
+def test_a_whole_url_is_a_request_target_too(server: Running, target: str) -> None:
+    with closing(server.connect()) as sock:
+        sock.sendall(get(target))
+        assert read_response(sock)[0] == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_other_methods_are_not_allowed(server: Running, method: str) -> None:
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/p/1", method=method, headers="Content-Length: 5\r\n") + b"hello" + get("/p/1"))
+        answer = sock.recv(65536)
+        while answer.count(b"HTTP/1.1") < 2:
+            answer += sock.recv(65536)
+
+    assert status_of(answer) == 405
+    assert b"\r\nAllow: GET, HEAD\r\n" in answer
+    assert b"HTTP/1.1 200 OK" in answer
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"hello\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
+        (b"GET /p/1 HTTP/1.1\r\n\r\n", 400),
+        (b"GET /p/1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        (b"GET /p/1 HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", 400),
+        (b"GET /p/1 HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+        (get("/" + "x" * 8192), 414),
+        (get("/" + "x" * 200_000), 414),
+        (get("/p/1", headers=f"X: {'x' * 70_000}\r\n"), 431),
+        (get("/p/1", headers="X: 1234567890\r\n" * 6000), 431),
+        (get("/p/1", headers="X: " + "x" * 300_000), 431),  # and no end
+        (get("/p/1", method="POST", headers="Content-Length: 2000000\r\n"), 413),
+        (
+            get("/p/1", method="POST", headers="Transfer-Encoding: chunked\r\n")
+            + b"20000\r\n%s\r\n" % (b"x" * 0x20000) * 9,
+            413,
+        ),
+    ],
+)
+def test_a_bad_request_is_refused_and_the_connection_ends(server: Running, request_bytes: bytes, status: int) -> None:
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/p/1"))
+        assert read_response(sock)[0] == 200
+        sock.sendall(request_bytes)
+        answer = read_all(sock)
+
+    assert status_of(answer) == status
+    assert answer.count(b"HTTP/1.1") == 1
+    assert b"\r\nConnection: close\r\n" in answer
+
+
+def test_what_comes_before_garbage_is_answered_first(server: Running) -> None:
+    server.do("configure", site={"delay": "5ms"})
+
+    answer = server.exchange(get("/p/1") + get("/p/2") + b"garbage\r\n\r\n" + get("/p/3"))
+
+    statuses = [int(part.split()[0]) for part in answer.split(b"HTTP/1.1 ")[1:]]
+    assert statuses == [200, 200, 400]
+
+
+def test_the_largest_target_and_header_block_are_accepted(server: Running) -> None:
+    with closing(server.connect()) as sock:
+        sock.sendall(get("/" + "x" * 8191, headers=f"X: {'x' * 65_000}\r\n"))
+        assert read_response(sock)[0] == 404
+
+
+def test_a_header_block_seen_before_is_still_checked_with_every_other_request_line(server: Running) -> None:
+    with closing(server.connect()) as sock:
+        for target, status in [("/p/1", 200), ("/p/1", 200), ("/p/2", 200), ("/p/5000", 404), ("/p/1", 200)]:
+            sock.sendall(get(target))
+            assert read_response(sock)[0] == status
+        sock.sendall(get("/p/1", method="POST"))
+        assert read_response(sock)[0] == 405
+        sock.sendall(get("/p/1").replace(b"Host: test\r\n", b""))
+        assert read_response(sock)[0] == 400
+
+
+def test_silent_clients_are_closed_but_not_those_that_wait_for_us(start: Callable[..., Running]) -> None:
+    server = start("--idle-timeout", "100ms", "--delay", "600ms")
+    silent, half, waiting = (server.connect() for _ in range(3))
+    with closing(silent), closing(half), closing(waiting):
+        half.sendall(b"GET / HTTP/1.1\r\nHo")
+        waiting.sendall(get())
+
+        assert read_all(silent) == b""
+        assert read_all(half) == b""
+        assert read_response(waiting)[0] == 200
+
+
+def test_clients_that_leave_while_they_wait_are_forgotten(server: Running) -> None:
+    server.do("configure", site={"delay": "500ms"})
+    socks = [server.connect() for _ in range(20)]
+    for sock in socks:
+        sock.sendall(get("/p/1"))
+    server.stats_when(lambda stats: stats["in_flight"] == 20)
+
+    for sock in socks:
+        sock.close()
+    stats = server.stats_when(lambda stats: stats["connections"] == 0)
+
+    assert stats["in_flight"] == 0
+    assert stats["responses_by_status"] == {}
+    with closing(server.connect()) as sock:  # outlives the timers of those who left
+        sock.sendall(get("/p/1"))
+        assert read_response(sock)[0] == 200
+    assert server.stats()["responses_by_status"] == {"200": 1}
+
+
+def test_no_answer_comes_before_its_delay(server: Running) -> None:
+    server.do("configure", site={"delay": "uniform 1ms 20ms"})
+    site = Site(SiteConfig(delay="uniform 1ms 20ms"))
+
+    with closing(server.connect()) as sock:
+        for n in range(50):
+            begin_ns = time.monotonic_ns()
+            sock.sendall(get(site.url_path(n)))
+            read_response(sock)
+            assert time.monotonic_ns() - begin_ns >= site.page(n).delay_ns
