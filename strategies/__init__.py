@@ -1,0 +1,83 @@
+"""What is compared: one file, one concurrency model; the file's name is the strategy's id.
+
+To add a strategy, add a file. ``strategies.base`` says what it must offer; the conformance suite finds it by itself
+(``pytest tests/conformance -k NAME``).
+"""
+
+import ast
+import importlib
+import importlib.metadata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from strategies.base import Strategy
+
+_FOLDER = Path(__file__).parent
+_NOT_STRATEGIES = frozenset({"__init__", "base"})
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a strategy's file says of itself, read without importing it."""
+
+    name: str
+    model: str
+    """The first line of its docstring."""
+    stack: str
+    requires: tuple[str, ...]
+    most_in_flight: int | None
+    """The most fetches that the model can ever keep in flight, whatever the cap; None: no limit of its own."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The required distributions that are not installed; a strategy with any is unavailable."""
+        return tuple(name for name in self.requires if not _is_installed(name))
+
+
+def names() -> list[str]:
+    """Return the ids of all strategies, shared-stack models first, each group in the order of its simplest models."""
+    found = (path.stem for path in _FOLDER.glob("*.py") if path.stem not in _NOT_STRATEGIES)
+    return sorted(found, key=lambda name: (describe(name).stack != "shared", _ORDER.get(name, len(_ORDER)), name))
+
+
+def describe(name: str) -> Description:
+    """Return what the file of strategy ``name`` says. Raises KeyError when there is no such file."""
+    path = _FOLDER / f"{name}.py"
+    if name in _NOT_STRATEGIES or not path.is_file():
+        raise KeyError(name)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id.isupper()
+    }
+    wanted = {
+        key: ast.literal_eval(constants[key]) for key in ("STACK", "REQUIRES", "MOST_IN_FLIGHT") if key in constants
+    }
+    return Description(
+        name,
+        (ast.get_docstring(tree) or name).splitlines()[0],
+        wanted["STACK"],
+        tuple(wanted["REQUIRES"]),
+        wanted.get("MOST_IN_FLIGHT"),
+    )
+
+
+def load(name: str) -> "Strategy":
+    """Import strategy ``name``; nothing else of this package is imported with it but ``base`` and ``core``."""
+    return cast("Strategy", importlib.import_module(f"strategies.{name}"))
+
+
+_ORDER = {name: n for n, name in enumerate(("sequential", "thread_pool", "callbacks", "generators", "native_asyncio"))}
+
+
+def _is_installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,232 @@
+"""One thread, a selector, and a callback for every event: no coroutine, no future, no lock."""
+
+import errno
+import os
+import selectors
+import socket
+import time
+from collections import deque
+from typing import Any, Literal
+
+from strategies.base import Job
+from strategies.core.frontier import Frontier
+from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from strategies.core.page import Fetch, Origin
+
+STACK: Literal["shared", "own"] = "shared"
+REQUIRES: tuple[str, ...] = ()
+
+Address = tuple[socket.AddressFamily, Any]
+
+
+def crawl(job: Job, frontier: Frontier) -> None:
+    """Call back whoever the selector names, until nothing waits and nothing is in flight."""
+    crawler = Crawler(job, frontier)
+    try:
+        crawler.run()
+    finally:
+        crawler.close()
+
+
+class Crawler:
+    """The event loop, and what the connections share."""
+
+    def __init__(self, job: Job, frontier: Frontier) -> None:
+        self.job = job
+        self.frontier = frontier
+        self.selector = selectors.DefaultSelector()
+        self.waiting = deque(frontier.roots())
+        self.connections: list[Connection] = []
+        self.idle: list[Connection] = []
+        self.deadlines: dict[Connection, int] = {}  # the first is the earliest: all fetches get the same time
+        self.addresses: dict[Origin, list[Address]] = {}
+
+    def run(self) -> None:
+        while True:
+            self.dispatch()
+            if self.frontier.done:
+                return
+            for key, _ in self.selector.select(self.seconds_to_deadline()):
+                key.data()
+            self.expire()
+
+    def dispatch(self) -> None:
+        """Give what waits to parked connections, and to new ones up to the cap."""
+        while self.waiting:
+            if self.idle:
+                connection = self.idle.pop()
+            elif len(self.connections) < self.job.max_in_flight:
+                connection = Connection(self)
+                self.connections.append(connection)
+            else:
+                return
+            connection.begin(self.waiting.popleft())
+
+    def seconds_to_deadline(self) -> float | None:
+        for deadline_ns in self.deadlines.values():
+            return max(0, deadline_ns - time.perf_counter_ns()) / 1e9
+        return None
+
+    def expire(self) -> None:
+        """Fail the fetches whose time is up."""
+        now = time.perf_counter_ns()
+        while self.deadlines:
+            connection, deadline_ns = next(iter(self.deadlines.items()))
+            if deadline_ns > now:
+                return
+            connection.on_error(TimeoutError())
+
+    def resolve(self, origin: Origin) -> list[Address]:
+        """Look up the addresses of a host, once. This blocks the loop: getaddrinfo has no other form."""
+        if origin not in self.addresses:
+            found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+            self.addresses[origin] = [(family, address) for family, _, _, _, address in found]
+        return self.addresses[origin]
+
+    def forget(self, sock: socket.socket) -> None:
+        """Stop watching a socket, if it was watched (one whose connect failed at once never was)."""
+        if sock in self.selector.get_map():
+            self.selector.unregister(sock)
+
+    def close(self) -> None:
+        for connection in self.connections:
+            connection.close()
+        self.selector.close()
+
+
+class Connection:
+    """One connection and the fetch it carries: the state that a thread would keep on its stack."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.sock: socket.socket | None = None
+        self.origin: Origin | None = None
+        self.parser: ResponseParser
+        self.fetch: Fetch | None = None
+        self.unsent = b""
+        self.untried: list[Address] = []
+        self.reused = False
+
+    def begin(self, fetch: Fetch) -> None:
+        """Start a fetch, on the connection that is there or on a new one."""
+        crawler = self.crawler
+        crawler.frontier.start(fetch)
+        crawler.deadlines[self] = fetch.deadline_ns
+        self.fetch = fetch
+        self.unsent = fetch.request
+        self.reused = self.sock is not None and self.origin is fetch.origin
+        try:
+            if self.reused:
+                self.send()
+            else:
+                self.connect(fetch)
+        except OSError as error:
+            self.on_error(error)
+
+    def connect(self, fetch: Fetch) -> None:
+        self.close()
+        job = self.crawler.job
+        self.origin = fetch.origin
+        self.parser = ResponseParser(job.max_header_bytes, job.max_body_bytes)
+        self.untried = list(self.crawler.resolve(fetch.origin))
+        self.connect_to_next()
+
+    def connect_to_next(self) -> None:
+        family, address = self.untried.pop(0)
+        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        code = sock.connect_ex(address)
+        if code not in {0, errno.EINPROGRESS}:
+            raise OSError(code, os.strerror(code))
+        self.crawler.selector.register(sock, selectors.EVENT_WRITE, self.on_connected)
+
+    def on_connected(self) -> None:
+        assert self.sock is not None
+        try:
+            code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code == 0:
+                self.crawler.selector.modify(self.sock, selectors.EVENT_READ, self.on_readable)
+                self.send()
+            elif self.untried:
+                self.close()
+                self.connect_to_next()
+            else:
+                raise OSError(code, os.strerror(code))
+        except OSError as error:
+            self.on_error(error)
+
+    def send(self) -> None:
+        """Send what is left of the request; nearly always it goes out in one piece."""
+        assert self.sock is not None
+        try:
+            sent = self.sock.send(self.unsent)
+        except BlockingIOError:
+            sent = 0
+        self.unsent = self.unsent[sent:]
+        if self.unsent:
+            self.crawler.selector.modify(self.sock, selectors.EVENT_WRITE, self.on_writable)
+
+    def on_writable(self) -> None:
+        assert self.sock is not None
+        try:
+            self.send()
+        except OSError as error:
+            self.on_error(error)
+        else:
+            if not self.unsent:
+                self.crawler.selector.modify(self.sock, selectors.EVENT_READ, self.on_readable)
+
+    def on_readable(self) -> None:
+        assert self.sock is not None
+        if self.fetch is None:  # parked, and the server hung up or spoke unasked
+            self.close()
+            return
+        try:
+            response = self.parser.feed(self.sock.recv(CHUNK_BYTES))
+        except BlockingIOError:
+            return
+        except (OSError, ProtocolError) as error:
+            self.on_error(error)
+            return
+        if response is not None:
+            self.on_response(self.fetch, response)
+
+    def on_response(self, fetch: Fetch, response: Response) -> None:
+        """Finish the fetch, and go on with the next one if any waits."""
+        crawler = self.crawler
+        if not response.keep_alive or crawler.job.connection == "per-fetch":
+            self.close()
+        self.fetch = None
+        del crawler.deadlines[self]
+        waiting = crawler.waiting
+        waiting.extend(crawler.frontier.finish(fetch, response))
+        if waiting:
+            self.begin(waiting.popleft())
+        else:
+            crawler.idle.append(self)
+
+    def on_error(self, error: OSError | ProtocolError) -> None:
+        """Fail the fetch, unless only the kept connection was to blame; park."""
+        crawler, fetch = self.crawler, self.fetch
+        assert fetch is not None
+        if self.reused and is_stale(error, self.parser):
+            self.reused = False
+            self.unsent = fetch.request
+            try:
+                self.connect(fetch)
+            except OSError as second:
+                error = second
+            else:
+                return
+        self.close()
+        self.fetch = None
+        del crawler.deadlines[self]
+        crawler.waiting.extend(crawler.frontier.fail(fetch, error))
+        crawler.idle.append(self)
+
+    def close(self) -> None:
+        if self.sock is not None:
+            self.crawler.forget(self.sock)
+            self.sock.close()
+            self.sock = None

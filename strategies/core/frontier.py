@@ -1,0 +1,211 @@
+"""What was seen, what is in flight, and what to fetch next: the rules of the crawl, the same for every model.
+
+The frontier does no I/O, takes no lock and never waits. A strategy that calls it from several threads guards it
+itself; that is part of what the model costs.
+
+Every fetch that is admitted ends in one of four ways: a result (any status), a redirect (its target is admitted when
+unseen), a retry (the same fetch is handed out again), or a failure (its tries are used up, or no try can help).
+"""
+
+import errno
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, TooLargeError, request_tail
+from strategies.core.links import PLAIN_PATH, HostRule, host_of, join, normalise, resolve
+from strategies.core.page import Fetch, Origin, Page
+
+if TYPE_CHECKING:
+    from strategies.base import Job
+
+REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+
+_ERROR_KINDS = {
+    "gaierror": "unknown host",
+    "TimeoutError": "timeout",
+    "ConnectionRefusedError": "connection refused",
+    "ConnectionResetError": "connection reset",
+    "BrokenPipeError": "connection reset",
+    "ClosedEarlyError": "closed early",
+    "TooLargeError": "too large",
+    "ProtocolError": "malformed response",
+}
+_INCURABLE = (TooLargeError,)
+_CONTEXT_FREE = re.compile(rb"/(?!/)[!-~]*")
+
+
+class Frontier:
+    """Hand out each URL once, and take back what became of it.
+
+    ``in_flight`` counts the fetches started and not yet finished, ``peak_in_flight`` the most there ever were;
+    ``finished`` holds them with their timestamps (nanoseconds of ``clock``), in the order in which they ended.
+    """
+
+    def __init__(self, job: "Job", clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self.in_flight = 0
+        self.peak_in_flight = 0
+        self.finished: list[Fetch] = []
+        self._clock = clock
+        self._timeout_ns = job.timeout_ns
+        self._max_redirects = job.max_redirects
+        self._max_tries = job.max_tries
+        self._keep_alive = job.connection == "keep-alive"
+        self._exclude = re.compile(job.exclude) if job.exclude else None
+        self._roots = tuple(_root(url) for url in job.roots)
+        self._hosts = HostRule(self._roots, strict=job.strict)
+        self._seen: set[str] = set()
+        self._origins: dict[str, Origin] = {}
+        self._known_links: dict[str, _KnownLinks] = {}
+        self._page: Fetch
+        self._new: list[str] = []
+
+    @property
+    def done(self) -> bool:
+        """Whether all that was admitted is finished."""
+        return len(self.finished) == len(self._seen)
+
+    def roots(self) -> list[Fetch]:
+        """Admit the root URLs; call once, before anything else."""
+        self._seen.update(self._roots)
+        return self._admit(dict.fromkeys(self._roots), self._max_redirects, self._clock())
+
+    def start(self, fetch: Fetch) -> None:
+        """Note that a try begins now; its deadline is ``fetch.deadline_ns``."""
+        now = self._clock()
+        fetch.started_ns = now
+        fetch.deadline_ns = now + self._timeout_ns
+        fetch.tries += 1
+        self.in_flight += 1
+        self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
+
+    def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
+        """Note that the response is whole; return the fetches that it asks for."""
+        now = self._clock()
+        fetch.status, fetch.content_type, fetch.encoding, location, fetch.size, links, _ = response
+        self._end(fetch, now)
+        if links:
+            return self._follow_links(fetch, links, now)
+        if location is not None and fetch.status in REDIRECTS:
+            return self._follow_redirect(fetch, location, now)
+        return ()
+
+    def fail(self, fetch: Fetch, error: OSError | ProtocolError) -> Sequence[Fetch]:
+        """Note that a try failed; return the same fetch when it is worth another, to be started again."""
+        if fetch.tries < self._max_tries and not fetch.finished_ns and not isinstance(error, _INCURABLE):
+            self.in_flight -= 1
+            return (fetch,)
+        fetch.error = describe(error)
+        fetch.status = fetch.content_type = fetch.encoding = None
+        fetch.size = 0
+        self._end(fetch, self._clock())
+        return ()
+
+    def pages(self) -> list[Page]:
+        """Return the record of every finished URL."""
+        return [Page.of(fetch) for fetch in self.finished]
+
+    def _end(self, fetch: Fetch, now: int) -> None:
+        if fetch.finished_ns:
+            raise RuntimeError(f"{fetch.url} was finished twice")
+        fetch.finished_ns = now
+        self.in_flight -= 1
+        self.finished.append(fetch)
+
+    def _follow_links(self, fetch: Fetch, links: list[bytes], now: int) -> Sequence[Fetch]:
+        prefix = fetch.origin.prefix
+        known = self._known_links.get(prefix)
+        if known is None:
+            known = self._known_links[prefix] = _KnownLinks(self._meet)
+        self._page, self._new = fetch, []
+        urls = set(map(known.__getitem__, links))
+        urls.discard(None)
+        fetch.num_urls = len(urls)
+        new = self._new
+        fetch.num_new_urls = len(new)
+        return self._admit(new, self._max_redirects, now) if new else ()
+
+    def _meet(self, href: bytes) -> str | None:
+        """Return the URL to follow for a link that is met for the first time; note it if it is new."""
+        page = self._page
+        if PLAIN_PATH.fullmatch(href):  # on the page's own host, and normal as it is
+            url = page.origin.prefix + href.decode("ascii")
+            if self._exclude is not None and not self._allows(url):
+                return None
+        else:
+            resolved = resolve(page.url, href, page.encoding)
+            if resolved is None or not self._allows(resolved):
+                return None
+            url = resolved
+        if url not in self._seen:
+            self._seen.add(url)
+            self._new.append(url)
+        return url
+
+    def _follow_redirect(self, fetch: Fetch, location: str, now: int) -> Sequence[Fetch]:
+        target = join(fetch.url, location)
+        fetch.next_url = target
+        if target is None or target in self._seen or not self._allows(target):
+            return ()
+        if fetch.redirects_left == 0:
+            fetch.error = "redirect limit reached"
+            return ()
+        self._seen.add(target)
+        return self._admit((target,), fetch.redirects_left - 1, now)
+
+    def _admit(self, urls: Iterable[str], redirects_left: int, now: int) -> list[Fetch]:
+        return [Fetch(url, self._origin(url), redirects_left, now) for url in urls]
+
+    def _allows(self, url: str) -> bool:
+        if self._exclude is not None and self._exclude.search(url):
+            return False
+        return self._hosts.allows(self._origin(url).host)
+
+    def _origin(self, url: str) -> Origin:
+        prefix = url[: url.index("/", 7)]
+        origin = self._origins.get(prefix)
+        if origin is None:
+            port = urlsplit(prefix).port
+            tail = request_tail(prefix.removeprefix("http://"), keep_alive=self._keep_alive)
+            origin = self._origins[prefix] = Origin(host_of(url), 80 if port is None else port, prefix, len(prefix), tail)
+        return origin
+
+
+class _KnownLinks(dict[bytes, str | None]):
+    """What ``href`` values mean on the pages of one origin; asks ``meet`` about those it does not know.
+
+    Pages repeat their links, so most are found here at the cost of a look-up. Only a value that means the same on
+    every page of the origin (an absolute path in ASCII) is kept.
+    """
+
+    def __init__(self, meet: Callable[[bytes], str | None]) -> None:
+        super().__init__()
+        self._meet = meet
+
+    def __missing__(self, href: bytes) -> str | None:
+        url = self._meet(href)
+        if _CONTEXT_FREE.fullmatch(href):
+            self[href] = url
+        return url
+
+
+def describe(error: OSError | ProtocolError) -> str:
+    """Name the kind of error, and behind a colon what more is known; the same words for every model."""
+    for cls in type(error).__mro__:
+        if kind := _ERROR_KINDS.get(cls.__name__):
+            break
+    else:
+        kind = "network error"
+    if isinstance(error, OSError):
+        name = errno.errorcode.get(error.errno or 0, "")
+        return f"{kind}: {name}" if kind == "network error" and name else kind
+    return kind if isinstance(error, ClosedEarlyError) else f"{kind}: {error}"
+
+
+def _root(url: str) -> str:
+    normal = normalise(url)
+    if normal is None:
+        raise ValueError(f"{url!r} is not a plain http URL")
+    return normal

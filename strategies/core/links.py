@@ -1,0 +1,114 @@
+"""What a page links to: ``href`` values found in a body, and the URLs that they mean.
+
+The rules are the crawl's (docs/architecture.md): values in single or double quotes, joined to the page's URL, fragment
+removed, other schemes than http ignored.
+"""
+
+import ipaddress
+import re
+from functools import lru_cache
+from html import unescape
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+
+_COMMON_HREF = re.compile(rb'href(?<![\w-]href)="([^"]*)"')
+_HREF = re.compile(rb"""href(?<![\w-]href)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+PLAIN_PATH = re.compile(rb"/(?!/)[0-9A-Za-z/_~-]*(?:\.[0-9A-Za-z_~-]+)?")
+"""An absolute path that is a normal one already: joining and normalising would only repeat it."""
+_LABEL = "[0-9A-Za-z_%-]{1,63}"  # an empty or longer one makes getaddrinfo raise UnicodeError
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(?:%[0-9A-Za-z._-]+)?")
+_PATH_SAFE = "/%:@!$&'()*+,;=~-._"
+
+
+def find_links(body: bytes) -> list[bytes]:
+    """Return the ``href`` values of a page in order, as they stand there."""
+    wanted = body.lower().count(b"href")
+    if not wanted:
+        return []
+    found: list[bytes] = _COMMON_HREF.findall(body)
+    if len(found) < wanted:  # written some other way, or not a link: the pattern for all ways is several times slower
+        found = [double or single for double, single in _HREF.findall(body)]
+    return found
+
+
+def resolve(base: str, href: bytes, encoding: str | None) -> str | None:
+    """Return the normalised URL that ``href`` on page ``base`` means, or None when it is not plain http.
+
+    ``encoding`` is that of the page, needed when the value is not ASCII (unknown ones are read as utf-8).
+    """
+    try:
+        text = href.decode(encoding or "utf-8", "replace")
+    except (LookupError, UnicodeError):  # no encoding at all, or one that is none of text, such as "idna"
+        text = href.decode("utf-8", "replace")
+    return join(base, unescape(text) if "&" in text else text)
+
+
+def join(base: str, reference: str) -> str | None:
+    """Join a reference to the URL it was found at (RFC 3986, section 5); None when the result is not plain http."""
+    try:
+        return normalise(urljoin(base, reference.strip(" \t\r\n\f")))
+    except ValueError:  # urllib's word for a host or port that is none
+        return None
+
+
+def normalise(url: str) -> str | None:
+    """Return one spelling for all spellings of an http URL, without its fragment; None for any other scheme.
+
+    Lower-case scheme and host, no default port, "/" for an empty path, and what may not stand in a request line is
+    percent-encoded. User names in URLs are refused. Raises ValueError for a host or port that is none.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "http" or not parts.hostname or "@" in parts.netloc:
+        return None
+    host = parts.hostname.encode("idna").decode("ascii") if not parts.hostname.isascii() else parts.hostname
+    if not _HOST.fullmatch(host):
+        return None
+    netloc = f"[{host}]" if ":" in host else host
+    if parts.port not in {None, 80}:
+        netloc = f"{netloc}:{parts.port}"
+    path = quote(parts.path or "/", safe=_PATH_SAFE)
+    return urlunsplit(("http", netloc, path, quote(parts.query, safe=_PATH_SAFE + "?"), ""))
+
+
+class HostRule:
+    """Decide which hosts a crawl may visit: those of its roots, strictly or leniently.
+
+    Strict allows a leading ``www.`` more or less; lenient compares the last two labels; IP addresses must match
+    exactly either way.
+    """
+
+    def __init__(self, roots: tuple[str, ...], *, strict: bool) -> None:
+        self._reduce = _without_www if strict else _last_two_labels
+        self._allowed = {self._reduce(host_of(root)) for root in roots}
+        self._answers: dict[str, bool] = {}
+
+    def allows(self, host: str) -> bool:
+        """Say whether a URL with this host is followed."""
+        answer = self._answers.get(host)
+        if answer is None:
+            answer = self._answers[host] = self._reduce(host) in self._allowed
+        return answer
+
+
+@lru_cache(maxsize=1024)
+def host_of(url: str) -> str:
+    """Return the host of a normalised URL."""
+    host = urlsplit(url).hostname
+    assert host is not None, url
+    return host
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _without_www(host: str) -> str:
+    reduced = host.removeprefix("www.")
+    return host if _is_address(reduced) else reduced
+
+
+def _last_two_labels(host: str) -> str:
+    return host if _is_address(host) else ".".join(host.split(".")[-2:])

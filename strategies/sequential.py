@@ -1,0 +1,102 @@
+"""One blocking fetch after another: no concurrency at all, the baseline that every other model must beat."""
+
+import socket
+import struct
+import time
+from collections import deque
+from typing import Literal
+
+from strategies.base import Job
+from strategies.core.frontier import Frontier
+from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from strategies.core.page import Fetch, Origin
+
+STACK: Literal["shared", "own"] = "shared"
+REQUIRES: tuple[str, ...] = ()
+MOST_IN_FLIGHT = 1
+
+
+def crawl(job: Job, frontier: Frontier) -> None:
+    """Fetch what waits, one after another, until nothing waits."""
+    waiting = deque(frontier.roots())
+    connection = Connection(job)
+    try:
+        while waiting:
+            fetch = waiting.popleft()
+            frontier.start(fetch)
+            try:
+                response = connection.fetch(fetch)
+            except (OSError, ProtocolError) as error:
+                connection.close()
+                waiting.extend(frontier.fail(fetch, error))
+            else:
+                waiting.extend(frontier.finish(fetch, response))
+    finally:
+        connection.close()
+
+
+class Connection:
+    """One blocking connection, opened when first needed and kept as long as the server and the job keep it."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.sock: socket.socket | None = None
+        self.origin: Origin | None = None
+        self.parser: ResponseParser
+        self.patience_is_whole = False
+
+    def fetch(self, fetch: Fetch) -> Response:
+        """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
+        if self.sock is not None and self.origin is fetch.origin:
+            try:
+                return self.exchange(self.sock, fetch)
+            except (ConnectionError, ProtocolError) as error:
+                if not is_stale(error, self.parser):
+                    raise
+        self.close()
+        return self.exchange(self.connect(fetch), fetch)
+
+    def connect(self, fetch: Fetch) -> socket.socket:
+        origin = self.origin = fetch.origin
+        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
+        sock = self.sock = socket.create_connection((origin.host, origin.port), seconds_left(fetch))
+        sock.settimeout(None)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.patience_is_whole = False
+        return sock
+
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
+        if not self.patience_is_whole:
+            set_patience(sock, self.job.timeout_ns)
+            self.patience_is_whole = True
+        try:
+            sock.sendall(fetch.request)
+            while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
+                set_patience(sock, int(seconds_left(fetch) * 1e9))
+                self.patience_is_whole = False
+        except BlockingIOError as error:  # what the kernel's time-out looks like
+            raise TimeoutError from error
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def close(self) -> None:
+        sock, self.sock = self.sock, None
+        if sock is not None:
+            sock.close()
+
+
+def set_patience(sock: socket.socket, timeout_ns: int) -> None:
+    """Bound each blocking call. In the kernel, because ``settimeout`` would put a poll() before each of them."""
+    seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
+    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero would mean: for ever
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+
+
+def seconds_left(fetch: Fetch) -> float:
+    """Return the seconds until the deadline of the fetch. Raises TimeoutError when it is past."""
+    left = (fetch.deadline_ns - time.perf_counter_ns()) / 1e9
+    if left <= 0:
+        raise TimeoutError
+    return left

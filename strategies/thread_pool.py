@@ -1,0 +1,191 @@
+"""A pool of threads, each fetching with blocking calls: the operating system does the switching."""
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Literal
+
+from strategies.base import Job
+from strategies.core.frontier import Frontier
+from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from strategies.core.page import Fetch, Origin
+
+STACK: Literal["shared", "own"] = "shared"
+REQUIRES: tuple[str, ...] = ()
+
+
+def crawl(job: Job, frontier: Frontier) -> None:
+    """Start threads while there is more to fetch than threads to do it, up to the cap; wait for them all."""
+    pool = Pool(job, frontier)
+    try:
+        pool.wait()
+    finally:
+        pool.stop()
+    if pool.bug is not None:
+        raise pool.bug
+
+
+class Pool:
+    """Worker threads around one frontier. ``changed`` guards everything here, and the frontier with it."""
+
+    def __init__(self, job: Job, frontier: Frontier) -> None:
+        self.job = job
+        self.frontier = frontier
+        self.changed = threading.Condition(threading.Lock())
+        self.waiting = deque(frontier.roots())
+        self.idle = 0
+        self.threads: list[threading.Thread] = []
+        self.connections: list[Connection] = []
+        self.stopped = False
+        self.bug: BaseException | None = None
+
+    def wait(self) -> None:
+        """Block until nothing waits and nothing is in flight, or a worker hit a bug."""
+        with self.changed:
+            self.grow()
+            while not (self.frontier.done or self.stopped):
+                self.changed.wait()
+
+    def stop(self) -> None:
+        """Send every worker home; one that is still blocked in a call is woken by taking its connection away."""
+        with self.changed:
+            self.stopped = True
+            self.changed.notify_all()
+            for connection in self.connections:
+                connection.abort()
+        for thread in self.threads:
+            thread.join()
+
+    def grow(self) -> None:
+        """Start one more worker if there is work for it. Workers call this too, so the pool grows by doubling."""
+        if self.waiting and not self.idle and len(self.threads) < self.job.max_in_flight and not self.stopped:
+            connection = Connection(self.job)
+            thread = threading.Thread(target=self.work, args=(connection,))
+            thread.start()
+            self.threads.append(thread)
+            self.connections.append(connection)
+
+    def work(self, connection: "Connection") -> None:
+        """Fetch what waits until the crawl is over: the life of one worker thread."""
+        try:
+            with self.changed:
+                fetch = self.next()
+            while fetch is not None:
+                try:
+                    response = connection.fetch(fetch)
+                except (OSError, ProtocolError) as error:
+                    connection.close()
+                    with self.changed:
+                        self.put(self.frontier.fail(fetch, error))
+                        fetch = self.next()
+                else:
+                    with self.changed:
+                        self.put(self.frontier.finish(fetch, response))
+                        fetch = self.next()
+        except BaseException as bug:  # noqa: BLE001  (raised again in the thread that called crawl)
+            with self.changed:
+                self.bug = bug
+                self.stopped = True
+                self.changed.notify_all()
+        finally:
+            connection.close()
+
+    def put(self, found: Sequence[Fetch]) -> None:
+        """Add to what waits, and wake as many idle workers; one of it is for the caller. Needs the lock."""
+        self.waiting.extend(found)
+        if self.idle and len(found) > 1:
+            self.changed.notify(len(found) - 1)
+
+    def next(self) -> Fetch | None:
+        """Take a fetch and start it; wait for one if need be; None when the crawl is over. Needs the lock."""
+        while not self.waiting:
+            if self.stopped or self.frontier.done:
+                self.changed.notify_all()
+                return None
+            self.idle += 1
+            self.changed.wait()
+            self.idle -= 1
+        if self.stopped:
+            return None
+        fetch = self.waiting.popleft()
+        self.frontier.start(fetch)
+        self.grow()
+        return fetch
+
+
+class Connection:
+    """One blocking connection, opened when first needed and kept as long as the server and the job keep it."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.sock: socket.socket | None = None
+        self.origin: Origin | None = None
+        self.parser: ResponseParser
+        self.patience_is_whole = False
+
+    def fetch(self, fetch: Fetch) -> Response:
+        """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
+        if self.sock is not None and self.origin is fetch.origin:
+            try:
+                return self.exchange(self.sock, fetch)
+            except (ConnectionError, ProtocolError) as error:
+                if not is_stale(error, self.parser):
+                    raise
+        self.close()
+        return self.exchange(self.connect(fetch), fetch)
+
+    def connect(self, fetch: Fetch) -> socket.socket:
+        origin = self.origin = fetch.origin
+        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
+        sock = self.sock = socket.create_connection((origin.host, origin.port), seconds_left(fetch))
+        sock.settimeout(None)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.patience_is_whole = False
+        return sock
+
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
+        if not self.patience_is_whole:
+            set_patience(sock, self.job.timeout_ns)
+            self.patience_is_whole = True
+        try:
+            sock.sendall(fetch.request)
+            while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
+                set_patience(sock, int(seconds_left(fetch) * 1e9))
+                self.patience_is_whole = False
+        except BlockingIOError as error:  # what the kernel's time-out looks like
+            raise TimeoutError from error
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def close(self) -> None:
+        sock, self.sock = self.sock, None
+        if sock is not None:
+            sock.close()
+
+    def abort(self) -> None:
+        """Make a call that another thread is blocked in on this connection return at once."""
+        sock = self.sock
+        if sock is not None:
+            with contextlib.suppress(OSError):  # closed meanwhile by its owner
+                sock.shutdown(socket.SHUT_RDWR)
+
+
+def set_patience(sock: socket.socket, timeout_ns: int) -> None:
+    """Bound each blocking call. In the kernel, because ``settimeout`` would put a poll() before each of them."""
+    seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
+    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero would mean: for ever
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+
+
+def seconds_left(fetch: Fetch) -> float:
+    """Return the seconds until the deadline of the fetch. Raises TimeoutError when it is past."""
+    left = (fetch.deadline_ns - time.perf_counter_ns()) / 1e9
+    if left <= 0:
+        raise TimeoutError
+    return left
