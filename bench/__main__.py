@@ -1,0 +1,5 @@
+"""``python -m bench`` is ``inflight``."""
+
+from bench.cli import main
+
+main()

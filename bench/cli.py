@@ -1,0 +1,114 @@
+"""The commands: parse, call one function, exit code. What they need is imported when they are called.
+
+Exit codes: 0 done; 1 a run with no valid row; 2 usage, or something here forbids it; 130 Ctrl-C.
+"""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(version("inflight-bench"), prog_name="inflight")
+def main() -> None:
+    """Compare Python concurrency models: the same crawl of the same local site, one thing different.
+
+    \b
+    inflight run quick                     every strategy side by side, in about a minute
+    inflight crawl http://HOST/ --strategy callbacks
+    inflight serve --delay 50ms            the synthetic site, for your own client
+    inflight list                          strategies and presets
+    """
+
+
+@main.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    short_help="Serve the synthetic site until Ctrl-C.",
+)
+@click.pass_context
+def serve(context: click.Context) -> None:
+    """Serve the synthetic site until Ctrl-C; the options are those of ``python -m fake_server``."""
+    from fake_server.__main__ import main as serve_site
+
+    sys.exit(serve_site(context.args))
+
+
+@main.command()
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.option("--strategy", default="callbacks", show_default=True, help="The concurrency model to crawl with.")
+@click.option("--max-in-flight", type=click.IntRange(1, 1_000_000), default=100, show_default=True)
+@click.option("--max-redirect", type=click.IntRange(0, 1000), default=10, show_default=True)
+@click.option("--max-tries", type=click.IntRange(1, 1000), default=4, show_default=True)
+@click.option("--exclude", metavar="REGEX", help="Leave out URLs in which this is found.")
+@click.option("--lenient", is_flag=True, help="Follow hosts that share the last two labels with a root.")
+@click.option(
+    "--timeout",
+    metavar="TIME",
+    default="30s",
+    show_default=True,
+    help="For each fetch; e.g. 500ms, 5s; a bare number is seconds.",
+)
+@click.option("--connection", type=click.Choice(["keep-alive", "per-fetch"]), default="keep-alive", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a URL, then one with the summary.")
+def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+    """Crawl plain-http sites from the given URLs and report every URL on a line of its own.
+
+    \b
+    inflight crawl http://localhost:8080/
+    inflight crawl http://localhost:8080/ --strategy native_asyncio --max-in-flight 10 --json
+    """
+    from bench import crawl as command
+
+    try:
+        job = command.job(urls, **options)
+        sys.exit(command.run(options["strategy"], job, as_json=as_json))
+    except command.CrawlError as error:
+        _refuse(str(error))
+    except KeyboardInterrupt:
+        click.echo("interrupted: the crawl was not finished", err=True)
+        sys.exit(130)
+
+
+@main.command()
+@click.argument("experiment", default="quick")
+@click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.")
+@click.option("--rounds", type=click.IntRange(1, 1000), help="How often each trial is repeated.")
+@click.option("--seed", type=click.IntRange(0), help="Decides the order of the trials.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@click.option("--resume", metavar="FOLDER", type=click.Path(path_type=Path), help="Go on with an interrupted run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
+@click.option("--list", "only_list", is_flag=True, help="Say what would be run, and how long it would take.")
+def run(experiment: str, **options: Any) -> None:
+    """Run an experiment: a preset (see `inflight list`) or a TOML file.
+
+    \b
+    inflight run                           the preset quick
+    inflight run sweep --strategies callbacks,thread_pool --rounds 1
+    inflight run my-experiment.toml --list
+    inflight run --resume results/20261120T101500000Z-laptop-quick
+    """
+    from bench import commands
+
+    try:
+        sys.exit(commands.run(experiment, **options))
+    except commands.REFUSALS as error:
+        _refuse(str(error))
+
+
+@main.command("list")
+def list_() -> None:
+    """Show the strategies, and the presets that `inflight run` knows."""
+    from bench import commands
+
+    commands.show_list()
+
+
+def _refuse(sentence: str) -> NoReturn:
+    click.echo(f"inflight: {sentence}", err=True)
+    sys.exit(2)

@@ -1,0 +1,134 @@
+"""What ``inflight run`` and ``inflight list`` do, one step after another."""
+
+import json
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import strategies
+from bench import experiment as experiments
+from bench import rows
+from bench import run as runs
+from bench.experiment import Experiment, ExperimentError
+from bench.plan import estimate_ns
+from bench.rows import Row, RowsError
+
+REFUSALS = (ExperimentError, runs.RunError, RowsError)
+
+
+def run(
+    name: str,
+    *,
+    chosen: str | None,
+    rounds: int | None,
+    seed: int | None,
+    out: Path,
+    resume: Path | None,
+    as_json: bool,
+    only_list: bool,
+) -> int:
+    """Run an experiment, or go on with one; print a line a trial, then the table, and save the plots.
+
+    Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted.
+    """
+    experiment = _experiment(name, chosen, rounds, seed) if resume is None else _interrupted(resume)
+    trials = runs.plan(experiment)
+    if only_list:
+        for trial in trials:
+            print(trial.id)
+        print(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s", file=sys.stderr)
+        return 0
+    folder = runs.new_folder(out, experiment) if resume is None else resume
+    interrupted = _execute(folder, experiment, trials)
+    found = rows.read(folder)
+    _present(folder, found, as_json=as_json)
+    if interrupted:
+        _say(f"interrupted after {len(found)} of {len(trials)} trials; go on with: inflight run --resume {folder}")
+        return 130
+    return 0 if any(row.valid for row in found) else 1
+
+
+def show_list() -> None:
+    """Print the strategies, with why one is unavailable, and the presets."""
+    print("strategies")
+    for name in strategies.names():
+        described = strategies.describe(name)
+        print(f"  {name:<16} {described.model}")
+        if described.missing:
+            print(f"  {'':<16} unavailable: needs {', '.join(described.missing)}")
+    print("\npresets (inflight run NAME)")
+    for name in experiments.preset_names():
+        preset = experiments.load(name, strategies.names())
+        first, *_ = preset.about.split("\n")
+        print(f"  {name:<16} about {estimate_ns(runs.plan(preset)) / 1e9:.0f} s. {first}")
+
+
+def _experiment(name: str, chosen: str | None, rounds: int | None, seed: int | None) -> Experiment:
+    known = strategies.names()
+    experiment = experiments.load(name, known)
+    changes: dict[str, Any] = {}
+    if chosen is not None:
+        wanted = [part.strip() for part in chosen.split(",") if part.strip()]
+        for strategy in wanted:
+            experiments.check_known(strategy, known, "strategy", "--strategies")
+        if not wanted:
+            raise ExperimentError("--strategies names none; write them with commas, as in callbacks,thread_pool")
+        changes["strategies"] = tuple(dict.fromkeys(wanted))
+    if rounds is not None:
+        changes["rounds"] = rounds
+    if seed is not None:
+        changes["seed"] = seed
+    return replace(experiment, **changes)
+
+
+def _interrupted(folder: Path) -> Experiment:
+    path = folder / runs.EXPERIMENT_FILE
+    if not path.is_file():
+        raise RowsError(f"{folder} is not a run: it has no {runs.EXPERIMENT_FILE}")
+    experiment = experiments.load(str(path), strategies.names())
+    return replace(experiment, name=folder.name.split("-")[-1])
+
+
+def _execute(folder: Path, experiment: Experiment, trials: list[Any]) -> bool:
+    """Run what is left to run; say whether it was interrupted. The rows so far are on the disk in any case."""
+    from bench.present.console import trial_line
+
+    def report(number: int, total: int, row: Row) -> None:
+        print(trial_line(number, total, row), file=sys.stderr, flush=True)
+
+    # A second Ctrl-C, or one from `timeout`, is the same as the first: end the trial, keep the rows.
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        runs.execute(folder, experiment, trials, report)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    return False
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
+    from bench.analyse.frames import write_csv
+    from bench.present import plots, table
+
+    write_csv(found, folder / "rows.csv")
+    machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
+    saved = plots.save_all(found, machine, folder / "plots")
+    if as_json:
+        print(json.dumps(table.summary_json(found) | {"folder": str(folder), "plots": [str(path) for path in saved]}))
+    else:
+        table.print_summary(found, sys.stdout)
+    _say(f"rows:  {folder / rows.ROWS_FILE}")
+    for path in saved:
+        if path.suffix == ".png":
+            _say(f"plot:  {path}")
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr)

@@ -1,0 +1,239 @@
+"""Run one trial: start a fresh worker, watch it from outside, check its answer, make a row of it.
+
+Whatever happens, a row comes back: a crash, a hang, rubbish and a dead server are results too.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import psutil
+
+from bench.measure import host, process, validity
+from bench.measure.expected import Answer, difference, expected_answer, root_paths
+from bench.measure.server import Server, ServerError
+from bench.plan import Trial
+from bench.rows import Check, Row, Status
+from strategies.base import Job
+
+SETTLE_S = 0.05
+STILL = 0.002
+"""Memory is at rest when two readings SETTLE_S apart differ by at most this share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all trials of a run share."""
+
+    run: str
+    cpus: host.Cpus
+    deadline_s: Callable[[Trial], float]
+
+
+@dataclass(slots=True)
+class Observation:
+    """What is gathered while a trial goes on; a trial that breaks off leaves what it had."""
+
+    measured: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, Any] = field(default_factory=dict)
+    host: dict[str, Any] = field(default_factory=dict)
+    knobs: dict[str, Any] = field(default_factory=dict)
+    answer: Answer = field(default_factory=dict)
+
+
+def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
+    """Run a trial to its end, or to its deadline, and return its row."""
+    started_at, began = datetime.now(UTC), time.monotonic_ns()
+    seen = Observation()
+    status: Status = "ok"
+    reason = None
+    try:
+        _observe(trial, server, setting, seen)
+    except process.WorkerTimeoutError as error:
+        status, reason = "timeout", str(error)
+    except (process.WorkerError, ServerError, psutil.Error) as error:
+        status, reason = "failed", str(error)
+    if not server.alive and status != "ok":
+        reason = f"the fake server died in mid-trial ({reason})"
+    checks: tuple[Check, ...] = ()
+    if status == "ok":
+        evidence = _evidence(trial, setting, seen)
+        checks = validity.check(evidence)
+        if evidence.answer_difference is not None:
+            status, reason = "wrong", evidence.answer_difference
+    return Row(
+        run=setting.run,
+        trial=trial.id,
+        round=trial.round,
+        strategy=trial.strategy,
+        stack=trial.stack,
+        kind=trial.workload.kind,
+        workload=trial.workload.to_dict(),
+        status=status,
+        reason=reason,
+        started_at=started_at.isoformat(timespec="milliseconds"),
+        duration_ns=time.monotonic_ns() - began,
+        measured=seen.measured,
+        server=seen.server,
+        knobs=seen.knobs,
+        checks=checks,
+    )
+
+
+def skipped(trial: Trial, run: str, reason: str) -> Row:
+    """Return the row of a trial that cannot be run here."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    workload = trial.workload
+    return Row(
+        run,
+        trial.id,
+        trial.round,
+        trial.strategy,
+        trial.stack,
+        workload.kind,
+        workload.to_dict(),
+        "skipped",
+        reason,
+        now,
+        0,
+    )
+
+
+def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
+    """Drive worker and server through one trial, and note what they and the kernel say."""
+    workload = trial.workload
+    deadline_s = setting.deadline_s(trial)
+    server.configure(workload.site)
+    with process.running(setting.cpus.client, deadline_s) as worker:
+        worker.send({"strategy": trial.strategy, "job": _job(trial, server).to_dict(), "lifetime_s": deadline_s + 5})
+        seen.knobs = worker.expect("ready")["knobs"]
+        sampler = Sampler(psutil.Process(worker.pid))
+        server.tell("reset")
+        before = _counts(server, setting)
+        if workload.kind == "memory":
+            server.tell("hold")
+            worker.send({"do": "crawl"})
+            seen.measured |= {f"held_{name}": value for name, value in _memory_when_held(trial, server, worker).items()}
+            server.tell("release")
+        else:
+            worker.send({"do": "crawl"})
+        crawled = worker.expect("crawled", sampler.sample)
+        after = _counts(server, setting)
+        seen.measured |= {"peak_threads": sampler.peak_threads} | _memory(worker.pid)
+        if crawled["error"] is not None:
+            raise process.WorkerError(f"the strategy raised {crawled['error']}")
+        worker.send({"do": "report"})
+        outcome = worker.expect("outcome")
+    del outcome["event"]
+    seen.answer = {path: (status, size) for path, status, size, _ in outcome.pop("answer")}
+    failed = sum(status is None for status, _ in seen.answer.values())
+    seen.measured |= outcome | _derived(outcome, len(seen.answer), failed)
+    seen.server, seen.host = _differences(before, after)
+    seen.measured |= seen.host
+
+
+def _job(trial: Trial, server: Server) -> Job:
+    workload = trial.workload
+    roots = root_paths(workload.site, workload.roots)
+    return Job(
+        roots=tuple(server.base + path for path in roots),
+        max_in_flight=workload.in_flight,
+        connection=workload.connection,
+    )
+
+
+class Sampler:
+    """Look at the worker now and then while it crawls; from outside, so that it costs the worker nothing."""
+
+    def __init__(self, observed: psutil.Process) -> None:
+        self.peak_threads = 1
+        self._observed = observed
+
+    def sample(self) -> None:
+        """Note how many threads there are."""
+        self.peak_threads = max(self.peak_threads, self._observed.num_threads())
+
+
+def _memory_when_held(trial: Trial, server: Server, worker: process.Worker) -> dict[str, int]:
+    """Wait until the gate holds exactly the cap, and memory is at rest; return what is used then."""
+    while (held := server.stats()["in_flight"]) < trial.reachable:
+        if time.monotonic() > worker.deadline_s:
+            raise process.WorkerTimeoutError(f"only {held} of {trial.reachable} fetches came to be in flight")
+        if worker.process.poll() is not None:
+            raise process.WorkerError(worker.obituary())
+        time.sleep(process.TICK_S)
+    memory = _memory(worker.pid)
+    while time.monotonic() < worker.deadline_s:
+        time.sleep(SETTLE_S)
+        before, memory = memory, _memory(worker.pid)
+        if abs(memory["uss_bytes"] - before["uss_bytes"]) <= STILL * memory["uss_bytes"]:
+            break
+    return memory | {"in_flight": server.stats()["in_flight"]}
+
+
+def _memory(pid: int) -> dict[str, int]:
+    """Read the memory of a process at rest: its own (USS), its share (PSS, where known), resident (RSS)."""
+    full = psutil.Process(pid).memory_full_info()
+    found = {"uss_bytes": full.uss, "rss_bytes": full.rss}
+    return found | ({"pss_bytes": full.pss} if hasattr(full, "pss") else {})
+
+
+def _counts(server: Server, setting: Setting) -> dict[str, Any]:
+    return {
+        "server": server.stats(),
+        "drops": host.listen_drops(),
+        "ticks": host.cpu_ticks(_both(setting.cpus)),
+    }
+
+
+def _both(cpus: host.Cpus) -> set[int] | None:
+    return None if cpus.server is None or cpus.client is None else cpus.server | cpus.client
+
+
+def _differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the server and the kernel counted during the trial."""
+    old, new = before["server"], after["server"]
+    cpu_ns = sum(new[key] - old[key] for key in ("cpu_user_ns", "cpu_system_ns"))
+    server = new | {"cpu_ns": cpu_ns, "cpu_share": cpu_ns / max(1, new["clock_ns"] - old["clock_ns"])}
+    steal_share = None
+    if before["ticks"] is not None and after["ticks"] is not None:
+        stolen, all_ticks = (new - old for old, new in zip(before["ticks"], after["ticks"], strict=True))
+        steal_share = stolen / all_ticks if all_ticks > 0 else 0.0
+    drops = None if after["drops"] is None or before["drops"] is None else after["drops"] - before["drops"]
+    return server, {"steal_share": steal_share, "listen_drops": drops}
+
+
+def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]:
+    """Return the figures that people quote; failed pages are no throughput."""
+    verified = pages - failed
+    cpu_ns = outcome["cpu_user_ns"] + outcome["cpu_system_ns"]
+    return {
+        "pages": pages,
+        "failed_pages": failed,
+        "pages_per_s": verified / outcome["makespan_ns"] * 1e9,
+        "cpu_per_page_ns": round(cpu_ns / max(1, verified)),
+        "switches_per_page": (outcome["voluntary_switches"] + outcome["involuntary_switches"]) / max(1, pages),
+    }
+
+
+def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evidence:
+    workload = trial.workload
+    expected = expected_answer(workload.site, workload.roots, Job(roots=()).max_redirects)
+    wanted: dict[str, Any] = {"strategy": trial.strategy}
+    if setting.cpus.client is not None:
+        wanted["cpus"] = sorted(setting.cpus.client)
+    return validity.Evidence(
+        planned_in_flight=trial.reachable,
+        cap=workload.in_flight,
+        mean_latency_ns=workload.mean_latency_ns,
+        answer_difference=difference(expected, seen.answer),
+        failures=seen.measured["failed_pages"],
+        expected_failures=sum(status is None for status, _ in expected.values()),
+        measured=seen.measured,
+        server=seen.server,
+        host=seen.host,
+        knobs=seen.knobs,
+        wanted_knobs=wanted,
+    )

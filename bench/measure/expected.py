@@ -1,0 +1,60 @@
+"""The right answer of a crawl, worked out from the seeded site alone: no socket, and none of the crawl's own code."""
+
+from collections import deque
+from functools import lru_cache
+
+from fake_server.faults import FAULTS
+from fake_server.site import Site, SiteConfig
+
+Answer = dict[str, tuple[int | None, int]]
+"""Path -> (status, body bytes); (None, 0) for a page that no try can get."""
+
+
+@lru_cache(maxsize=16)
+def expected_answer(config: SiteConfig, roots: int, max_redirects: int) -> Answer:
+    """Return what a crawl from the first ``roots`` pages must bring."""
+    site = Site(config)
+    answer: Answer = {}
+    waiting = deque((n, max_redirects) for n in range(roots))
+    seen = set(range(roots))
+    while waiting:
+        n, redirects_left = waiting.popleft()
+        page = site.page(n)
+        if page.fault is not None and not FAULTS[page.fault].survivable:
+            answer[page.path] = (None, 0)
+            continue
+        answer[page.path] = (page.status, page.body_bytes)
+        found = [(link, max_redirects) for link in page.links]
+        if page.location is not None and redirects_left:
+            target = site.number(page.location)
+            assert target is not None
+            found = [(target, redirects_left - 1)]
+        for link, left in found:
+            if link not in seen:
+                seen.add(link)
+                waiting.append((link, left))
+    return answer
+
+
+def root_paths(config: SiteConfig, count: int) -> list[str]:
+    """Return the paths of the first ``count`` pages, where a crawl with that many in flight begins."""
+    site = Site(config)
+    return [site.url_path(n) for n in range(count)]
+
+
+def difference(expected: Answer, got: Answer) -> str | None:
+    """Say in one sentence how two answers differ, with one example; None when they do not."""
+    missing, extra = expected.keys() - got.keys(), got.keys() - expected.keys()
+    unlike = [path for path in expected.keys() & got.keys() if expected[path] != got[path]]
+    if not (missing or extra or unlike):
+        return None
+    counts = f"{len(missing)} pages missing, {len(extra)} too many, {len(unlike)} different"
+    if unlike:
+        path = min(unlike)
+        return f"{counts}; for example {path}: expected {_say(expected[path])}, got {_say(got[path])}"
+    return f"{counts}; for example {min(missing or extra)}"
+
+
+def _say(result: tuple[int | None, int]) -> str:
+    status, size = result
+    return "a failure" if status is None else f"status {status} with {size} bytes"

@@ -1,0 +1,109 @@
+"""The machine: what it is, which cores to use, and the kernel's counts that tell whether a trial was disturbed."""
+
+import importlib.metadata
+import os
+import platform
+import re
+import resource
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+_DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp")
+
+
+@dataclass(frozen=True, slots=True)
+class Cpus:
+    """Which cores serve and which crawl; None where this system cannot pin, or was not asked to."""
+
+    server: set[int] | None
+    client: set[int] | None
+
+
+def choose_cpus(*, pin: bool) -> Cpus:
+    """Pick different cores for server and client, not two threads of one core if there is a choice."""
+    if not pin or not hasattr(os, "sched_getaffinity"):
+        return Cpus(None, None)
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        return Cpus(None, None)
+    server = allowed[0]
+    apart = [cpu for cpu in allowed[1:] if cpu not in _siblings(server)] or allowed[1:]
+    return Cpus({server}, {apart[-1]})
+
+
+def machine() -> dict[str, Any]:
+    """Describe the machine and the software, for ``machine.json``; what is unknown is None."""
+    memory = psutil.virtual_memory()
+    return {
+        "host": socket.gethostname(),
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cores": psutil.cpu_count(),
+        "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count(),
+        "memory_bytes": memory.total,
+        "libc": " ".join(platform.libc_ver()).strip() or None,
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "compiler": platform.python_compiler(),
+        "versions": {name: _version(name) for name in _DISTRIBUTIONS},
+        "descriptor_limit": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
+        "process_limit": list(resource.getrlimit(resource.RLIMIT_NPROC)),
+        "transparent_huge_pages": _read_text("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "somaxconn": _read_text("/proc/sys/net/core/somaxconn"),
+        "ephemeral_ports": _read_text("/proc/sys/net/ipv4/ip_local_port_range"),
+        "frequency_governor": _read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+    }
+
+
+def listen_drops() -> int | None:
+    """Return how many connections full listen queues have cost since boot, or None where nobody counts them.
+
+    ListenDrops includes ListenOverflows (linux: net/ipv4/tcp_ipv4.c, tcp_v4_syn_recv_sock), so it alone is read.
+    """
+    text = _read_text("/proc/net/netstat")
+    if text is None:
+        return None
+    names, values = (line.split() for line in text.splitlines() if line.startswith("TcpExt:"))
+    return int(dict(zip(names, values, strict=True))["ListenDrops"])
+
+
+def cpu_ticks(cpus: set[int] | None) -> tuple[float, float] | None:
+    """Return (stolen, all) CPU seconds so far of the given cores, or of all; None where steal is not counted."""
+    times = psutil.cpu_times(percpu=True)
+    if not hasattr(times[0], "steal"):
+        return None
+    chosen = [time for cpu, time in enumerate(times) if cpus is None or cpu in cpus]
+    return sum(time.steal for time in chosen), sum(sum(time[:8]) for time in chosen)
+
+
+def _siblings(cpu: int) -> set[int]:
+    """Return the logical CPUs of the same core (format of the kernel's cpulists: "0,4" or "0-1")."""
+    text = _read_text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") or str(cpu)
+    ranges = (part.partition("-") for part in text.split(","))
+    return {n for first, _, last in ranges for n in range(int(first), int(last or first) + 1)}
+
+
+def _cpu_model() -> str | None:
+    text = _read_text("/proc/cpuinfo") or ""
+    match = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return match[1] if match else platform.processor() or None
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _read_text(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None

@@ -1,0 +1,26 @@
+"""Limits that a trial would run into, found before it starts."""
+
+import resource
+
+RESERVE = 64
+"""Descriptors that a process needs beside its connections: standard streams, selector, listening sockets, files."""
+
+
+def descriptor_shortage(in_flight: int) -> str | None:
+    """Say what forbids a process to have this many connections open, and what to do; None when nothing does.
+
+    Worker and server raise their own soft limit, so the hard one counts.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY or in_flight + RESERVE <= hard:
+        return None
+    return (
+        f"{in_flight:,} in flight need {in_flight + RESERVE:,} descriptors, but RLIMIT_NOFILE (ulimit -Hn) "
+        f"is {hard:,}; use at most {hard - RESERVE:,}, or raise the limit"
+    )
+
+
+def raise_descriptor_limit() -> None:
+    """Allow this process as many descriptors as it may allow itself."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,133 @@
+"""The worker as the controller sees it: a process group that answers in lines of JSON by a deadline, or is killed."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import bench
+
+ROOT = Path(bench.__file__).parent.parent
+TICK_S = 0.02
+
+
+class WorkerError(Exception):
+    """The worker did not do its part; the message says how it ended."""
+
+
+class WorkerTimeoutError(WorkerError):
+    """The worker was not done by its deadline."""
+
+
+@dataclass
+class Worker:
+    """A running worker. Use ``running()`` to get one."""
+
+    process: "subprocess.Popen[bytes]"
+    errors: IO[bytes]
+    deadline_s: float
+    """On the clock of time.monotonic()."""
+    buffer: bytearray = field(default_factory=bytearray)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self.process.pid
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Write one line to the worker. Raises WorkerError when it is gone."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError as error:
+            raise WorkerError(self.obituary()) from error
+
+    def expect(self, event: str, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
+        """Wait for the worker's next line, calling ``each_tick`` meanwhile; it must be ``event``."""
+        line = self._read_line(each_tick)
+        try:
+            message: dict[str, Any] = json.loads(line)
+            found = message["event"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise WorkerError(f"the worker printed rubbish: {line[:60]!r}") from error
+        if found != event:
+            raise WorkerError(f"the worker said {found!r} when {event!r} was due")
+        return message
+
+    def obituary(self) -> str:
+        """Say how the worker ended, with the last line that it wrote to standard error."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        code = self.process.returncode
+        if code is None:
+            return "the worker closed its output and went on running"
+        how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exited with {code}"
+        return f"the worker {how}{self.last_words()}"
+
+    def last_words(self) -> str:
+        """Return the last line of standard error, if any, as a clause."""
+        self.errors.seek(0)
+        lines = self.errors.read().decode("utf-8", "replace").strip().splitlines()
+        return f": {lines[-1].strip()}" if lines else ""
+
+    def _read_line(self, each_tick: Callable[[], None] | None) -> bytes:
+        assert self.process.stdout is not None
+        output = self.process.stdout.fileno()
+        while b"\n" not in self.buffer:
+            if time.monotonic() > self.deadline_s:
+                raise WorkerTimeoutError("the worker was not done by its deadline, and was killed")
+            if select.select([output], [], [], TICK_S)[0]:
+                data = os.read(output, 1 << 20)
+                if not data:
+                    raise WorkerError(self.obituary())
+                self.buffer += data
+            elif each_tick is not None:
+                each_tick()
+        line, _, rest = self.buffer.partition(b"\n")
+        self.buffer = rest
+        return bytes(line)
+
+
+@contextmanager
+def running(cpus: set[int] | None, lifetime_s: float) -> Iterator[Worker]:
+    """Start a worker, pinned to ``cpus`` if given; kill it with all its children in the end, come what may."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            # -P: what lies in the current folder is not imported by accident; PYTHONPATH: this very harness is.
+            [sys.executable, "-P", "-m", "bench.measure.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+        )
+        try:
+            if cpus is not None:
+                os.sched_setaffinity(process.pid, cpus)
+            yield Worker(process, errors, time.monotonic() + lifetime_s)
+        finally:
+            _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()  # a worker that is done exits by itself
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(0.5)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # the group outlives its leader if a strategy left children
+    process.wait()
+    process.stdout.close()

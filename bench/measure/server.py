@@ -1,0 +1,124 @@
+"""The fake server as the harness sees it: a process, a port to crawl, and a control port to steer it by."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bench.measure.process import ROOT
+from fake_server.site import SiteConfig
+
+START_SECONDS = 20
+ANSWER_SECONDS = 60
+
+
+class ServerError(Exception):
+    """The fake server did not start, died, or answered what it should not; the message says which."""
+
+
+@dataclass
+class Server:
+    """A running fake server. Use ``running()`` to get one."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    control: socket.socket
+
+    @property
+    def base(self) -> str:
+        """Return the URL without path."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def tell(self, command: str, **values: Any) -> dict[str, Any]:
+        """Send one command and return the answer. Raises ServerError when it is refused, or nobody answers."""
+        try:
+            self.control.sendall(json.dumps({"do": command, **values}).encode() + b"\n")
+            line = bytearray()
+            while not line.endswith(b"\n"):
+                data = self.control.recv(65536)
+                if not data:
+                    raise ServerError(self._obituary())
+                line += data
+        except OSError as error:
+            raise ServerError(f"{self._obituary()} ({error})") from error
+        answer: dict[str, Any] = json.loads(line)
+        if not answer["ok"]:
+            raise ServerError(f"the fake server refused {command}: {answer['error']}")
+        return answer
+
+    def configure(self, site: SiteConfig) -> None:
+        """Serve this site from now on, every page rendered beforehand, so that the first crawl is like the others."""
+        self.tell("configure", site=site.to_dict())
+        self.tell("warm")
+
+    def stats(self) -> dict[str, Any]:
+        """Return the server's own counts."""
+        stats: dict[str, Any] = self.tell("stats")["stats"]
+        return stats
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self.process.poll() is None
+
+    def _obituary(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        code = self.process.returncode
+        if code is None:
+            return "the fake server does not answer"
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"the fake server {how}"
+
+
+@contextmanager
+def running(cpus: set[int] | None) -> Iterator[Server]:
+    """Start a fake server, pinned to ``cpus`` if given; stop it in the end, come what may."""
+    command = [sys.executable, "-P", "-m", "fake_server", "--port", "0", "--control-port", "0"]
+    process = subprocess.Popen(
+        [*command, "--exit-with-stdin", "--ready-line"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a Ctrl-C at the terminal is the harness's to handle
+    )
+    try:
+        if cpus is not None:
+            os.sched_setaffinity(process.pid, cpus)
+        port, control_port = _await_ready(process)
+        with socket.create_connection(("127.0.0.1", control_port), START_SECONDS) as control:
+            control.settimeout(ANSWER_SECONDS)
+            yield Server(process, port, control)
+    finally:
+        _stop(process)
+
+
+def _await_ready(process: "subprocess.Popen[str]") -> tuple[int, int]:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    try:
+        ready = json.loads(line)
+        return ready["port"], ready["control_port"]
+    except (ValueError, KeyError) as error:
+        raise ServerError(f"the fake server did not start: it said {line.strip()!r}") from error
+
+
+def _stop(process: "subprocess.Popen[str]") -> None:
+    """End the server: politely by closing its input, else by force."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()

@@ -1,0 +1,153 @@
+"""Whether to believe a trial: one small pure function for each named check, and the list of them all.
+
+A check takes what is known of a trial and says ``passed``, ``failed`` or ``not applicable``, with the figures that it
+went by. Red rows are shown and kept, and are part of no conclusion.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bench.rows import Check
+
+MS = 1_000_000
+MOST_SERVER_SHARE = 0.70
+MOST_STEAL_SHARE = 0.02
+LITTLE_TOLERANCE = 0.02
+LEAST_WINDOWS = 10
+P99_SAMPLES = 1000
+
+Judgement = tuple[Literal["passed", "failed", "not applicable"], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the checks go by: the trial as planned, what the worker measured, and what was seen from outside."""
+
+    planned_in_flight: int
+    """The most that can be in flight: the cap, or less where the site or the model is smaller."""
+    cap: int
+    mean_latency_ns: float
+    answer_difference: str | None
+    failures: int
+    expected_failures: int
+    measured: dict[str, Any]
+    server: dict[str, Any]
+    host: dict[str, Any]
+    knobs: dict[str, Any]
+    wanted_knobs: dict[str, Any]
+
+
+def answer(evidence: Evidence) -> Judgement:
+    """Check that the pages, their statuses and sizes are those of the seeded site."""
+    if evidence.answer_difference is not None:
+        return "failed", evidence.answer_difference
+    return "passed", f"{evidence.measured['pages']} pages as the site has them"
+
+
+def cap(evidence: Evidence) -> Judgement:
+    """Check that the in-flight cap was reached, and never exceeded, as client and server saw it."""
+    client, server = evidence.measured["peak_in_flight"], evidence.server["peak_in_flight"]
+    figures = f"cap {evidence.cap}, most in flight: client {client}, server {server}"
+    if client > evidence.cap or server > evidence.cap:
+        return "failed", f"exceeded: {figures}"
+    if client < evidence.planned_in_flight:
+        return "failed", f"not reached: {figures}"
+    return "passed", figures
+
+
+def server_share(evidence: Evidence) -> Judgement:
+    """Check that the server had a good part of its core to spare, and so was not what was measured."""
+    share = evidence.server["cpu_share"]
+    figures = f"{share:.0%} of its core, limit {MOST_SERVER_SHARE:.0%}"
+    return ("failed" if share > MOST_SERVER_SHARE else "passed"), figures
+
+
+def timer_lateness(evidence: Evidence) -> Judgement:
+    """Check that the added latency was what was asked for: p99 late by at most 1 ms and 2 % of the mean."""
+    if not evidence.server["lateness_count"]:
+        return "not applicable", "no latency was added"
+    late_ns, limit_ns = evidence.server["lateness_p99_ns"], MS + 0.02 * evidence.mean_latency_ns
+    figures = f"p99 {late_ns / MS:.2f} ms late, limit {limit_ns / MS:.2f} ms"
+    return ("failed" if late_ns > limit_ns else "passed"), figures
+
+
+def listen_drops(evidence: Evidence) -> Judgement:
+    """Check that no connection was lost in a full listen queue (TcpExt ListenOverflows and ListenDrops)."""
+    drops = evidence.host["listen_drops"]
+    if drops is None:
+        return "not applicable", "this kernel does not count them"
+    return ("failed" if drops else "passed"), f"{drops} in /proc/net/netstat during the trial"
+
+
+def littles_law(evidence: Evidence) -> Judgement:
+    """Check that in flight = throughput x service time while the loop was full (J. D. C. Little, 1961)."""
+    steady = evidence.measured["steady"]
+    if steady is None or steady["window_ns"] < LEAST_WINDOWS * steady["mean_service_ns"]:
+        return "not applicable", f"full for less than {LEAST_WINDOWS} service times"
+    product = steady["completions"] / steady["window_ns"] * steady["mean_service_ns"]
+    error = product / steady["mean_in_flight"] - 1
+    figures = f"in flight {steady['mean_in_flight']:.1f}, throughput x service time {product:.1f} ({error:+.1%})"
+    return ("failed" if abs(error) > LITTLE_TOLERANCE else "passed"), figures
+
+
+def failures(evidence: Evidence) -> Judgement:
+    """Check that just those pages failed that the site makes fail: a failure is never throughput."""
+    figures = f"{evidence.failures} pages failed, the site makes {evidence.expected_failures} fail"
+    return ("passed" if evidence.failures == evidence.expected_failures else "failed"), figures
+
+
+def samples(evidence: Evidence) -> Judgement:
+    """Check that the p99 rests on enough samples; with fewer it is not shown."""
+    count = evidence.measured["service"]["count"]
+    if count < P99_SAMPLES:
+        return "not applicable", f"{count} samples: no p99 below {P99_SAMPLES}"
+    return "passed", f"{count} samples"
+
+
+def steal(evidence: Evidence) -> Judgement:
+    """Check that the hypervisor did not take the cores away."""
+    share = evidence.host["steal_share"]
+    if share is None:
+        return "not applicable", "this system does not say"
+    figures = f"{share:.1%} of CPU time stolen, limit {MOST_STEAL_SHARE:.0%}"
+    return ("failed" if share > MOST_STEAL_SHARE else "passed"), figures
+
+
+def knobs(evidence: Evidence) -> Judgement:
+    """Check that what was set for the worker is what the worker found."""
+    wrong = [
+        f"{name}: wanted {wanted!r}, got {evidence.knobs.get(name)!r}"
+        for name, wanted in evidence.wanted_knobs.items()
+        if evidence.knobs.get(name) != wanted
+    ]
+    return ("failed", "; ".join(wrong)) if wrong else ("passed", ", ".join(sorted(evidence.wanted_knobs)))
+
+
+def requests(evidence: Evidence) -> Judgement:
+    """Check that the server received just the tries that the client counted, but for those on stale connections."""
+    tries, received = evidence.measured["tries"], evidence.server["requests"]
+    figures = f"client sent {tries}, server received {received}"
+    if evidence.expected_failures:  # a reset connection may fail once more, as a stale one
+        return "not applicable", f"faults break connections: {figures}"
+    return ("passed" if tries == received else "failed"), figures
+
+
+CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
+    "answer correct": answer,
+    "no unexpected failures": failures,
+    "cap reached, never exceeded": cap,
+    "requests counted alike": requests,
+    "server had room": server_share,
+    "added latency exact": timer_lateness,
+    "no listen drops": listen_drops,
+    "Little's law": littles_law,
+    "enough samples for p99": samples,
+    "no CPU steal": steal,
+    "knobs reached the worker": knobs,
+}
+
+
+def check(evidence: Evidence) -> tuple[Check, ...]:
+    """Make every check."""
+    return tuple(Check(name, *judge(evidence)) for name, judge in CHECKS.items())

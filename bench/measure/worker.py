@@ -1,0 +1,190 @@
+"""The worker: a fresh process that runs one strategy on one job, and imports nothing that the strategy does not.
+
+It talks with the controller in lines of JSON, on its standard input and on a private copy of its standard output (what
+the strategy prints goes to standard error)::
+
+    controller                              worker
+    {"strategy", "job", "lifetime_s", ...}
+                                            {"event": "ready", "knobs": {...}}      or {"event": "failed", "reason"}
+    {"do": "crawl"}
+                                            {"event": "crawled", "error": null}     at rest: memory is read now
+    {"do": "report"}
+                                            {"event": "outcome", ...}
+    end of input                            exits
+"""
+
+import gc
+import json
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import strategies
+from strategies.base import Job
+from strategies.core import record
+from strategies.core.frontier import Frontier
+
+BIN_NS = 10_000_000
+
+
+def main() -> None:
+    """Do one trial's work, as told on standard input."""
+    say = _take_over_stdout()
+    order = json.loads(sys.stdin.readline())
+    # Should the controller vanish, nobody would kill a hanging crawl: the kernel will.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's affair
+    _raise_descriptor_limit()
+    job = Job.from_dict(order["job"])
+    strategy = strategies.load(order["strategy"])
+    frontier = Frontier(job)
+    say({"event": "ready", "knobs": _knobs(order["strategy"], strategy.REQUIRES)})
+    if not sys.stdin.readline():
+        return
+    pauses = GcPauses()
+    error = None
+    with pauses.watched():
+        before, begin_ns = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter_ns()
+        try:
+            strategy.crawl(job, frontier)
+        except BaseException as bug:  # noqa: BLE001  (it is reported, with its traceback, and ends the trial)
+            traceback.print_exc()
+            error = _last_line(bug)
+        end_ns, after = time.perf_counter_ns(), resource.getrusage(resource.RUSAGE_SELF)
+    say({"event": "crawled", "error": error})
+    if error is None and sys.stdin.readline():
+        say(
+            {
+                "event": "outcome",
+                **_usage(before, after),
+                **pauses.totals(),
+                **_outcome(job, frontier, begin_ns, end_ns),
+            }
+        )
+        sys.stdin.readline()
+
+
+def _take_over_stdout() -> Callable[[dict[str, Any]], None]:
+    """Keep the real standard output for the controller; whatever else prints, prints to standard error."""
+    channel: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(message: dict[str, Any]) -> None:
+        channel.write(json.dumps(message, separators=(",", ":")) + "\n")
+        channel.flush()
+
+    return say
+
+
+def _raise_descriptor_limit() -> None:
+    """Allow as many descriptors as this process may allow itself; the plan was checked against the hard limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _knobs(name: str, requires: tuple[str, ...]) -> dict[str, Any]:
+    """Say what really runs here: a setting that did not reach the worker must show."""
+    return {
+        "strategy": name,
+        "python": sys.version.split()[0],
+        "implementation": sys.implementation.name,
+        "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
+        "switch_interval_ns": round(sys.getswitchinterval() * 1e9),
+        "gc_enabled": gc.isenabled(),
+        "gc_thresholds": list(gc.get_threshold()),
+        "selector": _selector(),
+        "versions": _versions(requires),
+        "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+    }
+
+
+def _selector() -> str:
+    """Name the selector that this platform's default would be."""
+    import selectors
+
+    return selectors.DefaultSelector.__name__
+
+
+def _versions(requires: tuple[str, ...]) -> dict[str, str]:
+    if not requires:
+        return {}
+    from importlib.metadata import version
+
+    return {name: version(name) for name in requires}
+
+
+class GcPauses:
+    """Count the collections of the garbage collector, and how long they stopped the process."""
+
+    def __init__(self) -> None:
+        self.pauses_ns: list[int] = []
+        self._began_ns = 0
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Count while this lasts."""
+        gc.callbacks.append(self._note)
+        try:
+            yield
+        finally:
+            gc.callbacks.remove(self._note)
+
+    def _note(self, phase: str, _info: dict[str, int]) -> None:
+        if phase == "start":
+            self._began_ns = time.perf_counter_ns()
+        else:
+            self.pauses_ns.append(time.perf_counter_ns() - self._began_ns)
+
+    def totals(self) -> dict[str, int]:
+        """Return how many, how long together, and the longest."""
+        return {
+            "gc_collections": len(self.pauses_ns),
+            "gc_total_ns": sum(self.pauses_ns),
+            "gc_max_ns": max(self.pauses_ns, default=0),
+        }
+
+
+def _usage(before: resource.struct_rusage, after: resource.struct_rusage) -> dict[str, int]:
+    """Return what the crawl used, of all threads, also of those that have ended (getrusage(2))."""
+    return {
+        "cpu_user_ns": round((after.ru_utime - before.ru_utime) * 1e9),
+        "cpu_system_ns": round((after.ru_stime - before.ru_stime) * 1e9),
+        "voluntary_switches": after.ru_nvcsw - before.ru_nvcsw,
+        "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw,
+    }
+
+
+def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[str, Any]:
+    """Reduce the finished fetches to what a row keeps, and the answer, which is checked and then thrown away."""
+    fetches = frontier.finished
+    spans_ns = [(fetch.started_ns, fetch.finished_ns) for fetch in fetches]
+    return {
+        "makespan_ns": end_ns - begin_ns,
+        "peak_in_flight": frontier.peak_in_flight,
+        "tries": sum(fetch.tries for fetch in fetches),
+        "service": record.summary([finished - started for started, finished in spans_ns]),
+        "response": record.summary([fetch.finished_ns - fetch.admitted_ns for fetch in fetches]),
+        "queueing": record.summary([fetch.started_ns - fetch.admitted_ns for fetch in fetches]),
+        "timeline": record.timeline(spans_ns, begin_ns, BIN_NS),
+        "steady": record.steady_state(spans_ns, job.max_in_flight),
+        "answer": [[fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size, fetch.error] for fetch in fetches],
+    }
+
+
+def _last_line(bug: BaseException) -> str:
+    """Say in one line what went wrong; of a group, its first member."""
+    while isinstance(bug, BaseExceptionGroup):
+        bug = bug.exceptions[0]
+    return " ".join(traceback.format_exception_only(bug)[-1].split())
+
+
+if __name__ == "__main__":
+    main()

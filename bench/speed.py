@@ -1,0 +1,261 @@
+"""``make speed``: the server and the strategies against their targets, as ratios to wrk in the same run.
+
+A ratio to wrk on the same server in the same minute says how much of the server a client can use; it moves far less
+from machine to machine than a rate does. One core serves, another one drives. All is measured in interleaved rounds;
+shown are the median and the range.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from statistics import median
+
+import strategies
+from bench.experiment import Workload
+from bench.measure import host, process
+from bench.measure.controller import Setting, run_trial
+from bench.measure.server import Server, ServerError, running
+from bench.plan import Trial
+from bench.rows import Row
+from fake_server.site import SiteConfig
+
+PLAIN = SiteConfig(pages=30_000, links=0, body_bytes=1200)
+LINKED = SiteConfig(pages=30_000, links=10, body_bytes=1200)
+SLOW = SiteConfig(pages=1000, links=0, delay="50ms")
+OWN_STACK_PAGES = 6_000
+"""Clients with a stack of their own are slower; a rate needs no more pages than this."""
+MEMORY_IN_FLIGHT = (500, 1000, 1500, 2000, 2500)
+WRK_SECONDS = 3
+_BASELINE_SITE = ("--port", "0", "--pages", str(PLAIN.pages), "--links", "0")
+
+
+class SpeedError(Exception):
+    """Something that the measurement needs is missing, or broke; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One line of the result: a figure that must be at least, or at most, so much."""
+
+    what: str
+    bound: float
+    at_least: bool
+    unit: str = ""
+
+    def met_by(self, value: float) -> bool:
+        """Say whether a measured value is good enough."""
+        return value >= self.bound if self.at_least else value <= self.bound
+
+
+def _rate(name: str, bound: float, site: str) -> tuple[str, Target]:
+    return f"{site}/{name}", Target(f"{name}, {site}: pages/s over wrk's requests/s", bound, at_least=True)
+
+
+def _memory(name: str, kilobytes: float) -> tuple[str, Target]:
+    return f"memory/{name}", Target(f"{name}: user memory a fetch in flight", kilobytes, at_least=False, unit=" kB")
+
+
+TARGETS: dict[str, Target] = dict([
+    ("server", Target("fake server over aiohttp.web, requests/s", 3, at_least=True)),
+    ("errors", Target("failed requests or connections at 10,000 connections", 0, at_least=False)),
+    ("drops", Target("listen drops at 10,000 connections", 0, at_least=False)),
+    ("lateness", Target("timer lateness p99 at 1,000 in flight, 50 ms", 2, at_least=False, unit=" ms")),
+    _rate("callbacks", 0.60, "no links"),
+    _rate("thread_pool", 0.40, "no links"),
+    _rate("generators", 0.35, "no links"),
+    _rate("native_asyncio", 0.20, "no links"),
+    _rate("aiohttp_client", 0.05, "no links"),
+    _rate("callbacks", 0.35, "ten links"),
+    _memory("callbacks", 2),
+    _memory("generators", 3),
+    _memory("native_asyncio", 8),
+    _memory("thread_pool", 26),
+])  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure everything, print it against its target; return 0 when all are met, 1 when one is not, 2 for errors."""
+    parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured; default: 3")
+    rounds = parser.parse_args(argv).rounds
+    try:
+        return _report(_measure(rounds))
+    except (SpeedError, ServerError) as error:
+        print(f"speed: {error}", file=sys.stderr)
+        return 2
+
+
+def _measure(rounds: int) -> dict[str, list[float]]:
+    wrk = shutil.which("wrk")
+    if wrk is None:
+        raise SpeedError(
+            "wrk is not installed; get it with: apt install wrk (Debian, Ubuntu), brew install wrk (macOS)"
+        )
+    cpus = host.choose_cpus(pin=True)
+    if cpus.client is None:
+        print("warning: one core, or no pinning here: client and server disturb each other", file=sys.stderr)
+    found: dict[str, list[float]] = defaultdict(list)
+    for number in range(1, rounds + 1):
+        with running(cpus.server) as server, _baseline(cpus.server) as baseline_url:
+            print(f"round {number} of {rounds} ...", file=sys.stderr)
+            _measure_server(found, server, baseline_url, Wrk(wrk, cpus.client))
+            for site, config in (("no links", PLAIN), ("ten links", LINKED)):
+                _measure_rates(found, server, site, config, Wrk(wrk, cpus.client), Setting("speed", cpus, _deadline))
+            if number == 1:
+                _measure_memory(found, server, Setting("speed", cpus, _deadline))
+    return found
+
+
+def _measure_server(found: dict[str, list[float]], server: Server, baseline_url: str, wrk: "Wrk") -> None:
+    server.configure(PLAIN)
+    ours = wrk.drive(server.base + "/p/5", 100)
+    theirs = wrk.drive(baseline_url + "/p/5", 100)
+    found["server"].append(ours.per_s / theirs.per_s)
+    found["server requests/s"].append(ours.per_s)
+    found["aiohttp.web requests/s"].append(theirs.per_s)
+    drops = host.listen_drops()
+    many = wrk.drive(server.base + "/p/5", 10_000)
+    found["errors"].append(many.errors)
+    found["10,000 connections requests/s"].append(many.per_s)
+    if drops is not None:
+        found["drops"].append((host.listen_drops() or 0) - drops)
+    server.configure(SLOW)
+    server.tell("reset")
+    wrk.drive(server.base + "/p/5", 1000)
+    found["lateness"].append(server.stats()["lateness_p99_ns"] / 1e6)
+
+
+def _measure_rates(
+    found: dict[str, list[float]], server: Server, site: str, config: SiteConfig, wrk: "Wrk", setting: Setting
+) -> None:
+    for name in ("callbacks", "thread_pool", "generators", "native_asyncio", "aiohttp_client"):
+        described = strategies.describe(name)
+        pages = config.pages if described.stack == "shared" else OWN_STACK_PAGES
+        server.configure(config)
+        ceiling = wrk.drive(server.base + "/p/5", 100)
+        workload = Workload(site, "crawl", replace(config, pages=pages), 100, "keep-alive")
+        row = _run(Trial(f"{site}/{name}", 1, name, described.stack, workload, 100), server, setting)
+        found[f"{site}/{name}"].append(row.measured["pages_per_s"] / ceiling.per_s)
+        found[f"{site}/wrk requests/s"].append(ceiling.per_s)
+        found[f"{site}/{name} pages/s"].append(row.measured["pages_per_s"])
+
+
+def _measure_memory(found: dict[str, list[float]], server: Server, setting: Setting) -> None:
+    from bench.analyse.stats import NoSlope, memory_slope
+
+    for key in TARGETS:
+        kind, _, name = key.partition("/")
+        if kind != "memory":
+            continue
+        held: list[int] = []
+        used: list[int] = []
+        for in_flight in MEMORY_IN_FLIGHT:
+            config = replace(PLAIN, pages=in_flight)
+            workload = Workload("memory", "memory", config, in_flight, "keep-alive")
+            row = _run(Trial(f"memory/{name}", 1, name, "shared", workload, in_flight), server, setting)
+            held.append(row.measured["held_in_flight"])
+            used.append(row.measured["held_uss_bytes"])
+        slope = memory_slope(held, used)
+        if isinstance(slope, NoSlope):
+            raise SpeedError(f"{name}: {slope.reason}")
+        found[key].append(slope.per_fetch / 1000)
+
+
+def _run(trial: Trial, server: Server, setting: Setting) -> Row:
+    row = run_trial(trial, server, setting)
+    if row.status != "ok":
+        raise SpeedError(f"{trial.id}: {row.reason}")
+    return row
+
+
+def _deadline(_trial: Trial) -> float:
+    return 120
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """What wrk saw."""
+
+    per_s: float
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wrk:
+    """The load generator: one thread on the client's core."""
+
+    path: str
+    cpus: set[int] | None
+
+    def drive(self, url: str, connections: int) -> Driven:
+        """Load a URL for WRK_SECONDS over keep-alive connections. Raises SpeedError when wrk fails."""
+        cpus = self.cpus
+        done = subprocess.run(
+            [self.path, "-t1", f"-c{connections}", f"-d{WRK_SECONDS}s", "--timeout", "10s", url],
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=None if cpus is None else lambda: os.sched_setaffinity(0, cpus),
+        )
+        rate = re.search(r"Requests/sec:\s+([0-9.]+)", done.stdout)
+        if done.returncode or rate is None:
+            raise SpeedError(f"wrk failed on {url}: {done.stderr.strip() or done.stdout.strip()}")
+        lines = re.findall(r"Socket errors: (.*)|Non-2xx or 3xx responses: (\d+)", done.stdout)
+        errors = sum(int(n) for line in lines for n in re.findall(r"\d+", " ".join(line)))
+        return Driven(float(rate[1]), errors)
+
+
+@contextmanager
+def _baseline(cpus: set[int] | None) -> Iterator[str]:
+    """Serve the same pages with aiohttp.web on the same core, and yield its URL."""
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "bench.aiohttp_baseline", *_BASELINE_SITE],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(process.ROOT)},
+        start_new_session=True,
+    ) as server:
+        try:
+            if cpus is not None:
+                os.sched_setaffinity(server.pid, cpus)
+            assert server.stdout is not None
+            line = server.stdout.readline()
+            if not line:
+                raise SpeedError("the aiohttp.web server to compare with did not start")
+            yield f"http://127.0.0.1:{json.loads(line)['port']}"
+        finally:
+            server.terminate()
+
+
+def _report(found: dict[str, list[float]]) -> int:
+    missed = 0
+    for key, target in TARGETS.items():
+        values = found[key]
+        if not values:
+            print(f"  ?   {target.what}: this system does not say")
+            continue
+        middle = median(values)
+        met = target.met_by(middle)
+        missed += not met
+        sign = ">=" if target.at_least else "<="
+        spread = f"   ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
+        mark = "ok  " if met else "MISS"
+        print(f"{mark} {target.what:<62} {middle:8.2f}{target.unit} {sign} {target.bound:g}{target.unit}{spread}")
+    print("\nmedians behind these, per second:")
+    for key, values in found.items():
+        if key.endswith("/s"):
+            print(f"     {key:<45} {median(values):10,.0f}   ({min(values):,.0f} to {max(values):,.0f})")
+    print(f"\n{len(TARGETS) - missed} of {len(TARGETS)} targets met")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
