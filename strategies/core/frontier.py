@@ -11,7 +11,7 @@ import errno
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, TooLargeError, request_tail
@@ -58,9 +58,8 @@ class Frontier:
         self._hosts = HostRule(self._roots, strict=job.strict)
         self._seen: set[str] = set()
         self._origins: dict[str, Origin] = {}
-        self._known_links: dict[str, _KnownLinks] = {}
-        self._page: Fetch
-        self._new: list[str] = []
+        self._known_links: dict[str, KnownLinks] = {}
+        self._meeting: Meeting
 
     @property
     def done(self) -> bool:
@@ -115,33 +114,37 @@ class Frontier:
         self.finished.append(fetch)
 
     def _follow_links(self, fetch: Fetch, links: list[bytes], now: int) -> Sequence[Fetch]:
-        prefix = fetch.origin.prefix
-        known = self._known_links.get(prefix)
+        known = self._known_links.get(fetch.origin.prefix)
         if known is None:
-            known = self._known_links[prefix] = _KnownLinks(self._meet)
-        self._page, self._new = fetch, []
+            known = self._known_links[fetch.origin.prefix] = KnownLinks(self._meet)
+        new: list[Fetch] = []
+        self._meeting = Meeting(fetch, known, new, now)
         urls = set(map(known.__getitem__, links))
         urls.discard(None)
         fetch.num_urls = len(urls)
-        new = self._new
         fetch.num_new_urls = len(new)
-        return self._admit(new, self._max_redirects, now) if new else ()
+        return new
 
     def _meet(self, href: bytes) -> str | None:
-        """Return the URL to follow for a link that is met for the first time; note it if it is new."""
-        page = self._page
+        """Return the URL to follow for a link that is met for the first time, and admit it if it is new."""
+        page, known, new, now = self._meeting
+        url: str | None
         if PLAIN_PATH.fullmatch(href):  # on the page's own host, and normal as it is
-            url = page.origin.prefix + href.decode("ascii")
-            if self._exclude is not None and not self._allows(url):
-                return None
+            origin, url = page.origin, page.origin.prefix + href.decode("ascii")
+            if self._exclude is not None and self._exclude.search(url):
+                url = None
+            known[href] = url
         else:
-            resolved = resolve(page.url, href, page.encoding)
-            if resolved is None or not self._allows(resolved):
-                return None
-            url = resolved
-        if url not in self._seen:
+            url = resolve(page.url, href, page.encoding)
+            if url is None or not self._allows(url):
+                url = None
+            else:
+                origin = self._origin(url)
+            if _CONTEXT_FREE.fullmatch(href):
+                known[href] = url
+        if url is not None and url not in self._seen:
             self._seen.add(url)
-            self._new.append(url)
+            new.append(Fetch(url, origin, self._max_redirects, now))
         return url
 
     def _follow_redirect(self, fetch: Fetch, location: str, now: int) -> Sequence[Fetch]:
@@ -169,11 +172,13 @@ class Frontier:
         if origin is None:
             port = urlsplit(prefix).port
             tail = request_tail(prefix.removeprefix("http://"), keep_alive=self._keep_alive)
-            origin = self._origins[prefix] = Origin(host_of(url), 80 if port is None else port, prefix, len(prefix), tail)
+            origin = self._origins[prefix] = Origin(
+                host_of(url), 80 if port is None else port, prefix, len(prefix), tail
+            )
         return origin
 
 
-class _KnownLinks(dict[bytes, str | None]):
+class KnownLinks(dict[bytes, str | None]):
     """What ``href`` values mean on the pages of one origin; asks ``meet`` about those it does not know.
 
     Pages repeat their links, so most are found here at the cost of a look-up. Only a value that means the same on
@@ -185,10 +190,16 @@ class _KnownLinks(dict[bytes, str | None]):
         self._meet = meet
 
     def __missing__(self, href: bytes) -> str | None:
-        url = self._meet(href)
-        if _CONTEXT_FREE.fullmatch(href):
-            self[href] = url
-        return url
+        return self._meet(href)
+
+
+class Meeting(NamedTuple):
+    """What ``Frontier._meet`` needs to know while the links of one page are looked up."""
+
+    page: Fetch
+    known: KnownLinks
+    new: list[Fetch]
+    now_ns: int
 
 
 def describe(error: OSError | ProtocolError) -> str:

@@ -15,10 +15,19 @@ USER_AGENT = "inflight"
 CHUNK_BYTES = 64 * 1024
 """How much every strategy asks for in one read: the same for all, so that none makes fewer system calls."""
 
-_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # noqa: S105  (of RFC 9110: no secret)
 _TEXT = r"[\t\x20-\x7e\x80-\xff]*"
 _FIELD_LINES = rf"(?:\r\n{_TOKEN}:{_TEXT})*"
 _HEAD = re.compile(rf"HTTP/1\.([01]) ([1-5][0-9][0-9])(?: {_TEXT})?({_FIELD_LINES})")
+# The header section that nearly every response has, in one pass: no field that changes framing or place, and a length
+# given once. What does not match is not wrong, but goes the longer way.
+_COMMON_HEAD = re.compile(
+    rf"HTTP/1\.1 (?!204|304)([2-5][0-9][0-9])(?: {_TEXT})?(?:\r\n(?:"
+    rf"(?i:content-length):[ \t]*(?(2)(?!)|([0-9]{{1,18}}))[ \t]*"
+    rf"|(?i:content-type):(?(3)(?!)|({_TEXT}))"
+    rf"|(?!(?i:connection|content-length|content-type|location|transfer-encoding):){_TOKEN}:{_TEXT}"
+    r"))*\r\n\r\n".encode("latin-1")
+)
 _TRAILER = re.compile(_FIELD_LINES.encode("latin-1"))
 _USED_FIELD = re.compile(r"\r\n(connection|content-length|content-type|transfer-encoding):[ \t]*([^\r]*)")
 _LOCATION = re.compile(r"\r\nlocation:[ \t]*([^\r]*)", re.IGNORECASE)
@@ -56,10 +65,10 @@ class Response(NamedTuple):
 
 
 def make_response(
-    status: int, content_type: str | None, location: str | None, body: bytes, *, keep_alive: bool
+    status: int, content_type: bytes | str | None, location: str | None, body: bytes, *, keep_alive: bool
 ) -> Response:
     """Reduce a response to what a crawl needs; the one way to make one, also for strategies with their own stack."""
-    kind, encoding = _split_content_type(content_type or "")
+    kind, encoding = _split_content_type(content_type or b"")
     links = find_links(body) if status == 200 and kind in _LINKED_TYPES else []
     return Response(status, kind or None, encoding, location, len(body), links, keep_alive)
 
@@ -123,21 +132,27 @@ class ResponseParser:
             return self._end()
         if self._head is not None:
             return self._read_body(data)
-        if self._buffer is not None:
+        if self._buffer is None:
+            common = _COMMON_HEAD.match(data)
+            if common is not None:
+                status, length, content_type = common.groups()
+                begin = common.end()
+                whole = length is not None and len(data) - begin == int(length) <= self._max_body_bytes
+                if whole and begin - 4 <= self._max_header_bytes:
+                    return make_response(int(status), content_type, None, data[begin:], keep_alive=True)
+        else:
             self._buffer += data
             data = bytes(self._buffer)
         while True:
             end = data.find(b"\r\n\r\n")
             if end < 0 or end > self._max_header_bytes:
-                return self._wait_for_head(data)
+                self._wait_for_head(data)
+                return None
             head = _read_head(data[:end])
             body = data[end + 4 :]
             if head.status >= 200:
                 break
             data = body  # behind an interim response; the final one follows it
-        self._buffer = None
-        if len(body) == head.length <= self._max_body_bytes:  # nearly always: the whole response in one piece
-            return make_response(head.status, head.content_type, head.location, body, keep_alive=head.keep_alive)
         return self._begin_body(head, body)
 
     def _wait_for_head(self, data: bytes) -> None:
@@ -296,7 +311,9 @@ def _in_utf8(value: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _split_content_type(value: str) -> tuple[str, str]:
+def _split_content_type(value: bytes | str) -> tuple[str, str]:
     """Split ``text/html; charset=x`` into a lower-case type and the charset (default utf-8)."""
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
     charset = _CHARSET.search(value)
     return value.partition(";")[0].strip().lower(), charset[1].lower() if charset else "utf-8"
