@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 a run with no valid row; 2 usage, or something here forbid
 
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,6 +25,8 @@ def main() -> None:
     inflight serve --delay 50ms            the synthetic site, for your own client
     inflight list                          strategies and presets
     """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without "µ" shows "?", and nothing is lost for it
 
 
 @main.command(
@@ -79,7 +82,7 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
 @click.argument("experiment", default="quick")
 @click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.")
 @click.option("--rounds", type=click.IntRange(1, 1000), help="How often each trial is repeated.")
-@click.option("--seed", type=click.IntRange(0), help="Decides the order of the trials.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Decides the order of the trials.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
 @click.option("--resume", metavar="FOLDER", type=click.Path(path_type=Path), help="Go on with an interrupted run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
@@ -99,6 +102,9 @@ def run(experiment: str, **options: Any) -> None:
         sys.exit(commands.run(experiment, **options))
     except commands.REFUSALS as error:
         _refuse(str(error))
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
 
 
 @main.command("list")

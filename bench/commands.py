@@ -16,6 +16,7 @@ from bench.plan import estimate_ns
 from bench.rows import Row, RowsError
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError)
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(
@@ -33,6 +34,8 @@ def run(
 
     Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted.
     """
+    if resume is not None and (chosen, rounds, seed) != (None, None, None):
+        raise ExperimentError("--resume goes on with what was begun; leave out --strategies, --rounds and --seed")
     experiment = _experiment(name, chosen, rounds, seed) if resume is None else _interrupted(resume)
     trials = runs.plan(experiment)
     if only_list:
@@ -40,7 +43,7 @@ def run(
             print(trial.id)
         print(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s", file=sys.stderr)
         return 0
-    folder = runs.new_folder(out, experiment) if resume is None else resume
+    folder = runs.new_folder(out, experiment) if resume is None else resume.resolve()
     interrupted = _execute(folder, experiment, trials)
     found = rows.read(folder)
     _present(folder, found, as_json=as_json)
@@ -62,7 +65,7 @@ def show_list() -> None:
     for name in experiments.preset_names():
         preset = experiments.load(name, strategies.names())
         first, *_ = preset.about.split("\n")
-        print(f"  {name:<16} about {estimate_ns(runs.plan(preset)) / 1e9:.0f} s. {first}")
+        print(f"  {name:<16} about {estimate_ns(runs.all_trials(preset)) / 1e9:.0f} s. {first}")
 
 
 def _experiment(name: str, chosen: str | None, rounds: int | None, seed: int | None) -> Experiment:
@@ -84,11 +87,10 @@ def _experiment(name: str, chosen: str | None, rounds: int | None, seed: int | N
 
 
 def _interrupted(folder: Path) -> Experiment:
-    path = folder / runs.EXPERIMENT_FILE
-    if not path.is_file():
-        raise RowsError(f"{folder} is not a run: it has no {runs.EXPERIMENT_FILE}")
-    experiment = experiments.load(str(path), strategies.names())
-    return replace(experiment, name=folder.name.split("-")[-1])
+    for file in (runs.EXPERIMENT_FILE, runs.MACHINE_FILE, rows.ROWS_FILE):
+        if not (folder / file).is_file():
+            raise RowsError(f"{folder} is not a run: it has no {file}")
+    return experiments.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
 
 
 def _execute(folder: Path, experiment: Experiment, trials: list[Any]) -> bool:
@@ -98,18 +100,21 @@ def _execute(folder: Path, experiment: Experiment, trials: list[Any]) -> bool:
     def report(number: int, total: int, row: Row) -> None:
         print(trial_line(number, total, row), file=sys.stderr, flush=True)
 
-    # A second Ctrl-C, or one from `timeout`, is the same as the first: end the trial, keep the rows.
-    previous = signal.signal(signal.SIGTERM, _interrupt)
+    previous = {number: signal.signal(number, _interrupt) for number in INTERRUPTS}
     try:
         runs.execute(folder, experiment, trials, report)
     except KeyboardInterrupt:
         return True
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
     return False
 
 
 def _interrupt(_number: int, _frame: object) -> None:
+    """End the trial and keep the rows, at Ctrl-C and at what `timeout` sends; a second one must not disturb that."""
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
@@ -117,9 +122,12 @@ def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     from bench.analyse.frames import write_csv
     from bench.present import plots, table
 
-    write_csv(found, folder / "rows.csv")
-    machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
-    saved = plots.save_all(found, machine, folder / "plots")
+    try:
+        write_csv(found, folder / "rows.csv")
+        machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
+        saved = plots.save_all(found, machine, folder / "plots")
+    except OSError as error:
+        raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
     if as_json:
         print(json.dumps(table.summary_json(found) | {"folder": str(folder), "plots": [str(path) for path in saved]}))
     else:

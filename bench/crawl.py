@@ -18,6 +18,9 @@ from strategies.core.frontier import REDIRECTS, Frontier
 from strategies.core.links import normalise
 from strategies.core.page import Page
 
+LONGEST_TIMEOUT_NS = 86_400_000_000_000
+"""What every model's way to wait can count in: epoll_wait(2) takes at most 24 days."""
+
 
 class CrawlError(Exception):
     """A crawl that cannot be made as it was asked for; the message says what to change."""
@@ -41,8 +44,8 @@ def job(
         timeout_ns = parse_duration_ns(f"{timeout}s" if re.fullmatch(r"[0-9.]+", timeout) else timeout)
     except ValueError as error:
         raise CrawlError(f"--timeout: {error}") from error
-    if not timeout_ns:
-        raise CrawlError("--timeout must be longer than 0")
+    if not 0 < timeout_ns <= LONGEST_TIMEOUT_NS:
+        raise CrawlError(f"--timeout must be longer than 0 and at most a day, not {timeout}")
     try:
         re.compile(exclude or "")
     except re.error as error:

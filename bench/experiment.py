@@ -19,6 +19,8 @@ PRESETS = Path(__file__).parent / "experiments"
 CONNECTIONS = ("keep-alive", "per-fetch")
 MOST_IN_FLIGHT = 1_000_000
 MOST_ROUNDS = 1000
+MOST_SEED = 2**63 - 1
+MOST_SECONDS = 1_000_000
 
 Kind = Literal["crawl", "memory"]
 T = TypeVar("T")
@@ -71,6 +73,8 @@ class Grid:
     seconds: float | None = None
     """Where latency bounds the throughput: take only as many pages as an ideal client fetches in this time."""
     site: SiteConfig = field(default_factory=SiteConfig)
+    rounds: int | None = None
+    """Take part in the first so many rounds only; None: in all."""
 
     def workloads(self, prefix: str) -> list[Workload]:
         """Return the cells, in the order in which the lists are written."""
@@ -109,13 +113,14 @@ class Experiment:
     deadline_s: float | None = None
     """After this time a trial is killed; None: by what the plan expects of it."""
 
-    def workloads(self) -> list[Workload]:
-        """Return the cells of all grids."""
+    def workloads(self, number: int = 1) -> list[Workload]:
+        """Return the cells of all grids that take part in round ``number``."""
         many = len(self.grids) > 1
         return [
             workload
-            for number, grid in enumerate(self.grids, start=1)
-            for workload in grid.workloads(f"{grid.kind}-{number}" if many else grid.kind)
+            for place, grid in enumerate(self.grids, start=1)
+            if grid.rounds is None or number <= grid.rounds
+            for workload in grid.workloads(f"{grid.kind}-{place}" if many else grid.kind)
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,6 +141,8 @@ class Experiment:
             }
             if grid.seconds is not None:
                 table["seconds"] = grid.seconds
+            if grid.rounds is not None:
+                table["rounds"] = grid.rounds
             values.setdefault(grid.kind, []).append(table)
         return values
 
@@ -180,7 +187,7 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
     grids = [
         _grid(kind, table, values.get("site", {}), f"{where}, [[{kind}]] number {number}")
         for kind in ("crawl", "memory")
-        for number, table in enumerate(_tables(values.get(kind, []), f"{where}: {kind}"), start=1)
+        for number, table in enumerate(_tables(values.get(kind, []), kind, where), start=1)
     ]
     _need(bool(grids), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
     return Experiment(
@@ -189,7 +196,7 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
         tuple(grids),
         tuple(dict.fromkeys(chosen)),
         _whole(values.get("rounds", 1), 1, MOST_ROUNDS, f"{where}: rounds"),
-        _whole(values.get("seed", 1), 0, 2**63 - 1, f"{where}: seed"),
+        _whole(values.get("seed", 1), 0, MOST_SEED, f"{where}: seed"),
         pin,
         _seconds(values.get("deadline_s"), f"{where}: deadline_s"),
     )
@@ -209,7 +216,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _grid(kind: str, table: Any, common_site: Any, where: str) -> Grid:
-    keys = ("latency", "in_flight", "connection", "seconds", "pages", "site")
+    keys = ("latency", "in_flight", "connection", "seconds", "pages", "rounds", "site")
     _need(isinstance(table, dict), f"{where} must be a table")
     _check_keys(table, keys, where)
     own_site = table.get("site", {})
@@ -237,6 +244,7 @@ def _grid(kind: str, table: Any, common_site: Any, where: str) -> Grid:
         _distinct(connection, f"{where}: connection"),
         _seconds(table.get("seconds"), f"{where}: seconds"),
         site,
+        None if "rounds" not in table else _whole(table["rounds"], 1, MOST_ROUNDS, f"{where}: rounds"),
     )
 
 
@@ -244,8 +252,8 @@ def _canonical(delay: str) -> str:
     return parse_delay(delay).text
 
 
-def _tables(value: Any, where: str) -> list[Any]:
-    _need(isinstance(value, list), f"{where} must be written with two brackets, as [[crawl]]")
+def _tables(value: Any, kind: str, where: str) -> list[Any]:
+    _need(isinstance(value, list), f"{where}: {kind} must be written with two brackets, as [[{kind}]]")
     return cast("list[Any]", value)
 
 
@@ -280,8 +288,9 @@ def _whole(value: Any, least: int, most: int, where: str) -> int:
 
 
 def _seconds(value: Any, where: str) -> float | None:
-    fine = value is None or (isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
-    _need(fine, f"{where} must be a number above 0, not {value!r}")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    fine = value is None or (number and 0 < value <= MOST_SECONDS)
+    _need(fine, f"{where} must be a number above 0 and at most {MOST_SECONDS}, not {value!r}")
     return cast("float | None", value)
 
 

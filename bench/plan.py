@@ -44,7 +44,7 @@ def estimate_ns(trials: list[Trial]) -> int:
 def _cells(experiment: Experiment, described: dict[str, Description], number: int) -> list[Trial]:
     return [
         _trial(number, workload, described[name])
-        for workload in experiment.workloads()
+        for workload in experiment.workloads(number)
         for name in experiment.strategies
         if _makes_sense(workload, described[name])
     ]

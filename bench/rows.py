@@ -78,8 +78,8 @@ class Row:
     def from_json(cls, line: str) -> "Row":
         """Read one line. Raises ValueError for anything that is not a row of a known format."""
         values = json.loads(line)
-        if not isinstance(values, dict) or not isinstance(values.get("format"), int):
-            raise ValueError("not a row")  # noqa: TRY004
+        if not isinstance(values, dict) or type(values.get("format")) is not int or values["format"] < 1:
+            raise ValueError("not a row")
         if values["format"] > FORMAT:
             raise ValueError(f"a row of format {values['format']}; this version of inflight reads up to {FORMAT}")
         names = {f.name for f in fields(cls)}
@@ -121,6 +121,8 @@ def _rows(path: Path) -> Iterator[Row]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise RowsError(f"{path.parent} is not a run: cannot read {path.name} ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise RowsError(f"{path} is not text, so it holds no rows") from error
     *lines, _unfinished = text.split("\n")
     for number, line in enumerate(lines, start=1):
         try:

@@ -38,6 +38,14 @@ def plan(experiment: Experiment) -> list[Trial]:
     for workload in experiment.workloads():
         if shortage := descriptor_shortage(workload.in_flight):
             raise RunError(shortage)
+    trials = all_trials(experiment)
+    if not trials:
+        raise RunError("nothing to do: none of the strategies can have so many in flight; ask for other ones, or fewer")
+    return trials
+
+
+def all_trials(experiment: Experiment) -> list[Trial]:
+    """Return the trials of an experiment, whether or not they can be run here."""
     return expand(experiment, {name: strategies.describe(name) for name in experiment.strategies})
 
 

@@ -15,7 +15,7 @@ Every answer has "ok". {"ok": true} is all of it, but for stats: {"ok": true, "s
     bytes_sent                                   headers included
     responses_by_status                          {"200": 12, ...}
     faults                                       {"drip": 3, ...}: injected, by kind
-    lateness_p50_ns, lateness_p99_ns, lateness_max_ns, lateness_count
+    lateness_p50_ns, lateness_p90_ns, lateness_p99_ns, lateness_max_ns, lateness_count
                                                  time sent minus time due, of the responses that had a delay
     cpu_user_ns, cpu_system_ns, clock_ns         of this process, and the monotonic clock: a share of a core
                                                  is a difference over a difference; not zeroed by reset

@@ -55,6 +55,7 @@ class Counters:
             "responses_by_status": {str(status): count for status, count in sorted(self.statuses.items())},
             "faults": dict(sorted(self.faults.items())),
             "lateness_p50_ns": self.lateness.quantile_ns(0.50),
+            "lateness_p90_ns": self.lateness.quantile_ns(0.90),
             "lateness_p99_ns": self.lateness.quantile_ns(0.99),
             "lateness_max_ns": self.lateness.greatest_ns,
             "lateness_count": self.lateness.count,

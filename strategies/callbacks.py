@@ -34,8 +34,8 @@ class Crawler:
     def __init__(self, job: Job, frontier: Frontier) -> None:
         self.job = job
         self.frontier = frontier
-        self.selector = selectors.DefaultSelector()
         self.waiting = deque(frontier.roots())
+        self.selector = selectors.DefaultSelector()
         self.connections: list[Connection] = []
         self.idle: list[Connection] = []
         self.deadlines: dict[Connection, int] = {}  # the first is the earliest: all fetches get the same time
@@ -97,6 +97,8 @@ class Crawler:
 class Connection:
     """One connection and the fetch it carries: the state that a thread would keep on its stack."""
 
+    __slots__ = ("crawler", "fetch", "origin", "parser", "reused", "sock", "unsent", "untried")
+
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.sock: socket.socket | None = None
@@ -133,13 +135,17 @@ class Connection:
 
     def connect_to_next(self) -> None:
         family, address = self.untried.pop(0)
-        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        code = sock.connect_ex(address)
-        if code not in {0, errno.EINPROGRESS}:
-            raise OSError(code, os.strerror(code))
-        self.crawler.selector.register(sock, selectors.EVENT_WRITE, self.on_connected)
+        try:
+            sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            code = sock.connect_ex(address)
+            if code not in {0, errno.EINPROGRESS}:
+                raise OSError(code, os.strerror(code))
+        except OSError as error:  # at once: no route, no such family
+            self.on_unconnected(error)
+        else:
+            self.crawler.selector.register(sock, selectors.EVENT_WRITE, self.on_connected)
 
     def on_connected(self) -> None:
         assert self.sock is not None
@@ -148,13 +154,17 @@ class Connection:
             if code == 0:
                 self.crawler.selector.modify(self.sock, selectors.EVENT_READ, self.on_readable)
                 self.send()
-            elif self.untried:
-                self.close()
-                self.connect_to_next()
             else:
-                raise OSError(code, os.strerror(code))
+                self.on_unconnected(OSError(code, os.strerror(code)))
         except OSError as error:
             self.on_error(error)
+
+    def on_unconnected(self, error: OSError) -> None:
+        """Go on with the host's next address. Raises ``error`` when there is none."""
+        if not self.untried:
+            raise error
+        self.close()
+        self.connect_to_next()
 
     def send(self) -> None:
         """Send what is left of the request; nearly always it goes out in one piece."""

@@ -256,6 +256,8 @@ def work(
 class Connection:
     """One connection, opened when first needed and kept as long as the server and the job keep it."""
 
+    __slots__ = ("addresses", "job", "loop", "origin", "parser", "sock", "waiter")
+
     def __init__(self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]]) -> None:
         self.loop = loop
         self.job = job

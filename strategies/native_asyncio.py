@@ -12,6 +12,10 @@ from strategies.core.page import Fetch, Origin
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
 
+CONNECTING = 256
+"""So many connections are opened at a time. Each needs over 2 kB while it is being opened, for the frames and futures
+of open_connection; a thousand at once would leave as much memory behind that is free and yet never given back."""
+
 
 def crawl(job: Job, frontier: Frontier) -> None:
     """Run the crawl in an event loop of its own."""
@@ -23,16 +27,17 @@ async def main(job: Job, frontier: Frontier) -> None:
     queue: asyncio.Queue[Fetch] = asyncio.Queue()
     for fetch in frontier.roots():
         queue.put_nowait(fetch)
+    connecting = asyncio.Semaphore(CONNECTING)
     async with asyncio.TaskGroup() as group:  # a worker that fails ends the group, and so the wait
-        workers = [group.create_task(work(job, frontier, queue)) for _ in range(job.max_in_flight)]
+        workers = [group.create_task(work(job, frontier, queue, connecting)) for _ in range(job.max_in_flight)]
         await queue.join()
         for worker in workers:
             worker.cancel()
 
 
-async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]") -> None:
+async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]", connecting: asyncio.Semaphore) -> None:
     """Fetch what waits, one fetch after another, until cancelled."""
-    connection = Connection(job)
+    connection = Connection(job, connecting)
     try:
         while True:
             fetch = await queue.get()
@@ -55,8 +60,11 @@ async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]") -> N
 class Connection:
     """One connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    def __init__(self, job: Job) -> None:
+    __slots__ = ("connecting", "job", "origin", "parser", "reader", "writer")
+
+    def __init__(self, job: Job, connecting: asyncio.Semaphore) -> None:
         self.job = job
+        self.connecting = connecting
         self.reader: asyncio.StreamReader
         self.writer: asyncio.StreamWriter | None = None
         self.origin: Origin | None = None
@@ -76,7 +84,8 @@ class Connection:
     async def connect(self, origin: Origin) -> asyncio.StreamWriter:
         self.origin = origin
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        self.reader, self.writer = await asyncio.open_connection(origin.host, origin.port)
+        async with self.connecting:
+            self.reader, self.writer = await asyncio.open_connection(origin.host, origin.port)
         return self.writer
 
     async def exchange(self, writer: asyncio.StreamWriter, fetch: Fetch) -> Response:
@@ -91,6 +100,6 @@ class Connection:
     async def close(self) -> None:
         writer, self.writer = self.writer, None
         if writer is not None:
-            writer.close()
+            writer.transport.abort()  # close() would wait for a peer that does not read what is unsent
             with contextlib.suppress(OSError):  # it was broken already: nothing is lost
                 await writer.wait_closed()

@@ -38,6 +38,8 @@ def crawl(job: Job, frontier: Frontier) -> None:
 class Connection:
     """One blocking connection, opened when first needed and kept as long as the server and the job keep it."""
 
+    __slots__ = ("job", "origin", "parser", "patience_is_whole", "sock")
+
     def __init__(self, job: Job) -> None:
         self.job = job
         self.sock: socket.socket | None = None
@@ -48,6 +50,9 @@ class Connection:
     def fetch(self, fetch: Fetch) -> Response:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
         if self.sock is not None and self.origin is fetch.origin:
+            if not self.patience_is_whole:
+                set_patience(self.sock, self.job.timeout_ns)
+                self.patience_is_whole = True
             try:
                 return self.exchange(self.sock, fetch)
             except (ConnectionError, ProtocolError) as error:
@@ -62,23 +67,26 @@ class Connection:
         sock = self.sock = socket.create_connection((origin.host, origin.port), seconds_left(fetch))
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.patience_is_whole = False
+        self.hurry(sock, fetch)
         return sock
 
     def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
-        if not self.patience_is_whole:
-            set_patience(sock, self.job.timeout_ns)
-            self.patience_is_whole = True
+        unsent = fetch.request
         try:
-            sock.sendall(fetch.request)
+            while unsent := unsent[sock.send(unsent) :]:  # nearly always it goes out in one piece
+                self.hurry(sock, fetch)
             while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
-                set_patience(sock, int(seconds_left(fetch) * 1e9))
-                self.patience_is_whole = False
+                self.hurry(sock, fetch)
         except BlockingIOError as error:  # what the kernel's time-out looks like
             raise TimeoutError from error
         if not response.keep_alive or self.job.connection == "per-fetch":
             self.close()
         return response
+
+    def hurry(self, sock: socket.socket, fetch: Fetch) -> None:
+        """Bound the calls to come by what is left of the fetch's time. Raises TimeoutError when nothing is."""
+        set_patience(sock, int(seconds_left(fetch) * 1e9))
+        self.patience_is_whole = False
 
     def close(self) -> None:
         sock, self.sock = self.sock, None

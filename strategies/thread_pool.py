@@ -62,7 +62,7 @@ class Pool:
 
     def grow(self) -> None:
         """Start one more worker if there is work for it. Workers call this too, so the pool grows by doubling."""
-        if self.waiting and not self.idle and len(self.threads) < self.job.max_in_flight and not self.stopped:
+        if len(self.waiting) > self.idle and len(self.threads) < self.job.max_in_flight and not self.stopped:
             connection = Connection(self.job)
             thread = threading.Thread(target=self.work, args=(connection,))
             thread.start()
@@ -120,16 +120,22 @@ class Pool:
 class Connection:
     """One blocking connection, opened when first needed and kept as long as the server and the job keep it."""
 
+    __slots__ = ("aborted", "job", "origin", "parser", "patience_is_whole", "sock")
+
     def __init__(self, job: Job) -> None:
         self.job = job
         self.sock: socket.socket | None = None
         self.origin: Origin | None = None
         self.parser: ResponseParser
         self.patience_is_whole = False
+        self.aborted = False
 
     def fetch(self, fetch: Fetch) -> Response:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
         if self.sock is not None and self.origin is fetch.origin:
+            if not self.patience_is_whole:
+                set_patience(self.sock, self.job.timeout_ns)
+                self.patience_is_whole = True
             try:
                 return self.exchange(self.sock, fetch)
             except (ConnectionError, ProtocolError) as error:
@@ -143,24 +149,29 @@ class Connection:
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         sock = self.sock = socket.create_connection((origin.host, origin.port), seconds_left(fetch))
         sock.settimeout(None)
+        if self.aborted:  # between our look at the deadline and the connection: nobody else will wake us
+            raise ConnectionAbortedError
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.patience_is_whole = False
+        self.hurry(sock, fetch)
         return sock
 
     def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
-        if not self.patience_is_whole:
-            set_patience(sock, self.job.timeout_ns)
-            self.patience_is_whole = True
+        unsent = fetch.request
         try:
-            sock.sendall(fetch.request)
+            while unsent := unsent[sock.send(unsent) :]:  # nearly always it goes out in one piece
+                self.hurry(sock, fetch)
             while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
-                set_patience(sock, int(seconds_left(fetch) * 1e9))
-                self.patience_is_whole = False
+                self.hurry(sock, fetch)
         except BlockingIOError as error:  # what the kernel's time-out looks like
             raise TimeoutError from error
         if not response.keep_alive or self.job.connection == "per-fetch":
             self.close()
         return response
+
+    def hurry(self, sock: socket.socket, fetch: Fetch) -> None:
+        """Bound the calls to come by what is left of the fetch's time. Raises TimeoutError when nothing is."""
+        set_patience(sock, int(seconds_left(fetch) * 1e9))
+        self.patience_is_whole = False
 
     def close(self) -> None:
         sock, self.sock = self.sock, None
@@ -168,7 +179,8 @@ class Connection:
             sock.close()
 
     def abort(self) -> None:
-        """Make a call that another thread is blocked in on this connection return at once."""
+        """Make a call that another thread is blocked in on this connection return at once, and the next ones fail."""
+        self.aborted = True
         sock = self.sock
         if sock is not None:
             with contextlib.suppress(OSError):  # closed meanwhile by its owner

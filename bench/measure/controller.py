@@ -108,7 +108,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     server.configure(workload.site)
     with process.running(setting.cpus.client, deadline_s) as worker:
         worker.send({"strategy": trial.strategy, "job": _job(trial, server).to_dict(), "lifetime_s": deadline_s + 5})
-        seen.knobs = worker.expect("ready")["knobs"]
+        seen.knobs = worker.expect("ready", "knobs")["knobs"]
         sampler = Sampler(psutil.Process(worker.pid))
         server.tell("reset")
         before = _counts(server, setting)
@@ -119,13 +119,13 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
             server.tell("release")
         else:
             worker.send({"do": "crawl"})
-        crawled = worker.expect("crawled", sampler.sample)
+        crawled = worker.expect("crawled", "error", sampler.sample)
+        if crawled["error"] is not None:  # the worker is about to exit: there is nothing more to be read from it
+            raise process.WorkerError(f"the strategy raised {crawled['error']}")
         after = _counts(server, setting)
         seen.measured |= {"peak_threads": sampler.peak_threads} | _memory(worker.pid)
-        if crawled["error"] is not None:
-            raise process.WorkerError(f"the strategy raised {crawled['error']}")
         worker.send({"do": "report"})
-        outcome = worker.expect("outcome")
+        outcome = worker.expect("outcome", "answer")
     del outcome["event"]
     seen.answer = {path: (status, size) for path, status, size, _ in outcome.pop("answer")}
     failed = sum(status is None for status, _ in seen.answer.values())
@@ -183,6 +183,7 @@ def _memory(pid: int) -> dict[str, int]:
 def _counts(server: Server, setting: Setting) -> dict[str, Any]:
     return {
         "server": server.stats(),
+        "run_delay_ns": host.run_delay_ns(server.process.pid),
         "drops": host.listen_drops(),
         "ticks": host.cpu_ticks(_both(setting.cpus)),
     }
@@ -196,7 +197,11 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[st
     """Return what the server and the kernel counted during the trial."""
     old, new = before["server"], after["server"]
     cpu_ns = sum(new[key] - old[key] for key in ("cpu_user_ns", "cpu_system_ns"))
-    server = new | {"cpu_ns": cpu_ns, "cpu_share": cpu_ns / max(1, new["clock_ns"] - old["clock_ns"])}
+    clock_ns = max(1, new["clock_ns"] - old["clock_ns"])
+    delay_share = None
+    if before["run_delay_ns"] is not None and after["run_delay_ns"] is not None:
+        delay_share = (after["run_delay_ns"] - before["run_delay_ns"]) / clock_ns
+    server = new | {"cpu_ns": cpu_ns, "cpu_share": cpu_ns / clock_ns, "run_delay_share": delay_share}
     steal_share = None
     if before["ticks"] is not None and after["ticks"] is not None:
         stolen, all_ticks = (new - old for old, new in zip(before["ticks"], after["ticks"], strict=True))

@@ -82,6 +82,15 @@ def cpu_ticks(cpus: set[int] | None) -> tuple[float, float] | None:
     return sum(time.steal for time in chosen), sum(sum(time[:8]) for time in chosen)
 
 
+def run_delay_ns(pid: int) -> int | None:
+    """Return how long a single-threaded process has waited for a core although it could run; None where unknown.
+
+    The second field of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst).
+    """
+    text = _read_text(f"/proc/{pid}/schedstat")
+    return int(text.split()[1]) if text else None
+
+
 def _siblings(cpu: int) -> set[int]:
     """Return the logical CPUs of the same core (format of the kernel's cpulists: "0,4" or "0-1")."""
     text = _read_text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") or str(cpu)

@@ -53,8 +53,8 @@ class Worker:
         except OSError as error:
             raise WorkerError(self.obituary()) from error
 
-    def expect(self, event: str, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
-        """Wait for the worker's next line, calling ``each_tick`` meanwhile; it must be ``event``."""
+    def expect(self, event: str, key: str, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
+        """Wait for the worker's next line, calling ``each_tick`` meanwhile; it must be ``event`` and have ``key``."""
         line = self._read_line(each_tick)
         try:
             message: dict[str, Any] = json.loads(line)
@@ -63,6 +63,8 @@ class Worker:
             raise WorkerError(f"the worker printed rubbish: {line[:60]!r}") from error
         if found != event:
             raise WorkerError(f"the worker said {found!r} when {event!r} was due")
+        if key not in message:
+            raise WorkerError(f"the worker said {event!r} without {key!r}")
         return message
 
     def obituary(self) -> str:

@@ -6,12 +6,13 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure.process import ROOT
+from bench.measure.process import ROOT, TICK_S
 from fake_server.site import SiteConfig
 
 START_SECONDS = 20
@@ -46,14 +47,24 @@ class Server:
                     raise ServerError(self._obituary())
                 line += data
         except OSError as error:
-            raise ServerError(f"{self._obituary()} ({error})") from error
+            obituary = self._obituary()
+            self.process.kill()  # its answer may still come, and would be taken for that to the next command
+            raise ServerError(f"{obituary} ({error})") from error
         answer: dict[str, Any] = json.loads(line)
         if not answer["ok"]:
             raise ServerError(f"the fake server refused {command}: {answer['error']}")
         return answer
 
     def configure(self, site: SiteConfig) -> None:
-        """Serve this site from now on, every page rendered beforehand, so that the first crawl is like the others."""
+        """Serve this site from now on, every page rendered beforehand, so that the first crawl is like the others.
+
+        A trial that broke off may have left the gate shut, and requests of a killed worker that the server has yet to
+        see the end of.
+        """
+        self.tell("release")
+        give_up_s = time.monotonic() + ANSWER_SECONDS
+        while self.stats()["in_flight"] and time.monotonic() < give_up_s:
+            time.sleep(TICK_S)
         self.tell("configure", site=site.to_dict())
         self.tell("warm")
 

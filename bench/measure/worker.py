@@ -5,7 +5,7 @@ the strategy prints goes to standard error)::
 
     controller                              worker
     {"strategy", "job", "lifetime_s", ...}
-                                            {"event": "ready", "knobs": {...}}      or {"event": "failed", "reason"}
+                                            {"event": "ready", "knobs": {...}}
     {"do": "crawl"}
                                             {"event": "crawled", "error": null}     at rest: memory is read now
     {"do": "report"}

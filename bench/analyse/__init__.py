@@ -1,0 +1,1 @@
+"""From rows to figures; needs no strategy, no server and no worker."""

@@ -1,0 +1,168 @@
+"""Rows put together by what they have in common: a cell is one strategy on one workload, over all rounds. Pure."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bench.analyse.stats import NoSlope, Slope, Spread, memory_slope, spread
+from bench.rows import Row
+
+Read = Callable[[Row], float | None]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Setting:
+    """What cells must share before they are put into one table: the use of connections, and the site.
+
+    ``site`` is JSON without the delay (a cell's own) and the number of pages (chosen to make trials long enough).
+    """
+
+    connection: str
+    site: str
+
+    def site_values(self) -> dict[str, Any]:
+        """Return the site's values."""
+        values: dict[str, Any] = json.loads(self.site)
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a cell: its median and range over the rounds.
+
+    Not ``valid``: made of red rows only, no basis for any conclusion.
+    """
+
+    spread: Spread
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """All rows of one strategy on one workload."""
+
+    strategy: str
+    stack: str
+    kind: str
+    setting: Setting
+    latency: str
+    mean_latency_ns: int
+    in_flight: int
+    pages: int
+    rows: tuple[Row, ...]
+
+    @property
+    def valid_rows(self) -> tuple[Row, ...]:
+        """The rows that conclusions may rest on."""
+        return tuple(row for row in self.rows if row.valid)
+
+    @property
+    def red_rows(self) -> tuple[Row, ...]:
+        """The rows that came to their end but have a failed check."""
+        return tuple(row for row in self.rows if row.status == "ok" and not row.valid)
+
+    def figure(self, read: Read) -> Figure | None:
+        """Return the figure of the valid rows; of the red ones when there is no valid row; None without either."""
+        for rows, valid in ((self.valid_rows, True), (self.red_rows, False)):
+            if values := present(map(read, rows)):
+                return Figure(spread(values), valid)
+        return None
+
+
+def pages_per_s(row: Row) -> float | None:
+    """Return the throughput: verified pages per second."""
+    return row.measured.get("pages_per_s")
+
+
+def cpu_per_page_ns(row: Row) -> float | None:
+    """Return the client's CPU time a page, user and system."""
+    return row.measured.get("cpu_per_page_ns")
+
+
+def server_ceiling(row: Row) -> float | None:
+    """Return how many pages per second the server could serve at most: one over its CPU time a request."""
+    requests, cpu_ns = row.server.get("requests"), row.server.get("cpu_ns")
+    return requests / cpu_ns * 1e9 if requests and cpu_ns and requests >= 1000 else None
+
+
+def present(values: Iterable[float | None]) -> list[float]:
+    """Return the values that are there."""
+    return [value for value in values if value is not None]
+
+
+def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> list[Cell]:
+    """Return the cells of one kind, by setting, latency, number in flight and strategy."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        if row.kind == kind:
+            groups.setdefault((row.strategy, row.stack, row.workload["id"]), []).append(row)
+    found = [_cell(*name[:2], tuple(group)) for name, group in groups.items()]
+    return sorted(found, key=lambda c: (c.setting, c.mean_latency_ns, c.latency, c.in_flight, c.strategy, c.pages))
+
+
+def settings(found: Sequence[Cell]) -> list[Setting]:
+    """Return the settings, the one with the most cells first."""
+    numbers = {setting: sum(cell.setting == setting for cell in found) for setting in {c.setting for c in found}}
+    return sorted(numbers, key=lambda setting: (-numbers[setting], setting))
+
+
+def latencies(found: Iterable[Cell]) -> list[str]:
+    """Return the added latencies, the shortest mean first."""
+    means = {cell.latency: cell.mean_latency_ns for cell in found}
+    return sorted(means, key=lambda latency: (means[latency], latency))
+
+
+def caps(found: Iterable[Cell], latency: str) -> list[int]:
+    """Return the numbers in flight that were tried at a latency, the least first."""
+    return sorted({cell.in_flight for cell in found if cell.latency == latency})
+
+
+def at(found: Iterable[Cell], strategy: str, latency: str, in_flight: int) -> Cell | None:
+    """Return the cell; the one with the most pages where workloads differ in nothing else."""
+    matching = [
+        cell for cell in found if cell.strategy == strategy and cell.latency == latency and cell.in_flight == in_flight
+    ]
+    return max(matching, key=lambda cell: cell.pages, default=None)
+
+
+def strategies(rows: Iterable[Row]) -> dict[str, str]:
+    """Return every strategy with its stack: shared stack first, then by name."""
+    found = {row.strategy: row.stack for row in rows}
+    return dict(sorted(found.items(), key=lambda item: (item[1] != "shared", item[0])))
+
+
+def memory_of(found: Iterable[Cell], strategy: str) -> Slope | NoSlope:
+    """Return what one more fetch in flight costs the strategy in user memory, from valid memory rows only.
+
+    The cells must be of kind memory and of one setting.
+    """
+    points = memory_points(row for cell in found if cell.strategy == strategy for row in cell.valid_rows)
+    if not points:
+        return NoSlope("no valid memory trial")
+    return memory_slope(*zip(*points, strict=True))
+
+
+def memory_points(rows: Iterable[Row]) -> list[tuple[int, int]]:
+    """Return (fetches held in flight, USS in bytes) of the rows that have them."""
+    return [
+        (row.measured["held_in_flight"], row.measured["held_uss_bytes"])
+        for row in rows
+        if "held_in_flight" in row.measured and "held_uss_bytes" in row.measured
+    ]
+
+
+def _cell(strategy: str, stack: str, rows: tuple[Row, ...]) -> Cell:
+    workload = rows[0].workload
+    site = {key: value for key, value in workload["site"].items() if key not in {"delay", "pages"}}
+    return Cell(
+        strategy,
+        stack,
+        rows[0].kind,
+        Setting(workload["connection"], json.dumps(site, sort_keys=True)),
+        workload["latency"],
+        workload["mean_latency_ns"],
+        workload["in_flight"],
+        workload["site"]["pages"],
+        rows,
+    )

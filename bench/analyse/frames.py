@@ -1,0 +1,99 @@
+"""Rows as a table of one line a trial: a pandas DataFrame, and a CSV file."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.rows import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TIMES = ("mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns", "count")
+_MEASURED = (
+    "pages",
+    "failed_pages",
+    "pages_per_s",
+    "makespan_ns",
+    "cpu_per_page_ns",
+    "cpu_user_ns",
+    "cpu_system_ns",
+    "switches_per_page",
+    "voluntary_switches",
+    "involuntary_switches",
+    "peak_in_flight",
+    "tries",
+    "peak_threads",
+    "gc_collections",
+    "gc_total_ns",
+    "gc_max_ns",
+    "uss_bytes",
+    "pss_bytes",
+    "rss_bytes",
+    "held_in_flight",
+    "held_uss_bytes",
+    "held_pss_bytes",
+    "held_rss_bytes",
+    "steal_share",
+    "listen_drops",
+)
+_SERVER = ("requests", "peak_in_flight", "cpu_share", "cpu_ns", "lateness_p50_ns", "lateness_p99_ns")
+
+Read = Callable[[Row], Any]
+
+
+def _of_measured(key: str) -> Read:
+    return lambda row: row.measured.get(key)
+
+
+def _of_server(key: str) -> Read:
+    return lambda row: row.server.get(key)
+
+
+def _of_times(kind: str, key: str) -> Read:
+    return lambda row: row.measured.get(kind, {}).get(key)
+
+
+COLUMNS: dict[str, Read] = {
+    "run": lambda row: row.run,
+    "trial": lambda row: row.trial,
+    "round": lambda row: row.round,
+    "strategy": lambda row: row.strategy,
+    "stack": lambda row: row.stack,
+    "kind": lambda row: row.kind,
+    "workload": lambda row: row.workload["id"],
+    "latency": lambda row: row.workload["latency"],
+    "mean_latency_ns": lambda row: row.workload["mean_latency_ns"],
+    "in_flight": lambda row: row.workload["in_flight"],
+    "connection": lambda row: row.workload["connection"],
+    "site_pages": lambda row: row.workload["site"]["pages"],
+    "status": lambda row: row.status,
+    "reason": lambda row: row.reason,
+    "valid": lambda row: row.valid,
+    "failed_checks": lambda row: "; ".join(check.name for check in row.failed_checks),
+    "started_at": lambda row: row.started_at,
+    "duration_ns": lambda row: row.duration_ns,
+    "python": lambda row: row.knobs.get("python"),
+    "gil": lambda row: row.knobs.get("gil"),
+    **{key: _of_measured(key) for key in _MEASURED},
+    **{f"{kind}_{key}": _of_times(kind, key) for kind in ("service", "response", "queueing") for key in _TIMES},
+    **{f"server_{key}": _of_server(key) for key in _SERVER},
+}
+"""Every column, in order, and where it comes from. What each means and its unit: ``results/README.md``."""
+
+
+def frame(rows: Iterable[Row]) -> "pd.DataFrame":
+    """Return the rows as a tidy table: one line a trial, the columns of ``COLUMNS``, missing where not measured.
+
+    Durations are in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares between 0 and 1.
+    """
+    import pandas as pd
+
+    many = list(rows)
+    table = pd.DataFrame({name: pd.Series(map(read, many), dtype=object) for name, read in COLUMNS.items()})
+    return table.convert_dtypes()
+
+
+def write_csv(rows: Iterable[Row], path: Path) -> None:
+    """Write ``frame(rows)`` as CSV, with a line of column names."""
+    frame(rows).to_csv(path, index=False, encoding="utf-8", lineterminator="\n")

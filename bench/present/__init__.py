@@ -1,0 +1,1 @@
+"""From figures to what people see: tables, plots, text."""

@@ -1,0 +1,62 @@
+"""One line a trial, while a run goes on."""
+
+import os
+import sys
+from typing import TextIO
+
+from bench.present import units, words
+from bench.present.notes import why_red
+from bench.rows import Row
+
+RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
+_NAME, _WHERE = 16, 34
+
+
+def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None) -> str:
+    """Say how a trial went: which one, its figures, and ``ok`` or what is wrong with it.
+
+    With ``colour`` None, there is colour when standard error is a terminal and NO_COLOR is not set.
+    """
+    coloured = wants_colour(sys.stderr) if colour is None else colour
+    counted = f"{number:>{len(str(total))}}/{total}"
+    where = f"{_latency(row)}  {words.in_flight(row.workload['in_flight'])}"
+    figures = "  ".join(_figures(row))
+    head = f"{counted}  {words.plain(row.strategy, 30):{_NAME}}  {where:{_WHERE}}"
+    return "  ".join(part for part in (head, figures, _verdict(row, coloured)) if part)
+
+
+def wants_colour(file: TextIO) -> bool:
+    """Tell whether to colour what is printed there (https://no-color.org)."""
+    return file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _latency(row: Row) -> str:
+    if row.kind == "memory":
+        return "memory"
+    text = units.latency(row.workload["latency"])
+    return text if row.workload["connection"] == "keep-alive" else f"{text}, {row.workload['connection']}"
+
+
+def _figures(row: Row) -> list[str]:
+    """Return what was measured; nothing for an answer that is wrong, or not there."""
+    if row.status != "ok":
+        return []
+    if row.kind == "memory":
+        return (
+            [f"{units.size(row.measured['held_uss_bytes']):>9} held (USS)"] if "held_uss_bytes" in row.measured else []
+        )
+    if "pages_per_s" not in row.measured:
+        return []
+    rate = units.rate(row.measured["pages_per_s"])
+    return [f"{rate:>14}", f"{units.duration(row.measured['cpu_per_page_ns']):>8} CPU/page"]
+
+
+def _verdict(row: Row, coloured: bool) -> str:
+    if row.valid:
+        return _paint("ok", GREEN, coloured)
+    reasons = "; ".join(words.plain(reason) for reason in why_red(row))
+    return _paint(reasons, DIM, coloured) if row.status == "skipped" else _paint(f"✗ {reasons}", RED, coloured)
+
+
+def _paint(text: str, colour: str, coloured: bool) -> str:
+    return f"{colour}{text}{PLAIN}" if coloured else text

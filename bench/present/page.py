@@ -1,0 +1,152 @@
+"""The look that all plots share: colours, markers, page, axes, labels. No pyplot, no global state.
+
+Colours are those of M. Okabe and K. Ito (but olive for their yellow, which is pale on white), which colour-blind
+people can tell apart; markers, dashes and hatches say the same once more, for a print in grey. Sizes are for a
+projector: 16 : 9, nothing smaller than 11 points.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.present import words
+from bench.rows import Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8000")
+MARKERS = "osD^vPX*"
+DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1)))
+GREY = "#595959"
+PALE = "#D9D9D9"
+MOST_LINES = 8
+"""So many strategies get a colour in a plot of lines; more cannot be told apart."""
+MOST_BARS = 30
+WIDTH, HEIGHT = 13.33, 7.5
+DPI = 150
+TITLE, TEXT, SMALL = 19, 13, 11
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|B|kB|MB|GB|pages/s)\b|%)")
+SETTINGS: dict[Any, Any] = {
+    "text.parse_math": False,  # a strategy's name is a name, whatever dollars it contains
+    "svg.fonttype": "none",
+    "svg.hashsalt": "inflight",
+    "font.family": "DejaVu Sans",
+    "font.size": TEXT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": "black",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 14,
+    "axes.titleweight": "bold",
+    "grid.color": PALE,
+    "grid.linewidth": 0.8,
+    "hatch.linewidth": 1.2,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a strategy is drawn, the same in every plot of a run."""
+
+    colour: str
+    marker: str
+    dashes: Any
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Draw and save with our settings, and leave the user's as they were."""
+    import logging
+    import warnings
+
+    import matplotlib as mpl
+
+    log = logging.getLogger("matplotlib.font_manager")
+    level = log.level
+    with mpl.rc_context(SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script that the font lacks
+        log.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            log.setLevel(level)
+
+
+def looks(strategies: Iterable[str]) -> dict[str, Look]:
+    """Give each strategy its look; the first eight are told apart by colour and marker, more by dashes."""
+    names = list(strategies)
+    return {
+        name: Look(COLOURS[n % 8], MARKERS[n % 8], DASHES[(n + n // 8) % len(DASHES)]) for n, name in enumerate(names)
+    }
+
+
+def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Figure":
+    """Return a page with the finding as its title, how to read it below, and where it comes from at the bottom."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height))
+    FigureCanvasAgg(figure)
+    lines = textwrap.wrap(_kept_together(title), 76, break_on_hyphens=False)
+    figure.text(0.03, 1 - 0.22 / height, "\n".join(lines), size=TITLE, weight="bold", va="top", linespacing=1.25)
+    below = 0.22 + len(lines) * 0.34 + 0.08
+    notes = textwrap.wrap(_kept_together(" ".join(subtitle.split())), 138, break_on_hyphens=False)
+    figure.text(0.03, 1 - below / height, "\n".join(notes), size=12, color=GREY, va="top", linespacing=1.3)
+    feet = textwrap.wrap(footer, 155, break_on_hyphens=False)
+    figure.text(0.03, 0.14 / height, "\n".join(feet), size=SMALL, color=GREY, va="bottom", linespacing=1.3)
+    figure.subplots_adjust(
+        left=0.08,
+        right=0.84,
+        top=1 - (below + len(notes) * 0.24 + 0.5) / height,
+        bottom=(0.14 + len(feet) * 0.21 + 0.72) / height,
+    )
+    return figure
+
+
+def _kept_together(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
+
+
+def source(rows: Sequence[Row], machine: dict[str, Any]) -> str:
+    """Return the footer: machine, interpreter, date, version, run."""
+    cores = machine.get("cores")
+    parts = [
+        f"{machine.get('cpu') or 'unknown CPU'}, {cores or '?'} {'core' if cores == 1 else 'cores'}",
+        machine.get("system") or "unknown system",
+        pythons(rows, machine),
+        dates(rows),
+        f"inflight {(machine.get('versions') or {}).get('inflight-bench') or '(version unknown)'}",
+        ", ".join(sorted({row.run for row in rows})),
+    ]
+    return words.plain(" · ".join(part for part in parts if part), 400)
+
+
+def pythons(rows: Sequence[Row], machine: dict[str, Any]) -> str:
+    """Return which Pythons the workers ran on."""
+    found = sorted(
+        {f"{row.knobs.get('implementation', 'cpython')} {row.knobs['python']}" for row in rows if "python" in row.knobs}
+    )
+    text = ", ".join(found).replace("cpython", "CPython") or str(machine.get("python") or "unknown Python")
+    return text + (", no GIL" if any(row.knobs.get("gil") is False for row in rows) else "")
+
+
+def dates(rows: Sequence[Row]) -> str:
+    """Return the day on which the first trial started."""
+    return min((row.started_at for row in rows), default="")[:10]
+
+
+def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
+    """Write a page as PNG and as SVG, the same bytes for the same page."""
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    figure.savefig(paths[0], dpi=DPI, metadata={"Software": None})
+    figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    return paths

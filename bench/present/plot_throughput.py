@@ -1,0 +1,131 @@
+"""Plot 1: throughput over the number in flight, one panel a latency."""
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bench.analyse import cells as c
+from bench.analyse.cells import Cell
+from bench.analyse.headline import choose_caps
+from bench.present import findings, labels, page, scales, units, words
+from bench.present.labels import Label
+from bench.present.page import Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 4
+PANEL_HEIGHT = 5.6
+
+
+def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: str) -> "Figure | None":
+    """Draw the cells of one setting; None when none of them has a throughput."""
+    shown = [cell for cell in found if cell.figure(c.pages_per_s)]
+    if not shown:
+        return None
+    latencies = c.latencies(shown)
+    panels = [latencies[n] for n in choose_caps(range(len(latencies)), MOST_PANELS)]
+    rows = -(-len(panels) // 2)
+    sheet = page.sheet(
+        findings.of_throughput(shown),
+        _subtitle(shown, panels, subtitle),
+        footer,
+        page.HEIGHT + (rows - 1) * PANEL_HEIGHT,
+    )
+    labels.share_width(sheet, min(2, len(panels)))
+    sheet.subplots_adjust(hspace=0.3)
+    grid = sheet.subplots(rows, min(2, len(panels)), squeeze=False)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("verified pages per second (log scale)")
+    for n, axes in enumerate(grid.flat):
+        if n < len(panels):
+            panel([cell for cell in shown if cell.latency == panels[n]], looks, axes)
+        else:
+            axes.set_axis_off()
+    return sheet
+
+
+def panel(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> None:
+    """Draw throughput over the number in flight for the cells of one latency."""
+    latency, mean_ns = found[0].latency, found[0].mean_latency_ns
+    caps = c.caps(found, latency)
+    rates = [rate for cell in found for rate in c.present(map(c.pages_per_s, (*cell.valid_rows, *cell.red_rows)))]
+    ceiling = _ceiling(found)
+    heights = [*rates, *([ceiling] if ceiling else [])]
+    ideal = [cap / mean_ns * 1e9 for cap in caps] if mean_ns else []
+    scales.log_axis(axes.xaxis, lambda x: units.count(round(x)), [caps[0] / 1.25, caps[-1] * 1.25])
+    scales.set_ticks(axes.xaxis, caps if len(caps) <= 8 else scales.round_values(caps[0], caps[-1]))
+    scales.log_axis(axes.yaxis, units.number_tick, [min(heights) / 1.5, max(*heights, *ideal, 0) * 1.5])
+    axes.set_title("No added latency" if latency == "0" else f"{units.latency(latency)} added latency", pad=10)
+    axes.set_xlabel("fetches in flight (log scale)")
+    names = _lines(found, looks, axes)
+    if ideal:
+        axes.plot(caps, ideal, color=page.GREY, linewidth=1.5, linestyle=(0, (4, 3)), zorder=1)
+        names.append(Label(caps[-1], ideal[-1], "ideal", page.GREY))
+    if ceiling:
+        axes.axhline(ceiling, color=page.GREY, linewidth=1.5, linestyle=":", zorder=1)
+        names.append(Label(axes.get_xlim()[1], ceiling, "server's ceiling", page.GREY))
+    labels.end_labels(axes, names)
+
+
+def _lines(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> list[Label]:
+    """Draw a line a strategy through its valid cells, with the range over the rounds, and its red trials hollow."""
+    names: list[Label] = []
+    for name in sorted({cell.strategy for cell in found}):
+        own = [cell for cell in found if cell.strategy == name]
+        look = looks.get(name)
+        colour = look.colour if look else page.PALE
+        spreads = [(cell.in_flight, fig.spread) for cell in own if (fig := cell.figure(c.pages_per_s)) and fig.valid]
+        if spreads:
+            axes.errorbar(
+                [x for x, _ in spreads],
+                [s.median for _, s in spreads],
+                yerr=[[s.median - s.low for _, s in spreads], [s.high - s.median for _, s in spreads]],
+                color=colour,
+                marker=look.marker if look else None,
+                linestyle=look.dashes if look else "-",
+                linewidth=2.2 if look else 1,
+                markersize=8,
+                capsize=4,
+                zorder=3 if look else 1,
+            )
+        red = [
+            (row.workload["in_flight"], rate) for cell in own for row in cell.red_rows if (rate := c.pages_per_s(row))
+        ]
+        axes.plot(
+            [x for x, _ in red],
+            [y for _, y in red],
+            linestyle="none",
+            marker=look.marker if look else "o",
+            markerfacecolor="white",
+            markeredgecolor=colour,
+            markersize=9,
+            markeredgewidth=1.6,
+            zorder=4,
+        )
+        if look and (ends := [(x, s.median) for x, s in spreads] or red):
+            names.append(Label(*max(ends), labels.name_of(name, red=not spreads), colour))
+    return names
+
+
+def _subtitle(found: Sequence[Cell], panels: Sequence[str], subtitle: str) -> str:
+    left = [units.latency(latency) for latency in c.latencies(found) if latency not in panels]
+    return " ".join(
+        [
+            subtitle,
+            "Points: medians over the rounds; bars: all rounds.",
+            "Hollow: red trials, not part of the lines." if any(cell.red_rows for cell in found) else "",
+            "Ideal: in flight / latency." if len(panels) > 1 or panels[0] != "0" else "",
+            "Server's ceiling: estimated from the least CPU time a request that it took in any cell."
+            if _ceiling(found)
+            else "",
+            f"Not shown: {words.listed(left)}." if left else "",
+        ]
+    )
+
+
+def _ceiling(found: Sequence[Cell]) -> float | None:
+    """Return the best of the cells' medians: the server takes more time a request when little is asked of it."""
+    by_cell = [c.present(map(c.server_ceiling, cell.valid_rows)) for cell in found]
+    return max((statistics.median(ceilings) for ceilings in by_cell if ceilings), default=None)

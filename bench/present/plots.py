@@ -1,0 +1,73 @@
+"""All plots of a run, as PNG and SVG. Each states in its title what its data says; ``page`` has the look they share."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.analyse import cells as c
+from bench.analyse.cells import Cell
+from bench.present import page, plot_cpu, plot_memory, plot_throughput, plot_times
+from bench.present.page import Look
+from bench.rows import Row
+
+MOST_SETTINGS = 6
+_CRAWL = (("throughput", plot_throughput.draw), ("times", plot_times.draw), ("cpu", plot_cpu.draw))
+_MEMORY = (("memory", plot_memory.draw),)
+
+
+def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
+    """Write every plot that the rows allow into the folder, and return the files in order.
+
+    ``throughput``, ``times``, ``cpu`` and ``memory``, each as ``.png`` and ``.svg``; where the trials differ in their
+    use of connections or in their site, one set for each such setting: ``throughput-2`` and so on. A plot that would be
+    empty is not written. Raises OSError when a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    footer = page.source(rows, machine)
+    looks = _looks(rows)
+    paths: list[Path] = []
+    with page.settings():
+        for kind, drawings in (("crawl", _CRAWL), ("memory", _MEMORY)):
+            found = c.cells(rows, "crawl" if kind == "crawl" else "memory")
+            settings = c.settings(found)
+            for number, setting in enumerate(settings[:MOST_SETTINGS], start=1):
+                own = [cell for cell in found if cell.setting == setting]
+                for name, draw in drawings:
+                    subtitle = " ".join(
+                        [_subtitle(setting, settings), "" if name == "cpu" else _about_grey(own, looks)]
+                    )
+                    figure = draw(own, looks, subtitle, footer)
+                    if figure is not None:
+                        paths += page.save(figure, folder, name if number == 1 else f"{name}-{number}")
+    return paths
+
+
+def _subtitle(setting: c.Setting, settings: Sequence[c.Setting]) -> str:
+    """Name the use of connections, and what of the site is not the same in all settings."""
+    sites = [other.site_values() for other in settings]
+    values = setting.site_values()
+    differing = [
+        f"{key} {values[key]}" for key in sorted(values) if any(site.get(key) != values[key] for site in sites)
+    ]
+    return ", ".join([f"Connections: {setting.connection}", *differing]) + "."
+
+
+def _about_grey(found: Sequence[Cell], looks: dict[str, Look]) -> str:
+    grey = {cell.strategy for cell in found} - set(looks)
+    return f"{len(grey)} more strategies are grey, without a name." if grey else ""
+
+
+def _looks(rows: Sequence[Row]) -> dict[str, Look]:
+    """Give looks to the strategies; when they are too many to tell apart, to those with the highest throughput."""
+    names = list(c.strategies(rows))
+    if len(names) > page.MOST_LINES:
+        best: dict[str, float] = dict.fromkeys(names, 0.0)
+        for cell in c.cells(rows, "crawl"):
+            best[cell.strategy] = max(best[cell.strategy], _rate(cell))
+        names = sorted(names, key=lambda name: (-best[name], name))[: page.MOST_LINES]
+    return page.looks(names)
+
+
+def _rate(cell: Cell) -> float:
+    figure = cell.figure(c.pages_per_s)
+    return figure.spread.median if figure is not None and figure.valid else 0.0

@@ -1,0 +1,96 @@
+"""A run's figures as one JSON value: what ``inflight run --json`` prints."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bench.analyse import cells as c
+from bench.analyse.cells import Cell
+from bench.analyse.stats import Slope
+from bench.rows import FORMAT, Row
+
+
+def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the figures of a run as JSON values; durations in nanoseconds, sizes in bytes.
+
+    ``format``      the rows' format
+    ``runs``        the names of the runs that the rows are of
+    ``trials``      how many trials there are: ``planned`` rows, ``valid`` ones, and ``by_status``
+    ``strategies``  one object a strategy: ``strategy``, ``stack``, ``trials`` (how many), ``valid`` (how many)
+    ``cells``       one object for each strategy on each crawl workload: ``strategy``, ``workload``, ``latency``,
+                    ``mean_latency_ns``, ``in_flight``, ``connection``, ``pages_per_s`` and ``cpu_per_page_ns``. Each
+                    of the two is null, or has ``median``, ``low``, ``high``, ``rounds`` and ``valid`` (false: from red
+                    trials only)
+    ``memory``      one object for each strategy in each setting of memory trials: ``strategy``, ``connection``,
+                    ``site``, ``slope`` (null, or ``per_fetch``, ``low``, ``high``, ``intercept``, ``straight``,
+                    ``points``, ``sizes``: ``bench.analyse.stats.Slope``) and ``reason`` (why there is none, or null)
+    ``red``         one object for each trial that is not valid: ``trial``, ``strategy``, ``status``, ``reason`` and
+                    ``failed_checks`` (a list of ``name`` and ``detail``)
+    """
+    stacks = c.strategies(rows)
+    statuses = sorted({row.status for row in rows})
+    return {
+        "format": FORMAT,
+        "runs": sorted({row.run for row in rows}),
+        "trials": {
+            "planned": len(rows),
+            "valid": sum(row.valid for row in rows),
+            "by_status": {status: sum(row.status == status for row in rows) for status in statuses},
+        },
+        "strategies": [_strategy(name, stack, rows) for name, stack in stacks.items()],
+        "cells": [_cell(cell) for cell in c.cells(rows, "crawl")],
+        "memory": _memory(c.cells(rows, "memory")),
+        "red": [_red(row) for row in rows if not row.valid],
+    }
+
+
+def _strategy(name: str, stack: str, rows: Sequence[Row]) -> dict[str, Any]:
+    own = [row for row in rows if row.strategy == name]
+    return {"strategy": name, "stack": stack, "trials": len(own), "valid": sum(row.valid for row in own)}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "strategy": cell.strategy,
+        "workload": cell.rows[0].workload["id"],
+        "latency": cell.latency,
+        "mean_latency_ns": cell.mean_latency_ns,
+        "in_flight": cell.in_flight,
+        "connection": cell.setting.connection,
+        "pages_per_s": _figure(cell, c.pages_per_s),
+        "cpu_per_page_ns": _figure(cell, c.cpu_per_page_ns),
+    }
+
+
+def _figure(cell: Cell, read: c.Read) -> dict[str, Any] | None:
+    figure = cell.figure(read)
+    return None if figure is None else asdict(figure.spread) | {"valid": figure.valid}
+
+
+def _memory(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    found = []
+    for setting in c.settings(cells):
+        own = [cell for cell in cells if cell.setting == setting]
+        for name in sorted({cell.strategy for cell in own}):
+            slope = c.memory_of(own, name)
+            found.append(
+                {
+                    "strategy": name,
+                    "connection": setting.connection,
+                    "site": setting.site_values(),
+                    "slope": asdict(slope) if isinstance(slope, Slope) else None,
+                    "reason": None if isinstance(slope, Slope) else slope.reason,
+                }
+            )
+    return found
+
+
+def _red(row: Row) -> dict[str, Any]:
+    failed = [{"name": check.name, "detail": check.detail} for check in row.failed_checks]
+    return {
+        "trial": row.trial,
+        "strategy": row.strategy,
+        "status": row.status,
+        "reason": row.reason,
+        "failed_checks": failed,
+    }

@@ -1,0 +1,106 @@
+"""Numbers as people read them: integers in nanoseconds and bytes become ``12.4 µs`` and ``16.6 kB``. Pure.
+
+``digits`` is the number of significant digits: the caller knows how many the noise leaves.
+"""
+
+import math
+import re
+from collections.abc import Callable
+
+Write = Callable[[float, int], str]
+"""Makes text of a value, with so many significant digits."""
+
+_TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
+_SIZES = ((1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"))
+_LATENCY = re.compile(r"(\d)(ns|us|ms|s)\b")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a number with so many significant digits, and thousands separators: ``9,810``, ``12.4``, ``0.0123``."""
+    rounded = _round(value, digits)
+    if rounded == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded:,.{decimals}f}"
+
+
+def count(value: int) -> str:
+    """Write how many: ``1,000``."""
+    return f"{value:,}"
+
+
+def duration(value_ns: float, digits: int = 3) -> str:
+    """Write a duration given in nanoseconds: ``12.4 µs``."""
+    return _scaled(value_ns, digits, _TIMES)
+
+
+def size(value_bytes: float, digits: int = 3) -> str:
+    """Write a size given in bytes, in powers of 1,000: ``16.6 kB``."""
+    return _scaled(value_bytes, digits, _SIZES)
+
+
+def size_and_error(value_bytes: float, error_bytes: float) -> str:
+    """Write a size with what it may be off by: ``25.5 ±0.1 kB``; one digit of the error, and at most three in all."""
+    factor, name = _unit(value_bytes, 3, _SIZES)
+    value, error = value_bytes / factor, error_bytes / factor
+    most = 0 if factor == 1 else 2 - math.floor(math.log10(max(1.0, abs(_round(value, 3)))))
+    needed = most if error <= 0 else -math.floor(math.log10(_round(error, 1)))
+    decimals = max(0, min(most, needed))
+    return f"{value:,.{decimals}f} ±{error:,.{decimals}f} {name}"
+
+
+def size_between(low_bytes: float, high_bytes: float, digits: int = 3) -> str:
+    """Write two sizes in the unit of the greater one: ``4.70 to 5.10 kB``."""
+    factor, name = _unit(max(abs(low_bytes), abs(high_bytes)), digits, _SIZES)
+    low, high = (_in_unit(value, digits, factor) for value in (low_bytes, high_bytes))
+    return f"{low} to {high} {name}"
+
+
+def rate(per_s: float, digits: int = 3) -> str:
+    """Write a throughput: ``9,810 pages/s``."""
+    return f"{number(per_s, digits)} pages/s"
+
+
+def number_tick(value: float) -> str:
+    """Write a number beside a tick: round values, so no zeros that say nothing."""
+    return f"{value:,.10g}"
+
+
+def duration_tick(value_ns: float) -> str:
+    """Write a duration beside a tick, likewise: ``50 ms``."""
+    number_text, unit = duration(value_ns).split()
+    return f"{number_text.rstrip('0').rstrip('.') if '.' in number_text else number_text} {unit}"
+
+
+def times(ratio: float, digits: int = 2) -> str:
+    """Write a ratio: ``1.9x``, ``760x``."""
+    return f"{number(ratio, digits)}x"
+
+
+def latency(text: str) -> str:
+    """Write an added latency, given in the words of the experiment: ``50 ms``; ``no added latency`` for ``0``."""
+    if text == "0":
+        return "no added latency"
+    return _LATENCY.sub(lambda match: f"{match[1]} {match[2].replace('us', 'µs')}", text)
+
+
+def _scaled(value: float, digits: int, units: tuple[tuple[int, str], ...]) -> str:
+    factor, name = _unit(value, digits, units)
+    return f"{_in_unit(value, digits, factor)} {name}"
+
+
+def _unit(value: float, digits: int, units: tuple[tuple[int, str], ...]) -> tuple[int, str]:
+    """Choose the unit after rounding, so that 999,960 ns become 1.00 ms, never 1000 µs."""
+    for factor, name in units[:-1]:
+        if abs(_round(value / factor, digits)) < 1000 and (factor > 1 or abs(round(value)) < 1000):
+            return factor, name
+    return units[-1]
+
+
+def _in_unit(value: float, digits: int, factor: int) -> str:
+    """Write the value in its unit; nanoseconds and bytes have no decimals."""
+    return f"{round(_round(value, digits)):,}" if factor == 1 else number(value / factor, digits)
+
+
+def _round(value: float, digits: int) -> float:
+    return float(f"{value:.{digits - 1}e}")

@@ -1,0 +1,56 @@
+"""Words that table, plots and README share: names made harmless, figures with the digits that their noise leaves."""
+
+from bench.analyse.cells import Figure
+from bench.analyse.headline import Column
+from bench.analyse.stats import NoSlope, Slope, Spread
+from bench.present import units
+
+STEADY = 0.02
+"""Where the rounds differ by more than this share of their median, two digits are shown; else three."""
+
+
+def plain(text: str, most: int = 200) -> str:
+    """Return text with nothing that moves a cursor or breaks a file: one line, printable, cut at ``most``."""
+    clean = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+    return clean if len(clean) <= most else clean[: most - 1] + "…"
+
+
+def digits(spread: Spread) -> int:
+    """Return how many significant digits the rounds support; one round supports two, by our word."""
+    return 3 if spread.rounds > 1 and spread.relative <= STEADY else 2
+
+
+def figure(shown: Figure, measure: str) -> str:
+    """Write a throughput without its unit (the head of a column has it), or a CPU time."""
+    write = units.duration if measure == "cpu_per_page_ns" else units.number
+    return write(shown.spread.median, digits(shown.spread))
+
+
+def memory(slope: Slope | NoSlope | None) -> str:
+    """Write a memory slope with its interval; the range where the line is bent; a dash where there is none."""
+    if not isinstance(slope, Slope):
+        return "-"
+    if not slope.straight:
+        return units.size_between(slope.low, slope.high, 2)
+    return units.size_and_error(slope.per_fetch, max(slope.high - slope.per_fetch, slope.per_fetch - slope.low))
+
+
+def in_flight(number: int) -> str:
+    """Write how many are in flight."""
+    return f"{units.count(number)} in flight"
+
+
+def at_latency(latency: str) -> str:
+    """Write at which added latency: ``at 50 ms``, ``at no added latency``."""
+    return f"at {units.latency(latency)}"
+
+
+def column(shown: Column) -> str:
+    """Write the head of a column in one line."""
+    what = "CPU per page" if shown.measure == "cpu_per_page_ns" else "pages/s"
+    return f"{what}, {units.latency(shown.latency)}, {in_flight(shown.in_flight)}"
+
+
+def listed(words: list[str]) -> str:
+    """Write ``a``, ``a and b``, ``a, b and c``."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

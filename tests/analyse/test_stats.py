@@ -1,0 +1,231 @@
+"""The maths: against scipy, against known values, and by properties that must hold for any data."""
+
+import statistics
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.analyse.stats import (
+    BEND,
+    Histogram,
+    NoSlope,
+    Slope,
+    Spread,
+    are_apart,
+    bucket_width,
+    exceedance,
+    memory_slope,
+    merge,
+    quantile,
+    spread,
+)
+
+SIZES = (400, 800, 1200, 1600, 2000)
+jitters = st.lists(st.integers(-50_000, 50_000), min_size=10, max_size=10)
+values_ns = st.lists(st.integers(0, 10**11), min_size=1, max_size=300)
+
+
+def slope_of(jitter: list[int], per_fetch: int = 3000, shift: int = 0, scale: int = 1) -> Slope:
+    in_flight = [n for n in SIZES for _ in range(2)]
+    memory = [scale * (shift + per_fetch * n + noise) for n, noise in zip(in_flight, jitter, strict=True)]
+    found = memory_slope(in_flight, memory)
+    assert isinstance(found, Slope)
+    return found
+
+
+def histogram(values: list[int], bits: int = 6) -> dict[str, object]:
+    counts = Counter(value // bucket_width(value, bits) * bucket_width(value, bits) for value in values)
+    return {"significant_bits": bits, "counts": sorted(map(list, counts.items()))}
+
+
+def test_the_slope_of_a_line_without_noise_is_exact_and_so_is_its_interval() -> None:
+    found = memory_slope(SIZES, [5_000_000 + 2500 * n for n in SIZES])
+
+    assert found == Slope(2500, 2500, 2500, 5_000_000, straight=True, points=5, sizes=5)
+
+
+def test_the_slope_is_that_of_scipy() -> None:
+    from scipy.stats import theilslopes
+
+    in_flight = [100, 200, 200, 300, 400, 500, 600, 600]
+    memory = [1_020_000, 1_190_000, 1_230_000, 1_310_000, 1_370_000, 1_555_000, 1_590_000, 1_604_000]
+    found = memory_slope(in_flight, memory)
+    known = theilslopes(memory, in_flight)
+
+    assert isinstance(found, Slope)
+    assert (found.per_fetch, found.intercept) == pytest.approx((known.slope, known.intercept))
+
+
+def test_one_wild_point_hardly_moves_the_slope() -> None:
+    memory = [5_000_000 + 2500 * n for n in SIZES]
+    memory[2] += 50_000_000
+    found = memory_slope(SIZES, memory)
+
+    assert isinstance(found, Slope)
+    assert found.per_fetch == pytest.approx(2500)
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 3, 4), (5, 5, 5, 5, 5, 5), (1, 2, 3, 4, 4, 3)])
+def test_fewer_than_five_different_sizes_give_no_slope_but_a_reason(sizes: tuple[int, ...]) -> None:
+    found = memory_slope(sizes, [1000 * n for n in sizes])
+
+    assert found == NoSlope(f"needs 5 different numbers in flight, has {len(set(sizes))}")
+
+
+@settings(deadline=None, max_examples=40)
+@given(jitters)
+def test_the_interval_holds_the_slope(jitter: list[int]) -> None:
+    found = slope_of(jitter)
+
+    assert found.low <= found.per_fetch <= found.high
+
+
+@settings(deadline=None, max_examples=40)
+@given(jitters, st.integers(2, 1000))
+def test_the_slope_scales_with_the_memory(jitter: list[int], factor: int) -> None:
+    one, scaled = slope_of(jitter), slope_of(jitter, scale=factor)
+
+    assert scaled.straight == one.straight
+    assert [scaled.per_fetch, scaled.low, scaled.high] == pytest.approx(
+        [factor * one.per_fetch, factor * one.low, factor * one.high], rel=1e-6, abs=1e-3 * factor
+    )
+
+
+@settings(deadline=None, max_examples=40)
+@given(jitters, st.integers(0, 10**8))
+def test_what_the_process_needs_anyway_does_not_move_the_slope(jitter: list[int], base: int) -> None:
+    one, shifted = slope_of(jitter), slope_of(jitter, shift=base)
+
+    assert [shifted.per_fetch, shifted.low, shifted.high] == pytest.approx(
+        [one.per_fetch, one.low, one.high], rel=1e-6, abs=1e-3
+    )
+
+
+@settings(deadline=None, max_examples=40)
+@given(jitters, st.integers(1, 10_000))
+def test_a_steeper_line_moves_slope_and_interval_by_the_difference(jitter: list[int], more: int) -> None:
+    one, steeper = slope_of(jitter), slope_of(jitter, per_fetch=3000 + more)
+
+    if one.straight and steeper.straight:  # the share that counts as a bend grows with the slope
+        moved = [one.per_fetch + more, one.low + more, one.high + more]
+        assert [steeper.per_fetch, steeper.low, steeper.high] == pytest.approx(moved, rel=1e-6, abs=1e-3)
+
+
+def test_the_same_data_give_the_same_interval() -> None:
+    jitter = [900, -300, 4000, -2500, 10, 800, -700, 60, -3000, 1500]
+
+    assert slope_of(jitter) == slope_of(jitter)
+
+
+def test_the_interval_of_95_percent_holds_the_truth_about_so_often() -> None:
+    from random import Random
+
+    noise = Random(7)
+    hits = 0
+    for _ in range(200):
+        found = slope_of([round(noise.gauss(0, 20_000)) for _ in range(10)])
+        hits += found.low <= 3000 <= found.high
+
+    assert 0.85 <= hits / 200 <= 0.995
+
+
+def test_a_bent_line_is_reported_as_the_range_of_its_halves() -> None:
+    found = memory_slope(SIZES, [1000 * n if n <= 1200 else 1_200_000 + 4000 * (n - 1200) for n in SIZES])
+
+    assert isinstance(found, Slope)
+    assert not found.straight
+    assert (found.low, found.high) == (1000, 4000)
+
+
+def test_a_bend_smaller_than_the_noise_is_none() -> None:
+    jitter = [40_000, -40_000, 30_000, -30_000, -45_000, 45_000, 38_000, -38_000, 41_000, -41_000]
+
+    assert slope_of(jitter).straight
+
+
+def test_a_bend_that_nobody_would_see_is_none() -> None:
+    slight = round(1000 * BEND / 2)
+    found = memory_slope(SIZES, [1000 * n if n <= 1200 else 1_200_000 + (1000 + slight) * (n - 1200) for n in SIZES])
+
+    assert isinstance(found, Slope)
+    assert found.straight
+
+
+def test_memory_that_does_not_grow_has_a_slope_of_zero() -> None:
+    found = memory_slope(SIZES, [5_000_000] * 5)
+
+    assert isinstance(found, Slope)
+    assert (found.per_fetch, found.low, found.high, found.straight) == (0, 0, 0, True)
+
+
+@given(st.lists(st.floats(-1e12, 1e12), min_size=1))
+def test_a_spread_is_median_and_range(values: list[float]) -> None:
+    found = spread(values)
+
+    assert found == Spread(statistics.median(values), min(values), max(values), len(values))
+    assert found.low <= found.median <= found.high
+
+
+def test_the_relative_range_of_nothing_is_zero() -> None:
+    assert spread([0, 0]).relative == 0
+    assert spread([90, 100, 110]).relative == pytest.approx(0.2)
+
+
+def test_two_sides_are_apart_only_with_several_rounds_that_do_not_overlap() -> None:
+    assert are_apart(spread([1, 2]), spread([3, 4]))
+    assert are_apart(spread([3, 4]), spread([1, 2]))
+    assert not are_apart(spread([1, 3]), spread([2, 4]))
+    assert not are_apart(spread([1]), spread([9]))
+    assert not are_apart(spread([1, 2]), spread([9]))
+
+
+@given(values_ns, values_ns)
+def test_merging_histograms_is_as_counting_all_values_at_once(one: list[int], other: list[int]) -> None:
+    merged = merge([histogram(one), histogram(other)])
+
+    assert merged == merge([histogram(one + other)])
+    assert merged.total == len(one) + len(other)
+
+
+@given(values_ns, values_ns)
+def test_unlike_precisions_are_merged_in_the_coarser_one(fine: list[int], coarse: list[int]) -> None:
+    assert merge([histogram(fine, 8), histogram(coarse, 5)]) == merge([histogram(fine + coarse, 5)])
+
+
+@given(values_ns, st.floats(0.001, 1))
+def test_a_quantile_is_within_half_a_bucket_of_the_nearest_rank(values: list[int], share: float) -> None:
+    ordered = sorted(values)
+    exact = ordered[max(1, -int(-share * len(ordered) // 1)) - 1]
+
+    assert quantile(merge([histogram(values)]), share) == pytest.approx(exact, rel=1 / 128, abs=0.5)
+
+
+def test_small_values_have_buckets_of_their_own() -> None:
+    merged = merge([histogram(list(range(64)))])
+
+    assert len(merged.counts) == 64
+    assert [quantile(merged, share) for share in (1 / 64, 0.5, 1)] == [0, 31, 63]
+
+
+@pytest.mark.parametrize(("least", "width"), [(0, 1), (1, 1), (64, 1), (127, 1), (128, 2), (1 << 30, 1 << 24)])
+def test_a_bucket_is_a_sixty_fourth_of_its_power_of_two_wide(least: int, width: int) -> None:
+    assert bucket_width(least, 6) == width
+
+
+@given(values_ns)
+def test_the_share_of_longer_values_falls_to_none(values: list[int]) -> None:
+    shares = [share for _, share in exceedance(merge([histogram(values)]))]
+
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] == pytest.approx(0)
+
+
+def test_the_share_of_longer_values_is_exact_at_the_ends_of_buckets() -> None:
+    assert exceedance(Histogram(6, ((10, 1), (20, 2), (30, 1)))) == [(11, 0.75), (21, 0.25), (31, 0)]
+
+
+def test_nothing_cannot_be_merged() -> None:
+    with pytest.raises(ValueError, match="no histogram"):
+        merge([])

@@ -1,0 +1,253 @@
+"""Rows as the harness writes them, made from the few values that a test is about."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from bench.rows import Check, Row, Status
+
+MS = 1_000_000
+RUN = "20260102T030405678Z-host-made"
+MACHINE: dict[str, Any] = {
+    "cpu": "Imaginary 9000",
+    "cores": 4,
+    "system": "Linux 6.1",
+    "python": "CPython 3.11.7",
+    "versions": {"inflight-bench": "0.1.0"},
+    "command": ["/usr/bin/inflight", "run", "quick"],
+}
+_MEANS = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "500ms": 500 * MS}
+_GREEN = Check("server had room", "passed", "20% of its core, limit 70%")
+RED = Check("server had room", "failed", "80% of its core, limit 70%")
+
+
+def crawl_row(
+    strategy: str = "callbacks",
+    *,
+    latency: str = "0",
+    in_flight: int = 100,
+    number: int = 1,
+    pages_per_s: float = 10_000.0,
+    cpu_per_page_ns: int = 50_000,
+    times_ns: Sequence[int] = (),
+    stack: str = "shared",
+    status: Status = "ok",
+    reason: str | None = None,
+    red: bool = False,
+    connection: str = "keep-alive",
+    pages: int = 5000,
+    site: dict[str, Any] | None = None,
+) -> Row:
+    """Make the row of a timed trial; ``number`` is its round."""
+    ended = status in {"ok", "wrong"}
+    measured = _measured(pages, pages_per_s, cpu_per_page_ns, times_ns, in_flight) if ended else {}
+    return _row(
+        "crawl",
+        strategy,
+        latency,
+        in_flight,
+        number,
+        stack,
+        status,
+        reason,
+        red,
+        connection,
+        pages,
+        measured,
+        site or {},
+    )
+
+
+def memory_row(
+    strategy: str = "callbacks",
+    held: int = 100,
+    uss_bytes: int = 10_000_000,
+    *,
+    number: int = 1,
+    stack: str = "shared",
+    status: Status = "ok",
+    reason: str | None = None,
+    red: bool = False,
+    connection: str = "keep-alive",
+) -> Row:
+    """Make the row of a memory trial."""
+    measured = {}
+    if status in {"ok", "wrong"}:
+        sizes = {f"held_{kind}_bytes": uss_bytes + more for kind, more in (("uss", 0), ("pss", 10), ("rss", 20))}
+        measured = _measured(held, 1000.0, 90_000, (), held) | {"held_in_flight": held} | sizes
+    return _row(
+        "memory", strategy, "0", held, number, stack, status, reason, red, connection, held, measured, {"links": 0}
+    )
+
+
+def memory_rows(
+    strategy: str = "callbacks", per_fetch: int = 1000, rounds: int = 2, stack: str = "shared", start: int = 10_000_000
+) -> list[Row]:
+    """Make the rows of five sizes, on a line but for a jitter that differs between the rounds."""
+    return [
+        memory_row(strategy, n, start + per_fetch * n + 500 * (number * n % 7 - 3), number=number, stack=stack)
+        for number in range(1, rounds + 1)
+        for n in (400, 800, 1200, 1600, 2000)
+    ]
+
+
+def grid(
+    strategies: Sequence[str] = ("callbacks", "thread_pool"),
+    *,
+    latencies: Sequence[str] = ("0", "50ms"),
+    caps: Sequence[int] = (1, 10, 100, 1000),
+    rounds: int = 2,
+    stack: str = "shared",
+) -> list[Row]:
+    """Make a whole experiment: each strategy a little slower than the one before, each round by 1 %."""
+    rows = []
+    for place, name in enumerate(strategies):
+        cpu_ns = 20_000 * (place + 1)
+        for latency in latencies:
+            for cap in caps:
+                for number in range(1, rounds + 1):
+                    rate = min(cap / (_MEANS[latency] + cpu_ns) * 1e9, 1e9 / cpu_ns) * (1 + number / 100)
+                    times = [_MEANS[latency] + cpu_ns * (1 + n % 50) for n in range(1200)]
+                    rows.append(
+                        crawl_row(
+                            name,
+                            latency=latency,
+                            in_flight=cap,
+                            number=number,
+                            pages_per_s=rate,
+                            cpu_per_page_ns=cpu_ns + 100 * number,
+                            times_ns=times,
+                            stack=stack,
+                        )
+                    )
+        rows += memory_rows(name, 1000 * (place + 1), rounds, stack)
+    return rows
+
+
+def times(values_ns: Sequence[int]) -> dict[str, Any]:
+    """Make the summary of durations, in exact buckets of their first seven bits."""
+    if not values_ns:
+        return {"count": 0}
+    ordered = sorted(values_ns)
+    buckets = Counter(value >> (shift := max(0, value.bit_length() - 7)) << shift for value in ordered)
+    last = len(ordered) - 1
+    marks = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+    return {
+        "count": len(ordered),
+        "mean_ns": sum(ordered) // len(ordered),
+        "min_ns": ordered[0],
+        **{f"{name}_ns": ordered[round(share * last)] for name, share in marks.items()},
+        "max_ns": ordered[-1],
+        "histogram": {"significant_bits": 6, "counts": sorted(map(list, buckets.items()))},
+    }
+
+
+def _measured(
+    pages: int, pages_per_s: float, cpu_per_page_ns: int, times_ns: Sequence[int], in_flight: int
+) -> dict[str, Any]:
+    return {
+        "peak_threads": 1,
+        "uss_bytes": 14_000_000,
+        "rss_bytes": 24_000_000,
+        "pss_bytes": 18_000_000,
+        "cpu_user_ns": cpu_per_page_ns * pages * 2 // 3,
+        "cpu_system_ns": cpu_per_page_ns * pages // 3,
+        "voluntary_switches": 12,
+        "involuntary_switches": 1,
+        "gc_collections": 0,
+        "gc_total_ns": 0,
+        "gc_max_ns": 0,
+        "makespan_ns": round(pages / pages_per_s * 1e9),
+        "peak_in_flight": in_flight,
+        "tries": pages,
+        "service": times(times_ns),
+        "response": times([2 * value for value in times_ns]),
+        "queueing": times(times_ns),
+        "timeline": {"bin_ns": 10 * MS, "completions": [pages], "in_flight": [0]},
+        "steady": None,
+        "pages": pages,
+        "failed_pages": 0,
+        "pages_per_s": pages_per_s,
+        "cpu_per_page_ns": cpu_per_page_ns,
+        "switches_per_page": 0.1,
+        "steal_share": 0.0,
+        "listen_drops": None,
+    }
+
+
+def _row(
+    kind: Literal["crawl", "memory"],
+    strategy: str,
+    latency: str,
+    in_flight: int,
+    number: int,
+    stack: str,
+    status: Status,
+    reason: str | None,
+    red: bool,
+    connection: str,
+    pages: int,
+    measured: dict[str, Any],
+    site: dict[str, Any],
+) -> Row:
+    cell = f"{kind}/latency={latency}/in_flight={in_flight}/{connection}{site or ''}"
+    began, ended = status != "skipped", status in {"ok", "wrong"}
+    return Row(
+        run=RUN,
+        trial=f"{cell}/{strategy}/round={number}",
+        round=number,
+        strategy=strategy,
+        stack=stack,
+        kind=kind,
+        workload={
+            "id": cell,
+            "latency": latency,
+            "mean_latency_ns": _MEANS[latency],
+            "in_flight": in_flight,
+            "connection": connection,
+            "site": _site(pages, latency) | site,
+        },
+        status=status,
+        reason=None if status == "ok" else reason or "for a reason",
+        started_at="2026-01-02T03:04:05.678+00:00",
+        duration_ns=700 * MS if began else 0,
+        measured=measured,
+        server=_server(pages, in_flight) if ended else {},
+        knobs={"strategy": strategy, "python": "3.11.7", "implementation": "cpython", "gil": True} if began else {},
+        checks=((_GREEN, RED) if red else (_GREEN,)) if ended else (),
+    )
+
+
+def _site(pages: int, delay: str) -> dict[str, Any]:
+    return {
+        "seed": 1,
+        "pages": pages,
+        "links": 10,
+        "body_bytes": 1200,
+        "body_spread": 0.0,
+        "redirects": 0.0,
+        "redirect_chain": 1,
+        "redirect_targets": 0,
+        "missing": 0.0,
+        "non_html": 0.0,
+        "delay": delay,
+        "faults": {},
+        "drip_ns": 200 * MS,
+    }
+
+
+def _server(pages: int, in_flight: int) -> dict[str, Any]:
+    return {
+        "requests": pages,
+        "in_flight": 0,
+        "peak_in_flight": in_flight,
+        "responses_by_status": {"200": pages},
+        "faults": {},
+        "lateness_p50_ns": 0,
+        "lateness_p90_ns": 0,
+        "lateness_p99_ns": 0,
+        "lateness_max_ns": 0,
+        "lateness_count": 0,
+        "cpu_ns": pages * 12_000,
+        "cpu_share": 0.2,
+    }

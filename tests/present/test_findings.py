@@ -1,0 +1,136 @@
+"""The titles of the plots: what they say of the data, and what they do not dare to say."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from bench.analyse import cells as c
+from bench.analyse.stats import NoSlope, Slope, spread
+from bench.present import findings
+from bench.present.findings import Side
+from bench.rows import Row
+from tests.made_rows import crawl_row, grid
+
+
+def throughput(rows: Sequence[Row]) -> str:
+    return findings.of_throughput(c.cells(rows))
+
+
+def cpu(*sides: tuple[str, list[int]], stack: str = "shared") -> str:
+    rows = [
+        crawl_row(name, number=number, cpu_per_page_ns=value, stack=stack)
+        for name, values in sides
+        for number, value in enumerate(values, 1)
+    ]
+    return findings.of_cpu(c.cells(rows))
+
+
+def slope(per_fetch: float, error: float, *, straight: bool = True) -> Slope:
+    return Slope(per_fetch, per_fetch - error, per_fetch + error, 0, straight, 10, 5)
+
+
+def test_throughput_says_what_more_in_flight_bring() -> None:
+    assert throughput(grid()) == (
+        "At 50 ms, callbacks fetches 1,000x as many pages/s with 1,000 in flight as with 1; "
+        "at no added latency, about as many"
+    )
+
+
+def test_a_single_round_is_named_as_such() -> None:
+    assert throughput(grid(latencies=["50ms"], rounds=1)) == (
+        "At 50 ms, callbacks fetches 1,000x as many pages/s with 1,000 in flight as with 1 (one round)"
+    )
+
+
+def test_other_caps_at_the_other_latency_are_named() -> None:
+    rows = [*grid(["one"], latencies=["50ms"]), *grid(["one"], latencies=["0"], caps=(1, 20))]
+
+    assert throughput(rows).endswith("at no added latency, about as many with 20 as with 1")
+
+
+def test_less_is_said_too() -> None:
+    rows = [
+        crawl_row(in_flight=cap, number=n, pages_per_s=rate) for n in (1, 2) for cap, rate in ((1, 900), (100, 450))
+    ]
+
+    assert (
+        throughput(rows) == "At no added latency, callbacks fetches 0.50x as many pages/s with 100 in flight as with 1"
+    )
+
+
+def test_one_number_in_flight_allows_no_comparison() -> None:
+    assert throughput([crawl_row(pages_per_s=9812)]) == (
+        "callbacks fetches 9,800 pages/s at no added latency with 100 in flight (one round)"
+    )
+
+
+def test_red_trials_conclude_nothing() -> None:
+    assert throughput([crawl_row(red=True)]) == "No valid throughput: nothing to conclude"
+    assert findings.of_cpu(c.cells([crawl_row(red=True)])) == "No valid CPU time: nothing to conclude"
+    assert findings.of_times([], 0.5, "") == "No valid times: nothing to conclude"
+    assert findings.of_memory({}) == "No memory slope: nothing to conclude"
+
+
+def test_cpu_compares_cheapest_and_dearest() -> None:
+    assert cpu(("b", [60_000, 60_100]), ("a", [20_000, 20_100]), ("c", [30_000, 30_100])) == (
+        "At no added latency with 100 in flight, a page takes 20.1 µs of CPU time with a, 60.0 µs with b: 3.0x"
+    )
+
+
+def test_overlapping_rounds_are_no_difference() -> None:
+    assert cpu(("a", [20_000, 40_000]), ("b", [30_000, 50_000])).endswith(
+        "30 µs of CPU time with a, 40 µs with b, but the rounds overlap"
+    )
+
+
+def test_one_round_gives_figures_but_no_ratio() -> None:
+    assert cpu(("a", [20_000]), ("b", [60_000])).endswith("20 µs of CPU time with a, 60 µs with b (one round)")
+
+
+def test_a_single_strategy_is_compared_with_nobody() -> None:
+    assert cpu(("a", [20_000, 20_000])).endswith("a page takes 20.0 µs of CPU time with a")
+
+
+def test_clients_with_a_stack_of_their_own_are_not_compared_with_the_models() -> None:
+    rows = [
+        crawl_row(name, number=n, cpu_per_page_ns=value, stack=stack)
+        for n in (1, 2)
+        for name, value, stack in (("a", 20_000, "shared"), ("b", 40_000, "shared"), ("client", 90_000, "own"))
+    ]
+
+    assert "client" not in findings.of_cpu(c.cells(rows))
+
+
+def test_times_name_their_quantile() -> None:
+    sides = [Side("a", "shared", spread([50e6, 51e6])), Side("b", "shared", spread([100e6, 101e6]))]
+
+    assert findings.of_times(sides, 0.99, "at 50 ms") == (
+        "At 50 ms, 1 fetch in 100 takes more than 50.5 ms with a, 100 ms with b: 2.0x"
+    )
+    assert "half of the fetches take more than" in findings.of_times(sides, 0.5, "at 50 ms")
+
+
+def test_memory_compares_slopes_with_their_intervals() -> None:
+    slopes = {"a": ("shared", slope(1000, 20)), "b": ("shared", slope(20_000, 100)), "c": ("own", slope(90_000, 100))}
+
+    assert findings.of_memory(slopes) == (
+        "One more fetch in flight takes 1.00 ±0.02 kB of user memory with a, 20.0 ±0.1 kB with b: 20x"
+    )
+
+
+@pytest.mark.parametrize(
+    ("least", "end"),
+    [
+        (slope(1000, 900), "1.0 ±0.9 kB of user memory with a, 20.0 ±0.1 kB with b"),
+        (slope(19_950, 100), "20.0 ±0.1 kB with b: the intervals overlap"),
+        (slope(1000, 10, straight=False), "20.0 ±0.1 kB of user memory with b"),
+    ],
+)
+def test_memory_makes_no_ratio_of_what_is_too_wide_or_bent(least: Slope, end: str) -> None:
+    assert findings.of_memory({"a": ("shared", least), "b": ("shared", slope(20_000, 100))}).endswith(end)
+
+
+def test_bent_lines_alone_give_ranges_only() -> None:
+    assert findings.of_memory({"a": ("shared", slope(1, 1, straight=False)), "b": ("shared", NoSlope("few"))}) == (
+        "No straight line of memory: ranges only"
+    )

@@ -1,0 +1,212 @@
+"""The plots: every one is drawn from any rows, its SVG is sound, and the same rows give the same file."""
+
+import json
+import math
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.present import labels, page, scales
+from bench.present.plots import save_all
+from bench.rows import Row
+from tests.made_rows import MACHINE, crawl_row, grid, memory_row, memory_rows
+
+HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
+ALL = ["throughput", "times", "cpu", "memory"]
+
+
+def drawn(rows: list[Row], folder: Path) -> list[str]:
+    """Draw, check that every PNG and SVG is there and sound, and return the names of the plots."""
+    paths = save_all(rows, MACHINE, folder)
+    for path in paths:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG\r\n")
+        else:
+            assert ET.fromstring(path.read_text(encoding="utf-8")).tag.endswith("svg")  # noqa: S314  (we wrote it)
+    names = [path.stem for path in paths[::2]]
+    assert [path.name for path in paths] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
+    return names
+
+
+def words(path: Path) -> str:
+    """Return all text in an SVG, in its order."""
+    return " ".join(" ".join(text.split()) for text in ET.parse(path).getroot().itertext())  # noqa: S314  (we wrote it)
+
+
+def test_every_plot_is_drawn_from_a_whole_experiment(tmp_path: Path) -> None:
+    assert drawn([*grid(), *grid(["client"], stack="own")], tmp_path) == ALL
+
+
+def test_titles_state_the_finding_and_text_is_text(tmp_path: Path) -> None:
+    drawn(grid(), tmp_path)
+
+    throughput = words(tmp_path / "throughput.svg")
+    assert "At 50 ms, callbacks fetches 1,000x as many pages/s with 1,000 in flight as" in throughput.replace(
+        "\xa0", " "
+    )
+    assert "Imaginary 9000, 4 cores · Linux 6.1 · CPython 3.11.7 · 2026-01-02 · inflight 0.1.0" in throughput
+    assert "thread_pool" in throughput
+    assert "Closed loop" in words(tmp_path / "times.svg")
+    assert "client CPU time per verified page (µs)" in words(tmp_path / "cpu.svg")
+    assert "user memory per fetch in flight (kB)" in words(tmp_path / "memory.svg")
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    drawn(grid(), tmp_path / "one")
+    drawn(grid(), tmp_path / "two")
+
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_no_rows_give_no_plots(tmp_path: Path) -> None:
+    assert drawn([], tmp_path) == []
+
+
+def test_trials_that_never_ended_give_no_plots(tmp_path: Path) -> None:
+    assert drawn([crawl_row(status="skipped"), memory_row(status="timeout")], tmp_path) == []
+
+
+def test_without_a_valid_row_the_red_ones_are_shown_and_nothing_is_concluded(tmp_path: Path) -> None:
+    rows = [crawl_row(in_flight=cap, red=True, times_ns=[5, 6]) for cap in (1, 10)]
+    rows += [memory_row(held=n, red=True) for n in (10, 20)]
+
+    assert drawn(rows, tmp_path) == ["throughput", "cpu", "memory"]
+    assert "nothing to conclude" in words(tmp_path / "throughput.svg")
+    assert "Hollow: red trials" in words(tmp_path / "throughput.svg")
+    assert "Pale: red trials only" in words(tmp_path / "cpu.svg")
+    assert "No slope for callbacks: no valid memory trial." in words(tmp_path / "memory.svg").replace("\xa0", " ")
+
+
+def test_one_strategy_one_round_one_number_in_flight(tmp_path: Path) -> None:
+    assert drawn([crawl_row(times_ns=[1000])], tmp_path) == ["throughput", "times", "cpu"]
+
+
+def test_a_hundred_strategies(tmp_path: Path) -> None:
+    rows = [
+        row
+        for n in range(100)
+        for row in (
+            *(
+                crawl_row(f"strategy{n}", in_flight=cap, pages_per_s=100 * cap + n, times_ns=[n + 1] * 20)
+                for cap in (1, 9)
+            ),
+            *memory_rows(f"strategy{n}", 1000 + n, rounds=1),
+        )
+    ]
+
+    assert drawn(rows, tmp_path) == ALL
+    assert "70 more strategies are not shown." in words(tmp_path / "cpu.svg")
+    assert "70 more slopes are not shown." in words(tmp_path / "memory.svg")
+    assert "92 more strategies are grey, without a name." in words(tmp_path / "throughput.svg")
+    assert "strategy99" in words(tmp_path / "throughput.svg")
+
+
+def test_hostile_names(tmp_path: Path) -> None:
+    assert drawn(grid(HOSTILE, caps=(1, 100)), tmp_path) == ALL
+    for name in ALL:
+        assert "$x^{2}$<b>&" in words(tmp_path / f"{name}.svg")
+
+
+def test_a_hostile_machine(tmp_path: Path) -> None:
+    save_all([crawl_row()], {"cpu": HOSTILE[0], "cores": None, "system": HOSTILE[2], "versions": None}, tmp_path)
+
+    assert "$x^{2}$<b>&, ? cores · a?b?[31m" in words(tmp_path / "cpu.svg")
+
+
+def test_an_unknown_machine(tmp_path: Path) -> None:
+    save_all([crawl_row()], {}, tmp_path)
+
+    assert "unknown CPU, ? cores · unknown system" in words(tmp_path / "cpu.svg")
+
+
+def test_many_latencies_are_four_panels_and_the_rest_is_named(tmp_path: Path) -> None:
+    rows = grid(["one"], latencies=["0", "10ms", "50ms", "500ms"], caps=(1, 10))
+    drawn(rows, tmp_path)
+
+    for title in ("No added latency", "10 ms added latency", "50 ms added latency", "500 ms added latency"):
+        assert title in words(tmp_path / "throughput.svg")
+
+
+def test_unlike_settings_get_plots_of_their_own(tmp_path: Path) -> None:
+    rows = [crawl_row(times_ns=[5]), crawl_row(in_flight=1), crawl_row(connection="per-fetch", times_ns=[5])]
+
+    assert drawn(rows, tmp_path) == [*ALL[:3], *(f"{name}-2" for name in ALL[:3])]
+    assert "Connections: keep-alive." in words(tmp_path / "cpu.svg")
+    assert "Connections: per-fetch." in words(tmp_path / "cpu-2.svg")
+
+
+def test_a_bent_line_of_memory_is_drawn_as_a_range(tmp_path: Path) -> None:
+    rows = [memory_row(held=n, uss_bytes=10**7 + 1000 * n + 5000 * max(0, n - 1200)) for n in range(400, 2400, 400)]
+
+    assert drawn(rows, tmp_path) == ["memory"]
+    assert "Hatched: a bent line, reported as a range." in words(tmp_path / "memory.svg")
+
+
+def test_without_enough_samples_no_p99_is_named(tmp_path: Path) -> None:
+    drawn([crawl_row(times_ns=range(1, 1000))], tmp_path / "few")
+    drawn([crawl_row(times_ns=range(1, 1001))], tmp_path / "enough")
+
+    assert "half of the fetches" in words(tmp_path / "few" / "times.svg")
+    assert "no p99 below 1,000 samples" in words(tmp_path / "few" / "times.svg")
+    assert "1 fetch in 100" in words(tmp_path / "enough" / "times.svg").replace("\xa0", " ")
+
+
+def test_user_and_system_time_are_told_apart_only_when_there_is_enough_of_both(tmp_path: Path) -> None:
+    drawn([crawl_row(pages=100, cpu_per_page_ns=50_000)], tmp_path / "short")
+    drawn([crawl_row(pages=5000, cpu_per_page_ns=50_000)], tmp_path / "long")
+
+    assert "too little CPU time to tell user from system" in words(tmp_path / "short" / "cpu.svg")
+    assert "system: kernel" not in words(tmp_path / "short" / "cpu.svg")
+    assert "too little CPU time" not in words(tmp_path / "long" / "cpu.svg")
+    assert "system: kernel" in words(tmp_path / "long" / "cpu.svg")
+
+
+def test_drawing_leaves_the_users_settings_alone(tmp_path: Path) -> None:
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    save_all([crawl_row()], MACHINE, tmp_path)
+
+    assert dict(mpl.rcParams) == before
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_labels_never_overlap_and_keep_their_order(wanted: list[float]) -> None:
+    places = labels.spaced(wanted, 0.05)
+
+    ordered = sorted(places)
+    assert all(high - low > 0.05 - 1e-9 for low, high in pairwise(ordered))
+    assert all(0 <= place <= 1 for place in places)
+    assert sorted(range(len(wanted)), key=lambda n: wanted[n]) == sorted(range(len(wanted)), key=lambda n: places[n])
+
+
+@given(st.floats(1e-3, 1e9), st.floats(1.05, 1e6))
+def test_an_axis_has_some_ticks_but_not_too_many(low: float, factor: float) -> None:
+    ticks = scales.round_values(low, low * factor)
+
+    assert 2 <= len(ticks) <= 16
+    assert all(low * (1 - 1e-9) <= tick <= low * factor * (1 + 1e-9) for tick in ticks)
+    assert all(math.isfinite(tick) for tick in ticks)
+
+
+def test_looks_differ_in_more_than_colour() -> None:
+    looks = page.looks(f"s{n}" for n in range(page.MOST_LINES))
+
+    assert len({look.colour for look in looks.values()}) == page.MOST_LINES
+    assert len({look.marker for look in looks.values()}) == page.MOST_LINES
+
+
+@pytest.mark.parametrize("module", ["table", "console", "plots", "summary", "readme"])
+def test_importing_loads_nothing_heavy(module: str) -> None:
+    import subprocess
+    import sys
+
+    code = f"import bench.present.{module}, sys, json; print(json.dumps(sorted(sys.modules)))"
+    loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout)
+
+    assert not {"pandas", "matplotlib", "scipy", "numpy", "rich", "bench.measure", "strategies"} & set(loaded)

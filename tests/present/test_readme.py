@@ -1,0 +1,130 @@
+"""The table in README.md: made from a run, put between two marks, and checked."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from bench.present import readme
+from bench.present.readme import BEGIN, END, ReadmeError, headline_markdown
+from bench.rows import Row
+from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
+
+
+def run_folder(parent: Path, name: str, many: list[Row]) -> Path:
+    folder = parent / name
+    folder.mkdir(parents=True)
+    for row in many:
+        rows.append(folder, row)
+    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def page_with_marks(tmp_path: Path) -> Path:
+    path = tmp_path / "README.md"
+    path.write_text(f"# before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    return path
+
+
+def test_the_table_is_the_headline_table() -> None:
+    text = headline_markdown([*grid(["one"], caps=(100,)), *grid(["client"], caps=(100,), stack="own")], MACHINE)
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    heads = [
+        "pages/s, no added latency, 100 in flight",
+        "pages/s, 50 ms, 100 in flight",
+        "CPU per page, no added latency, 100 in flight",
+        "user memory per fetch in flight",
+    ]
+
+    assert lines == [
+        f"| strategy | {' | '.join(heads)} | trials |",
+        "|---|---:|---:|---:|---:|---:|",
+        "| one | 50,800 | 2,030 | 20.1 µs | 1.00 ±0.00 kB | 14 ok |",
+        "| *with an HTTP stack of their own* | | | | | |",
+        "| client | 50,800 | 2,030 | 20.1 µs | 1.00 ±0.00 kB | 14 ok |",
+    ]
+
+
+def test_it_says_how_where_and_when_it_was_made() -> None:
+    text = headline_markdown([crawl_row()], MACHINE)
+
+    assert text.startswith(
+        "Made by `inflight run quick` on Imaginary 9000, 4 cores, Linux 6.1, CPython 3.11.7, 2026-01-02, inflight 0.1.0"
+    )
+    assert "- One round: its spread is not known" in text
+
+
+def test_paths_of_the_machine_do_not_reach_the_readme() -> None:
+    machine = MACHINE | {"command": ["/home/me/bin/inflight", "run", "/home/me/crawl.toml", "--out", "results"]}
+
+    assert "`inflight run crawl.toml --out results`" in headline_markdown([crawl_row()], machine)
+
+
+def test_names_are_shown_as_they_are() -> None:
+    text = headline_markdown([crawl_row("a|b*c_$x^{2}$<b>&`")], MACHINE)
+
+    assert r"| a\|b\*c\_\$x^\{2\}\$&lt;b&gt;&amp;\` |" in text
+
+
+def test_unlike_settings_get_tables_of_their_own() -> None:
+    text = headline_markdown([crawl_row(), crawl_row(connection="per-fetch"), *memory_rows()], MACHINE)
+
+    assert "**keep-alive connections**" in text
+    assert "**per-fetch connections**" in text
+
+
+def test_it_is_written_between_the_marks_and_then_up_to_date(tmp_path: Path, page_with_marks: Path) -> None:
+    folder = run_folder(tmp_path, "run", grid(["one"]))
+    arguments = [str(folder), "--readme", str(page_with_marks)]
+
+    assert readme.main([*arguments, "--check"]) == 1
+    assert readme.main(arguments) == 0
+    assert readme.main([*arguments, "--check"]) == 0
+
+    text = page_with_marks.read_text(encoding="utf-8")
+    assert text.startswith(f"# before\n{BEGIN}\nMade by")
+    assert text.endswith(f"\n{END}\nafter\n")
+    assert "old" not in text
+
+
+def test_check_writes_nothing(tmp_path: Path, page_with_marks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = page_with_marks.read_text(encoding="utf-8")
+
+    assert readme.main([str(run_folder(tmp_path, "run", grid())), "--readme", str(page_with_marks), "--check"]) == 1
+    assert page_with_marks.read_text(encoding="utf-8") == before
+    assert "not up to date; run `make readme`" in capsys.readouterr().err
+
+
+def test_the_newest_run_is_taken(tmp_path: Path) -> None:
+    for name in ("20260101T000000000Z-b-quick", "20260301T000000000Z-a-quick", "20260201T000000000Z-c-quick"):
+        run_folder(tmp_path, name, [crawl_row()])
+
+    assert readme.newest(tmp_path).name == "20260301T000000000Z-a-quick"
+    assert readme.newest(run_folder(tmp_path, "own", [crawl_row()])) == tmp_path / "own"
+
+
+def test_no_run_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ReadmeError, match="no run in"):
+        readme.newest(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}{BEGIN}{END}"])
+def test_a_readme_without_its_marks_is_left_alone(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(text, encoding="utf-8")
+
+    assert readme.main([str(run_folder(tmp_path, "run", grid())), "--readme", str(path)]) == 1
+    assert path.read_text(encoding="utf-8") == text
+    assert "README.md needs the line" in capsys.readouterr().err
+
+
+def test_files_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert readme.main([str(tmp_path / "none")]) == 1
+    assert "is not a run" in capsys.readouterr().err
+
+    assert readme.main([str(run_folder(tmp_path, "run", grid())), "--readme", str(tmp_path / "no.md")]) == 1
+    assert "no.md: No such file" in capsys.readouterr().err

@@ -1,0 +1,129 @@
+"""Numbers as people read them."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.present import units
+
+FACTORS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 ns"),
+        (1, "1 ns"),
+        (999, "999 ns"),
+        (999.7, "1.00 µs"),
+        (12_400, "12.4 µs"),
+        (999_499, "999 µs"),
+        (999_500, "1.00 ms"),
+        (50_000_000, "50.0 ms"),
+        (999_999_999, "1.00 s"),
+        (123_456_000_000_000, "123,000 s"),
+    ],
+)
+def test_durations(value: float, text: str) -> None:
+    assert units.duration(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(16_600, 3, "16.6 kB"), (16_600, 2, "17 kB"), (400.4, 3, "400 B"), (-1500, 2, "-1.5 kB"), (25e9, 3, "25.0 GB")],
+)
+def test_sizes(value: float, digits: int, text: str) -> None:
+    assert units.size(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (9812, 3, "9,810"),
+        (9812, 2, "9,800"),
+        (12.35, 3, "12.3"),
+        (0.01234, 3, "0.0123"),
+        (0, 3, "0"),
+        (999.9, 2, "1,000"),
+    ],
+)
+def test_numbers(value: float, digits: int, text: str) -> None:
+    assert units.number(value, digits) == text
+
+
+def test_rates_counts_and_ratios() -> None:
+    assert units.rate(9812.3) == "9,810 pages/s"
+    assert units.count(1000) == "1,000"
+    assert units.times(18.9) == "19x"
+    assert units.times(0.83) == "0.83x"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (25_533, 104, "25.5 ±0.1 kB"),
+        (1442, 78, "1.44 ±0.08 kB"),
+        (9176, 951, "9 ±1 kB"),
+        (1640, 1650, "2 ±2 kB"),
+        (403.2, 12.1, "403 ±12 B"),
+        (2500, 0, "2.50 ±0.00 kB"),
+        (-300, 40, "-300 ±40 B"),
+    ],
+)
+def test_sizes_with_their_error(value: float, error: float, text: str) -> None:
+    assert units.size_and_error(value, error) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(50e6, "50 ms"), (0.5e6, "500 µs"), (100e6, "100 ms"), (2.5e9, "2.5 s"), (1, "1 ns")]
+)
+def test_ticks_have_no_zeros_that_say_nothing(value: float, text: str) -> None:
+    assert units.duration_tick(value) == text
+
+
+def test_a_range_is_written_in_one_unit() -> None:
+    assert units.size_between(940, 8600, 2) == "0.94 to 8.6 kB"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("0", "no added latency"),
+        ("50ms", "50 ms"),
+        ("10us", "10 µs"),
+        ("lognormal 50ms 400ms", "lognormal 50 ms 400 ms"),
+        ("pareto 10ms 1.5", "pareto 10 ms 1.5"),
+    ],
+)
+def test_latencies(words: str, text: str) -> None:
+    assert units.latency(words) == text
+
+
+@pytest.mark.parametrize("write", [units.duration, units.size])
+@given(st.integers(0, 10**12), st.integers(2, 3))
+def test_no_unit_below_the_last_ever_shows_a_thousand(write: units.Write, value: int, digits: int) -> None:
+    number, unit = write(value, digits).split()
+
+    assert unit in {"s", "GB"} or float(number.replace(",", "")) < 1000
+
+
+@pytest.mark.parametrize("write", [units.duration, units.size])
+@given(st.integers(1, 10**12), st.integers(2, 4))
+def test_what_is_written_is_within_half_a_digit_of_the_value(write: units.Write, value: int, digits: int) -> None:
+    number, unit = write(value, digits).split()
+
+    assert float(number.replace(",", "")) * FACTORS[unit] == pytest.approx(value, rel=0.5001 * 10 ** (1 - digits))
+
+
+@given(st.floats(1e-6, 1e12), st.integers(2, 4))
+def test_numbers_have_no_more_digits_than_asked_for(value: float, digits: int) -> None:
+    significant = re.sub(r"[^0-9]", "", units.number(value, digits)).strip("0")
+
+    assert len(significant) <= digits
+
+
+@given(st.floats(-1e10, 1e10), st.floats(0, 1e10))
+def test_any_size_can_be_written_with_any_error(value: float, error: float) -> None:
+    assert "±" in units.size_and_error(value, error)

@@ -1,0 +1,230 @@
+"""The row format: what is written is what is read, and what is no row is refused with one sentence."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from bench import rows
+from bench.rows import Row, RowsError
+from tests.made_rows import RED, crawl_row, memory_row
+
+SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+ALL_KINDS = [
+    crawl_row(times_ns=[1, 2, 3_000_000]),
+    crawl_row(red=True),
+    memory_row(),
+    crawl_row(status="wrong", reason="page 3 is missing"),
+    crawl_row(status="failed", reason="the worker was killed"),
+    crawl_row(status="timeout", reason="not done after 60 s"),
+    crawl_row(status="skipped", reason="not installed: aiohttp"),
+]
+
+
+def changed(row: Row, **values: Any) -> dict[str, Any]:
+    """Return the row as JSON values, with some changed; None takes a key away."""
+    before = json.loads(row.to_json())
+    return {key: value for key, value in (before | values).items() if key not in values or value is not None}
+
+
+def write(folder: Path, *lines: str) -> Path:
+    (folder / rows.ROWS_FILE).write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("row", ALL_KINDS, ids=lambda row: f"{row.kind}-{row.status}")
+def test_a_row_survives_json(row: Row) -> None:
+    line = row.to_json()
+
+    assert "\n" not in line
+    assert Row.from_json(line) == row
+
+
+@pytest.mark.parametrize("row", ALL_KINDS, ids=lambda row: f"{row.kind}-{row.status}")
+def test_every_kind_of_row_is_valid_by_the_schema(row: Row) -> None:
+    VALIDATOR.validate(json.loads(row.to_json()))
+
+
+def test_rows_are_read_in_the_order_in_which_they_were_appended(tmp_path: Path) -> None:
+    for row in ALL_KINDS:
+        rows.append(tmp_path, row)
+
+    assert rows.read(tmp_path) == ALL_KINDS
+
+
+def test_a_half_written_last_line_is_left_out(tmp_path: Path) -> None:
+    whole = crawl_row()
+    write(tmp_path, whole.to_json(), "\n", memory_row().to_json()[:100])
+
+    assert rows.read(tmp_path) == [whole]
+
+
+def test_a_last_line_that_only_lacks_its_end_is_left_out_too_since_nobody_can_tell(tmp_path: Path) -> None:
+    write(tmp_path, crawl_row().to_json())
+
+    assert rows.read(tmp_path) == []
+
+
+def test_after_an_interruption_the_next_row_begins_on_a_line_of_its_own(tmp_path: Path) -> None:
+    first, second = crawl_row(number=1), crawl_row(number=2)
+    write(tmp_path, first.to_json(), "\n", second.to_json()[:50])
+
+    rows.drop_unfinished(tmp_path)
+    rows.append(tmp_path, second)
+
+    assert rows.read(tmp_path) == [first, second]
+
+
+def test_there_is_nothing_to_drop_where_there_are_no_rows(tmp_path: Path) -> None:
+    rows.drop_unfinished(tmp_path)
+
+    assert not (tmp_path / rows.ROWS_FILE).exists()
+
+
+def test_a_newer_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
+    newer = json.dumps(changed(crawl_row(), format=rows.FORMAT + 1))
+    write(tmp_path, crawl_row().to_json(), "\n", newer, "\n")
+
+    with pytest.raises(RowsError, match=rf"line 2: a row of format {rows.FORMAT + 1}; .* reads up to {rows.FORMAT}"):
+        rows.read(tmp_path)
+
+
+@pytest.mark.parametrize("number", [0, -1, True, "1", None, 1.0])
+def test_what_never_was_a_format_is_no_row(number: object) -> None:
+    with pytest.raises(ValueError, match="not a row"):
+        Row.from_json(json.dumps(changed(crawl_row(), format=number)))
+
+
+@pytest.mark.parametrize("line", ["", "null", "[]", "{}", "not JSON", '"text"', '{"format": {}}'])
+def test_a_line_that_is_no_row_is_named_by_its_number(tmp_path: Path, line: str) -> None:
+    write(tmp_path, crawl_row().to_json(), "\n", line, "\n", crawl_row().to_json(), "\n")
+
+    with pytest.raises(RowsError, match="line 2"):
+        rows.read(tmp_path)
+
+
+def test_a_row_that_lacks_keys_is_refused_with_their_names() -> None:
+    with pytest.raises(ValueError, match="a row without checks, status"):
+        Row.from_json(json.dumps(changed(crawl_row(), status=None, checks=None)))
+
+
+@pytest.mark.parametrize(
+    "checks", [[{"name": "only"}], [3], 3, [{"name": "a", "verdict": "b", "detail": "c", "more": 1}]]
+)
+def test_checks_that_are_none_are_refused(tmp_path: Path, checks: object) -> None:
+    write(tmp_path, json.dumps(changed(crawl_row(), checks=checks)), "\n")
+
+    with pytest.raises(RowsError, match="line 1"):
+        rows.read(tmp_path)
+
+
+def test_a_folder_without_rows_is_not_a_run(tmp_path: Path) -> None:
+    with pytest.raises(RowsError, match=r"is not a run: cannot read rows\.jsonl"):
+        rows.read(tmp_path)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / rows.ROWS_FILE).write_bytes(b"\xff\xfe\x00\n")
+
+    with pytest.raises(RowsError, match="not text"):
+        rows.read(tmp_path)
+
+
+def test_a_row_is_valid_when_it_is_ok_and_no_check_failed() -> None:
+    assert crawl_row().valid
+    assert not crawl_row(red=True).valid
+    assert crawl_row(red=True).failed_checks == (RED,)
+    assert not crawl_row(status="timeout").valid
+
+
+def test_the_schema_is_a_schema_and_names_the_newest_format() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    assert SCHEMA["properties"]["format"] == {"const": rows.FORMAT} | {
+        "description": SCHEMA["properties"]["format"]["description"]
+    }
+
+
+def test_the_schema_has_the_keys_of_a_row_and_no_others() -> None:
+    assert set(SCHEMA["properties"]) == set(SCHEMA["required"]) == {field.name for field in fields(Row)}
+
+
+def test_every_key_in_the_schema_says_what_it_means() -> None:
+    blocks = [("row", SCHEMA), *SCHEMA["$defs"].items()]
+    silent = [
+        f"{name}.{key}"
+        for name, block in blocks
+        for key, value in block["properties"].items()
+        if not value.get("description") and "$ref" not in value
+    ]
+
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"status": "fine"},
+        {"status": "failed"},
+        {"reason": "though it is ok"},
+        {"kind": "thread"},
+        {"stack": None},
+        {"round": 0},
+        {"round": 1.5},
+        {"duration_ns": -1},
+        {"started_at": "yesterday"},
+        {"extra": 1},
+        {"checks": []},
+        {"checks": [{"name": "a", "verdict": "maybe", "detail": ""}]},
+        {"measured": {}},
+        {"server": {}},
+        {"knobs": {}},
+        {"format": 2},
+        {"workload": {}},
+    ],
+    ids=str,
+)
+def test_the_schema_refuses(wrong: dict[str, Any]) -> None:
+    assert not VALIDATOR.is_valid(changed(crawl_row(), **wrong))
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("measured", "pages_per_s", -1),
+        ("measured", "cpu_user_ns", 1.5),
+        ("measured", "steal_share", 1.1),
+        ("measured", "service", {"count": 3}),
+        ("measured", "service", {"count": 0, "mode_ns": 1}),
+        ("server", "cpu_ns", None),
+        ("server", "responses_by_status", {"fine": 1}),
+        ("workload", "in_flight", 0),
+        ("workload", "connection", "pipelined"),
+        ("workload", "colour", "red"),
+        ("knobs", "gil", "yes"),
+    ],
+)
+def test_the_schema_refuses_inside(part: str, key: str, value: object) -> None:
+    row = json.loads(crawl_row(times_ns=[5]).to_json())
+    row[part][key] = value
+
+    assert not VALIDATOR.is_valid(row)
+
+
+def test_the_schema_lets_a_check_or_a_knob_be_added_without_a_new_format() -> None:
+    row = json.loads(crawl_row().to_json())
+    row["knobs"]["loop"] = "uvloop"
+    row["measured"]["page_faults"] = 3
+
+    VALIDATOR.validate(row)
+
+
+def test_a_memory_row_must_say_what_was_held() -> None:
+    row = json.loads(memory_row().to_json())
+    del row["measured"]["held_uss_bytes"]
+
+    assert not VALIDATOR.is_valid(row)
