@@ -1,0 +1,300 @@
+"""``inflight crawl``: kind sites, evil ones, and everything that can be typed wrong."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import strategies
+from bench.measure import server as fake
+from bench.measure.expected import expected_answer
+from fake_server.site import SiteConfig
+from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running
+from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
+from tests.conformance.servers import running as serving
+from tests.measure.workshop import Workshop
+
+Serve = Callable[[Handler], Server]
+KEYS = [
+    "url", "status", "next_url", "error", "size", "content_type", "encoding", "num_urls", "num_new_urls", "tries",
+]  # fmt: skip
+OPEN = [name for name in strategies.names() if not strategies.describe(name).missing]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Return a function that starts a server for this test."""
+    with ExitStack() as stack:
+        yield lambda handler: stack.enter_context(serving(handler))
+
+
+def crawl_json(*arguments: object) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Crawl, and return the records by URL and the summary."""
+    done = inflight("crawl", "--json", *arguments)
+    assert (done.code, done.err) == (0, "")
+    *records, last = map(json.loads, done.out.splitlines())
+    assert list(last) == ["summary"]
+    return {record["url"]: record for record in records}, last["summary"]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+SMALL = site(
+    {
+        "/": page("/a", "/moved", "/missing", "/a#again"),
+        "/a": response(200, b"0123456789", "text/plain"),
+        "/moved": moved("/a", 301),
+    }
+)
+
+
+def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
+    base = serve(SMALL).url
+
+    done = inflight("crawl", f"{base}/", "--max-in-flight", 1)
+
+    *lines, blank, totals, errors = done.out.splitlines()
+    assert (done.code, done.err, blank) == (0, "", "")
+    assert lines[0] == f"200  {base}/  text/html, 71 B, 3/3 new URLs"
+    assert sorted(lines[1:]) == [
+        f"200  {base}/a  text/plain, 10 B, 0/0 new URLs",
+        f"301  {base}/moved  -> {base}/a  text/html, 16 B, 0/0 new URLs",
+        f"404  {base}/missing  text/html, 16 B, 0/0 new URLs",
+    ]
+    assert totals.startswith("callbacks: 4 URLs, 4 pages (1 redirects), 113 B in ")
+    assert totals.endswith(" pages/s, at most 1 in flight")
+    assert errors == "errors: none"
+
+
+def test_json_has_a_record_with_just_these_keys_for_every_url_and_a_summary(serve: Serve) -> None:
+    base = serve(SMALL).url
+
+    records, summary = crawl_json(f"{base}/", "--max-in-flight", 1)
+
+    assert {tuple(record) for record in records.values()} == {tuple(KEYS)}
+    assert records[f"{base}/moved"] == {
+        "url": f"{base}/moved", "status": 301, "next_url": f"{base}/a", "error": None, "size": 16,
+        "content_type": "text/html", "encoding": "utf-8", "num_urls": 0, "num_new_urls": 0, "tries": 1,
+    }  # fmt: skip
+    seconds, rate = summary.pop("seconds"), summary.pop("pages_per_s")
+    assert rate == pytest.approx(4 / seconds, rel=0.01)
+    assert summary == {
+        "strategy": "callbacks", "urls": 4, "pages": 4, "redirects": 1, "statuses": {"200": 2, "301": 1, "404": 1},
+        "errors": {}, "bytes": 113, "tries": 4, "peak_in_flight": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", OPEN)
+def test_every_strategy_brings_the_whole_fake_site_with_its_faults(strategy: str) -> None:
+    faults = (("truncated", 0.1), ("error-500", 0.1), ("chunked", 0.1), ("malformed-header", 0.1))
+    config = SiteConfig(pages=60, redirects=0.2, missing=0.1, faults=faults)
+    with fake.running(None) as server:
+        server.configure(config)
+
+        records, summary = crawl_json(f"{server.base}/", "--strategy", strategy)
+
+    expected = expected_answer(config, 1, 10)
+    got = {url.removeprefix(server.base): (record["status"], record["size"]) for url, record in records.items()}
+    assert got == expected
+    failed = sum(status is None for status, _ in expected.values())
+    assert summary["strategy"] == strategy
+    assert (summary["urls"], summary["pages"]) == (len(expected), len(expected) - failed)
+    assert failed == sum(summary["errors"].values()) > 0
+
+
+def test_urls_that_fail_are_part_of_a_report_that_succeeds() -> None:
+    url = f"http://127.0.0.1:{free_port()}/"
+
+    done = inflight("crawl", url, "--max-tries", 3)
+
+    assert done.code == 0
+    assert done.out.splitlines()[0] == f"---  {url}  (connection refused)  3 tries"
+    assert done.out.splitlines()[-1] == "errors: 1 connection refused"
+
+
+def test_options_reach_the_crawl(serve: Serve) -> None:
+    server = serve(site({"/": page("/a", "/b", "/no/c"), "/a": moved("/a2"), "/a2": moved("/a3"), "/a3": page()}))
+
+    options = ("--max-redirect", 1, "--exclude", "/no/", "--connection", "per-fetch", "--max-in-flight", 2, "--lenient")
+    records, summary = crawl_json(f"{server.url}/", *options)
+
+    paths = {url.removeprefix(server.url): record["error"] for url, record in records.items()}
+    assert paths == {"/": None, "/a": None, "/a2": "redirect limit reached", "/b": None}
+    assert summary["peak_in_flight"] <= 2
+    assert server.observed().connections == 4
+    assert all("\r\nConnection: close\r\n" in request.head for request in server.observed().requests)
+
+
+def test_several_urls_and_urls_without_a_scheme_are_crawled(serve: Serve) -> None:
+    one, two = serve(site({"/": page()})), serve(site({"/": page()}))
+
+    records, _ = crawl_json(f"127.0.0.1:{one.port}", f"HTTP://127.0.0.1:{two.port}/#top")
+
+    assert set(records) == {f"{one.url}/", f"{two.url}/"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["https://localhost/"], "https://localhost/: https is not supported yet; give an http URL"),
+        (["HTTPS://localhost/"], "https is not supported yet"),
+        (["ftp://localhost/"], "ftp://localhost/ is not an http URL; write it like http://localhost:8080/"),
+        ([""], "is not an http URL"),
+        (["http://"], "http:// is not an http URL"),
+        (["http://[::1/"], "http://[::1/ is not a URL: "),
+        (["http://localhost:99999/"], "http://localhost:99999/ is not a URL: Port out of range"),
+        (["http://me:secret@localhost/"], "is not an http URL"),
+        (["http://a b/"], "http://a b/ is not an http URL"),
+        (["http://localhost/", "nonsense://x"], "nonsense://x is not an http URL"),
+        (["x", "--strategy", "callback"], "unknown strategy 'callback'; did you mean \"callbacks\"?"),
+        (["x", "--strategy", "base"], "unknown strategy 'base'"),
+        (["x", "--strategy", "../x"], "unknown strategy '../x'"),
+        (["x", "--exclude", "("], "--exclude: '(' is not a regular expression: "),
+        (["x", "--timeout", "soon"], '--timeout: "soon" is not a duration'),
+        (["x", "--timeout", "1.2.3"], "--timeout: "),
+        (["x", "--timeout", ""], "--timeout: "),
+        (["x", "--timeout", "0"], "--timeout must be longer than 0 and at most a day, not 0"),
+        (["x", "--timeout", "0.0000000001"], "--timeout must be longer than 0"),
+        (["x", "--timeout", "99999999999999999999"], "--timeout must be longer than 0 and at most a day"),
+        (["x", "--timeout", "86401"], "--timeout must be longer than 0 and at most a day"),
+        (["x", "--max-in-flight", "1000000"], "1,000,000 in flight need 1,000,064 descriptors, but RLIMIT_NOFILE"),
+    ],
+)
+def test_what_cannot_be_crawled_is_refused_in_one_line(arguments: list[str], words: str) -> None:
+    limit = ("RLIMIT_NOFILE", 1000) if "--max-in-flight" in arguments else None
+
+    assert words in inflight("crawl", *arguments, limit=limit).sentence
+
+
+@pytest.mark.parametrize("option", [["--max-in-flight", "0"], ["--max-tries", "0"], ["--connection", "x"], ["--x"]])
+def test_options_out_of_range_are_wrong_usage(option: list[str]) -> None:
+    done = inflight("crawl", "http://localhost/", *option)
+
+    assert done.code == 2
+    assert option[0] in done.err
+
+
+@pytest.mark.parametrize("strategy", OPEN)
+def test_the_longest_timeout_is_one_that_every_strategy_can_wait(serve: Serve, strategy: str) -> None:
+    server = serve(SMALL)
+
+    _, summary = crawl_json(f"{server.url}/", "--timeout", "86400s", "--strategy", strategy)
+
+    assert summary["pages"] == 4
+
+
+def evil(exchange: Exchange) -> None:
+    """Be as bad as the target says."""
+    number = exchange.target.rpartition("/")[2]
+    match exchange.target.split("/")[1]:
+        case "":
+            targets = ("garbage", "gone", "round", "on/0", "drip", "endless", "silent", "huge", "links", "binary")
+            exchange.send(page(*(f"/{target}" for target in targets)))
+        case "garbage":
+            exchange.send(os.urandom(2000))
+            exchange.close()
+        case "gone":
+            exchange.reset()
+        case "round":
+            exchange.send(moved("/round"))
+        case "on":
+            exchange.send(moved(f"/on/{int(number) + 1}"))
+        case "drip":
+            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            exchange.send_for_ever(b"x", 0.05)
+        case "endless":
+            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
+            exchange.send_for_ever(b"<a href='/x'>" * 1000)
+        case "silent":
+            exchange.hang()
+        case "huge":
+            exchange.send(b"HTTP/1.1 200 OK\r\n")
+            exchange.send_for_ever(b"X-Header: more\r\n" * 100)
+        case "links":
+            exchange.send(page("http://[/", "//", "http://:0/", "\x00", "http://127.0.0.1:99999/", "javascript:x"))
+        case "binary":
+            exchange.send(response(200, os.urandom(5000), "text/html; charset=\xff\xfe"))
+
+
+@pytest.mark.parametrize("strategy", OPEN)
+def test_an_evil_site_fails_page_by_page_and_never_the_crawl(serve: Serve, strategy: str) -> None:
+    server = serve(evil)
+
+    records, summary = crawl_json(
+        f"{server.url}/", "--timeout", "1s", "--max-tries", 1, "--max-redirect", 5, "--strategy", strategy
+    )
+
+    found = {url.removeprefix(server.url): (record["status"], record["error"]) for url, record in records.items()}
+    errors = {path: (error or "").partition(":")[0] for path, (status, error) in found.items() if status is None}
+    assert errors["/garbage"] == "malformed response"
+    assert errors["/gone"] == "connection reset"
+    assert errors["/drip"] == errors["/silent"] == "timeout"
+    assert errors["/huge"] in {"too large", "malformed response"}
+    assert errors["/endless"] in {"too large", "timeout"}
+    assert found["/round"] == (302, None)
+    assert found["/on/5"] == (302, "redirect limit reached")
+    assert "/on/6" not in found
+    assert found["/links"][0] == 200
+    assert summary["errors"]["timeout"] >= 2
+
+
+@pytest.mark.parametrize("strategy", OPEN)
+def test_ctrl_c_ends_a_crawl_without_a_traceback(serve: Serve, strategy: str) -> None:
+    server = serve(lambda exchange: exchange.send(page("/x", "/y")) if exchange.target == "/" else exchange.hang())
+
+    with running("crawl", f"{server.url}/", "--strategy", strategy, "--timeout", "1000s") as started:
+        while len(server.observed().requests) < 2:
+            assert started.process.poll() is None
+            time.sleep(0.01)
+        started.interrupt()
+        done = started.end()
+
+    assert (done.code, done.out) == (130, "")
+    assert done.err == "interrupted: the crawl was not finished\n"
+
+
+@pytest.mark.parametrize("pages", [3, 3000])
+def test_a_reader_that_has_seen_enough_is_no_error_worth_a_traceback(pages: int) -> None:
+    with fake.running(None) as server:
+        server.configure(SiteConfig(pages=pages))
+        read, write = os.pipe()
+        process = subprocess.Popen(
+            [*INFLIGHT, "crawl", f"{server.base}/"], stdout=write, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+        )
+        os.close(write)
+        if pages > 3:
+            assert os.read(read, 5) == b"200  "
+        os.close(read)
+        _, errors = process.communicate(timeout=30)
+
+    assert errors == ""
+
+
+def test_output_can_go_to_a_file(serve: Serve, tmp_path: Path) -> None:
+    server = serve(SMALL)
+    with (tmp_path / "out").open("w", encoding="utf-8") as file:
+        subprocess.run([*INFLIGHT, "crawl", f"{server.url}/"], stdout=file, env=ENVIRONMENT, check=True)
+
+    assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 7
+
+
+def test_a_strategy_that_needs_what_is_not_installed_says_what_to_install(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path)
+    workshop.add_strategy("needy", "def crawl(job, frontier): ...", ("no-such-thing", "psutil"))
+
+    done = inflight("crawl", "http://localhost/", "--strategy", "needy", folder=tmp_path)
+    listed = inflight("list", folder=tmp_path)
+
+    assert done.sentence == "strategy needy needs no-such-thing: pip install no-such-thing"
+    assert "unavailable: needs no-such-thing\n" in listed.out

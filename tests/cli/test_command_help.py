@@ -1,0 +1,70 @@
+"""The command itself: help, version, lists, and what they load."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import strategies
+from bench.experiment import preset_names
+from tests.cli.command import inflight
+
+HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["crawl"], ["serve"], ["list"]])
+def test_every_command_has_help(command: list[str]) -> None:
+    done = inflight(*command, "--help")
+
+    assert done.code == 0
+    assert "usage" in done.out.lower()
+    assert done.err == ""
+
+
+def test_the_installed_script_says_its_version() -> None:
+    script = Path(sys.executable).with_name("inflight")
+
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"inflight, version {version('inflight-bench')}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["crawl", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys, atexit\n"
+        f"atexit.register(lambda: print('LOADED', [name for name in {HEAVY} if name in sys.modules]))\n"
+        f"sys.argv[1:] = {arguments}\n"
+        "from bench.cli import main\n"
+        "main()\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "LOADED []"
+
+
+def test_the_list_names_every_strategy_and_preset() -> None:
+    done = inflight("list")
+
+    assert done.code == 0
+    for name in (*strategies.names(), *preset_names()):
+        assert f"\n  {name} " in done.out
+
+
+def test_the_list_is_shown_where_the_presets_cannot_run() -> None:
+    done = inflight("list", limit=("RLIMIT_NOFILE", 256))
+
+    assert done.code == 0
+    assert "quick" in done.out
+
+
+@pytest.mark.parametrize("arguments", [["dance"], ["--dance"], ["run", "--rounds", "0"], ["crawl"], ["run", "a", "b"]])
+def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
+    done = inflight(*arguments)
+
+    assert done.code == 2
+    assert done.out == ""
+    assert "Error: " in done.err

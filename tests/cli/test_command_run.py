@@ -1,0 +1,236 @@
+"""``inflight run`` from end to end."""
+
+import csv
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from bench.experiment import load
+from tests.cli.command import Done, inflight
+
+TINY = """
+strategies = ["callbacks", "thread_pool"]
+[[memory]]
+in_flight = [1, 2]
+site = { links = 0 }
+"""
+LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY, encoding="utf-8")
+    return path
+
+
+def only_run(folder: Path) -> Path:
+    (found,) = (folder / "results").iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def smoke_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("smoke")
+
+
+@pytest.fixture(scope="module")
+def smoke(smoke_folder: Path) -> Done:
+    return inflight("run", "smoke", "--strategies", "callbacks,thread_pool", folder=smoke_folder)
+
+
+def test_a_run_ends_with_0_a_table_and_its_progress(smoke: Done) -> None:
+    assert smoke.code == 0
+    assert "strategy" in smoke.out
+    for name in ("callbacks", "thread_pool"):
+        assert name in smoke.out
+    assert "/18  " not in smoke.out, "progress is talk"
+    assert " 1/18  " in smoke.err
+    assert "18/18  " in smoke.err
+    assert "\x1b" not in smoke.out + smoke.err, "no colour where there is no terminal"
+
+
+def test_a_run_leaves_its_folder(smoke: Done, smoke_folder: Path) -> None:
+    folder = only_run(smoke_folder)
+
+    names = {path.name for path in folder.iterdir()}
+    assert {"experiment.toml", "machine.json", "rows.jsonl", "rows.csv", "plots"} <= names
+    assert folder.name.endswith("-smoke")
+    assert f"{folder.relative_to(smoke_folder)}/rows.jsonl" in smoke.err
+    images = [path for path in (folder / "plots").iterdir() if path.suffix == ".png"]
+    assert images
+    for path in images:
+        assert path.read_bytes().startswith(b"\x89PNG\r\n")
+        assert path.with_suffix(".svg").is_file()
+        assert f"{path.relative_to(smoke_folder)}" in smoke.err
+
+
+def test_a_run_has_a_row_for_every_trial(smoke: Done, smoke_folder: Path) -> None:
+    folder = only_run(smoke_folder)
+    found = rows.read(folder)
+    listed = inflight("run", "smoke", "--strategies", "callbacks,thread_pool", "--list").out.split("\n")[:-1]
+
+    assert [row.trial for row in found] == listed
+    assert {row.status for row in found} == {"ok"}
+    assert {row.run for row in found} == {folder.name}
+    table = list(csv.DictReader(StringIO((folder / "rows.csv").read_text(encoding="utf-8"))))
+    assert len(table) == len(found) == 18
+
+
+def test_the_experiment_is_kept_as_it_was_run(smoke: Done, smoke_folder: Path) -> None:
+    kept = load(str(only_run(smoke_folder) / "experiment.toml"), ["callbacks", "thread_pool"])
+
+    assert kept.strategies == ("callbacks", "thread_pool")
+    assert kept.grids == load("smoke", ["callbacks"]).grids
+    machine = json.loads((only_run(smoke_folder) / "machine.json").read_text(encoding="utf-8"))
+    assert machine["command"][1:] == ["run", "smoke", "--strategies", "callbacks,thread_pool"]
+
+
+def test_the_summary_can_be_had_as_json(tiny: Path, tmp_path: Path) -> None:
+    done = inflight("run", tiny, "--json", folder=tmp_path)
+
+    summary = json.loads(done.out)
+    assert done.code == 0
+    assert Path(tmp_path / summary["folder"]) == only_run(tmp_path)
+    assert all((tmp_path / path).is_file() for path in summary["plots"])
+
+
+def test_a_list_says_what_would_run_and_runs_nothing(tiny: Path, tmp_path: Path) -> None:
+    done = inflight("run", tiny, "--list", folder=tmp_path)
+
+    assert done.code == 0
+    assert sorted(done.out.splitlines()) == [
+        f"memory/latency=0/in_flight={number}/keep-alive/{name}/round=1"
+        for number in (1, 2)
+        for name in ("callbacks", "thread_pool")
+    ]
+    assert done.err.startswith("4 trials, about ")
+    assert not (tmp_path / "results").exists()
+
+
+def test_rounds_seed_and_strategies_replace_those_of_the_experiment(tiny: Path) -> None:
+    def listed(*options: str) -> list[str]:
+        return inflight("run", tiny, "--list", *options).out.splitlines()
+
+    assert len(listed("--rounds", "3")) == 12
+    assert {line.split("/")[-2] for line in listed("--strategies", "sequential, generators,")} == {
+        "sequential",
+        "generators",
+    }
+    orders = {tuple(listed("--seed", str(seed))) for seed in range(5)}
+    assert len(orders) > 1
+    assert listed("--seed", "5") == listed("--seed", "5")
+
+
+def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
+    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+
+    for _ in range(2):
+        inflight("run", "late.toml", "--out", "other/place", folder=tmp_path)
+
+    folders = list((tmp_path / "other" / "place").iterdir())
+    assert len(folders) == 2
+    assert [len(rows.read(folder)) for folder in folders] == [1, 1]
+
+
+def test_a_run_without_one_valid_row_ends_with_1(tmp_path: Path) -> None:
+    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+
+    done = inflight("run", "late.toml", folder=tmp_path)
+
+    assert done.code == 1
+    assert [row.status for row in rows.read(only_run(tmp_path))] == ["timeout"]
+    assert "callbacks" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["smok"], "no preset 'smok'; did you mean \"smoke\"?"),
+        (["no.toml"], "cannot read no.toml: No such file or directory"),
+        (["."], "cannot read .: Is a directory"),
+        (["smoke", "--strategies", "callback"], "unknown strategy 'callback'; did you mean \"callbacks\"?"),
+        (["smoke", "--strategies", ","], "--strategies names none"),
+        (["wrong.toml"], 'wrong.toml: unknown key "round"; did you mean "rounds"?'),
+        (["none.toml"], "nothing to do: none of the strategies can have so many in flight"),
+        (["--resume", "nowhere"], "nowhere is not a run: it has no experiment.toml"),
+        (["--resume", "."], ". is not a run: it has no experiment.toml"),
+        (["--resume", "half"], "half is not a run: it has no machine.json"),
+        (["--resume", "x", "--rounds", "2"], "--resume goes on with what was begun; leave out"),
+        (["smoke", "--out", "file/x"], "cannot write results to file/x"),
+        (["smoke", "--out", "/proc/x"], "choose another folder with --out"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_in_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:
+    (tmp_path / "wrong.toml").write_text("round = 1\n[[crawl]]", encoding="utf-8")
+    (tmp_path / "none.toml").write_text("strategies = ['sequential']\n[[crawl]]\nin_flight = [2]", encoding="utf-8")
+    (tmp_path / "file").touch()
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "experiment.toml").write_text(TINY, encoding="utf-8")
+
+    done = inflight("run", *arguments, folder=tmp_path)
+
+    assert words in done.sentence
+    assert {path.name for path in tmp_path.iterdir()} == {"wrong.toml", "none.toml", "file", "half"}
+
+
+def test_more_in_flight_than_descriptors_is_refused_before_anything_starts(tiny: Path, tmp_path: Path) -> None:
+    tiny.write_text(TINY.replace("[1, 2]", "[1, 300]"), encoding="utf-8")
+
+    done = inflight("run", tiny, folder=tmp_path, limit=("RLIMIT_NOFILE", 256))
+
+    assert done.sentence == (
+        "300 in flight need 364 descriptors, but RLIMIT_NOFILE (ulimit -Hn) is 256; use at most 192, or raise the limit"
+    )
+    assert not (tmp_path / "results").exists()
+
+
+def test_as_many_in_flight_as_the_sentence_allows_do_run(tiny: Path, tmp_path: Path) -> None:
+    tiny.write_text(
+        'strategies = ["callbacks", "native_asyncio", "thread_pool"]\n'
+        "[[memory]]\nin_flight = [64]\nsite = { links = 0 }\n",
+        encoding="utf-8",
+    )
+
+    inflight("run", tiny, folder=tmp_path, limit=("RLIMIT_NOFILE", 128))
+
+    assert {row.reason for row in rows.read(only_run(tmp_path))} == {None}
+
+
+def test_a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(tiny: Path, tmp_path: Path) -> None:
+    done = inflight("run", tiny, "--rounds", 2, folder=tmp_path, limit=("RLIMIT_FSIZE", 12_000))
+
+    folder = only_run(tmp_path)
+    assert done.code == 2
+    assert done.out == ""
+    *progress, last = done.err.splitlines()
+    kept = rows.read(folder)
+    assert 1 <= len(kept) == len(progress) < 8
+    assert last.startswith(f"inflight: cannot write {folder.relative_to(tmp_path)}/rows.jsonl: File too large")
+    assert "the rows before this one are safe" in last
+
+    resumed = inflight("run", "--resume", folder)
+
+    assert resumed.code == 0
+    assert len({row.trial for row in rows.read(folder)}) == len(rows.read(folder)) == 8
+
+
+def test_a_disk_that_is_full_for_the_plots_is_one_sentence_too(tiny: Path, tmp_path: Path) -> None:
+    done = inflight("run", tiny, "--strategies", "callbacks", folder=tmp_path, limit=("RLIMIT_FSIZE", 13_000))
+
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith("inflight: cannot write ")
+    assert len(rows.read(only_run(tmp_path))) == 2
+
+
+def test_output_that_nobody_can_encode_is_no_crash(tmp_path: Path) -> None:
+    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+
+    done = inflight("run", "late.toml", folder=tmp_path, PYTHONIOENCODING="ascii")
+
+    assert done.code == 1
+    assert "?" in done.out, "or nothing needed encoding"
+    assert "callbacks" in done.out

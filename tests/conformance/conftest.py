@@ -1,0 +1,84 @@
+"""Every strategy that is there, and servers for it to crawl."""
+
+import gc
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+import strategies
+from strategies.base import Strategy
+from tests.conformance.servers import Handler, Server, running
+
+CONNECTION_USES = ("keep-alive", "per-fetch")
+
+
+@pytest.fixture(params=strategies.names())
+def name(request: pytest.FixtureRequest) -> str:
+    """Each strategy's id in turn; one that cannot run here is skipped."""
+    missing = strategies.describe(request.param).missing
+    if missing:
+        pytest.skip(f"{request.param} requires {', '.join(missing)}")
+    return str(request.param)
+
+
+@pytest.fixture
+def strategy(name: str) -> Strategy:
+    return strategies.load(name)
+
+
+@pytest.fixture
+def most_in_flight(name: str) -> int:
+    """Return how many fetches the model itself can keep in flight at most."""
+    return strategies.describe(name).most_in_flight or 10**6
+
+
+@pytest.fixture(params=CONNECTION_USES)
+def connection(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Handler], Server]]:
+    """Give a function that starts a server for this test."""
+    with ExitStack() as stack:
+        yield lambda handler: stack.enter_context(running(handler))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _small_heap() -> None:
+    """Take what is loaded by now out of the collector's sight: each crawl is followed by a full collection."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _asyncio_does_not_complain(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Fail when asyncio logs something: a task destroyed while pending, an exception that nobody asked for."""
+    yield
+    complaints = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert not complaints
+
+
+ADDRESSES = {
+    "refusing-first.test": ("127.0.0.2", "127.0.0.1"),
+    "unreachable-first.test": ("255.255.255.255", "127.0.0.1"),
+}
+
+
+@pytest.fixture
+def local_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Serve names to this process: ``.test`` is this machine, ``.invalid`` is nowhere."""
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host or ""
+        if name.endswith(".invalid"):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        addresses = ADDRESSES.get(name, ("127.0.0.1",)) if name.endswith(".test") else (host,)
+        return [found for address in addresses for found in real(address, *args, **options)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)

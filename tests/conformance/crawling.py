@@ -1,0 +1,75 @@
+"""Run one crawl in this process, and see to it that nothing is left of it."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from strategies.base import Job, Strategy
+from strategies.core.frontier import Frontier
+from strategies.core.page import Page
+
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Crawled:
+    """What a crawl came to."""
+
+    pages: dict[str, Page]
+    peak_in_flight: int
+
+    def outcomes(self) -> dict[str, int | str | None]:
+        """Return for each path its status, or the kind of its error."""
+        return {path_of(url): kind_of(page.error) or page.status for url, page in self.pages.items()}
+
+    @property
+    def paths(self) -> set[str]:
+        return set(self.outcomes())
+
+
+def path_of(url: str) -> str:
+    return url[url.index("/", 7) :]
+
+
+def kind_of(error: str | None) -> str | None:
+    """Return the kind of an error without what is said of the case."""
+    return error.partition(":")[0] if error else None
+
+
+def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, **options: Any) -> Crawled:
+    """Crawl from the roots, and check what holds for every crawl."""
+    job = Job(roots, **{"max_in_flight": 4, "timeout_ns": 30_000 * MS, **options})
+    front = frontier(job)
+    with nothing_left_behind():
+        strategy.crawl(job, front)
+    pages = front.pages()
+    assert front.done
+    assert front.in_flight == 0
+    assert len({page.url for page in pages}) == len(pages)
+    return Crawled({page.url: page for page in pages}, front.peak_in_flight)
+
+
+@contextmanager
+def nothing_left_behind() -> Iterator[None]:
+    """Check that no thread, task or descriptor outlives the block, however it ends."""
+    before = resources()
+    try:
+        yield
+    finally:
+        gc.collect()  # what only the collector would close is a warning, and so an error
+        assert resources() == before
+
+
+def resources() -> dict[str, Any]:
+    """Return what this process holds."""
+    return {
+        "threads": set(threading.enumerate()),
+        "descriptors": psutil.Process().num_fds(),
+        "tasks": [o for o in gc.get_objects() if issubclass(type(o), asyncio.Task) and not o.done()],
+    }

@@ -1,0 +1,98 @@
+"""The project's own server as a process, and what a crawl of its site must bring, worked out from the site alone."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fake_server.site import PageSpec, Site, SiteConfig
+from strategies.core.page import Page
+
+ERRORS = {
+    "reset-before": "connection reset",
+    "reset-mid": "connection reset",
+    "truncated": "closed early",
+    "malformed-header": "malformed response",
+}
+"""What the faults that no client survives are called."""
+
+
+class FakeSite:
+    """A running fake server, and a way to tell it things."""
+
+    def __init__(self, port: int, control_port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.control_port = control_port
+        self.site = Site(SiteConfig())
+
+    def tell(self, command: str, **details: Any) -> dict[str, Any]:
+        with socket.create_connection(("127.0.0.1", self.control_port), 30) as sock, sock.makefile("rw") as lines:
+            lines.write(json.dumps({"do": command, **details}) + "\n")
+            lines.flush()
+            answer: dict[str, Any] = json.loads(lines.readline())
+        assert answer["ok"], answer
+        return answer
+
+    def configure(self, **config: Any) -> None:
+        self.site = Site(SiteConfig.from_dict(config))
+        self.tell("configure", site=self.site.config.to_dict())
+        self.tell("reset")
+
+    def stats(self) -> dict[str, Any]:
+        stats: dict[str, Any] = self.tell("stats")["stats"]
+        return stats
+
+    def expected(self, max_redirects: int = 10, max_tries: int = 4) -> dict[str, Page]:
+        """Return the record of every page that is reached from page 0; ``num_new_urls`` is left 0."""
+        pages: dict[str, Page] = {}
+        waiting = deque([(0, max_redirects)])
+        met = {0}
+        while waiting:
+            number, left = waiting.popleft()
+            spec = self.site.page(number)
+            target = None if spec.location is None else self.site.number(spec.location)
+            at_limit = target is not None and target not in met and left == 0
+            pages[self.url + spec.path] = self._record(spec, at_limit=at_limit, max_tries=max_tries)
+            if spec.fault in ERRORS or at_limit:
+                continue
+            found = [(link, max_redirects) for link in spec.links] if target is None else [(target, left - 1)]
+            for link, redirects in found:
+                if link not in met:
+                    met.add(link)
+                    waiting.append((link, redirects))
+        return pages
+
+    def _record(self, spec: PageSpec, *, at_limit: bool, max_tries: int) -> Page:
+        url = self.url + spec.path
+        if spec.fault in ERRORS:
+            return Page(url, None, None, ERRORS[spec.fault], 0, None, None, 0, 0, max_tries)
+        return Page(
+            url,
+            status=spec.status,
+            next_url=None if spec.location is None else self.url + spec.location,
+            error="redirect limit reached" if at_limit else None,
+            size=spec.body_bytes,
+            content_type=spec.content_type.partition(";")[0],
+            encoding="utf-8",
+            num_urls=len(set(spec.links)),
+            num_new_urls=0,
+            tries=1,
+        )
+
+
+@contextmanager
+def running() -> Iterator[FakeSite]:
+    command = ["--port", "0", "--control-port", "0", "--ready-line", "--exit-with-stdin"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "fake_server", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        yield FakeSite(ready["port"], ready["control_port"])
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(10)

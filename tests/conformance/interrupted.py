@@ -1,0 +1,32 @@
+"""Crawl until interrupted, and say on one line what came of it: run as a process, to be sent SIGINT.
+
+python -m tests.conformance.interrupted STRATEGY URL CAP CONNECTION
+"""
+
+import gc
+import json
+import sys
+
+import strategies
+from strategies.base import Job
+from strategies.core.frontier import Frontier
+from tests.conformance.crawling import resources
+
+
+def main(name: str, url: str, cap: str, connection: str) -> None:
+    strategy = strategies.load(name)
+    job = Job.from_dict({"roots": [url], "max_in_flight": int(cap), "connection": connection, "timeout_ns": 60 * 10**9})
+    before = resources()
+    ended = "done"
+    try:
+        strategy.crawl(job, Frontier(job))
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    gc.collect()
+    after = resources()
+    left = [what for what in before if before[what] != after[what]]
+    print(json.dumps({"ended": ended, "left": left}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

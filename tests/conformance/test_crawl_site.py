@@ -1,0 +1,131 @@
+"""The seeded site, crawled by every strategy: the answer is what the site says, fault by fault and page by page."""
+
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+
+import strategies
+from fake_server.faults import FAULTS
+from strategies.base import Strategy
+from strategies.core.page import Page
+from tests.conformance import fake_site
+from tests.conformance.crawling import Crawled, crawl, kind_of
+from tests.conformance.fake_site import ERRORS, FakeSite
+
+MIXED = {
+    "seed": 7,
+    "pages": 150,
+    "links": 6,
+    "body_bytes": 700,
+    "body_spread": 0.9,
+    "redirects": 0.25,
+    "redirect_chain": 3,
+    "redirect_targets": 5,
+    "missing": 0.1,
+    "non_html": 0.1,
+    "delay": "uniform 0ms 2ms",
+}
+ALL_FAULTS = dict.fromkeys(FAULTS, 0.06)
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[FakeSite]:
+    with fake_site.running() as site:
+        yield site
+
+
+def comparable(pages: dict[str, Page]) -> dict[str, Page]:
+    """Leave out what the order of the crawl decides, and what an error says beyond its kind."""
+    return {url: dataclasses.replace(page, num_new_urls=0, error=kind_of(page.error)) for url, page in pages.items()}
+
+
+@pytest.mark.parametrize("cap", [1, 100])
+def test_the_answer_is_what_the_site_says(strategy: Strategy, connection: str, cap: int, fake: FakeSite) -> None:
+    fake.configure(**MIXED)
+
+    crawled = crawl(strategy, f"{fake.url}/", max_in_flight=cap, connection=connection)
+
+    assert comparable(crawled.pages) == fake.expected()
+    assert fake.stats()["requests"] == len(crawled.pages)
+    assert fake.stats()["peak_in_flight"] <= cap
+
+
+def test_a_large_page_is_read_whole(strategy: Strategy, connection: str, fake: FakeSite) -> None:
+    fake.configure(pages=5, body_bytes=3_000_000)
+
+    crawled = crawl(strategy, f"{fake.url}/", connection=connection)
+
+    assert comparable(crawled.pages) == fake.expected()
+    assert {page.size for page in crawled.pages.values()} == {3_000_000}
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 5])
+def test_chains_end_where_the_site_says(strategy: Strategy, limit: int, fake: FakeSite) -> None:
+    fake.configure(seed=3, pages=60, redirects=0.5, redirect_chain=4)
+
+    crawled = crawl(strategy, f"{fake.url}/", max_redirects=limit)
+
+    expected = fake.expected(max_redirects=limit)
+    assert comparable(crawled.pages) == expected
+    reached = [page.error for page in expected.values()].count("redirect limit reached")
+    assert bool(reached) is (limit < 4)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_every_fault_ends_as_the_site_says(
+    strategy: Strategy, connection: str, kind: str, name: str, fake: FakeSite
+) -> None:
+    fake.configure(pages=12, links=6, faults={kind: 0.7}, drip_ns=20_000_000)
+    faulty = {fake.url + fake.site.page(n).path for n in range(12) if fake.site.page(n).fault == kind}
+
+    crawled = crawl(strategy, f"{fake.url}/", connection=connection, max_tries=3)
+
+    assert own_words(name, comparable(crawled.pages)) == own_words(name, fake.expected(max_tries=3))
+    assert faulty & set(crawled.pages)
+    for url in faulty & set(crawled.pages):
+        page = crawled.pages[url]
+        assert page.tries == (1 if FAULTS[kind].survivable else 3)
+        assert (page.status is not None) is FAULTS[kind].survivable
+
+
+def own_words(name: str, pages: dict[str, Page]) -> dict[str, Page]:
+    """Let a foreign HTTP stack call one broken connection by the name of another: it does not say which it was."""
+    if strategies.describe(name).stack == "shared":
+        return pages
+    breaks = {"connection reset", "closed early"}
+    return {
+        url: dataclasses.replace(page, error="broken" if page.error in breaks else page.error)
+        for url, page in pages.items()
+    }
+
+
+def test_a_site_with_every_fault_is_crawled_to_its_end(
+    strategy: Strategy, connection: str, name: str, fake: FakeSite
+) -> None:
+    fake.configure(**(MIXED | {"faults": ALL_FAULTS, "drip_ns": 20_000_000}))
+
+    crawled = crawl(strategy, f"{fake.url}/", connection=connection, max_in_flight=20, max_tries=2)
+
+    expected = fake.expected(max_tries=2)
+    assert own_words(name, comparable(crawled.pages)) == own_words(name, expected)
+    assert {page.error for page in expected.values()} == {None, *ERRORS.values()}
+
+
+def available() -> list[str]:
+    return [name for name in strategies.names() if not strategies.describe(name).missing]
+
+
+def total_new(crawled: Crawled) -> int:
+    return sum(page.num_new_urls for page in crawled.pages.values())
+
+
+def test_all_strategies_leave_the_same_records(fake: FakeSite) -> None:
+    fake.configure(**(MIXED | {"redirects": 0.0, "faults": {"chunked": 0.1, "missing-length": 0.1, "error-500": 0.1}}))
+
+    crawls = {name: crawl(strategies.load(name), f"{fake.url}/", max_in_flight=10) for name in available()}
+
+    first, *others = crawls.values()
+    for other in others:
+        assert comparable(other.pages) == comparable(first.pages)
+    assert {total_new(crawled) for crawled in crawls.values()} == {len(first.pages) - 1}

@@ -1,0 +1,320 @@
+"""Which links a page has, which URLs they mean, and which hosts may be visited."""
+
+import codecs
+from html import escape
+from urllib.parse import urljoin
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies.core import links
+from strategies.core.links import PLAIN_PATH, HostRule, find_links, host_of, join, normalise, resolve
+from tests.core.generators import thorough
+
+BASE = "http://h:81/a/b?c=d"
+
+
+# Finding
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ('<a href="/x">', ["/x"]),
+        ("<a href='/x'>", ["/x"]),
+        ('<A HREF="/x">', ["/x"]),
+        ('<a HrEf = "/x">', ["/x"]),
+        ('<a href\n=\t"/x">', ["/x"]),
+        ('<a\thref="/x">', ["/x"]),
+        ('<a class="c"href="/x">', ["/x"]),
+        ("<a href=\"/x\" href='/y'>", ["/x", "/y"]),
+        ('<link href="/style.css"><a href="/x">', ["/style.css", "/x"]),
+        ('<a href="">', [""]),
+        ('<a href="it\'s">', ["it's"]),
+        ("<a href='say \"x\"'>", ['say "x"']),
+        ('<a href="a\nb">', ["a\nb"]),
+        ('<a href="href">', ["href"]),
+        ("<a href='href=\"/x\"'>", ['href="/x"']),
+        ('<a href="/x?a=1&amp;b=2">', ["/x?a=1&amp;b=2"]),
+        ('<a href="/x"><a href="/x">', ["/x", "/x"]),
+        ("<a href=/x>", []),
+        ('<a data-href="/x">', []),
+        ('<a data_href="/x">', []),
+        ('<a xhref="/x">', []),
+        ('<a hrefx="/x">', []),
+        ('<a href-x="/x">', []),
+        ('<a href="/x>', []),
+        ('<a src="/x">', []),
+        ("href", []),
+        ("", []),
+        ('<a data-href="/no" href="/x">', ["/x"]),
+        ('<p>href is a word <a href="/x">', ["/x"]),
+    ],
+)
+def test_links_are_quoted_href_values(body: str, found: list[str]) -> None:
+    assert find_links(body.encode()) == [value.encode() for value in found]
+
+
+MARKUP = st.lists(
+    st.sampled_from(
+        [
+            "href",
+            "HREF",
+            "Href",
+            "data-",
+            "x",
+            " ",
+            "\n",
+            "=",
+            ' = "',
+            '="',
+            "='",
+            '"',
+            "'",
+            "/x",
+            'href="/y"',
+            "<a ",
+            ">",
+            "_",
+        ]
+    ),
+    max_size=25,
+).map(lambda parts: "".join(parts).encode())
+
+
+@thorough
+@given(MARKUP)
+def test_the_short_way_finds_what_the_general_way_finds(body: bytes) -> None:
+    assert find_links(body) == [double or single for double, single in links._HREF.findall(body)]
+
+
+# Meaning
+
+
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        ("/x", "http://h:81/x"),
+        ("x", "http://h:81/a/x"),
+        ("./x", "http://h:81/a/x"),
+        ("../x", "http://h:81/x"),
+        ("../../../x", "http://h:81/x"),
+        ("/a/../x", "http://h:81/x"),
+        ("/a/./x", "http://h:81/a/x"),
+        ("/a//x", "http://h:81/a//x"),
+        ("?x", "http://h:81/a/b?x"),
+        ("#x", "http://h:81/a/b?c=d"),
+        ("", "http://h:81/a/b?c=d"),
+        ("x#y", "http://h:81/a/x"),
+        ("/x#y?z", "http://h:81/x"),
+        ("//other/x", "http://other/x"),
+        ("//other", "http://other/"),
+        ("http://other", "http://other/"),
+        ("HTTP://OTHER/X", "http://other/X"),
+        ("http://other:80/x", "http://other/x"),
+        ("http://other:8080/x", "http://other:8080/x"),
+        ("http://other:/x", "http://other/x"),
+        ("http://other?x", "http://other/?x"),
+        ("http://[::1]:81/x", "http://[::1]:81/x"),
+        ("http://[2001:DB8::1]/x", "http://[2001:db8::1]/x"),
+        ("http://bücher.example/", "http://xn--bcher-kva.example/"),
+        ("http://xn--bcher-kva.example/", "http://xn--bcher-kva.example/"),
+        ("http://12345/", "http://12345/"),
+        ("http://other./", "http://other./"),
+        ("/x?a=1&amp;b=2", "http://h:81/x?a=1&b=2"),
+        ("/x?a=1&b=2", "http://h:81/x?a=1&b=2"),
+        ("/&#120;&#x79;", "http://h:81/xy"),
+        ("/%41%7e", "http://h:81/%41%7e"),
+        ("/%zz", "http://h:81/%zz"),
+        ("/é", "http://h:81/%C3%A9"),
+        ("/a b", "http://h:81/a%20b"),
+        ('/a"b<c>{d}|e\\f^g`', "http://h:81/a%22b%3Cc%3E%7Bd%7D%7Ce%5Cf%5Eg%60"),
+        ("/x?é b", "http://h:81/x?%C3%A9%20b"),
+        ("  /x\n", "http://h:81/x"),
+        ("/x;p=1", "http://h:81/x;p=1"),
+        ("https://h:81/x", None),
+        ("mailto:a@h", None),
+        ("javascript:void(0)", None),
+        ("data:text/plain,x", None),
+        ("ftp://h/x", None),
+        ("http:", "http://h:81/a/b?c=d"),
+        ("http://", "http://h:81/a/b?c=d"),
+        ("http:///x", "http://h:81/x"),
+        ("http://user@h/x", None),
+        ("http://user:secret@h/x", None),
+        ("http://h:port/", None),
+        ("http://h:99999/", None),
+        ("http://h:-1/", None),
+        ("http://[::1/", None),
+        ("http://[::g]/", None),
+        ("http://a b/", None),
+        ("http://a\\b/", None),
+        ("http://a..b/", None),
+        ("http://.a/", None),
+        (f"http://{'a' * 64}/", None),
+        (f"http://{'ü' * 64}/", None),
+        ("http://a\u2100b/", None),
+    ],
+)
+def test_a_link_means_one_normal_url(href: str, url: str | None) -> None:
+    assert resolve(BASE, href.encode(), "utf-8") == url
+
+
+@pytest.mark.parametrize("encoding", [None, "utf-8", "no-such-encoding", "hex", "idna", "undefined", "punycode"])
+def test_an_encoding_that_is_none_is_read_as_utf_8(encoding: str | None) -> None:
+    assert resolve(BASE, "/é".encode(), encoding) == "http://h:81/%C3%A9"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "iso8859-15"])
+def test_the_pages_encoding_says_what_its_links_mean(encoding: str) -> None:
+    assert resolve(BASE, "/é".encode("latin-1"), encoding) == "http://h:81/%C3%A9"
+
+
+ENCODINGS = sorted(
+    {*vars(codecs), "ascii", "cp037", "utf-16", "utf-7", "unicode_escape", "raw_unicode_escape", "rot13", "zip"}
+)
+REFERENCES = st.one_of(
+    st.text(max_size=20),
+    st.lists(
+        st.sampled_from(
+            [
+                "http:",
+                "https:",
+                "//",
+                "/",
+                "..",
+                ".",
+                "?",
+                "#",
+                ":",
+                "@",
+                "[",
+                "]",
+                "%",
+                "%41",
+                "é",
+                "h",
+                "80",
+                "&amp;",
+                "&#0;",
+                "\\",
+                " ",
+                "ß",
+                "\u0589",
+                "\udcff",
+            ]
+        ),
+        max_size=10,
+    ).map("".join),
+)
+
+
+@thorough
+@given(REFERENCES)
+def test_a_reference_means_a_url_that_is_normal_or_nothing(reference: str) -> None:
+    url = join(BASE, reference)
+
+    if url is not None:
+        assert normalise(url) == url
+        assert url.isascii()
+        assert url.startswith("http://")
+        assert not set(url) & set(' \r\n\t#"<>')
+        assert host_of(url)
+        assert "/" in url[7:]
+
+
+@thorough
+@given(st.binary(max_size=20), st.one_of(st.none(), st.sampled_from(ENCODINGS), st.text("abc-_0189", max_size=8)))
+@pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")
+def test_no_bytes_in_no_encoding_are_an_error(href: bytes, encoding: str | None) -> None:
+    url = resolve(BASE, href, encoding)
+
+    assert url is None or normalise(url) == url
+
+
+@thorough
+@given(st.text("/ab.-~_0Z", max_size=15).map("/".__add__), st.sampled_from([BASE, "http://h:81/", "http://h:81/x/y/"]))
+def test_a_plain_path_means_what_the_general_way_says(path: str, base: str) -> None:
+    if PLAIN_PATH.fullmatch(path.encode()):
+        assert resolve(base, path.encode(), "utf-8") == f"http://h:81{path}"
+
+
+@pytest.mark.parametrize("path", ["/", "/x", "/p/17", "/a/b.html", "/a-b/c_d/~e"])
+def test_common_paths_are_plain(path: str) -> None:
+    assert PLAIN_PATH.fullmatch(path.encode())
+
+
+@thorough
+@given(st.text(max_size=30))
+def test_entities_are_undone(text: str) -> None:
+    escaped = escape(f"/x?{text}")
+
+    assert resolve(BASE, escaped.encode(errors="replace"), "utf-8") == join(
+        BASE, f"/x?{text}".encode(errors="replace").decode()
+    )
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        *("g", "./g", "g/", "/g", "//g", "?y", "g?y", "#s", "g#s", "g?y#s", ";x", "g;x", "g;x?y#s", "", ".", "./"),
+        *("..", "../", "../g", "../..", "../../", "../../g", "../../../g", "/./g", "/../g", "g.", "..g", "./../g"),
+    ],
+)
+def test_joining_is_that_of_urllib_on_the_examples_of_rfc_3986(reference: str) -> None:
+    base = "http://a/b/c/d;p?q"
+
+    assert join(base, reference) == normalise(urljoin(base, reference))
+
+
+# Hosts
+
+
+STRICT, LENIENT = True, False
+
+
+@pytest.mark.parametrize(
+    ("root", "strict", "host", "allowed"),
+    [
+        ("example.com", STRICT, "example.com", True),
+        ("example.com", STRICT, "www.example.com", True),
+        ("www.example.com", STRICT, "example.com", True),
+        ("www.example.com", STRICT, "www.www.example.com", False),
+        ("example.com", STRICT, "sub.example.com", False),
+        ("example.com", STRICT, "example.org", False),
+        ("example.com", STRICT, "notexample.com", False),
+        ("example.com", STRICT, "com", False),
+        ("example.com", LENIENT, "www.example.com", True),
+        ("example.com", LENIENT, "a.b.example.com", True),
+        ("a.example.com", LENIENT, "b.example.com", True),
+        ("example.com", LENIENT, "example.org", False),
+        ("example.com", LENIENT, "notexample.com", False),
+        ("localhost", LENIENT, "localhost", True),
+        ("localhost", LENIENT, "a.localhost", False),
+        ("127.0.0.1", STRICT, "127.0.0.1", True),
+        ("127.0.0.1", STRICT, "www.127.0.0.1", False),
+        ("www.127.0.0.1", STRICT, "127.0.0.1", False),
+        ("127.0.0.1", STRICT, "localhost", False),
+        ("127.0.0.1", LENIENT, "127.0.0.1", True),
+        ("127.0.0.1", LENIENT, "10.0.0.1", False),
+        ("127.0.0.1", LENIENT, "a.0.1", False),
+        ("a.0.1", LENIENT, "127.0.0.1", False),
+        ("[::1]", STRICT, "::1", True),
+        ("[::1]", STRICT, "::2", False),
+        ("[::1]", LENIENT, "::1", True),
+        ("[::1]", LENIENT, "::ffff:127.0.0.1", False),
+        ("[::ffff:127.0.0.1]", LENIENT, "::fffe:127.0.0.1", False),
+    ],
+)
+def test_the_host_rule(root: str, strict: bool, host: str, allowed: bool) -> None:
+    rule = HostRule((f"http://{root}/",), strict=strict)
+
+    assert rule.allows(host) is allowed
+    assert rule.allows(host) is allowed, "asked again"
+
+
+def test_the_hosts_of_all_roots_are_allowed() -> None:
+    rule = HostRule(("http://a.example/", "http://b.example:81/x"), strict=True)
+
+    assert [host for host in ("a.example", "b.example", "c.example") if rule.allows(host)] == ["a.example", "b.example"]

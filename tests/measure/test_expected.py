@@ -1,0 +1,134 @@
+"""The right answer: what a seeded site must bring, worked out without a crawl and compared with real ones."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bench.measure import server
+from bench.measure.expected import Answer, difference, expected_answer, root_paths
+from bench.measure.server import Server
+from fake_server.faults import FAULTS
+from fake_server.site import NOT_FOUND_BODY, Site, SiteConfig
+from strategies import callbacks
+from strategies.base import Job
+from strategies.core.frontier import Frontier
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[Server]:
+    with server.running(None) as started:
+        yield started
+
+
+def crawled(fake: Server, config: SiteConfig, roots: int, **options: Any) -> Answer:
+    fake.configure(config)
+    job = Job(tuple(fake.base + path for path in root_paths(config, roots)), **{"max_in_flight": 5, **options})
+    frontier = Frontier(job)
+    callbacks.crawl(job, frontier)
+    return {page.url.removeprefix(fake.base): (page.status, page.size) for page in frontier.pages()}
+
+
+def test_a_site_of_one_page_is_that_page() -> None:
+    assert expected_answer(SiteConfig(pages=1, body_bytes=500), 1, 10) == {"/": (200, 500)}
+
+
+def test_without_links_the_roots_are_all() -> None:
+    config = SiteConfig(pages=10, links=0, body_bytes=700)
+
+    assert expected_answer(config, 3, 10) == {"/": (200, 700), "/p/1": (200, 700), "/p/2": (200, 700)}
+    assert root_paths(config, 3) == ["/", "/p/1", "/p/2"]
+
+
+def test_with_links_every_page_is_reached_from_the_first() -> None:
+    answer = expected_answer(SiteConfig(pages=50, links=3), 1, 10)
+
+    assert set(answer) == {"/", *(f"/p/{n}" for n in range(1, 50))}
+
+
+def test_missing_pages_answer_404_with_their_body() -> None:
+    config = SiteConfig(pages=60, links=3, missing=0.3)
+
+    answer = expected_answer(config, 1, 10)
+
+    missing = {path for path, result in answer.items() if result == (404, len(NOT_FOUND_BODY))}
+    site = Site(config)
+    assert missing == {site.url_path(n) for n in range(60) if site.page(n).kind == "missing"} & set(answer)
+    assert missing
+
+
+def test_a_chain_of_redirects_ends_where_they_are_used_up() -> None:
+    config = SiteConfig(pages=200, links=4, redirects=0.5, redirect_chain=6, redirect_targets=3)
+
+    whole, cut = expected_answer(config, 1, 10), expected_answer(config, 1, 2)
+
+    assert set(cut) < set(whole)
+    assert len(expected_answer(config, 1, 0)) < len(cut)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_that_no_client_survives_is_a_failure_and_its_links_are_not_followed(fault: str) -> None:
+    config = SiteConfig(pages=40, links=2, faults=((fault, 0.4),))
+
+    answer = expected_answer(config, 1, 10)
+
+    failed = [path for path, result in answer.items() if result == (None, 0)]
+    statuses = {status for status, _ in answer.values()}
+    assert bool(failed) is not FAULTS[fault].survivable
+    assert (500 in statuses) is (fault == "error-500")
+
+
+SITES = [
+    SiteConfig(pages=1, links=0),
+    SiteConfig(pages=80, links=3),
+    SiteConfig(pages=80, links=5, missing=0.2, non_html=0.2, redirects=0.3, redirect_chain=4, body_spread=0.5),
+    SiteConfig(pages=80, links=4, redirects=0.5, redirect_chain=20, redirect_targets=2, seed=7),
+    SiteConfig(pages=60, links=4, faults=tuple((kind, 0.1) for kind in FAULTS), drip_ns=1_000_000),
+]
+
+
+@pytest.mark.parametrize("config", SITES)
+@pytest.mark.parametrize("roots", [1, 5])
+def test_a_real_crawl_brings_what_is_expected(fake: Server, config: SiteConfig, roots: int) -> None:
+    roots = min(roots, config.pages)
+
+    got = crawled(fake, config, roots)
+
+    assert difference(expected_answer(config, roots, 10), got) is None
+
+
+def test_the_limit_of_redirects_is_the_crawls_own(fake: Server) -> None:
+    for limit in (0, 1, 3):
+        got = crawled(fake, SITES[3], 1, max_redirects=limit, max_in_flight=1)
+        assert difference(expected_answer(SITES[3], 1, limit), got) is None
+
+
+RIGHT: Answer = {"/": (200, 10), "/a": (404, 5), "/b": (None, 0)}
+
+
+@pytest.mark.parametrize(
+    ("got", "sentence"),
+    [
+        (RIGHT, None),
+        ({}, "3 pages missing, 0 too many, 0 different; for example /"),
+        ({"/": (200, 10), "/b": (None, 0)}, "1 pages missing, 0 too many, 0 different; for example /a"),
+        (RIGHT | {"/z": (200, 1)}, "0 pages missing, 1 too many, 0 different; for example /z"),
+        (
+            RIGHT | {"/": (200, 9)},
+            (
+                "0 pages missing, 0 too many, 1 different; for example /: "
+                "expected status 200 with 10 bytes, got status 200 with 9 bytes"
+            ),
+        ),
+        (
+            RIGHT | {"/b": (200, 9)},
+            "0 pages missing, 0 too many, 1 different; for example /b: expected a failure, got status 200 with 9 bytes",
+        ),
+        (
+            {"/": (None, 0), "/c": (200, 1)},
+            "2 pages missing, 1 too many, 1 different; for example /: expected status 200 with 10 bytes, got a failure",
+        ),
+    ],
+)
+def test_a_difference_is_one_sentence_with_one_example(got: Answer, sentence: str | None) -> None:
+    assert difference(RIGHT, got) == sentence

@@ -1,0 +1,313 @@
+"""Experiments: what is read, and one clear sentence for whatever is wrong."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import strategies
+from bench.experiment import (
+    CONNECTIONS,
+    MOST_SECONDS,
+    MOST_SEED,
+    Experiment,
+    ExperimentError,
+    Grid,
+    load,
+    parse,
+    preset_names,
+)
+from fake_server.delays import parse_delay
+from fake_server.site import SiteConfig
+
+KNOWN = ("sequential", "thread_pool", "callbacks")
+CRAWL = "[[crawl]]\n"
+PATIENT = settings(deadline=None)
+
+
+def read(text: str) -> Experiment:
+    return parse(tomllib.loads(text), "name", KNOWN, "my.toml")
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(ExperimentError) as caught:
+        read(text)
+    return str(caught.value)
+
+
+def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
+    experiment = read(CRAWL)
+
+    assert experiment.strategies == KNOWN
+    assert (experiment.rounds, experiment.seed, experiment.pin, experiment.deadline_s) == (1, 1, True, None)
+    (workload,) = experiment.workloads()
+    assert (workload.kind, workload.in_flight, workload.connection) == ("crawl", 100, "keep-alive")
+    assert workload.site == SiteConfig()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        # keys
+        ("latecy = ['0']\n" + CRAWL, ['my.toml: unknown key "latecy"', "known: about, strategies"]),
+        ("round = 1\n" + CRAWL, ['my.toml: unknown key "round"; did you mean "rounds"?']),
+        (CRAWL + "latecy = ['0']", ['my.toml, [[crawl]] number 1: unknown key "latecy"; did you mean "latency"?']),
+        (CRAWL + "zzz = 1", ['[[crawl]] number 1: unknown key "zzz"; known: latency, in_flight']),
+        (CRAWL + CRAWL + "conection = []", ['[[crawl]] number 2: unknown key "conection"; did you mean "connection"?']),
+        ("[[memory]]\nin_flght = [1]", ['[[memory]] number 1: unknown key "in_flght"; did you mean "in_flight"?']),
+        ("[site]\nlnks = 1\n" + CRAWL, ['[[crawl]] number 1: unknown key "lnks"; did you mean "links"?']),
+        (CRAWL + "site = { size = 1 }", ['unknown key "size"; did you mean "body_bytes"?']),
+        (CRAWL + "site = { delay = '1ms' }", ['[[crawl]] number 1: the site\'s delay is given as "latency" here']),
+        ("[site]\ndelay = '1ms'\n" + CRAWL, ['the site\'s delay is given as "latency" here']),
+        # tables
+        ("", ["my.toml: nothing to do; add a [[crawl]] or a [[memory]] table"]),
+        ("crawl = []", ["my.toml: nothing to do"]),
+        ("[site]\nlinks = 1", ["my.toml: nothing to do"]),
+        ("[crawl]\nin_flight = [1]", ["my.toml: crawl must be written with two brackets, as [[crawl]]"]),
+        ("[memory]\nin_flight = [1]", ["my.toml: memory must be written with two brackets, as [[memory]]"]),
+        ("crawl = 1", ["my.toml: crawl must be written with two brackets"]),
+        ("crawl = [1]", ["my.toml, [[crawl]] number 1 must be a table"]),
+        ("site = 1\n" + CRAWL, ["[[crawl]] number 1: site must be a table"]),
+        ("[[site]]\nlinks = 1\n" + CRAWL, ["[[crawl]] number 1: site must be a table"]),
+        (CRAWL + "site = 'small'", ["[[crawl]] number 1: site must be a table"]),
+        # strategies
+        ("strategies = ['callback']\n" + CRAWL, ["my.toml: unknown strategy 'callback'; did you mean \"callbacks\"?"]),
+        ("strategies = ['x']\n" + CRAWL, ["unknown strategy 'x'; known: sequential, thread_pool, callbacks"]),
+        ("strategies = 'callbacks'\n" + CRAWL, ["my.toml: strategies must be a list of texts, not 'callbacks'"]),
+        ("strategies = []\n" + CRAWL, ["my.toml: strategies must be a list of texts, not []"]),
+        ("strategies = [1]\n" + CRAWL, ["my.toml: strategies must be a list of texts, not [1]"]),
+        # numbers
+        ("rounds = 0\n" + CRAWL, ["my.toml: rounds must be a whole number from 1 to 1000, not 0"]),
+        ("rounds = 1001\n" + CRAWL, ["rounds must be a whole number from 1 to 1000, not 1001"]),
+        ("rounds = 1.0\n" + CRAWL, ["rounds must be a whole number from 1 to 1000, not 1.0"]),
+        ("rounds = true\n" + CRAWL, ["rounds must be a whole number from 1 to 1000, not True"]),
+        ("rounds = '1'\n" + CRAWL, ["rounds must be a whole number from 1 to 1000, not '1'"]),
+        ("seed = -1\n" + CRAWL, ["my.toml: seed must be a whole number from 0 to"]),
+        (f"seed = {MOST_SEED + 1}\n" + CRAWL, ["my.toml: seed must be a whole number from 0 to"]),
+        ("pin = 1\n" + CRAWL, ["my.toml: pin must be true or false, not 1"]),
+        ("about = 1\n" + CRAWL, ["my.toml: about must be text, not 1"]),
+        ("deadline_s = 0\n" + CRAWL, ["my.toml: deadline_s must be a number above 0"]),
+        ("deadline_s = nan\n" + CRAWL, ["my.toml: deadline_s must be a number above 0"]),
+        ("deadline_s = inf\n" + CRAWL, [f"my.toml: deadline_s must be a number above 0 and at most {MOST_SECONDS}"]),
+        ("deadline_s = '1s'\n" + CRAWL, ["my.toml: deadline_s must be a number above 0"]),
+        (CRAWL + "rounds = 0", ["[[crawl]] number 1: rounds must be a whole number from 1 to 1000, not 0"]),
+        (CRAWL + "rounds = true", ["[[crawl]] number 1: rounds must be a whole number from 1 to 1000, not True"]),
+        (CRAWL + "seconds = 0", ["my.toml, [[crawl]] number 1: seconds must be a number above 0"]),
+        (CRAWL + "seconds = inf", ["my.toml, [[crawl]] number 1: seconds must be a number above 0"]),
+        (CRAWL + "seconds = true", ["my.toml, [[crawl]] number 1: seconds must be a number above 0"]),
+        (CRAWL + "in_flight = [0]", ["[[crawl]] number 1: in_flight must be a whole number from 1 to 1000000, not 0"]),
+        (CRAWL + "in_flight = [1000001]", ["in_flight must be a whole number from 1 to 1000000, not 1000001"]),
+        (CRAWL + "in_flight = 5", ["[[crawl]] number 1: in_flight must be a list of whole numbers, not 5"]),
+        (CRAWL + "in_flight = []", ["in_flight must be a list of whole numbers, not []"]),
+        (CRAWL + "in_flight = [1.5]", ["in_flight must be a list of whole numbers, not [1.5]"]),
+        (CRAWL + "in_flight = [true]", ["in_flight must be a list of whole numbers, not [True]"]),
+        (CRAWL + "in_flight = [1, 2, 1]", ["[[crawl]] number 1: in_flight names the same value twice"]),
+        (CRAWL + "pages = 0", ["[[crawl]] number 1: pages must be between 1 and 1000000000, not 0"]),
+        (CRAWL + "pages = 'many'", ["[[crawl]] number 1: pages must be a whole number, not 'many'"]),
+        # latency
+        (CRAWL + "latency = ['50']", ['[[crawl]] number 1: "50" is not a delay', "write one of:"]),
+        (CRAWL + "latency = ['61s']", ['"61s" is not a delay of at most 60 s']),
+        (CRAWL + "latency = ['-1ms']", ['"-1ms" is not a delay']),
+        (CRAWL + "latency = ['uniform 5ms']", ['"uniform 5ms" is not a delay']),
+        (CRAWL + "latency = ['lognormal 5ms 4ms']", ['"lognormal 5ms 4ms" is not a delay']),
+        (CRAWL + "latency = ['']", ['"" is not a delay']),
+        (CRAWL + "latency = '0'", ["latency must be a list of texts, not '0'"]),
+        (CRAWL + "latency = [0]", ["latency must be a list of texts, not [0]"]),
+        (CRAWL + "latency = ['1ms', '1000us']", ["[[crawl]] number 1: latency names the same value twice"]),
+        # connection
+        (CRAWL + "connection = ['keepalive']", ["unknown connection use 'keepalive'; did you mean \"keep-alive\"?"]),
+        (CRAWL + "connection = 'per-fetch'", ["connection must be a list of texts, not 'per-fetch'"]),
+        (CRAWL + "connection = ['per-fetch', 'per-fetch']", ["connection names the same value twice"]),
+        # site
+        (CRAWL + "site = { redirects = 1.5 }", ["redirects must be a number between 0 and 1, not 1.5"]),
+        (CRAWL + "site = { redirects = nan }", ["redirects must be a number between 0 and 1, not nan"]),
+        (CRAWL + "site = { redirects = 0.6, missing = 0.6 }", ["must be at most 1 together, not 1.2"]),
+        (CRAWL + "site = { links = -1 }", ["links must be between 0 and 10000, not -1"]),
+        (CRAWL + "site = { seed = '1' }", ["seed must be a whole number, not '1'"]),
+        (CRAWL + "site = { faults = { drop = 0.1 } }", ["unknown fault 'drop'; known: reset-before"]),
+        (CRAWL + "site = { faults = { drip = 2 } }", ["the share of fault drip must be a number between 0 and 1"]),
+        (CRAWL + "site = { faults = { drip = 0.6, chunked = 0.6 } }", ["the shares of all faults must be at most 1"]),
+        (CRAWL + "site = { faults = 1 }", ["faults must map kinds to shares, not 1"]),
+    ],
+)
+def test_each_mistake_has_one_sentence_that_says_what_and_where(text: str, words: list[str]) -> None:
+    sentence = refusal(text)
+
+    assert sentence.startswith("my.toml")
+    assert "\n" not in sentence
+    for part in words:
+        assert part in sentence
+
+
+@pytest.mark.parametrize("name", ["smok", "quick.toml.toml", "no/such/folder/x.toml"])
+def test_what_is_neither_preset_nor_file_is_said(name: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        load(name, KNOWN)
+
+    sentence = str(caught.value)
+    assert name in sentence
+    if "." not in name:
+        assert 'did you mean "smoke"?' in sentence
+        assert "TOML file" in sentence
+    else:
+        assert "No such file" in sentence
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"[[crawl]\n", "x.toml is not TOML: "),
+        (b"rounds = 1\nrounds = 2\n", "x.toml is not TOML: "),
+        (b"\xff\xfe\x00", "x.toml is not TOML: "),
+        (b"", "x.toml: nothing to do"),
+        (b"rounds = 99999999999999999999999999\n[[crawl]]", "x.toml: rounds must be"),
+    ],
+)
+def test_a_file_that_is_no_experiment_is_said(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_bytes(content)
+
+    with pytest.raises(ExperimentError) as caught:
+        load(str(path), KNOWN)
+
+    assert str(caught.value).startswith(words)
+
+
+def test_a_folder_is_no_experiment(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="Is a directory"):
+        load(str(tmp_path), KNOWN)
+
+
+def test_a_file_need_not_be_named_toml(tmp_path: Path) -> None:
+    path = tmp_path / "mine"
+    path.write_text(CRAWL, encoding="utf-8")
+
+    assert load(str(path), KNOWN).name == "mine"
+
+
+def test_own_site_values_go_before_common_ones() -> None:
+    experiment = read("[site]\nlinks = 3\nbody_bytes = 5\n" + CRAWL + "site = { links = 0 }\n" + CRAWL)
+
+    assert [(grid.site.links, grid.site.body_bytes) for grid in experiment.grids] == [(0, 5), (3, 5)]
+
+
+def test_a_strategy_named_twice_runs_once() -> None:
+    assert read("strategies = ['callbacks', 'callbacks']\n" + CRAWL).strategies == ("callbacks",)
+
+
+def test_seconds_cut_the_pages_where_there_is_latency() -> None:
+    text = "latency = ['0', '10ms']\nin_flight = [1, 10, 1000]\npages = 500\nseconds = 0.2\n"
+
+    workloads = read(CRAWL + text).workloads()
+
+    pages = {(workload.site.delay, workload.in_flight): workload.site.pages for workload in workloads}
+    assert pages == {
+        ("0", 1): 500, ("0", 10): 500, ("0", 1000): 500,
+        ("10ms", 1): 20, ("10ms", 10): 200, ("10ms", 1000): 500,
+    }  # fmt: skip
+
+
+def test_a_memory_trial_has_one_page_for_each_fetch() -> None:
+    workloads = read("[[memory]]\nin_flight = [3, 7]\npages = 100").workloads()
+
+    assert [(workload.site.pages, workload.roots) for workload in workloads] == [(3, 3), (7, 7)]
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_loads_and_says_what_it_is_about(name: str) -> None:
+    experiment = load(name, strategies.names())
+
+    assert experiment.name == name
+    assert experiment.about
+    assert experiment.workloads()
+
+
+def test_there_are_the_presets_that_the_readme_names() -> None:
+    assert {"quick", "smoke", "sweep"} <= set(preset_names())
+
+
+DELAYS = st.sampled_from(["0", "1ms", "50ms", "uniform 1ms 2ms", "exponential 5ms", "pareto 1ms 1.5", "250us"])
+FAULTS = st.dictionaries(st.sampled_from(["drip", "chunked", "reset-mid"]), st.floats(0, 0.3), max_size=3)
+SITES = st.builds(
+    lambda faults, **values: SiteConfig(faults=tuple(faults.items()), **values),
+    faults=FAULTS,
+    pages=st.integers(1, 10**6),
+    links=st.integers(0, 50),
+    redirects=st.floats(0, 0.5),
+    missing=st.floats(0, 0.5),
+    seed=st.integers(-(2**63), 2**63 - 1),
+)
+
+
+def grids() -> st.SearchStrategy[Grid]:
+    return st.builds(
+        Grid,
+        kind=st.sampled_from(["crawl", "memory"]),
+        latency=st.lists(DELAYS, min_size=1, max_size=3, unique=True).map(tuple),
+        in_flight=st.lists(st.integers(1, 2000), min_size=1, max_size=3, unique=True).map(tuple),
+        connection=st.lists(st.sampled_from(CONNECTIONS), min_size=1, unique=True).map(tuple),
+        seconds=st.none() | st.floats(0.001, 1000),
+        site=SITES,
+        rounds=st.none() | st.integers(1, 1000),
+    )
+
+
+def experiments() -> st.SearchStrategy[Experiment]:
+    return st.builds(
+        Experiment,
+        name=st.just("name"),
+        about=st.text(st.characters(codec="utf-8", exclude_characters="\r\x00")).map(str.strip),
+        # In the file the crawls stand before the memory trials, whatever their order was.
+        grids=st.lists(grids(), min_size=1, max_size=3).map(lambda made: tuple(sorted(made, key=lambda g: g.kind))),
+        strategies=st.lists(st.sampled_from(KNOWN), min_size=1, unique=True).map(tuple),
+        rounds=st.integers(1, 1000),
+        seed=st.integers(0, MOST_SEED),
+        pin=st.booleans(),
+        deadline_s=st.none() | st.floats(0.001, 10_000) | st.integers(1, 10_000),
+    )
+
+
+@PATIENT
+@given(experiments())
+def test_what_is_written_beside_the_rows_reads_back_as_the_same_experiment(experiment: Experiment) -> None:
+    written = tomli_w.dumps(experiment.to_dict(), multiline_strings=True)
+
+    assert parse(tomllib.loads(written), experiment.name, KNOWN, "x.toml") == experiment
+
+
+@PATIENT
+@given(experiments())
+def test_every_cell_has_an_id_of_its_own_and_a_site_that_exists(experiment: Experiment) -> None:
+    workloads = experiment.workloads()
+
+    assert len({workload.id for workload in workloads}) == len(workloads)
+    for workload in workloads:
+        assert 1 <= workload.roots <= workload.site.pages
+        assert parse_delay(workload.site.delay).mean_ns == workload.mean_latency_ns
+
+
+JUNK: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["0", "callbacks"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["latency", "in_flight", "site", "pages", "faults", "x"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+KEYS = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "crawl", "memory", "else")
+
+
+@PATIENT
+@given(st.dictionaries(st.sampled_from(KEYS), JUNK, max_size=4), JUNK)
+def test_junk_is_read_or_refused_and_never_crashes(values: dict[str, Any], cell: Any) -> None:
+    for junk in (values, values | {"crawl": [cell]}):
+        refused = "my.toml"
+        try:
+            parse(junk, "name", KNOWN, "my.toml").workloads()
+        except ExperimentError as error:
+            refused = str(error)
+        assert refused.startswith("my.toml")

@@ -1,0 +1,130 @@
+"""The plan: each cell once a round, shuffled by the seed, and the same every time."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.experiment import Experiment, Grid, load
+from bench.plan import Trial, estimate_ns, expand
+from fake_server.site import SiteConfig
+from strategies import Description, describe, names
+
+DESCRIBED = {
+    "one": Description("one", "One at a time.", "shared", (), 1),
+    "many": Description("many", "Many.", "shared", (), None),
+    "some": Description("some", "At most five.", "shared", (), 5),
+    "own": Description("own", "Its own stack.", "own", ("x",), None),
+}
+CAPS = (1, 2, 5, 6)
+FEW = settings(max_examples=15, deadline=None)
+
+
+def an_experiment(
+    seed: int = 1, rounds: int = 1, strategies: tuple[str, ...] = tuple(DESCRIBED), caps: tuple[int, ...] = CAPS
+) -> Experiment:
+    grids = (
+        Grid("crawl", ("0", "1ms"), caps, site=SiteConfig(pages=20)),
+        Grid("memory", ("0",), caps, site=SiteConfig(links=0)),
+    )
+    return Experiment("x", "", grids, strategies, rounds, seed)
+
+
+def plan(seed: int = 1, rounds: int = 1) -> list[Trial]:
+    return expand(an_experiment(seed, rounds), DESCRIBED)
+
+
+SEEDS = st.integers(0, 2**63 - 1)
+ROUNDS = st.integers(1, 5)
+
+
+@FEW
+@given(SEEDS, ROUNDS)
+def test_each_round_has_each_cell_once(seed: int, rounds: int) -> None:
+    trials = plan(seed, rounds)
+
+    cells = [(trial.workload.id, trial.strategy) for trial in trials]
+    size = len(trials) // rounds
+    for number in range(rounds):
+        part = slice(number * size, (number + 1) * size)
+        assert {trial.round for trial in trials[part]} == {number + 1}
+        assert set(Counter(cells[part]).values()) == {1}
+        assert set(cells[part]) == set(cells)
+
+
+@FEW
+@given(SEEDS, ROUNDS)
+def test_every_trial_has_an_id_of_its_own(seed: int, rounds: int) -> None:
+    trials = plan(seed, rounds)
+
+    assert len({trial.id for trial in trials}) == len(trials)
+
+
+@FEW
+@given(SEEDS, ROUNDS)
+def test_the_seed_decides_the_order_and_nothing_else(seed: int, rounds: int) -> None:
+    trials = plan(seed, rounds)
+
+    assert plan(seed, rounds) == trials
+    assert {trial.id for trial in plan(seed + 1, rounds)} == {trial.id for trial in trials}
+
+
+def test_rounds_are_shuffled_differently() -> None:
+    trials = plan(rounds=3)
+
+    orders = {tuple(trial.id.rpartition("/")[0] for trial in trials if trial.round == n) for n in (1, 2, 3)}
+    assert len(orders) == 3
+    assert plan(seed=2) != plan(seed=1)
+
+
+def test_a_grid_may_take_part_in_the_first_rounds_only() -> None:
+    grids = (Grid("crawl", in_flight=(1, 2)), Grid("memory", in_flight=(3,), rounds=2))
+
+    trials = expand(Experiment("x", "", grids, ("many",), rounds=3), DESCRIBED)
+
+    assert [sum(trial.round == n for trial in trials if trial.workload.kind == "memory") for n in (1, 2, 3)] == [
+        1,
+        1,
+        0,
+    ]
+    assert [sum(trial.round == n for trial in trials if trial.workload.kind == "crawl") for n in (1, 2, 3)] == [2, 2, 2]
+
+
+def test_a_model_with_a_limit_is_left_out_above_it() -> None:
+    caps = {name: {t.workload.in_flight for t in plan() if t.strategy == name} for name in DESCRIBED}
+
+    assert caps == {"one": {1}, "some": {1, 2, 5}, "many": set(CAPS), "own": set(CAPS)}
+
+
+def test_sequential_runs_at_cap_one_only() -> None:
+    for preset in ("quick", "smoke", "sweep"):
+        experiment = load(preset, names())
+        trials = expand(experiment, {name: describe(name) for name in experiment.strategies})
+        assert {trial.workload.in_flight for trial in trials if trial.strategy == "sequential"} == {1}
+
+
+def test_reachable_is_the_least_of_cap_site_and_model() -> None:
+    for trial in plan():
+        limits = [trial.workload.in_flight, trial.workload.site.pages]
+        assert trial.reachable == min(limits + [1] * (trial.strategy == "one") + [5] * (trial.strategy == "some"))
+
+
+def test_an_experiment_may_come_to_no_trial_at_all() -> None:
+    assert expand(an_experiment(strategies=("one",), caps=(2, 5)), DESCRIBED) == []
+
+
+def test_estimates_are_positive_and_add_up() -> None:
+    trials = plan()
+
+    assert all(estimate_ns([trial]) > 0 for trial in trials)
+    assert estimate_ns(trials) == sum(estimate_ns([trial]) for trial in trials)
+    assert estimate_ns([]) == 0
+
+
+def test_an_estimate_grows_with_pages_and_with_latency() -> None:
+    def estimate(latency: str, pages: int) -> int:
+        grid = Grid("crawl", (latency,), (10,), site=SiteConfig(pages=pages))
+        return estimate_ns(expand(Experiment("x", "", (grid,), ("many",)), DESCRIBED))
+
+    assert estimate("0", 1000) < estimate("0", 100_000) < estimate("50ms", 100_000)
+    assert estimate("50ms", 1000) >= 100 * 50_000_000, "100 waves of ten"

@@ -1,0 +1,221 @@
+"""Trials with a real server and real workers: what a row holds when all goes well."""
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+
+import strategies
+from bench.experiment import Experiment, Grid
+from bench.measure import host, process, server
+from bench.measure.controller import Setting, run_trial, skipped
+from bench.measure.server import Server, ServerError
+from bench.plan import Trial, expand
+from bench.rows import SCHEMA_FILE, Row
+from fake_server.faults import FAULTS
+from fake_server.site import SiteConfig
+from strategies.base import Job
+
+MEASURED = {
+    "peak_threads", "uss_bytes", "rss_bytes", "pss_bytes", "cpu_user_ns", "cpu_system_ns", "voluntary_switches",
+    "involuntary_switches", "gc_collections", "gc_total_ns", "gc_max_ns", "makespan_ns", "peak_in_flight", "tries",
+    "service", "response", "queueing", "timeline", "steady", "pages", "failed_pages", "pages_per_s", "cpu_per_page_ns",
+    "switches_per_page", "steal_share", "listen_drops",
+}  # fmt: skip
+SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+HELD = {"held_uss_bytes", "held_rss_bytes", "held_pss_bytes", "held_in_flight"}
+ABOUT_THE_MACHINE = {"no CPU steal", "server had room", "added latency exact", "no listen drops", "Little's law"}
+"""What another process on this machine can make red; a test must not depend on it."""
+
+
+@pytest.fixture(params=strategies.names())
+def strategy(request: pytest.FixtureRequest) -> str:
+    if missing := strategies.describe(request.param).missing:
+        pytest.skip(f"{request.param} requires {', '.join(missing)}")
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[Server]:
+    with server.running(None) as started:
+        yield started
+
+
+@pytest.fixture
+def run(fake: Server) -> Callable[..., Row]:
+    """Return a function that runs one trial unpinned; its options are those of a grid and of a site."""
+    setting = Setting("run", host.Cpus(None, None), lambda _: 30)
+    return lambda *args, **options: run_trial(a_trial(*args, **options), fake, setting)
+
+
+def a_trial(strategy: str, kind: Any = "crawl", latency: str = "0", in_flight: int = 1, **options: Any) -> Trial:
+    connection = options.pop("connection", "keep-alive")
+    grid = Grid(kind, (latency,), (in_flight,), (connection,), site=SiteConfig(**({"pages": 40} | options)))
+    experiment = Experiment("x", "", (grid,), (strategy,))
+    (trial,) = expand(experiment, {strategy: replace(strategies.describe(strategy), most_in_flight=None)})
+    most = strategies.describe(strategy).most_in_flight
+    return replace(trial, reachable=min(trial.reachable, most or trial.reachable))
+
+
+def assert_good(row: Row) -> None:
+    assert (row.status, row.reason) == ("ok", None)
+    assert {check.name for check in row.failed_checks} <= ABOUT_THE_MACHINE
+
+
+def test_every_strategy_makes_a_row_with_all_that_a_row_has(run: Callable[..., Row], strategy: str) -> None:
+    row = run(strategy, latency="1ms", in_flight=4)
+
+    assert_good(row)
+    assert set(row.measured) == MEASURED
+    assert (row.measured["pages"], row.measured["failed_pages"], row.measured["tries"]) == (40, 0, 40)
+    assert row.measured["service"]["count"] == 40
+    assert sum(row.measured["timeline"]["completions"]) == 40
+    assert row.measured["makespan_ns"] > 0
+    assert row.measured["cpu_user_ns"] + row.measured["cpu_system_ns"] > 0
+    assert row.measured["service"]["min_ns"] >= 1_000_000, "the added latency is in it"
+    assert (row.server["requests"], row.server["responses_by_status"]) == (40, {"200": 40})
+    assert row.knobs["strategy"] == row.strategy == strategy
+    assert set(row.knobs["versions"]) == set(strategies.describe(strategy).requires)
+    assert len(row.checks) == 11
+    jsonschema.validate(json.loads(row.to_json()), SCHEMA)
+    assert row.stack == strategies.describe(strategy).stack
+    assert Row.from_json(row.to_json()) == row
+
+
+def test_the_cap_is_used_by_every_strategy_that_can(run: Callable[..., Row], strategy: str) -> None:
+    row = run(strategy, latency="50ms", in_flight=7, pages=14)
+
+    most = strategies.describe(strategy).most_in_flight or 7
+    assert_good(row)
+    assert row.measured["peak_in_flight"] == row.server["peak_in_flight"] == most
+
+
+def test_with_a_connection_for_each_fetch_the_server_sees_as_many(run: Callable[..., Row], strategy: str) -> None:
+    kept, single = run(strategy, in_flight=3), run(strategy, in_flight=3, connection="per-fetch")
+
+    assert_good(kept)
+    assert_good(single)
+    assert kept.server["total_connections"] <= 3
+    assert single.server["total_connections"] == single.server["requests"] == 40
+
+
+def test_memory_is_read_with_exactly_the_cap_in_flight(run: Callable[..., Row], strategy: str) -> None:
+    number = strategies.describe(strategy).most_in_flight or 25
+
+    row = run(strategy, kind="memory", in_flight=number, links=0)
+
+    assert_good(row)
+    assert set(row.measured) == MEASURED | HELD
+    assert row.measured["held_in_flight"] == row.server["peak_in_flight"] == row.measured["pages"] == number
+    assert row.measured["held_uss_bytes"] > 1_000_000
+
+
+def test_faults_of_the_site_are_part_of_the_right_answer(run: Callable[..., Row], strategy: str) -> None:
+    faults = tuple((kind, 0.08) for kind in FAULTS)
+
+    row = run(strategy, in_flight=4, pages=60, faults=faults, drip_ns=1_000_000, redirects=0.2, missing=0.1)
+
+    assert_good(row)
+    assert row.measured["failed_pages"] > 0
+    assert row.measured["pages_per_s"] * row.measured["makespan_ns"] / 1e9 == pytest.approx(
+        row.measured["pages"] - row.measured["failed_pages"]
+    )
+    assert sum(row.server["faults"].values()) > 0
+
+
+def test_trials_on_one_server_do_not_leak_into_each_other(run: Callable[..., Row]) -> None:
+    first, _, again = run("callbacks"), run("callbacks", pages=70, in_flight=5, latency="1ms"), run("callbacks")
+
+    for row in (first, again):
+        assert (row.server["requests"], row.server["peak_in_flight"], row.measured["pages"]) == (40, 1, 40)
+
+
+def test_threads_are_counted_from_outside(run: Callable[..., Row]) -> None:
+    one, many = (
+        run(name, latency="100ms", in_flight=12).measured["peak_threads"] for name in ("callbacks", "thread_pool")
+    )
+
+    assert (one, many) == (1, 13)
+
+
+def test_a_worker_is_pinned_where_it_is_asked_for(fake: Server) -> None:
+    cpus = host.choose_cpus(pin=True)
+    if cpus.client is None:
+        pytest.skip("cannot pin here")
+
+    row = run_trial(a_trial("callbacks"), fake, Setting("run", cpus, lambda _: 30))
+
+    assert row.knobs["cpus"] == sorted(cpus.client)
+    assert "knobs reached the worker" not in [check.name for check in row.failed_checks]
+    assert cpus.server is not None
+    assert not cpus.server & cpus.client
+
+
+def test_without_pinning_nothing_is_chosen() -> None:
+    assert host.choose_cpus(pin=False) == host.Cpus(None, None)
+
+
+def test_the_machine_is_described_without_gaps_in_what_every_machine_has() -> None:
+    machine = host.machine()
+
+    assert all(machine[key] for key in ("host", "system", "machine", "cores", "memory_bytes", "python", "versions"))
+    assert machine["versions"]["uvloop"]
+
+
+def test_a_deadline_in_the_past_is_a_timeout_at_once(fake: Server) -> None:
+    row = run_trial(a_trial("callbacks"), fake, Setting("run", host.Cpus(None, None), lambda _: 0.001))
+
+    assert row.status == "timeout"
+    assert row.knobs == {}
+
+
+def test_a_worker_that_nobody_ends_is_ended_by_the_kernel(fake: Server) -> None:
+    fake.configure(SiteConfig(pages=1))
+    fake.tell("hold")
+    job = Job((f"{fake.base}/",))
+
+    with process.running(None, 30) as worker:
+        worker.send({"strategy": "callbacks", "job": job.to_dict(), "lifetime_s": 0.5})
+        worker.expect("ready", "knobs")
+        worker.send({"do": "crawl"})
+        with pytest.raises(process.WorkerError, match=r"killed by signal 14 \(SIGALRM\)"):
+            worker.expect("crawled", "error")
+
+
+def test_a_worker_ignores_ctrl_c_which_is_the_controllers_affair(fake: Server) -> None:
+    fake.configure(SiteConfig(pages=1))
+    job = Job((f"{fake.base}/",))
+
+    with process.running(None, 30) as worker:
+        worker.send({"strategy": "callbacks", "job": job.to_dict(), "lifetime_s": 30})
+        worker.expect("ready", "knobs")
+        worker.process.send_signal(signal.SIGINT)
+        worker.send({"do": "crawl"})
+
+        assert worker.expect("crawled", "error")["error"] is None
+
+
+def test_a_skipped_trial_is_a_row_like_the_others() -> None:
+    row = skipped(a_trial("callbacks"), "run", "not installed: x")
+
+    assert (row.status, row.reason, row.valid) == ("skipped", "not installed: x", False)
+    assert Row.from_json(row.to_json()) == row
+
+
+def test_a_server_that_was_stopped_says_how_it_ended() -> None:
+    with server.running(None) as started:
+        started.tell("stop")
+        started.process.wait(20)
+        with pytest.raises(ServerError, match="the fake server ended with exit code 0"):
+            started.stats()
+
+        assert not started.alive
+
+
+def test_what_the_server_refuses_is_said_in_its_words(fake: Server) -> None:
+    with pytest.raises(ServerError, match="the fake server refused dance: unknown command 'dance'"):
+        fake.tell("dance")

@@ -1,0 +1,161 @@
+"""Each check on both sides of its bound, on made-up evidence."""
+
+from typing import Any
+
+import pytest
+
+from bench.measure.validity import CHECKS, Evidence, check
+from bench.rows import Check
+
+STEADY = {"window_ns": 10_000, "completions": 100, "mean_service_ns": 1000, "mean_in_flight": 10.0}
+
+SOUND: dict[str, Any] = {
+    "planned_in_flight": 10,
+    "cap": 10,
+    "mean_latency_ns": 50e6,
+    "answer_difference": None,
+    "failures": 0,
+    "expected_failures": 0,
+    "measured": {"pages": 5000, "peak_in_flight": 10, "tries": 5000, "steady": STEADY, "service": {"count": 5000}},
+    "server": {
+        "peak_in_flight": 10,
+        "requests": 5000,
+        "cpu_share": 0.5,
+        "lateness_count": 5000,
+        "lateness_p50_ns": 50_000,
+        "lateness_p90_ns": 80_000,
+        "lateness_p99_ns": 100_000,
+    },
+    "host": {"listen_drops": 0, "steal_share": 0.0},
+    "knobs": {"strategy": "callbacks", "cpus": [1], "gil": True},
+    "wanted_knobs": {"strategy": "callbacks", "cpus": [1]},
+}
+
+
+def evidence(**changes: Any) -> Evidence:
+    """Return sound evidence with changes; those in a dict are made inside it: ``server={"cpu_share": 1}``."""
+    values = dict(SOUND)
+    for name, change in changes.items():
+        values[name] = values[name] | change if isinstance(change, dict) else change
+    return Evidence(**values)
+
+
+def the(name: str, **changes: Any) -> Check:
+    (found,) = [made for made in check(evidence(**changes)) if made.name == name]
+    return found
+
+
+def test_sound_evidence_passes_every_check() -> None:
+    made = check(evidence())
+
+    assert [found.name for found in made] == list(CHECKS)
+    assert {found.verdict for found in made} == {"passed"}
+    assert all(found.detail and "\n" not in found.detail for found in made)
+
+
+BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
+    ("answer correct", {}, "passed", "5000 pages as the site has them"),
+    ("answer correct", {"answer_difference": "1 pages missing"}, "failed", "1 pages missing"),
+    ("no unexpected failures", {"failures": 3, "expected_failures": 3}, "passed", "3 pages failed"),
+    ("no unexpected failures", {"failures": 1}, "failed", "1 pages failed, the site makes 0 fail"),
+    ("no unexpected failures", {"expected_failures": 1}, "failed", "0 pages failed, the site makes 1 fail"),
+    ("cap reached, never exceeded", {}, "passed", "cap 10, most in flight: client 10, server 10"),
+    ("cap reached, never exceeded", {"measured": {"peak_in_flight": 9}}, "failed", "not reached"),
+    ("cap reached, never exceeded", {"measured": {"peak_in_flight": 11}}, "failed", "exceeded"),
+    ("cap reached, never exceeded", {"server": {"peak_in_flight": 11}}, "failed", "exceeded"),
+    ("cap reached, never exceeded", {"server": {"peak_in_flight": 9}}, "passed", "server 9"),
+    ("cap reached, never exceeded", {"planned_in_flight": 4, "measured": {"peak_in_flight": 4}}, "passed", "client 4"),
+    ("cap reached, never exceeded", {"planned_in_flight": 4, "measured": {"peak_in_flight": 3}}, "failed", "client 3"),
+    ("requests counted alike", {}, "passed", "client sent 5000, server received 5000"),
+    ("requests counted alike", {"server": {"requests": 5001}}, "failed", "server received 5001"),
+    ("requests counted alike", {"measured": {"tries": 5001}}, "failed", "client sent 5001"),
+    (
+        "requests counted alike",
+        {"expected_failures": 1, "failures": 1, "server": {"requests": 5003}},
+        "not applicable",
+        "faults break connections",
+    ),
+    ("server had room", {"server": {"cpu_share": 0.70}}, "passed", "70% of its core, limit 70%"),
+    ("server had room", {"server": {"cpu_share": 0.701}}, "failed", "70% of its core"),
+    ("added latency exact", {"server": {"lateness_p99_ns": 2_000_000}}, "passed", "limit 2.00 ms"),
+    ("added latency exact", {"server": {"lateness_p99_ns": 2_000_001}}, "failed", "p99 2.00 ms late"),
+    (
+        "added latency exact",
+        {"server": {"lateness_p99_ns": 9_000_000, "lateness_count": 999}},
+        "passed",
+        "p90 0.08 ms late",
+    ),
+    (
+        "added latency exact",
+        {"server": {"lateness_p90_ns": 2_000_001, "lateness_count": 100}},
+        "failed",
+        "p90 2.00 ms late, limit 2.00 ms",
+    ),
+    (
+        "added latency exact",
+        {"server": {"lateness_p90_ns": 9_000_000, "lateness_count": 99}},
+        "passed",
+        "p50 0.05 ms late",
+    ),
+    (
+        "added latency exact",
+        {"server": {"lateness_p50_ns": 2_000_001, "lateness_count": 1, "run_delay_share": 0.25}},
+        "failed",
+        "the server waited 25% of the time for its core",
+    ),
+    (
+        "added latency exact",
+        {"mean_latency_ns": 0.0, "server": {"lateness_count": 0}},
+        "not applicable",
+        "no latency was added",
+    ),
+    ("no listen drops", {"host": {"listen_drops": 1}}, "failed", "1 in /proc/net/netstat"),
+    ("no listen drops", {"host": {"listen_drops": None}}, "not applicable", "this kernel does not count them"),
+    ("Little's law", {"measured": {"steady": STEADY | {"completions": 101}}}, "passed", "(+1.0%)"),
+    ("Little's law", {"measured": {"steady": STEADY | {"completions": 99}}}, "passed", "(-1.0%)"),
+    ("Little's law", {"measured": {"steady": STEADY | {"completions": 103}}}, "failed", "(+3.0%)"),
+    ("Little's law", {"measured": {"steady": STEADY | {"completions": 97}}}, "failed", "(-3.0%)"),
+    ("Little's law", {"measured": {"steady": STEADY | {"window_ns": 9_999}}}, "not applicable", "full for less than"),
+    ("Little's law", {"measured": {"steady": None}}, "not applicable", "full for less than 10 service times"),
+    ("enough samples for p99", {"measured": {"service": {"count": 1000}}}, "passed", "1000 samples"),
+    ("enough samples for p99", {"measured": {"service": {"count": 999}}}, "not applicable", "no p99 below 1000"),
+    ("enough samples for p99", {"measured": {"service": {"count": 0}}}, "not applicable", "0 samples"),
+    ("no CPU steal", {"host": {"steal_share": 0.02}}, "passed", "2.0% of CPU time stolen"),
+    ("no CPU steal", {"host": {"steal_share": 0.021}}, "failed", "2.1% of CPU time stolen, limit 2%"),
+    ("no CPU steal", {"host": {"steal_share": None}}, "not applicable", "this system does not say"),
+    ("knobs reached the worker", {"knobs": {"gil": False}}, "passed", "cpus, strategy"),
+    ("knobs reached the worker", {"knobs": {"cpus": [0, 1]}}, "failed", "cpus: wanted [1], got [0, 1]"),
+    ("knobs reached the worker", {"wanted_knobs": {"loop": "uvloop"}}, "failed", "loop: wanted 'uvloop', got None"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "verdict", "words"), BOTH_SIDES)
+def test_a_check_judges_by_its_bound_and_says_its_figures(
+    name: str, changes: dict[str, Any], verdict: str, words: str
+) -> None:
+    found = the(name, **changes)
+
+    assert found.verdict == verdict
+    assert words in found.detail
+
+
+def test_every_check_is_seen_on_both_sides() -> None:
+    red = {name for name, _, verdict, _ in BOTH_SIDES if verdict == "failed"}
+
+    assert red == set(CHECKS) - {"enough samples for p99"}, "few samples are no reason to disbelieve the rest"
+
+
+def test_a_red_check_makes_no_other_red() -> None:
+    for name, changes, verdict, _ in BOTH_SIDES:
+        made = check(evidence(**changes))
+        assert {found.name for found in made if found.verdict == "failed"} == ({name} if verdict == "failed" else set())
+
+
+def test_evidence_of_a_crawl_that_brought_nothing_can_be_judged() -> None:
+    nothing = {"pages": 0, "peak_in_flight": 0, "tries": 0, "steady": None, "service": {"count": 0}}
+    idle = {"peak_in_flight": 0, "requests": 0, "cpu_share": 0.0, "lateness_count": 0}
+
+    made = check(evidence(measured=nothing, server=idle, answer_difference="10 pages missing"))
+
+    red = {found.name for found in made if found.verdict == "failed"}
+    assert red == {"answer correct", "cap reached, never exceeded"}

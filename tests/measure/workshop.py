@@ -1,0 +1,122 @@
+"""A copy of the three packages in a folder of its own, where a test may put in what the real tree must not have."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench import rows
+from bench.rows import Row
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("bench", "strategies", "fake_server")
+HANG_S = 50
+
+# Measures and does not present: all that `inflight run` does between the plan and the last row.
+_DRIVER = """
+import sys
+from pathlib import Path
+import strategies
+from bench import experiment, run
+
+chosen = experiment.load(sys.argv[1], strategies.names())
+folder = run.new_folder(Path("results"), chosen)
+run.execute(folder, chosen, run.plan(chosen), lambda *row: None)
+print(folder)
+"""
+
+_HEAD = '''"""{model}"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+
+from strategies.callbacks import crawl as honest_callbacks
+from strategies.sequential import crawl as honest
+
+STACK = "shared"
+REQUIRES = {requires!r}
+
+
+def servers():
+    family = psutil.Process(os.getppid()).children()
+    return [child for child in family if "fake_server" in child.cmdline()]
+
+
+def unless_done_soon(crawl, do):
+    """Crawl; if that takes long, do something. Meanwhile memory never comes to rest, so a held trial takes long."""
+    hoard, done = [], threading.Event()
+
+    def grow():
+        end = time.monotonic() + 0.4
+        while not done.wait(0.02):
+            hoard.append(bytearray(b"x") * 500_000)
+            if time.monotonic() > end:
+                do()
+                return
+
+    threading.Thread(target=grow, daemon=True).start()
+    try:
+        crawl()
+    finally:
+        done.set()
+
+
+'''
+
+
+class Workshop:
+    """The copy. What is run in it imports the copy and never the original."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for package in PACKAGES:
+            shutil.copytree(ROOT / package, folder / package)
+
+    def add_strategy(self, name: str, body: str, requires: tuple[str, ...] = ()) -> None:
+        """Put in a strategy whose file has ``body`` behind some imports, and see that it is all there is to do."""
+        text = _HEAD.format(model=f"A model for the test: {name}.", requires=requires) + body
+        (self.folder / "strategies" / f"{name}.py").write_text(text, encoding="utf-8")
+
+    def change(self, file: str, old: str, new: str) -> None:
+        """Replace a piece of the copied source, such as a patience that no test has."""
+        path = self.folder / file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def write_experiment(self, text: str) -> Path:
+        path = self.folder / "experiment.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def measure(self, experiment: str) -> list[Row]:
+        """Run an experiment, given as the text of its file, and return its rows."""
+        done = self.python("-c", _DRIVER, str(self.write_experiment(experiment)))
+        assert done.returncode == 0, done.stderr
+        return rows.read(self.folder / done.stdout.strip())
+
+    def python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=HANG_S, check=False
+        )
+
+
+def experiment(*strategies: str, seed: int = 1, deadline_s: float | None = None, **grid: Any) -> str:
+    """Return the text of a small experiment: a few pages without latency, one in flight."""
+    table = {"in_flight": [1], "pages": 5, "site": {"links": 2}, **grid}
+    kind = table.pop("kind", "crawl")
+    lines = [f"strategies = {json.dumps(strategies)}", f"seed = {seed}", "pin = false"]
+    if deadline_s is not None:
+        lines.append(f"deadline_s = {deadline_s}")
+    site = ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.pop("site").items())
+    lines += [f"[[{kind}]]", *(f"{key} = {json.dumps(value)}" for key, value in table.items()), f"site = {{ {site} }}"]
+    return "\n".join(lines)

@@ -1,0 +1,272 @@
+"""Who may import whom (docs/architecture.md): read from the source, and checked once more in a running process."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import strategies
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("bench", "strategies", "fake_server")
+STANDARD = sys.stdlib_module_names
+HEAVY = {"pandas", "matplotlib", "scipy", "numpy", "locust"}
+DOES_IO = {
+    "socket", "selectors", "select", "asyncio", "threading", "multiprocessing", "concurrent", "subprocess", "ssl",
+    "socketserver", "http.client", "http.server", "urllib.request", "signal",
+}  # fmt: skip
+PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
+SHARED_BY_BOTH_HALVES = {"bench", "bench.rows", "bench.experiment", "bench.present", "bench.present.units"}
+SERVES = {"bench.cli", "bench.aiohttp_baseline"}
+"""The modules that start a server themselves: the command that does, and what the server is compared with."""
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))}
+
+
+def modules(*packages: str) -> list[str]:
+    """Return the modules of these packages, the packages themselves included."""
+    return [name for name in MODULES if within(name, packages)]
+
+
+def within(name: str, packages: Iterable[str]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def imported(name: str, *, at_start_only: bool = False) -> set[str]:
+    """Return what a module imports, by full name: ours down to the module, others as they are written."""
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    nodes = at_start(tree) if at_start_only else ast.walk(tree)
+    return {found for node in nodes for found in names_in(node, name)}
+
+
+def at_start(node: ast.AST) -> Iterator[ast.AST]:
+    """Walk over all that runs when a module is imported: no function's body, nothing for type checkers only."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+            continue
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from at_start(child)
+
+
+def names_in(node: ast.AST, importer: str) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"{importer} has a relative import"
+        assert node.module is not None
+        for alias in node.names:
+            full = f"{node.module}.{alias.name}"
+            yield full if full in MODULES or node.module not in MODULES else node.module
+
+
+def loaded_with(name: str) -> set[str]:
+    """Return all that is imported when a module of ours is, by way of others of ours too."""
+    found: set[str] = set()
+    waiting = {name}
+    while waiting:
+        module = waiting.pop()
+        found.add(module)
+        if module in MODULES:
+            parents = {module.rpartition(".")[0]} - {""}
+            waiting |= (imported(module, at_start_only=True) | parents) - found
+    return found
+
+
+def top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def test_there_is_something_to_check() -> None:
+    assert {"strategies.core.http1", "strategies.sequential", "fake_server.site", "bench"} <= set(MODULES)
+    assert "strategies.core.links" in imported("strategies.core.http1")
+
+
+@pytest.mark.parametrize("name", modules("strategies.core"))
+def test_the_core_imports_the_standard_library_and_does_no_io(name: str) -> None:
+    for found in imported(name):
+        if found == "strategies.base":  # the Job that a frontier is made from: its type only
+            assert found not in imported(name, at_start_only=True)
+        else:
+            assert within(found, ["strategies.core"]) or top(found) in STANDARD
+            assert not within(found, DOES_IO)
+
+
+@pytest.mark.parametrize("name", strategies.names())
+def test_a_strategy_imports_the_core_and_its_own_package_only(name: str) -> None:
+    own = top_levels(strategies.describe(name).requires)
+
+    for found in imported(f"strategies.{name}"):
+        allowed = ("strategies.core", "strategies.base")
+        assert within(found, allowed) or top(found) in STANDARD or top(found) in own, found
+
+
+@pytest.mark.parametrize("name", strategies.names())
+def test_a_strategy_that_shares_the_stack_parses_with_the_core(name: str) -> None:
+    tree = ast.parse(MODULES[f"strategies.{name}"].read_text(encoding="utf-8"))
+    taken = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+
+    assert strategies.describe(name).stack == ("shared" if "ResponseParser" in taken else "own")
+
+
+@pytest.mark.parametrize("name", ["strategies", "strategies.base"])
+def test_the_package_of_strategies_imports_none_of_them(name: str) -> None:
+    for found in imported(name):
+        assert within(found, ["strategies.core", "strategies.base"]) or top(found) in STANDARD
+
+
+def test_the_worker_imports_what_every_python_has() -> None:
+    for found in imported("bench.measure.worker"):
+        assert top(found) in STANDARD or within(found, ["strategies.core", "strategies.base"]) or found == "strategies"
+
+
+@pytest.mark.parametrize("name", modules("fake_server"))
+def test_the_server_imports_nothing_of_ours(name: str) -> None:
+    for found in imported(name):
+        assert top(found) not in set(PACKAGES) - {"fake_server"}
+
+
+@pytest.mark.parametrize("name", modules("bench"))
+def test_the_harness_knows_the_site_and_not_the_server(name: str) -> None:
+    for found in imported(name):
+        if top(found) == "fake_server" and not (name in SERVES and within(found, ["fake_server.__main__"])):
+            assert within(found, PURE_PARTS_OF_THE_SITE)
+
+
+@pytest.mark.parametrize("name", modules("bench"))
+def test_the_harness_names_no_strategy(name: str) -> None:
+    for found in imported(name):
+        if top(found) == "strategies":
+            assert (
+                found == "strategies"
+                or within(found, ["strategies.core", "strategies.base", "strategies.names"])
+                or (found.removeprefix("strategies.") not in strategies.names())
+            )
+
+
+@pytest.mark.parametrize("name", modules("bench.measure"))
+def test_the_measuring_half_knows_nothing_of_the_reading_half(name: str) -> None:
+    for found in imported(name):
+        if within(found, ["bench.analyse", "bench.present"]):
+            assert within(found, ["bench.present.units"])
+
+
+@pytest.mark.parametrize("name", modules("bench.analyse", "bench.present"))
+def test_the_reading_half_knows_rows_and_nothing_of_how_they_are_made(name: str) -> None:
+    for found in imported(name):
+        assert top(found) not in {"strategies", "fake_server"}
+        if top(found) == "bench":
+            assert within(found, ["bench.analyse", "bench.present", "bench.rows", "bench.experiment"]), found
+
+
+def test_the_two_halves_share_three_modules() -> None:
+    measuring, reading = (
+        {ours for name in modules(*half) for found in imported(name) if (ours := our_module(found)) is not None}
+        for half in (("bench.measure",), ("bench.analyse", "bench.present"))
+    )
+
+    assert {name for name in measuring & reading if top(name) == "bench"} <= SHARED_BY_BOTH_HALVES
+
+
+def our_module(name: str) -> str | None:
+    """Return the module of ours that a name is or is in."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+@pytest.mark.parametrize("name", ["bench", "bench.cli", "bench.__main__", "bench.commands"])
+def test_commands_import_what_is_heavy_when_they_need_it(name: str) -> None:
+    assert not {top(found) for found in loaded_with(name)} & HEAVY
+
+
+# In a running process
+
+
+LIST_MODULES = """
+import json, sys
+sys.path.insert(0, {root!r})
+before = set(sys.modules)
+{work}
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+def loaded_by(work: str, *flags: str) -> set[str]:
+    """Return the modules that a fresh interpreter loads for a piece of work."""
+    code = LIST_MODULES.format(root=str(ROOT), work=work)
+    done = subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("name", strategies.names())
+def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
+    description = strategies.describe(name)
+    if description.missing:
+        pytest.skip(f"{name} requires {', '.join(description.missing)}")
+    isolated = () if description.requires else ("-I", "-S")  # as if nothing were installed
+
+    loaded = loaded_by(f"import bench.measure.worker, strategies; strategies.load({name!r})", *isolated)
+
+    ours = {module for module in loaded if top(module) in PACKAGES}
+    others = {
+        top(module) for module in loaded - ours if not re.match("_?cython_", module)
+    }  # compiled modules add these
+    assert f"strategies.{name}" in ours
+    assert {module for module in ours if not within(module, ["strategies.core"])} <= {
+        "bench", "bench.measure", "bench.measure.worker", "strategies", "strategies.base", f"strategies.{name}",
+    }  # fmt: skip
+    assert others <= STANDARD | top_levels(description.requires)
+
+
+def test_names_and_descriptions_import_no_strategy() -> None:
+    loaded = loaded_by("import strategies; [strategies.describe(name) for name in strategies.names()]", "-I", "-S")
+
+    assert {module for module in loaded if top(module) == "strategies"} == {"strategies"}
+
+
+def test_the_site_needs_nothing_installed() -> None:
+    loaded = loaded_by("from fake_server.site import Site, SiteConfig; Site(SiteConfig()).page(1)", "-I", "-S")
+
+    assert {top(module) for module in loaded} <= STANDARD | {"fake_server"}
+
+
+def top_levels(distributions: Iterable[str]) -> set[str]:
+    """Return the names under which distributions are imported, and those that they require."""
+    found = closure(distributions)
+    return {
+        package
+        for package, names in metadata.packages_distributions().items()
+        if found & {canonical(name) for name in names}
+    }
+
+
+def closure(distributions: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    waiting = {canonical(name) for name in distributions}
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        try:
+            required = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:  # needed on another system only
+            continue
+        names = {re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in required if "extra ==" not in line}
+        waiting |= {canonical(name) for name in names} - found
+    return found
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
