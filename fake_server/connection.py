@@ -33,6 +33,7 @@ class Connection(asyncio.Protocol):
         "seen",
         "server",
         "transport",
+        "warm",
     )
 
     transport: asyncio.Transport
@@ -45,6 +46,7 @@ class Connection(asyncio.Protocol):
         self.reader = RequestReader(server)
         self.blocked = False  # the client reads slower than we write
         self._paused = False
+        self.warm = False  # a response was delayed and sent
         self.seen = server.tick  # when the client last sent something
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -128,12 +130,21 @@ class Connection(asyncio.Protocol):
             self._send_piece(job.answer)
         elif job.plain and not server.holding:
             self._send_plain(job.answer)
-            server.counters.lateness.record(time.monotonic_ns() - due_ns)
+            self._record_lateness(job, due_ns)
         else:
             self._delay_over()
-            server.counters.lateness.record(time.monotonic_ns() - due_ns)
+            self._record_lateness(job, due_ns)
         if self.backlog:
             self._go_on()
+
+    def _record_lateness(self, job: Job, due_ns: int) -> None:
+        """Count the first response of a kept connection apart: it waits for a burst of clients to connect."""
+        late_ns = time.monotonic_ns() - due_ns
+        if self.warm or job.connection == "close":
+            self.server.counters.lateness.record(late_ns)
+        else:
+            self.warm = True
+            self.server.counters.first_lateness.record(late_ns)
 
     def _delay_over(self) -> None:
         if self.server.holding:

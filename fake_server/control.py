@@ -17,6 +17,8 @@ Every answer has "ok". {"ok": true} is all of it, but for stats: {"ok": true, "s
     faults                                       {"drip": 3, ...}: injected, by kind
     lateness_p50_ns, lateness_p90_ns, lateness_p99_ns, lateness_max_ns, lateness_count
                                                  time sent minus time due, of the responses that had a delay
+    first_lateness_p99_ns, first_lateness_count  the same of the first response on each kept connection, which
+                                                 is not among the others: it waits for the burst of connects
     cpu_user_ns, cpu_system_ns, clock_ns         of this process, and the monotonic clock: a share of a core
                                                  is a difference over a difference; not zeroed by reset
     held                                         whether the gate is shut

@@ -16,6 +16,7 @@ class Counters:
         "bytes_sent",
         "connections",
         "faults",
+        "first_lateness",
         "in_flight",
         "lateness",
         "peak_connections",
@@ -40,6 +41,7 @@ class Counters:
         self.statuses: Counter[int] = Counter()
         self.faults: Counter[str] = Counter()
         self.lateness = Lateness()
+        self.first_lateness = Lateness()
 
     def stats(self) -> dict[str, Any]:
         """Return the counts, the CPU time of this process and the clock to divide it by."""
@@ -59,6 +61,8 @@ class Counters:
             "lateness_p99_ns": self.lateness.quantile_ns(0.99),
             "lateness_max_ns": self.lateness.greatest_ns,
             "lateness_count": self.lateness.count,
+            "first_lateness_p99_ns": self.first_lateness.quantile_ns(0.99),
+            "first_lateness_count": self.first_lateness.count,
             "cpu_user_ns": round(usage.ru_utime * 1e9),
             "cpu_system_ns": round(usage.ru_stime * 1e9),
             "clock_ns": time.monotonic_ns(),

@@ -230,15 +230,25 @@ def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evi
     if setting.cpus.client is not None:
         wanted["cpus"] = sorted(setting.cpus.client)
     return validity.Evidence(
+        kind=workload.kind,
         planned_in_flight=trial.reachable,
         cap=workload.in_flight,
         mean_latency_ns=workload.mean_latency_ns,
         answer_difference=difference(expected, seen.answer),
         failures=seen.measured["failed_pages"],
         expected_failures=sum(status is None for status, _ in expected.values()),
+        client_share=_client_share(setting, seen.measured),
         measured=seen.measured,
         server=seen.server,
         host=seen.host,
         knobs=seen.knobs,
         wanted_knobs=wanted,
     )
+
+
+def _client_share(setting: Setting, measured: dict[str, Any]) -> float | None:
+    if setting.cpus.client is None or len(setting.cpus.client) != 1:
+        return None
+    cpu_ns: int = measured["cpu_user_ns"] + measured["cpu_system_ns"]
+    makespan_ns: int = measured["makespan_ns"]
+    return cpu_ns / max(1, makespan_ns)

@@ -19,12 +19,13 @@ _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # noqa: S105  (of RFC 9110: no secret)
 _TEXT = r"[\t\x20-\x7e\x80-\xff]*"
 _FIELD_LINES = rf"(?:\r\n{_TOKEN}:{_TEXT})*"
 _HEAD = re.compile(rf"HTTP/1\.([01]) ([1-5][0-9][0-9])(?: {_TEXT})?({_FIELD_LINES})")
-# The header section that nearly every response has, in one pass: no field that changes framing or place, and a length
-# given once. What does not match is not wrong, but goes the longer way.
+# The header section that nearly every response has, in one pass: a length given once, no other framing, no location,
+# and no more about the connection than whether it stays. What does not match is not wrong, but goes the longer way.
 _COMMON_HEAD = re.compile(
     rf"HTTP/1\.1 (?!204|304)([2-5][0-9][0-9])(?: {_TEXT})?(?:\r\n(?:"
     rf"(?i:content-length):[ \t]*(?(2)(?!)|([0-9]{{1,18}}))[ \t]*"
     rf"|(?i:content-type):(?(3)(?!)|({_TEXT}))"
+    rf"|(?i:connection):[ \t]*(?(4)(?!)|((?i:close|keep-alive)))[ \t]*"
     rf"|(?!(?i:connection|content-length|content-type|location|transfer-encoding):){_TOKEN}:{_TEXT}"
     r"))*\r\n\r\n".encode("latin-1")
 )
@@ -135,11 +136,12 @@ class ResponseParser:
         if self._buffer is None:
             common = _COMMON_HEAD.match(data)
             if common is not None:
-                status, length, content_type = common.groups()
+                status, length, content_type, connection = common.groups()
                 begin = common.end()
                 whole = length is not None and len(data) - begin == int(length) <= self._max_body_bytes
                 if whole and begin - 4 <= self._max_header_bytes:
-                    return make_response(int(status), content_type, None, data[begin:], keep_alive=True)
+                    keep_alive = connection is None or connection.lower() != b"close"
+                    return make_response(int(status), content_type, None, data[begin:], keep_alive=keep_alive)
         else:
             self._buffer += data
             data = bytes(self._buffer)

@@ -10,6 +10,8 @@ from bench.rows import Check
 STEADY = {"window_ns": 10_000, "completions": 100, "mean_service_ns": 1000, "mean_in_flight": 10.0}
 
 SOUND: dict[str, Any] = {
+    "kind": "crawl",
+    "client_share": 0.8,
     "planned_in_flight": 10,
     "cap": 10,
     "mean_latency_ns": 50e6,
@@ -77,6 +79,20 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     ("server had room", {"server": {"cpu_share": 0.70}}, "passed", "70% of its core, limit 70%"),
     ("server had room", {"server": {"cpu_share": 0.701}}, "failed", "70% of its core"),
+    (
+        "server had room",
+        {"server": {"cpu_share": 0.99}, "client_share": 0.95},
+        "passed",
+        "the client used 95% of its own",
+    ),
+    (
+        "server had room",
+        {"server": {"cpu_share": 0.99}, "client_share": 0.94},
+        "failed",
+        "the client used 94% of its own",
+    ),
+    ("server had room", {"server": {"cpu_share": 0.99}, "client_share": None}, "failed", "99% of its core"),
+    ("server had room", {"server": {"cpu_share": 0.99}, "kind": "memory"}, "not applicable", "gate"),
     ("added latency exact", {"server": {"lateness_p99_ns": 2_000_000}}, "passed", "limit 2.00 ms"),
     ("added latency exact", {"server": {"lateness_p99_ns": 2_000_001}}, "failed", "p99 2.00 ms late"),
     (
