@@ -112,7 +112,10 @@ def list_() -> None:
     """Show the strategies, and the presets that `inflight run` knows."""
     from bench import commands
 
-    commands.show_list()
+    try:
+        commands.show_list()
+    except commands.REFUSALS as error:
+        _refuse(str(error))
 
 
 def _refuse(sentence: str) -> NoReturn:

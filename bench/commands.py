@@ -1,6 +1,7 @@
 """What ``inflight run`` and ``inflight list`` do, one step after another."""
 
 import json
+import re
 import signal
 import sys
 from dataclasses import replace
@@ -15,7 +16,7 @@ from bench.experiment import Experiment, ExperimentError
 from bench.plan import estimate_ns
 from bench.rows import Row, RowsError
 
-REFUSALS = (ExperimentError, runs.RunError, RowsError)
+REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -58,14 +59,18 @@ def show_list() -> None:
     print("strategies")
     for name in strategies.names():
         described = strategies.describe(name)
-        print(f"  {name:<16} {described.model}")
+        print(f"  {name:<16} {_gist(described.model)}")
         if described.missing:
             print(f"  {'':<16} unavailable: needs {', '.join(described.missing)}")
     print("\npresets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, strategies.names())
-        first, *_ = preset.about.split("\n")
-        print(f"  {name:<16} about {estimate_ns(runs.all_trials(preset)) / 1e9:.0f} s. {first}")
+        print(f"  {name:<16} about {estimate_ns(runs.all_trials(preset)) / 1e9:.0f} s. {_gist(preset.about)}")
+
+
+def _gist(text: str) -> str:
+    """Return a text up to its first colon or full stop: what it says in short."""
+    return re.split(r"[:.](?:\s|$)", text, maxsplit=1)[0].replace("``", "").replace("\n", " ")
 
 
 def _experiment(name: str, chosen: str | None, rounds: int | None, seed: int | None) -> Experiment:

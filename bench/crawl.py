@@ -70,6 +70,8 @@ def check_available(name: str) -> None:
         missing = strategies.describe(name).missing
     except KeyError:
         raise CrawlError(f"unknown strategy {name!r}{nearest(name, strategies.names())}") from None
+    except strategies.StrategyError as error:
+        raise CrawlError(str(error)) from error
     if missing:
         raise CrawlError(f"strategy {name} needs {', '.join(missing)}: pip install {' '.join(missing)}")
 

@@ -7,9 +7,9 @@ from bench.experiment import Experiment, Workload
 from strategies import Description
 
 # What the estimate goes by; a plan is never changed by it. Rough figures of a 2.6 GHz core.
-_START_NS = {"shared": 250_000_000, "own": 700_000_000}
+_START_NS = {"shared": 200_000_000, "own": 450_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000}
-_MEMORY_NS = 500_000_000
+_MEMORY_NS = 300_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ TARGETS: dict[str, Target] = dict([
     ("server", Target("fake server over aiohttp.web, requests/s", 3, at_least=True)),
     ("errors", Target("failed requests or connections at 10,000 connections", 0, at_least=False)),
     ("drops", Target("listen drops at 10,000 connections", 0, at_least=False)),
-    ("lateness", Target("timer lateness p99 at 1,000 in flight, 50 ms", 2, at_least=False, unit=" ms")),
+    ("lateness", Target("timer lateness p99, 1,000 in flight, 50 ms, first ones apart", 2, at_least=False, unit=" ms")),
     _rate("callbacks", 0.60, "no links"),
     _rate("thread_pool", 0.40, "no links"),
     _rate("generators", 0.35, "no links"),
@@ -130,7 +130,9 @@ def _measure_server(found: dict[str, list[float]], server: Server, baseline_url:
     server.configure(SLOW)
     server.tell("reset")
     wrk.drive(server.base + "/p/5", 1000)
-    found["lateness"].append(server.stats()["lateness_p99_ns"] / 1e6)
+    stats = server.stats()
+    found["lateness"].append(stats["lateness_p99_ns"] / 1e6)
+    found["lateness p99 of first responses, ms"].append(stats["first_lateness_p99_ns"] / 1e6)
 
 
 def _measure_rates(
@@ -248,10 +250,10 @@ def _report(found: dict[str, list[float]]) -> int:
         sign = ">=" if target.at_least else "<="
         spread = f"   ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
         mark = "ok  " if met else "MISS"
-        print(f"{mark} {target.what:<62} {middle:8.2f}{target.unit} {sign} {target.bound:g}{target.unit}{spread}")
-    print("\nmedians behind these, per second:")
+        print(f"{mark} {target.what:<66} {middle:8.2f}{target.unit} {sign} {target.bound:g}{target.unit}{spread}")
+    print("\nmedians behind these:")
     for key, values in found.items():
-        if key.endswith("/s"):
+        if key not in TARGETS:
             print(f"     {key:<45} {median(values):10,.0f}   ({min(values):,.0f} to {max(values):,.0f})")
     print(f"\n{len(TARGETS) - missed} of {len(TARGETS)} targets met")
     return 1 if missed else 0

@@ -18,6 +18,10 @@ _FOLDER = Path(__file__).parent
 _NOT_STRATEGIES = frozenset({"__init__", "base"})
 
 
+class StrategyError(Exception):
+    """A file in this folder that cannot be read as a strategy; the message says which, and what it lacks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Description:
     """What a strategy's file says of itself, read without importing it."""
@@ -43,11 +47,21 @@ def names() -> list[str]:
 
 
 def describe(name: str) -> Description:
-    """Return what the file of strategy ``name`` says. Raises KeyError when there is no such file."""
+    """Return what the file of strategy ``name`` says.
+
+    Raises KeyError when there is no such file, StrategyError when it is no strategy.
+    """
     path = _FOLDER / f"{name}.py"
     if name in _NOT_STRATEGIES or not path.is_file():
         raise KeyError(name)
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    try:
+        return _read(name, ast.parse(path.read_text(encoding="utf-8"), path.name))
+    except (SyntaxError, ValueError, KeyError, TypeError) as error:
+        lack = f"has no {error}" if isinstance(error, KeyError) else str(error)
+        raise StrategyError(f"strategies/{name}.py is no strategy: {lack}; see strategies/base.py") from error
+
+
+def _read(name: str, tree: ast.Module) -> Description:
     constants = {
         target.id: node.value
         for node in tree.body

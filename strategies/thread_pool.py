@@ -19,7 +19,7 @@ REQUIRES: tuple[str, ...] = ()
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
-    """Start threads while there is more to fetch than threads to do it, up to the cap; wait for them all."""
+    """Start a thread for each fetch that waits, and more when there is more to do, up to the cap; wait for all."""
     pool = Pool(job, frontier)
     try:
         pool.wait()
@@ -46,7 +46,8 @@ class Pool:
     def wait(self) -> None:
         """Block until nothing waits and nothing is in flight, or a worker hit a bug."""
         with self.changed:
-            self.grow()
+            for _ in range(min(len(self.waiting), self.job.max_in_flight)):
+                self.add_worker()
             while not (self.frontier.done or self.stopped):
                 self.changed.wait()
 
@@ -60,14 +61,13 @@ class Pool:
         for thread in self.threads:
             thread.join()
 
-    def grow(self) -> None:
-        """Start one more worker if there is work for it. Workers call this too, so the pool grows by doubling."""
-        if len(self.waiting) > self.idle and len(self.threads) < self.job.max_in_flight and not self.stopped:
-            connection = Connection(self.job)
-            thread = threading.Thread(target=self.work, args=(connection,))
-            thread.start()
-            self.threads.append(thread)
-            self.connections.append(connection)
+    def add_worker(self) -> None:
+        """Start one more worker thread. Needs the lock."""
+        connection = Connection(self.job)
+        thread = threading.Thread(target=self.work, args=(connection,))
+        thread.start()
+        self.threads.append(thread)
+        self.connections.append(connection)
 
     def work(self, connection: "Connection") -> None:
         """Fetch what waits until the crawl is over: the life of one worker thread."""
@@ -113,7 +113,8 @@ class Pool:
             return None
         fetch = self.waiting.popleft()
         self.frontier.start(fetch)
-        self.grow()
+        if len(self.waiting) > self.idle and len(self.threads) < self.job.max_in_flight:
+            self.add_worker()
         return fetch
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -113,6 +114,9 @@ def running(cpus: set[int] | None) -> Iterator[Server]:
 
 def _await_ready(process: "subprocess.Popen[str]") -> tuple[int, int]:
     assert process.stdout is not None
+    # One short line, written at once: when something can be read, all of it can.
+    if not select.select([process.stdout], [], [], START_SECONDS)[0]:
+        raise ServerError(f"the fake server did not start within {START_SECONDS} s")
     line = process.stdout.readline()
     try:
         ready = json.loads(line)
