@@ -349,7 +349,7 @@ def test_a_new_strategy_is_one_file_and_nothing_to_register(tmp_path: Path) -> N
     assert (row.strategy, row.status) == ("brand_new", "ok")
     assert row.workload["in_flight"] == 1, "the model's own limit counts"
     assert "brand_new" in listed.stdout
-    assert "A model that nobody has registered." in listed.stdout
+    assert "A model that nobody has registered" in listed.stdout
     assert "/brand_new/" in by_default.stdout
 
 
