@@ -4,6 +4,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -120,7 +121,8 @@ class ServerKeeper:
         if self._server is None:
             try:
                 self._server = self._context.__enter__()
-            except (ServerError, OSError) as error:
+                self._server.find_ceiling(self._cpus.client)
+            except (ServerError, OSError, subprocess.TimeoutExpired) as error:
                 raise RunError(str(error)) from error
         return self._server
 

@@ -249,5 +249,6 @@ def _server(pages: int, in_flight: int) -> dict[str, Any]:
         "lateness_max_ns": 0,
         "lateness_count": 0,
         "cpu_ns": pages * 12_000,
+        "ceiling_per_s": 100_000.0,
         "cpu_share": 0.2,
     }

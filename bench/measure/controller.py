@@ -131,6 +131,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     failed = sum(status is None for status, _ in seen.answer.values())
     seen.measured |= outcome | _derived(outcome, len(seen.answer), failed)
     seen.server, seen.host = _differences(before, after)
+    seen.server["ceiling_per_s"] = server.ceiling_per_s
     seen.measured |= seen.host
 
 

@@ -31,6 +31,8 @@ class Server:
     process: "subprocess.Popen[str]"
     port: int
     control: socket.socket
+    ceiling_per_s: float | None = None
+    """The most responses per second that it can give, as ``find_ceiling`` found; None: not looked for."""
 
     @property
     def base(self) -> str:
@@ -73,6 +75,21 @@ class Server:
         """Return the server's own counts."""
         stats: dict[str, Any] = self.tell("stats")["stats"]
         return stats
+
+    def find_ceiling(self, client_cpus: set[int] | None) -> None:
+        """Let a null client on the client's core find out how many responses per second the server can give."""
+        command = [sys.executable, "-P", "-m", "bench.measure.null_client", str(self.port)]
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        ) as client:
+            if client_cpus is not None:
+                os.sched_setaffinity(client.pid, client_cpus)
+            try:
+                said, _ = client.communicate(timeout=START_SECONDS)
+            except BaseException:
+                client.kill()
+                raise
+        self.ceiling_per_s = json.loads(said)["per_s"] if client.returncode == 0 else None
 
     @property
     def alive(self) -> bool:

@@ -117,7 +117,7 @@ def _subtitle(found: Sequence[Cell], panels: Sequence[str], subtitle: str) -> st
             "Points: medians over the rounds; bars: all rounds.",
             "Hollow: red trials, not part of the lines." if any(cell.red_rows for cell in found) else "",
             "Ideal: in flight / latency." if len(panels) > 1 or panels[0] != "0" else "",
-            "Server's ceiling: estimated from the least CPU time a request that it took in any cell."
+            "Server's ceiling: what a client that parses nothing got, without added latency."
             if _ceiling(found)
             else "",
             f"Not shown: {words.listed(left)}." if left else "",
@@ -126,6 +126,6 @@ def _subtitle(found: Sequence[Cell], panels: Sequence[str], subtitle: str) -> st
 
 
 def _ceiling(found: Sequence[Cell]) -> float | None:
-    """Return the best of the cells' medians: the server takes more time a request when little is asked of it."""
-    by_cell = [c.present(map(c.server_ceiling, cell.valid_rows)) for cell in found]
-    return max((statistics.median(ceilings) for ceilings in by_cell if ceilings), default=None)
+    """Return the median over the rows: all alike, unless the server had to be started again."""
+    ceilings = c.present(c.server_ceiling(row) for cell in found for row in cell.rows)
+    return statistics.median(ceilings) if ceilings else None

@@ -38,9 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the file is not up to date")
     chosen = parser.parse_args(arguments)
     try:
-        rows, machine = reference(chosen.folder or newest(REFERENCE))
+        folder = chosen.folder or newest(REFERENCE)
+        rows, machine = reference(folder)
         old = chosen.readme.read_text(encoding="utf-8")
-        new = replaced(old, headline_markdown(rows, machine), chosen.readme.name)
+        text = "\n\n".join(filter(None, [headline_markdown(rows, machine), _picture(folder, chosen.readme.parent)]))
+        new = replaced(old, text, chosen.readme.name)
         if chosen.check:
             return _judge(old == new, chosen.readme)
         chosen.readme.write_text(new, encoding="utf-8")
@@ -110,11 +112,19 @@ def _provenance(rows: Sequence[Row], machine: dict[str, Any]) -> str:
     return f"{by} on {escaped(page.source(rows, machine).replace(' · ', ', '))}."
 
 
+def _picture(folder: Path, beside: Path) -> str:
+    """Return a link to the run's first plot, if it has one and lies below the folder of the README."""
+    plot = folder / "plots" / "throughput.svg"
+    if not (plot.is_file() and plot.resolve().is_relative_to(beside.resolve())):
+        return ""
+    return f"![Throughput over fetches in flight]({plot.resolve().relative_to(beside.resolve()).as_posix()})"
+
+
 def _table(one: Table) -> str:
     has_memory = any(line.memory is not None for line in one.lines)
     heads = [
         "strategy",
-        *map(words.column, one.columns),
+        *(words.column(column).replace(", ", "<br>") for column in one.columns),
         *(["user memory per fetch in flight"] if has_memory else []),
         "trials",
     ]

@@ -147,7 +147,6 @@ def test_no_rows_make_no_table() -> None:
     assert tables([]) == []
 
 
-def test_the_servers_ceiling_rests_on_enough_requests() -> None:
-    assert c.server_ceiling(crawl_row(pages=5000)) == pytest.approx(1e9 / 12_000)
-    assert c.server_ceiling(crawl_row(pages=999)) is None
+def test_the_servers_ceiling_is_what_the_null_client_found() -> None:
+    assert c.server_ceiling(crawl_row()) == 100_000
     assert c.server_ceiling(crawl_row(status="skipped")) is None

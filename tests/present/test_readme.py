@@ -32,9 +32,9 @@ def test_the_table_is_the_headline_table() -> None:
     text = headline_markdown([*grid(["one"], caps=(100,)), *grid(["client"], caps=(100,), stack="own")], MACHINE)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     heads = [
-        "pages/s, no added latency, 100 in flight",
-        "pages/s, 50 ms, 100 in flight",
-        "CPU per page, no added latency, 100 in flight",
+        "pages/s<br>no added latency<br>100 in flight",
+        "pages/s<br>50 ms<br>100 in flight",
+        "CPU per page<br>no added latency<br>100 in flight",
         "user memory per fetch in flight",
     ]
 

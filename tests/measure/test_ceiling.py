@@ -1,0 +1,37 @@
+"""The null client finds what a real server can give at most."""
+
+import socket
+
+import pytest
+
+from bench.measure import null_client
+from bench.measure.host import choose_cpus
+from bench.measure.server import running
+
+
+def test_a_server_knows_its_ceiling_after_the_null_client_has_been_there() -> None:
+    cpus = choose_cpus(pin=True)
+
+    with running(cpus.server) as server:
+        server.find_ceiling(cpus.client)
+        stats = server.stats()
+
+    assert server.ceiling_per_s is not None
+    assert server.ceiling_per_s > 0
+    assert stats["responses_by_status"].keys() == {"200"}
+    assert stats["requests"] >= server.ceiling_per_s * null_client.SECONDS * 0.9
+    assert stats["peak_connections"] == null_client.CONNECTIONS
+
+
+def test_the_null_client_knows_how_long_a_kept_response_is() -> None:
+    with running(None) as server, socket.create_connection(("127.0.0.1", server.port)) as sock:
+        expected = null_client.response_length(server.port)
+        sock.sendall(null_client.REQUEST)
+        received = b""
+        while len(received) < expected:
+            received += sock.recv(65536)
+
+        assert len(received) == expected
+        sock.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            sock.recv(1)
