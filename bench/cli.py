@@ -66,20 +66,20 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
     inflight crawl http://localhost:8080/
     inflight crawl http://localhost:8080/ --strategy native_asyncio --max-in-flight 10 --json
     """
-    from bench import crawl as command
-
     try:
+        from bench import crawl as command
+
         job = command.job(urls, **options)
         sys.exit(command.run(options["strategy"], job, as_json=as_json))
-    except command.CrawlError as error:
-        _refuse(str(error))
     except KeyboardInterrupt:
         click.echo("interrupted: the crawl was not finished", err=True)
         sys.exit(130)
+    except command.CrawlError as error:
+        _refuse(str(error))
 
 
 @main.command()
-@click.argument("experiment", default="quick")
+@click.argument("experiment", required=False)
 @click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.")
 @click.option("--rounds", type=click.IntRange(1, 1000), help="How often each trial is repeated.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Decides the order of the trials.")
@@ -87,7 +87,7 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
 @click.option("--resume", metavar="FOLDER", type=click.Path(path_type=Path), help="Go on with an interrupted run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option("--list", "only_list", is_flag=True, help="Say what would be run, and how long it would take.")
-def run(experiment: str, **options: Any) -> None:
+def run(experiment: str | None, **options: Any) -> None:
     """Run an experiment: a preset (see `inflight list`) or a TOML file.
 
     \b
@@ -96,15 +96,15 @@ def run(experiment: str, **options: Any) -> None:
     inflight run my-experiment.toml --list
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
-    from bench import commands
-
     try:
+        from bench import commands
+
         sys.exit(commands.run(experiment, **options))
-    except commands.REFUSALS as error:
-        _refuse(str(error))
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         sys.exit(130)
+    except commands.REFUSALS as error:
+        _refuse(str(error))
 
 
 @main.command("list")

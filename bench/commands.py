@@ -21,7 +21,7 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(
-    name: str,
+    name: str | None,
     *,
     chosen: str | None,
     rounds: int | None,
@@ -35,9 +35,11 @@ def run(
 
     Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted.
     """
-    if resume is not None and (chosen, rounds, seed) != (None, None, None):
-        raise ExperimentError("--resume goes on with what was begun; leave out --strategies, --rounds and --seed")
-    experiment = _experiment(name, chosen, rounds, seed) if resume is None else _interrupted(resume)
+    if resume is not None and (name, chosen, rounds, seed) != (None, None, None, None):
+        raise ExperimentError(
+            "--resume goes on with what was begun; leave out EXPERIMENT and the options that change it"
+        )
+    experiment = _experiment(name or "quick", chosen, rounds, seed) if resume is None else _interrupted(resume)
     trials = runs.plan(experiment)
     if only_list:
         for trial in trials:
@@ -127,6 +129,10 @@ def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     from bench.analyse.frames import write_csv
     from bench.present import plots, table
 
+    if not as_json:
+        table.print_summary(found, sys.stdout)
+        sys.stdout.flush()
+    _say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
         write_csv(found, folder / "rows.csv")
         machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
@@ -135,9 +141,6 @@ def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
     if as_json:
         print(json.dumps(table.summary_json(found) | {"folder": str(folder), "plots": [str(path) for path in saved]}))
-    else:
-        table.print_summary(found, sys.stdout)
-    _say(f"rows:  {folder / rows.ROWS_FILE}")
     for path in saved:
         if path.suffix == ".png":
             _say(f"plot:  {path}")

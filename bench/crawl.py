@@ -50,7 +50,7 @@ def job(
         re.compile(exclude or "")
     except re.error as error:
         raise CrawlError(f"--exclude: {exclude!r} is not a regular expression: {error}") from error
-    if shortage := descriptor_shortage(max_in_flight):
+    if shortage := descriptor_shortage(max_in_flight, per_fetch=connection == "per-fetch"):
         raise CrawlError(shortage)
     return Job(
         roots=tuple(_root(url) for url in urls),
@@ -138,7 +138,8 @@ def _line(page: Page) -> str:
         )
     if page.tries > 1:
         facts.append(f"{page.tries} tries")
-    return "  ".join(facts)
+    # A site may say what it likes, also to the terminal.
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in "  ".join(facts))
 
 
 def _totals(strategy: str, summary: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from bench.experiment import Experiment, Workload
 from strategies import Description
 
 # What the estimate goes by; a plan is never changed by it. Rough figures of a 2.6 GHz core.
-_START_NS = {"shared": 200_000_000, "own": 450_000_000}
+_START_NS = {"shared": 270_000_000, "own": 550_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000}
 _MEMORY_NS = 300_000_000
 

@@ -17,6 +17,17 @@ FORMAT = 1
 ROWS_FILE = "rows.jsonl"
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
+_TYPES = dict.fromkeys(("run", "trial", "strategy", "stack", "kind", "status", "started_at"), str) | {
+    "round": int,
+    "duration_ns": int,
+    "workload": dict,
+    "measured": dict,
+    "server": dict,
+    "knobs": dict,
+    "checks": list,
+}
+_WORKLOAD_KEYS = frozenset({"id", "latency", "mean_latency_ns", "in_flight", "connection", "site"})
+
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 
 
@@ -77,7 +88,7 @@ class Row:
     @classmethod
     def from_json(cls, line: str) -> "Row":
         """Read one line. Raises ValueError for anything that is not a row of a known format."""
-        values = json.loads(line)
+        values = json.loads(line, parse_constant=_refuse_constant)
         if not isinstance(values, dict) or type(values.get("format")) is not int or values["format"] < 1:
             raise ValueError("not a row")
         if values["format"] > FORMAT:
@@ -85,12 +96,20 @@ class Row:
         names = {f.name for f in fields(cls)}
         if missing := sorted(names - set(values)):
             raise ValueError(f"a row without {', '.join(missing)}")
+        if wrong := sorted(name for name, kind in _TYPES.items() if not isinstance(values[name], kind)):
+            raise ValueError(f"a row with the wrong kind of {', '.join(wrong)}")
+        if missing := sorted(_WORKLOAD_KEYS - set(values["workload"])):
+            raise ValueError(f"a row whose workload lacks {', '.join(missing)}")
         checks = tuple(Check(**check) for check in values["checks"])
         return cls(**{name: values[name] for name in names} | {"checks": checks})
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
 def append(folder: Path, row: Row) -> None:
-    """Write the row behind the others, and see it to the disk before returning."""
+    """Write the row behind the others, and hand it to the operating system before returning."""
     with (folder / ROWS_FILE).open("a", encoding="utf-8") as file:
         file.write(row.to_json() + "\n")
         file.flush()

@@ -1,5 +1,6 @@
 """A run: one invocation of an experiment, from its plan to a folder of rows."""
 
+import fcntl
 import json
 import os
 import re
@@ -37,7 +38,7 @@ class RunError(Exception):
 def plan(experiment: Experiment) -> list[Trial]:
     """Return the trials of an experiment. Raises RunError when one asks for more than this machine allows."""
     for workload in experiment.workloads():
-        if shortage := descriptor_shortage(workload.in_flight):
+        if shortage := descriptor_shortage(workload.in_flight, per_fetch=workload.connection == "per-fetch"):
             raise RunError(shortage)
     trials = all_trials(experiment)
     if not trials:
@@ -75,8 +76,51 @@ def execute(folder: Path, experiment: Experiment, trials: list[Trial], report: R
 
     Raises RunError when the server cannot be started, or a row cannot be written.
     """
-    rows.drop_unfinished(folder)
-    done = {row.trial for row in rows.read(folder)}
+    with _alone_in(folder):
+        rows.drop_unfinished(folder)
+        done = _done(folder, trials)
+        _run_missing(folder, experiment, trials, done, report)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep a second harness from running the same trials beside this one. Raises RunError when one does."""
+    with (folder / rows.ROWS_FILE).open("a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RunError(f"another inflight is writing to {folder}; wait until it has ended") from error
+        yield
+
+
+def _done(folder: Path, trials: list[Trial]) -> set[str]:
+    """Return the ids of the trials that have a row. Raises RunError when a row is of another workload, or machine."""
+    workloads = {trial.id: trial.workload.to_dict() for trial in trials}
+    found = rows.read(folder)
+    for row in found:
+        if workloads.get(row.trial) != row.workload:
+            raise RunError(
+                f"{folder} has a row of {row.trial} that its {EXPERIMENT_FILE} does not ask for; start a new run"
+            )
+    if found:
+        _check_machine(folder)
+    return {row.trial for row in found}
+
+
+def _check_machine(folder: Path) -> None:
+    try:
+        before = json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8"))
+        now = json.loads(json.dumps(host.machine()))
+        changed = [key for key in ("system", "cpu", "usable_cores", "python", "versions") if before[key] != now[key]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{folder / MACHINE_FILE} is damaged ({error}); start a new run") from error
+    if changed:
+        raise RunError(
+            f"this is not the machine that {folder} was begun on (other {', '.join(changed)}); start a new run"
+        )
+
+
+def _run_missing(folder: Path, experiment: Experiment, trials: list[Trial], done: set[str], report: Report) -> None:
     cpus = host.choose_cpus(pin=experiment.pin)
     setting = Setting(folder.name, cpus, lambda trial: experiment.deadline_s or 60 + 20 * estimate_ns([trial]) / 1e9)
     missing = {name: strategies.describe(name).missing for name in experiment.strategies}

@@ -19,13 +19,15 @@ Every answer has "ok". {"ok": true} is all of it, but for stats: {"ok": true, "s
                                                  time sent minus time due, of the responses that had a delay
     first_lateness_p99_ns, first_lateness_count  the same of the first response on each kept connection, which
                                                  is not among the others: it waits for the burst of connects
-    cpu_user_ns, cpu_system_ns, clock_ns         of this process, and the monotonic clock: a share of a core
+    cpu_ns, cpu_user_ns, cpu_system_ns, clock_ns CPU time of this process (the first is exact, the others may
+                                                 lag by a tick), and the monotonic clock: a share of a core
                                                  is a difference over a difference; not zeroed by reset
     held                                         whether the gate is shut
     cached_pages, cached_bytes
 
 Anything else, and a configure that is refused (invalid, or requests in flight), is answered
-{"ok": false, "error": "one sentence"}; the connection goes on. A line of more than 1 MiB ends it.
+{"ok": false, "error": "one sentence"}; the connection goes on. A line that does not begin with "{", or is longer than
+1 MiB, ends it.
 """
 
 import asyncio
@@ -94,6 +96,9 @@ class ControlConnection(asyncio.Protocol):
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._transport.write(self._control.reply(line))
+            if not line.startswith(b"{"):  # HTTP perhaps, sent by a web page: obey nothing that comes behind it
+                self._transport.close()
+                return
         if len(self._rest) > _MAX_LINE_BYTES:
             self._transport.close()
 

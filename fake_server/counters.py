@@ -63,6 +63,7 @@ class Counters:
             "lateness_count": self.lateness.count,
             "first_lateness_p99_ns": self.first_lateness.quantile_ns(0.99),
             "first_lateness_count": self.first_lateness.count,
+            "cpu_ns": time.process_time_ns(),
             "cpu_user_ns": round(usage.ru_utime * 1e9),
             "cpu_system_ns": round(usage.ru_stime * 1e9),
             "clock_ns": time.monotonic_ns(),

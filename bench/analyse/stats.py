@@ -9,7 +9,7 @@ from typing import Any
 
 LEAST_SIZES = 5
 """A slope needs so many different numbers of fetches in flight."""
-BEND = 0.10
+BEND = 0.20
 """Two halves whose slopes differ by less than this share of the whole slope count as one line."""
 P99_SAMPLES = 1000
 """A p99 needs so many samples (the validity check of the same name goes by the same number)."""

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 
 from bench.measure import host, process, validity
-from bench.measure.expected import Answer, difference, expected_answer, root_paths
+from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
 from bench.measure.server import Server, ServerError
 from bench.plan import Trial
 from bench.rows import Check, Row, Status
@@ -53,7 +53,7 @@ def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
         _observe(trial, server, setting, seen)
     except process.WorkerTimeoutError as error:
         status, reason = "timeout", str(error)
-    except (process.WorkerError, ServerError, psutil.Error) as error:
+    except (process.WorkerError, ServerError, psutil.Error, OSError) as error:
         status, reason = "failed", str(error)
     if not server.alive and status != "ok":
         reason = f"the fake server died in mid-trial ({reason})"
@@ -110,6 +110,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
         worker.send({"strategy": trial.strategy, "job": _job(trial, server).to_dict(), "lifetime_s": deadline_s + 5})
         seen.knobs = worker.expect("ready", "knobs")["knobs"]
         sampler = Sampler(psutil.Process(worker.pid))
+        delay_before_ns = host.run_delay_ns(worker.pid)
         server.tell("reset")
         before = _counts(server, setting)
         if workload.kind == "memory":
@@ -123,6 +124,9 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
         if crawled["error"] is not None:  # the worker is about to exit: there is nothing more to be read from it
             raise process.WorkerError(f"the strategy raised {crawled['error']}")
         after = _counts(server, setting)
+        delay_after_ns = host.run_delay_ns(worker.pid)
+        if delay_before_ns is not None and delay_after_ns is not None:
+            seen.measured["run_delay_ns"] = delay_after_ns - delay_before_ns
         seen.measured |= {"peak_threads": sampler.peak_threads} | _memory(worker.pid)
         worker.send({"do": "report"})
         outcome = worker.expect("outcome", "answer")
@@ -162,8 +166,11 @@ def _memory_when_held(trial: Trial, server: Server, worker: process.Worker) -> d
     while (held := server.stats()["in_flight"]) < trial.reachable:
         if time.monotonic() > worker.deadline_s:
             raise process.WorkerTimeoutError(f"only {held} of {trial.reachable} fetches came to be in flight")
-        if worker.process.poll() is not None:
-            raise process.WorkerError(worker.obituary())
+        if worker.has_spoken:  # it should be waiting at the gate
+            error = worker.expect("crawled", "error")["error"]
+            raise process.WorkerError(
+                "the strategy " + (f"raised {error}" if error else "returned without its answers")
+            )
         time.sleep(process.TICK_S)
     memory = _memory(worker.pid)
     while time.monotonic() < worker.deadline_s:
@@ -197,7 +204,7 @@ def _both(cpus: host.Cpus) -> set[int] | None:
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the server and the kernel counted during the trial."""
     old, new = before["server"], after["server"]
-    cpu_ns = sum(new[key] - old[key] for key in ("cpu_user_ns", "cpu_system_ns"))
+    cpu_ns = new["cpu_ns"] - old["cpu_ns"]
     clock_ns = max(1, new["clock_ns"] - old["clock_ns"])
     delay_share = None
     if before["run_delay_ns"] is not None and after["run_delay_ns"] is not None:
@@ -235,6 +242,7 @@ def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evi
         planned_in_flight=trial.reachable,
         cap=workload.in_flight,
         mean_latency_ns=workload.mean_latency_ns,
+        mean_delay_ns=mean_delay_ns(workload.site, workload.roots, Job(roots=()).max_redirects),
         answer_difference=difference(expected, seen.answer),
         failures=seen.measured["failed_pages"],
         expected_failures=sum(status is None for status, _ in expected.values()),

@@ -36,6 +36,15 @@ def expected_answer(config: SiteConfig, roots: int, max_redirects: int) -> Answe
     return answer
 
 
+@lru_cache(maxsize=16)
+def mean_delay_ns(config: SiteConfig, roots: int, max_redirects: int) -> float:
+    """Return the mean of the delays of the pages that the right answer has."""
+    site = Site(config)
+    numbers = [site.number(path) for path in expected_answer(config, roots, max_redirects)]
+    delays_ns = [site.page(n).delay_ns for n in numbers if n is not None]
+    return sum(delays_ns) / max(1, len(delays_ns))
+
+
 def root_paths(config: SiteConfig, count: int) -> list[str]:
     """Return the paths of the first ``count`` pages, where a crawl with that many in flight begins."""
     site = Site(config)

@@ -83,7 +83,7 @@ def cpu_ticks(cpus: set[int] | None) -> tuple[float, float] | None:
 
 
 def run_delay_ns(pid: int) -> int | None:
-    """Return how long a single-threaded process has waited for a core although it could run; None where unknown.
+    """Return how long the main thread of a process has waited for a core although it could run; None where unknown.
 
     The second field of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst).
     """

@@ -6,17 +6,20 @@ RESERVE = 64
 """Descriptors that a process needs beside its connections: standard streams, selector, listening sockets, files."""
 
 
-def descriptor_shortage(in_flight: int) -> str | None:
+def descriptor_shortage(in_flight: int, *, per_fetch: bool) -> str | None:
     """Say what forbids a process to have this many connections open, and what to do; None when nothing does.
 
-    Worker and server raise their own soft limit, so the hard one counts.
+    Worker and server raise their own soft limit, so the hard one counts. With a connection a fetch the next one may be
+    opened before the last one is closed (an event loop closes a turn later): each may need two.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY or in_flight + RESERVE <= hard:
+    each = 2 if per_fetch else 1
+    needed = each * in_flight + RESERVE
+    if hard == resource.RLIM_INFINITY or needed <= hard:
         return None
     return (
-        f"{in_flight:,} in flight need {in_flight + RESERVE:,} descriptors, but RLIMIT_NOFILE (ulimit -Hn) "
-        f"is {hard:,}; use at most {hard - RESERVE:,}, or raise the limit"
+        f"{in_flight:,} in flight need {needed:,} descriptors, but RLIMIT_NOFILE (ulimit -Hn) "
+        f"is {hard:,}; use at most {max(0, hard - RESERVE) // each:,}, or raise the limit"
     )
 
 

@@ -19,6 +19,18 @@ import bench
 
 ROOT = Path(bench.__file__).parent.parent
 TICK_S = 0.02
+_MEDDLING = (
+    "PYTHON",
+    "AIOHTTP_",
+    "MULTIDICT_",
+    "YARL_",
+    "FROZENLIST_",
+    "MALLOC_",
+    "GLIBC_TUNABLES",
+    "LD_PRELOAD",
+    "UV_",
+)
+"""Beginnings of variables that switch interpreters, libraries and allocators into other modes."""
 
 
 class WorkerError(Exception):
@@ -67,6 +79,12 @@ class Worker:
             raise WorkerError(f"the worker said {event!r} without {key!r}")
         return message
 
+    @property
+    def has_spoken(self) -> bool:
+        """Whether ``expect`` would return at once."""
+        assert self.process.stdout is not None
+        return b"\n" in self.buffer or bool(select.select([self.process.stdout], [], [], 0)[0])
+
     def obituary(self) -> str:
         """Say how the worker ended, with the last line that it wrote to standard error."""
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -101,6 +119,12 @@ class Worker:
         return bytes(line)
 
 
+def environment() -> dict[str, str]:
+    """Return the environment for a process of ours: that of the harness, without what would change what is measured."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_MEDDLING)}
+    return kept | {"PYTHONPATH": str(ROOT)}
+
+
 @contextmanager
 def running(cpus: set[int] | None, lifetime_s: float) -> Iterator[Worker]:
     """Start a worker, pinned to ``cpus`` if given; kill it with all its children in the end, come what may."""
@@ -111,7 +135,7 @@ def running(cpus: set[int] | None, lifetime_s: float) -> Iterator[Worker]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=environment(),
             start_new_session=True,
         )
         try:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure.process import ROOT, TICK_S
+from bench.measure.process import TICK_S, environment
 from fake_server.site import SiteConfig
 
 START_SECONDS = 20
@@ -79,9 +79,7 @@ class Server:
     def find_ceiling(self, client_cpus: set[int] | None) -> None:
         """Let a null client on the client's core find out how many responses per second the server can give."""
         command = [sys.executable, "-P", "-m", "bench.measure.null_client", str(self.port)]
-        with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)}
-        ) as client:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment()) as client:
             if client_cpus is not None:
                 os.sched_setaffinity(client.pid, client_cpus)
             try:
@@ -112,7 +110,7 @@ def running(cpus: set[int] | None) -> Iterator[Server]:
     command = [sys.executable, "-P", "-m", "fake_server", "--port", "0", "--control-port", "0"]
     process = subprocess.Popen(
         [*command, "--exit-with-stdin", "--ready-line"],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -51,19 +51,21 @@ def main() -> None:
     pauses = GcPauses()
     error = None
     with pauses.watched():
-        before, begin_ns = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter_ns()
+        before, cpu_before_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
+        begin_ns = time.perf_counter_ns()
         try:
             strategy.crawl(job, frontier)
         except BaseException as bug:  # noqa: BLE001  (it is reported, with its traceback, and ends the trial)
             traceback.print_exc()
             error = _last_line(bug)
-        end_ns, after = time.perf_counter_ns(), resource.getrusage(resource.RUSAGE_SELF)
+        end_ns = time.perf_counter_ns()
+        cpu_ns, after = time.process_time_ns() - cpu_before_ns, resource.getrusage(resource.RUSAGE_SELF)
     say({"event": "crawled", "error": error})
     if error is None and sys.stdin.readline():
         say(
             {
                 "event": "outcome",
-                **_usage(before, after),
+                **_usage(before, after, cpu_ns),
                 **pauses.totals(),
                 **_outcome(job, frontier, begin_ns, end_ns),
             }
@@ -152,11 +154,17 @@ class GcPauses:
         }
 
 
-def _usage(before: resource.struct_rusage, after: resource.struct_rusage) -> dict[str, int]:
-    """Return what the crawl used, of all threads, also of those that have ended (getrusage(2))."""
+def _usage(before: resource.struct_rusage, after: resource.struct_rusage, cpu_ns: int) -> dict[str, int]:
+    """Return what the crawl used, of all threads, also of those that have ended (getrusage(2)).
+
+    The CPU time is that of CLOCK_PROCESS_CPUTIME_ID, which is exact at any moment; getrusage may lag behind by a timer
+    tick, and is asked only for how it divides into user and system time.
+    """
+    user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+    user_ns = round(cpu_ns * user / (user + system)) if user + system else cpu_ns
     return {
-        "cpu_user_ns": round((after.ru_utime - before.ru_utime) * 1e9),
-        "cpu_system_ns": round((after.ru_stime - before.ru_stime) * 1e9),
+        "cpu_user_ns": user_ns,
+        "cpu_system_ns": cpu_ns - user_ns,
         "voluntary_switches": after.ru_nvcsw - before.ru_nvcsw,
         "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw,
     }
@@ -166,6 +174,8 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
     """Reduce the finished fetches to what a row keeps, and the answer, which is checked and then thrown away."""
     fetches = frontier.finished
     spans_ns = [(fetch.started_ns, fetch.finished_ns) for fetch in fetches]
+    full_ns = record.time_when_full([started for started, _ in spans_ns], job.max_in_flight)
+    warm = [fetch for fetch in fetches if full_ns is not None and fetch.started_ns > full_ns]
     return {
         "makespan_ns": end_ns - begin_ns,
         "peak_in_flight": frontier.peak_in_flight,
@@ -173,6 +183,8 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
         "service": record.summary([finished - started for started, finished in spans_ns]),
         "response": record.summary([fetch.finished_ns - fetch.admitted_ns for fetch in fetches]),
         "queueing": record.summary([fetch.started_ns - fetch.admitted_ns for fetch in fetches]),
+        "steady_service": record.summary([fetch.finished_ns - fetch.started_ns for fetch in warm]),
+        "steady_response": record.summary([fetch.finished_ns - fetch.admitted_ns for fetch in warm]),
         "timeline": record.timeline(spans_ns, begin_ns, BIN_NS),
         "steady": record.steady_state(spans_ns, job.max_in_flight),
         "answer": [[fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size, fetch.error] for fetch in fetches],

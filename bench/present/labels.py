@@ -86,8 +86,8 @@ def end_labels(axes: "Axes", labels: Sequence[Label]) -> None:
     heights = spaced([float(y) for _, y in points], pitch)
     for label, (x, y), height in zip(labels, points, heights, strict=True):
         axes.plot(
-            [float(x), 1 + 0.06 * inch, 1 + 0.19 * inch],
-            [float(y), height, height],
+            [float(x), *([] if x > FAR else [1]), 1 + 0.06 * inch, 1 + 0.19 * inch],
+            [float(y), *([] if x > FAR else [float(y)]), height, height],  # level inside the axes, whatever its name is
             color=label.colour,
             linewidth=0.8 if x > FAR else 1,
             linestyle="-" if x > FAR else (0, (1, 4)),  # a long leader must not look like data

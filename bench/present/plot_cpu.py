@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 BAR = 0.52
 """Inches a bar."""
-LEAST_SPLIT_NS = 100_000_000
-"""The kernel tells user from system time by looking at each tick of its timer, often 4 ms: less than about 25 ticks say
-too little of how a cell's CPU time divides."""
+LEAST_SPLIT_NS = 1_000_000_000
+"""The kernel tells user from system time by looking at each tick of its timer, often 4 ms: less than about 250 ticks
+say too little of how a cell's CPU time divides."""
 USER: dict[str, Any] = {"facecolor": page.COLOURS[0]}
 SYSTEM: dict[str, Any] = {"facecolor": page.COLOURS[4], "hatch": "///", "edgecolor": "white", "linewidth": 0}
 

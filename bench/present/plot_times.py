@@ -1,13 +1,14 @@
 """Plot 2: how long fetches take: the share that takes longer than so and so much."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell
 from bench.analyse.stats import P99_SAMPLES, Histogram, exceedance, merge, quantile, spread
 from bench.present import findings, labels, page, scales, units, words
 from bench.present.page import Look
+from bench.rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,9 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: s
     notes = [
         subtitle,
         f"Workload: {units.latency(here[0].latency)}, {words.in_flight(here[0].in_flight)}.",
-        "All valid rounds together, warm-up included.",
+        "All valid rounds together, from when the cap was first reached on."
+        if all(map(_is_steady, here))
+        else "All valid rounds together, warm-up included.",
         "Closed loop: a slow strategy is asked less often; these are not the times that independent users would see.",
         "Response time includes the wait in the crawl's own queue.",
         f"Curves end where fewer than {TAIL} fetches are slower"
@@ -63,8 +66,23 @@ def choose(found: Sequence[Cell]) -> list[Cell]:
 
 def histogram(cell: Cell, kind: Kind) -> Histogram | None:
     """Return the histogram of a cell's valid rounds together; None without any."""
-    many = [times["histogram"] for row in cell.valid_rows if "histogram" in (times := row.measured.get(kind, {}))]
+    many = [times["histogram"] for row in cell.valid_rows if "histogram" in (times := times_of(row, kind))]
     return merge(many) if many else None
+
+
+def times_of(row: Row, kind: Kind) -> dict[str, Any]:
+    """Return a row's times from when the cap was reached on; all of them where that leaves too few for a p99."""
+    times: dict[str, Any] = row.measured.get(_key(row, kind), {})
+    return times
+
+
+def _is_steady(cell: Cell) -> bool:
+    return all("steady" in key for row in cell.valid_rows for key in (_key(row, "service"), _key(row, "response")))
+
+
+def _key(row: Row, kind: Kind) -> str:
+    steady = f"steady_{kind}"
+    return steady if row.measured.get(steady, {}).get("count", 0) >= P99_SAMPLES else kind
 
 
 def panel(found: Sequence[Cell], kind: Kind, looks: dict[str, Look], axes: "Axes") -> None:
@@ -116,9 +134,8 @@ def _sides(found: Sequence[Cell], share: float) -> list[findings.Side]:
     """Return each strategy's quantile: of every round by itself, so that rounds can disagree."""
     sides = []
     for cell in found:
-        rounds = [
-            row.measured["service"]["histogram"] for row in cell.valid_rows if row.measured["service"].get("histogram")
-        ]
+        times = [times_of(row, "service") for row in cell.valid_rows]
+        rounds = [one["histogram"] for one in times if one.get("histogram")]
         sides.append(
             findings.Side(cell.strategy, cell.stack, spread([quantile(merge([one]), share) for one in rounds]))
         )

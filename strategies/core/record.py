@@ -61,17 +61,20 @@ def timeline(spans_ns: Sequence[tuple[int, int]], begin_ns: int, bin_ns: int) ->
     return {"bin_ns": bin_ns, "completions": finished, "in_flight": in_flight}
 
 
+def time_when_full(starts_ns: Sequence[int], in_flight: int) -> int | None:
+    """Return when the ``in_flight``-th start was: until then a closed loop warms up. None: it never was full."""
+    return sorted(starts_ns)[in_flight - 1] if len(starts_ns) > in_flight else None
+
+
 def steady_state(spans_ns: Sequence[tuple[int, int]], in_flight: int) -> dict[str, Any] | None:
     """Look at the time in which a closed loop is full: from the ``in_flight``-th start to the last one.
 
     Returns its length, how many spans finished in it, their mean duration, and the time-average of the spans that
     were open in it: what Little's law (L = X W) relates. None when the loop was never full.
     """
-    if len(spans_ns) <= in_flight:
-        return None
-    starts = sorted(start for start, _ in spans_ns)
-    begin, end = starts[in_flight - 1], starts[-1]
-    if end <= begin:
+    starts = [start for start, _ in spans_ns]
+    begin, end = time_when_full(starts, in_flight), max(starts, default=0)
+    if begin is None or end <= begin:
         return None
     by_finish = sorted((finish, finish - start) for start, finish in spans_ns)
     finishes = [finish for finish, _ in by_finish]

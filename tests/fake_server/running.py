@@ -36,6 +36,9 @@ class Running:
     def next_reply(self) -> Any:
         return json.loads(self._replies.readline())
 
+    def hung_up(self) -> bool:
+        return not self._replies.readline()
+
     def do(self, command: str, **more: Any) -> Any:
         return self.send_line(json.dumps({"do": command, **more}).encode())
 

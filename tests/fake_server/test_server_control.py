@@ -21,6 +21,7 @@ STATS = {
         "lateness_count",
         "first_lateness_p99_ns",
         "first_lateness_count",
+        "cpu_ns",
         "cpu_user_ns",
         "cpu_system_ns",
     ),
@@ -157,17 +158,16 @@ def test_the_cache_keeps_within_its_bound(server: Running) -> None:
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        (b"", "Expecting value"),
-        (b"hello", "Expecting value"),
-        (b"\xff\xfe\x00", "decode"),
-        (b"[]", "a command is a JSON object"),
+        (b"{", "Expecting property name"),
+        (b'{"do": }', "Expecting value"),
+        (b'{"\xff\xfe": 1}', "decode"),
         (b"{}", "unknown command None; known: configure, stats"),
         (b'{"do": "explode"}', "unknown command 'explode'"),
         (b'{"do": ["stats"]}', "unknown command"),
         (b'{"do": "configure"}', 'configure needs "site"'),
         (b'{"do": "configure", "site": {"latecy": 1}}', 'did you mean "delay"?'),
         (b'{"do": "configure", "site": {"pages": 1e999}}', "pages must be a whole number"),
-        (b"[" * 100_000, ""),
+        (b'{"do":' * 100_000, ""),
     ],
 )
 def test_bad_control_lines_are_answered_and_kill_nothing(server: Running, line: bytes, error: str) -> None:
@@ -176,6 +176,28 @@ def test_bad_control_lines_are_answered_and_kill_nothing(server: Running, line: 
     assert answer["ok"] is False
     assert error in answer["error"]
     assert server.do("stats")["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (b"", "Expecting value"),
+        (b"hello", "Expecting value"),
+        (b"\xff\xfe\x00", "decode"),
+        (b"[]", "a command is a JSON object"),
+        (b"POST / HTTP/1.1\r", "Expecting value"),
+    ],
+)
+def test_nothing_is_obeyed_behind_a_line_that_is_no_command(
+    start: Callable[..., Running], line: bytes, error: str
+) -> None:
+    server = start()
+
+    answer = server.send_line(line + b'\n{"do": "stop"}')
+
+    assert error in answer["error"]
+    assert server.hung_up()
+    assert server.process.poll() is None
 
 
 def test_commands_sent_together_are_answered_one_by_one(server: Running) -> None:

@@ -23,12 +23,13 @@ from strategies.base import Job
 MEASURED = {
     "peak_threads", "uss_bytes", "rss_bytes", "pss_bytes", "cpu_user_ns", "cpu_system_ns", "voluntary_switches",
     "involuntary_switches", "gc_collections", "gc_total_ns", "gc_max_ns", "makespan_ns", "peak_in_flight", "tries",
-    "service", "response", "queueing", "timeline", "steady", "pages", "failed_pages", "pages_per_s", "cpu_per_page_ns",
+    "service", "response", "queueing", "steady_service", "steady_response", "run_delay_ns",
+    "timeline", "steady", "pages", "failed_pages", "pages_per_s", "cpu_per_page_ns",
     "switches_per_page", "steal_share", "listen_drops",
 }  # fmt: skip
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 HELD = {"held_uss_bytes", "held_rss_bytes", "held_pss_bytes", "held_in_flight"}
-ABOUT_THE_MACHINE = {"no CPU steal", "server had room", "added latency exact", "no listen drops", "Little's law"}
+ABOUT_THE_MACHINE = {"no CPU steal", "server had room", "added latency exact", "no listen drops", "client had its core"}
 """What another process on this machine can make red; a test must not depend on it."""
 
 
@@ -80,7 +81,7 @@ def test_every_strategy_makes_a_row_with_all_that_a_row_has(run: Callable[..., R
     assert (row.server["requests"], row.server["responses_by_status"]) == (40, {"200": 40})
     assert row.knobs["strategy"] == row.strategy == strategy
     assert set(row.knobs["versions"]) == set(strategies.describe(strategy).requires)
-    assert len(row.checks) == 11
+    assert len(row.checks) == 12
     jsonschema.validate(json.loads(row.to_json()), SCHEMA)
     assert row.stack == strategies.describe(strategy).stack
     assert Row.from_json(row.to_json()) == row

@@ -157,8 +157,8 @@ def test_without_enough_samples_no_p99_is_named(tmp_path: Path) -> None:
 
 
 def test_user_and_system_time_are_told_apart_only_when_there_is_enough_of_both(tmp_path: Path) -> None:
-    drawn([crawl_row(pages=100, cpu_per_page_ns=50_000)], tmp_path / "short")
-    drawn([crawl_row(pages=5000, cpu_per_page_ns=50_000)], tmp_path / "long")
+    drawn([crawl_row(pages=15_000, cpu_per_page_ns=50_000)], tmp_path / "short")
+    drawn([crawl_row(pages=25_000, cpu_per_page_ns=50_000)], tmp_path / "long")
 
     assert "too little CPU time to tell user from system" in words(tmp_path / "short" / "cpu.svg")
     assert "system: kernel" not in words(tmp_path / "short" / "cpu.svg")
