@@ -39,7 +39,7 @@ def serve(context: click.Context) -> None:
     """Serve the synthetic site until Ctrl-C; the options are those of ``python -m fake_server``."""
     from fake_server.__main__ import main as serve_site
 
-    sys.exit(serve_site(context.args))
+    sys.exit(serve_site(context.args, prog="inflight serve"))
 
 
 @main.command()

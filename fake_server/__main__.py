@@ -23,7 +23,12 @@ def add_site_options(parser: argparse.ArgumentParser) -> None:
         value = getattr(default, name)
         parser.add_argument(_option(name), type=type(value), default=value, help=f"default: {value}", dest=name)
     parser.add_argument("--delay", default=default.delay, help=f"added latency, one of {FORMS}".replace("%", "%%"))
-    parser.add_argument("--fault", action="append", default=[], help=f"KIND=SHARE; kinds: {', '.join(FAULTS)}")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        help=f"KIND=SHARE of the pages, which then fail at every try; kinds: {', '.join(FAULTS)}",
+    )
     parser.add_argument("--drip", default="200ms", help="the time over which a dripped body is spread")
 
 
@@ -35,9 +40,9 @@ def site_config(options: argparse.Namespace) -> SiteConfig:
     )
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None, prog: str = "fake_server") -> int:
     """Serve until told to stop; return the exit code: 0, or 2 for options that cannot be served."""
-    parser = _parser()
+    parser = _parser(prog)
     options = parser.parse_args(argv)
     try:
         config = site_config(options)
@@ -52,8 +57,8 @@ def ready_line(port: int, control_port: int | None) -> str:
     return json.dumps({"port": port, "control_port": control_port, "pid": os.getpid()})
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fake_server", description="Serve a synthetic site.")
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description="Serve a synthetic site.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one; default: 8080")
     parser.add_argument("--control-port", type=_port, help="listen for a runner too; 0 takes any free one")

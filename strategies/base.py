@@ -51,6 +51,9 @@ class Strategy(Protocol):
 
     A strategy catches ``OSError`` and ``ProtocolError`` of a fetch and hands them to ``frontier.fail``; any other
     exception is a bug and leaves ``crawl``. Whatever happens, no thread, task or descriptor outlives ``crawl``.
+
+    A model that can never have more than so many in flight says so in a module constant ``MOST_IN_FLIGHT``; the plan
+    then leaves out the caps above it. Constants are read from the file without importing it: write them as literals.
     """
 
     STACK: Literal["shared", "own"]

@@ -1,0 +1,28 @@
+"""What the documentation shows can be run as it stands, and it leaves nothing out."""
+
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import strategies
+from bench.experiment import parse
+from fake_server.faults import FAULTS
+from fake_server.site import SiteConfig
+
+DOCS = Path(__file__).parent.parent / "docs"
+EXPERIMENTS = (DOCS / "experiments.md").read_text(encoding="utf-8")
+
+
+def test_the_example_of_an_experiment_is_one() -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", EXPERIMENTS, re.DOTALL)
+
+    experiment = parse(tomllib.loads(example), "example", strategies.names(), "experiments.md")
+
+    assert len(experiment.workloads()) == 8
+
+
+def test_every_key_of_a_site_and_every_fault_is_explained() -> None:
+    keys = {field.name for field in fields(SiteConfig)} - {"delay"}  # written as latency in an experiment
+
+    assert not [name for name in (*keys, *FAULTS) if f"`{name}`" not in EXPERIMENTS]
