@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import strategies
 from bench.experiment import nearest
-from bench.measure.limits import descriptor_shortage, raise_descriptor_limit
+from bench.measure.limits import descriptor_shortage
+from bench.measure.worker import raise_descriptor_limit
 from bench.present.units import count, duration, size
 from fake_server.delays import parse_duration_ns
 from strategies.base import Job

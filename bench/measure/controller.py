@@ -233,7 +233,8 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
 
 def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evidence:
     workload = trial.workload
-    expected = expected_answer(workload.site, workload.roots, Job(roots=()).max_redirects)
+    crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
+    expected = expected_answer(*crawl)
     wanted: dict[str, Any] = {"strategy": trial.strategy}
     if setting.cpus.client is not None:
         wanted["cpus"] = sorted(setting.cpus.client)
@@ -242,7 +243,7 @@ def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evi
         planned_in_flight=trial.reachable,
         cap=workload.in_flight,
         mean_latency_ns=workload.mean_latency_ns,
-        mean_delay_ns=mean_delay_ns(workload.site, workload.roots, Job(roots=()).max_redirects),
+        mean_delay_ns=mean_delay_ns(*crawl),
         answer_difference=difference(expected, seen.answer),
         failures=seen.measured["failed_pages"],
         expected_failures=sum(status is None for status, _ in expected.values()),

@@ -21,9 +21,3 @@ def descriptor_shortage(in_flight: int, *, per_fetch: bool) -> str | None:
         f"{in_flight:,} in flight need {needed:,} descriptors, but RLIMIT_NOFILE (ulimit -Hn) "
         f"is {hard:,}; use at most {max(0, hard - RESERVE) // each:,}, or raise the limit"
     )
-
-
-def raise_descriptor_limit() -> None:
-    """Allow this process as many descriptors as it may allow itself."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -41,7 +41,7 @@ def main() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's affair
-    _raise_descriptor_limit()
+    raise_descriptor_limit()
     job = Job.from_dict(order["job"])
     strategy = strategies.load(order["strategy"])
     frontier = Frontier(job)
@@ -85,10 +85,13 @@ def _take_over_stdout() -> Callable[[dict[str, Any]], None]:
     return say
 
 
-def _raise_descriptor_limit() -> None:
-    """Allow as many descriptors as this process may allow itself; the plan was checked against the hard limit."""
+def raise_descriptor_limit() -> None:
+    """Allow this process as many descriptors as it may allow itself; the plan was checked against the hard limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 10_240), hard))  # macOS grants no "unlimited"
 
 
 def _knobs(name: str, requires: tuple[str, ...]) -> dict[str, Any]:
