@@ -84,8 +84,8 @@ class Crawler:
         return self.addresses[origin]
 
     def forget(self, sock: socket.socket) -> None:
-        """Stop watching a socket, if it was watched (one whose connect failed at once never was)."""
-        if sock in self.selector.get_map():
+        """Stop watching a socket, if it is watched: not one whose connect failed at once, nor one that is closed."""
+        if sock.fileno() >= 0 and sock in self.selector.get_map():
             self.selector.unregister(sock)
 
     def close(self) -> None:

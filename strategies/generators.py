@@ -347,7 +347,7 @@ class Connection:
     def close(self) -> None:
         self.waiter = None
         if self.sock is not None:
-            if self.sock in self.loop.selector.get_map():
+            if self.sock.fileno() >= 0 and self.sock in self.loop.selector.get_map():  # else Ctrl-C met us half-closed
                 self.loop.selector.unregister(self.sock)
             self.sock.close()
             self.sock = None
