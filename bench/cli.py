@@ -85,6 +85,9 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Decides the order of the trials.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
 @click.option("--resume", metavar="FOLDER", type=click.Path(path_type=Path), help="Go on with an interrupted run.")
+@click.option(
+    "--memory-budget", metavar="SIZE", help="End a trial that needs more, e.g. 4GB. [default: half of what is free]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option("--list", "only_list", is_flag=True, help="Say what would be run, and how long it would take.")
 def run(experiment: str | None, **options: Any) -> None:
@@ -104,6 +107,63 @@ def run(experiment: str | None, **options: Any) -> None:
         click.echo("interrupted", err=True)
         sys.exit(130)
     except commands.REFUSALS as error:
+        _refuse(str(error))
+
+
+@main.command()
+@click.argument("resources", nargs=-1, metavar="[RESOURCE...]")
+@click.option("--predict", "only_predict", is_flag=True, help="Say what each limit allows, and try nothing of it.")
+@click.option("--through-shared", is_flag=True, help="Go on to limits that stop other processes too when reached.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Keep the rows in a folder of this one.")
+def limits(**options: Any) -> None:
+    """Find how many threads, descriptors, ports, waiting connections and how much memory a process gets, and why.
+
+    \b
+    inflight limits                        all of them, in about half a minute
+    inflight limits threads --predict      which limit will bind, and at how many
+    inflight limits backlog ports --out results
+
+    What is tried is tried in processes that end with it; docs/limits.md says how, and what is never done.
+    """
+    try:
+        from bench import limits_command as command
+
+        sys.exit(command.run(command.Asked(**options)))
+    except KeyboardInterrupt:
+        click.echo("interrupted: what was begun is ended", err=True)
+        sys.exit(130)
+    except command.REFUSALS as error:
+        _refuse(str(error))
+
+
+@main.command()
+@click.argument("chosen", nargs=-1, metavar="[ID...]")
+@click.option("--quick", is_flag=True, help="The cheap ones only, with fewer trials: under two minutes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--fresh", is_flag=True, help="Measure everything, whatever rows are there.")
+@click.option("--free-threaded", metavar="PATH", help="An interpreter without a global lock, for the claim no-gil.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@click.option(
+    "--memory-budget", metavar="SIZE", help="End a trial that needs more, e.g. 4GB. [default: half of what is free]"
+)
+@click.option("--list", "only_list", is_flag=True, help="Say what would be tested, and how long it would take.")
+def claims(**options: Any) -> None:
+    """Test what is said of threads, coroutines and callbacks on this machine, and give each claim a verdict.
+
+    \b
+    inflight claims                        all of them, in under 20 minutes
+    inflight claims --quick
+    inflight claims stack-ripping          one, with its explanation
+    """
+    try:
+        from bench import claims_command as command
+
+        sys.exit(command.run(command.Asked(**options)))
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except command.REFUSALS as error:
         _refuse(str(error))
 
 

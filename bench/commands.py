@@ -4,6 +4,7 @@ import json
 import re
 import signal
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from bench import experiment as experiments
 from bench import rows
 from bench import run as runs
 from bench.experiment import Experiment, ExperimentError
-from bench.plan import estimate_ns
+from bench.judge import check_known
+from bench.plan import AnyTrial, estimate_ns
 from bench.rows import Row, RowsError
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
@@ -30,6 +32,7 @@ def run(
     resume: Path | None,
     as_json: bool,
     only_list: bool,
+    memory_budget: str | None = None,
 ) -> int:
     """Run an experiment, or go on with one; print a line a trial, then the table, and save the plots.
 
@@ -40,14 +43,16 @@ def run(
             "--resume goes on with what was begun; leave out EXPERIMENT and the options that change it"
         )
     experiment = _experiment(name or "quick", chosen, rounds, seed) if resume is None else _interrupted(resume)
+    budget_bytes = None if memory_budget is None else size_bytes(memory_budget, "--memory-budget")
     trials = runs.plan(experiment)
+    say_shortages(runs.shortages(trials))
     if only_list:
         for trial in trials:
             print(trial.id)
         print(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s", file=sys.stderr)
         return 0
     folder = runs.new_folder(out, experiment) if resume is None else resume.resolve()
-    interrupted = _execute(folder, experiment, trials)
+    interrupted = execute(folder, experiment, trials, budget_bytes)
     found = rows.read(folder)
     _present(folder, found, as_json=as_json)
     if interrupted:
@@ -82,7 +87,7 @@ def _experiment(name: str, chosen: str | None, rounds: int | None, seed: int | N
     if chosen is not None:
         wanted = [part.strip() for part in chosen.split(",") if part.strip()]
         for strategy in wanted:
-            experiments.check_known(strategy, known, "strategy", "--strategies")
+            check_known(strategy, known, "strategy", "--strategies")
         if not wanted:
             raise ExperimentError("--strategies names none; write them with commas, as in callbacks,thread_pool")
         changes["strategies"] = tuple(dict.fromkeys(wanted))
@@ -100,7 +105,32 @@ def _interrupted(folder: Path) -> Experiment:
     return experiments.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
 
 
-def _execute(folder: Path, experiment: Experiment, trials: list[Any]) -> bool:
+def say_shortages(short: dict[str, str]) -> None:
+    """Say before anything starts which limits leave trials out, and how many each."""
+    for reason, number in Counter(short.values()).items():
+        _say(f"left out, {number} {'trial' if number == 1 else 'trials'}: {reason}")
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMG]?)i?B?", re.IGNORECASE)
+_FACTORS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
+
+
+def size_bytes(text: str, where: str) -> int:
+    """Return a size such as 500MB or 2GB, in bytes. Raises ExperimentError."""
+    found = _SIZE.fullmatch(text.strip())
+    size = round(float(found[1]) * _FACTORS[found[2].lower()]) if found else 0
+    if size < 1:
+        raise ExperimentError(f"{where} must be a size such as 500MB or 2GB, not {text!r}")
+    return size
+
+
+def execute(
+    folder: Path,
+    experiment: Experiment,
+    trials: list[AnyTrial],
+    budget_bytes: int | None = None,
+    python: str | None = None,
+) -> bool:
     """Run what is left to run; say whether it was interrupted. The rows so far are on the disk in any case."""
     from bench.present.console import trial_line
 
@@ -109,7 +139,7 @@ def _execute(folder: Path, experiment: Experiment, trials: list[Any]) -> bool:
 
     previous = {number: signal.signal(number, _interrupt) for number in INTERRUPTS}
     try:
-        runs.execute(folder, experiment, trials, report)
+        runs.execute(folder, experiment, trials, report, budget_bytes, python)
     except KeyboardInterrupt:
         return True
     finally:

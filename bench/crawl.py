@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 import strategies
-from bench.experiment import nearest
+from bench.judge import nearest
 from bench.measure.limits import descriptor_shortage
 from bench.measure.worker import raise_descriptor_limit
 from bench.present.units import count, duration, size

@@ -1,9 +1,13 @@
 """From an experiment to the ordered list of its trials. Pure: the same experiment gives the same plan."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
-from bench.experiment import Experiment, Workload
+from bench.bare import Bare, BareKind
+from bench.experiment import Experiment
+from bench.grid import Grid, Kind, Workload
 from strategies import Description
 
 # What the estimate goes by; a plan is never changed by it. Rough figures of a 2.6 GHz core.
@@ -23,36 +27,103 @@ class Trial:
     workload: Workload
     reachable: int
     """The most that can be in flight: the cap, or the size of the site, or what the model can do."""
+    threads_each: int = 0
+    """How many threads the model needs for a fetch in flight."""
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it is timed, or held for its memory."""
+        return self.workload.kind
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the row says of the workload."""
+        return self.workload.to_dict()
+
+    @property
+    def expected_ns(self) -> int:
+        """About how long it takes."""
+        workload, fetch_ns = self.workload, _FETCH_NS[self.stack]
+        waves = -(-workload.site.pages // self.reachable)
+        crawl_ns = max(workload.site.pages * fetch_ns, round(waves * (workload.mean_latency_ns + fetch_ns)))
+        return _START_NS[self.stack] + crawl_ns + (_MEMORY_NS if workload.kind == "memory" else 0)
 
 
-def expand(experiment: Experiment, described: dict[str, Description]) -> list[Trial]:
+@dataclass(frozen=True, slots=True)
+class BareTrial:
+    """One building block at one N, one probe or one limit, once."""
+
+    id: str
+    round: int
+    cell: Bare
+
+    @property
+    def kind(self) -> BareKind:
+        """What it is."""
+        return self.cell.kind
+
+    @property
+    def strategy(self) -> str:
+        """The block, the probe or the resource."""
+        return self.cell.subject
+
+    @property
+    def stack(self) -> str:
+        """No HTTP stack is compared."""
+        return "none"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the row says of the workload."""
+        return self.cell.values
+
+    @property
+    def expected_ns(self) -> int:
+        """About how long it takes."""
+        return self.cell.expected_ns
+
+
+AnyTrial = Trial | BareTrial
+
+
+def expand(experiment: Experiment, described: dict[str, Description]) -> list[AnyTrial]:
     """Return every trial: rounds of one trial of each cell, each round in an order of its own, from the seed."""
     order = Random(experiment.seed)
-    trials: list[Trial] = []
+    trials: list[AnyTrial] = []
     for number in range(1, experiment.rounds + 1):
-        cells = _cells(experiment, described, number)
+        cells = [*_crawled(experiment, described, number), *_bare(experiment, number)]
         order.shuffle(cells)
         trials += cells
     return trials
 
 
-def estimate_ns(trials: list[Trial]) -> int:
+def estimate_ns(trials: Iterable[AnyTrial]) -> int:
     """Return about how long the trials take together."""
-    return sum(map(_trial_ns, trials))
+    return sum(trial.expected_ns for trial in trials)
 
 
-def _cells(experiment: Experiment, described: dict[str, Description], number: int) -> list[Trial]:
+def _crawled(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
     return [
         _trial(number, workload, described[name])
-        for workload in experiment.workloads(number)
+        for grid, workload in experiment.cells()
         for name in experiment.strategies
-        if _makes_sense(workload, described[name])
+        if _makes_sense(grid, workload, described[name], number)
     ]
 
 
-def _makes_sense(workload: Workload, strategy: Description) -> bool:
+def _bare(experiment: Experiment, number: int) -> list[AnyTrial]:
+    return [
+        BareTrial(f"{cell.values['id']}/round={number}", number, cell)
+        for table in experiment.bare
+        if table.rounds is None or number <= table.rounds
+        for cell in table.cells
+    ]
+
+
+def _makes_sense(grid: Grid, workload: Workload, strategy: Description, number: int) -> bool:
     """Leave out what a model with a limit of its own cannot do more of: it would be the same trial again."""
-    return strategy.most_in_flight is None or workload.in_flight <= strategy.most_in_flight
+    fits = strategy.most_in_flight is None or workload.in_flight <= strategy.most_in_flight
+    return fits and grid.takes_part(strategy.name, number)
 
 
 def _trial(number: int, workload: Workload, strategy: Description) -> Trial:
@@ -60,11 +131,4 @@ def _trial(number: int, workload: Workload, strategy: Description) -> Trial:
     if strategy.most_in_flight is not None:
         limits.append(strategy.most_in_flight)
     trial_id = f"{workload.id}/{strategy.name}/round={number}"
-    return Trial(trial_id, number, strategy.name, strategy.stack, workload, min(limits))
-
-
-def _trial_ns(trial: Trial) -> int:
-    workload, fetch_ns = trial.workload, _FETCH_NS[trial.stack]
-    waves = -(-workload.site.pages // trial.reachable)
-    crawl_ns = max(workload.site.pages * fetch_ns, round(waves * (workload.mean_latency_ns + fetch_ns)))
-    return _START_NS[trial.stack] + crawl_ns + (_MEMORY_NS if workload.kind == "memory" else 0)
+    return Trial(trial_id, number, strategy.name, strategy.stack, workload, min(limits), strategy.threads_each)

@@ -3,6 +3,7 @@
 Format history (``format`` in every row; ``row.schema.json`` describes the newest):
 
 1   2026-11: first.
+2   2026-11: the kinds block, probe and limit, in which no strategy crawls (``stack`` is "none"); layers of memory.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
@@ -13,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-FORMAT = 1
+FORMAT = 2
 ROWS_FILE = "rows.jsonl"
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
@@ -26,8 +27,16 @@ _TYPES = dict.fromkeys(("run", "trial", "strategy", "stack", "kind", "status", "
     "knobs": dict,
     "checks": list,
 }
-_WORKLOAD_KEYS = frozenset({"id", "latency", "mean_latency_ns", "in_flight", "connection", "site"})
+_CRAWL_KEYS = frozenset({"id", "latency", "mean_latency_ns", "in_flight", "connection", "site"})
+_WORKLOAD_KEYS = {
+    "crawl": _CRAWL_KEYS,
+    "memory": _CRAWL_KEYS,
+    "block": frozenset({"id", "block", "n"}),
+    "probe": frozenset({"id", "probe", "arguments"}),
+    "limit": frozenset({"id", "resource", "through_shared"}),
+}
 
+Kind = Literal["crawl", "memory", "block", "probe", "limit"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 
 
@@ -59,7 +68,7 @@ class Row:
     round: int
     strategy: str
     stack: str
-    kind: Literal["crawl", "memory"]
+    kind: Kind
     workload: dict[str, Any]
     status: Status
     reason: str | None
@@ -98,7 +107,9 @@ class Row:
             raise ValueError(f"a row without {', '.join(missing)}")
         if wrong := sorted(name for name, kind in _TYPES.items() if not isinstance(values[name], kind)):
             raise ValueError(f"a row with the wrong kind of {', '.join(wrong)}")
-        if missing := sorted(_WORKLOAD_KEYS - set(values["workload"])):
+        if values["kind"] not in _WORKLOAD_KEYS:
+            raise ValueError(f"a row of the unknown kind {values['kind']!r}")
+        if missing := sorted(_WORKLOAD_KEYS[values["kind"]] - set(values["workload"])):
             raise ValueError(f"a row whose workload lacks {', '.join(missing)}")
         checks = tuple(Check(**check) for check in values["checks"])
         return cls(**{name: values[name] for name in names} | {"checks": checks})

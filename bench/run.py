@@ -6,22 +6,26 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
+import psutil
 import tomli_w
 
 import strategies
 from bench import rows
 from bench.experiment import Experiment
 from bench.measure import host
+from bench.measure.block import run_block
 from bench.measure.controller import Setting, run_trial, skipped
-from bench.measure.limits import descriptor_shortage
+from bench.measure.limit import run_limit
+from bench.measure.preflight import shortage
+from bench.measure.probe import run_probe
 from bench.measure.server import Server, ServerError, running
-from bench.plan import Trial, estimate_ns, expand
+from bench.plan import AnyTrial, BareTrial, expand
 from bench.rows import Row
 
 EXPERIMENT_FILE = "experiment.toml"
@@ -35,18 +39,29 @@ class RunError(Exception):
     """A run that cannot be started or go on; the message says why, and what to do."""
 
 
-def plan(experiment: Experiment) -> list[Trial]:
-    """Return the trials of an experiment. Raises RunError when one asks for more than this machine allows."""
-    for workload in experiment.workloads():
-        if shortage := descriptor_shortage(workload.in_flight, per_fetch=workload.connection == "per-fetch"):
-            raise RunError(shortage)
+def plan(experiment: Experiment) -> list[AnyTrial]:
+    """Return the trials of an experiment.
+
+    Raises RunError when a timed one asks for more than this machine allows, or all of them do. One of a ladder over
+    memory that does is left to ``execute``, which skips it with its reason (``shortages`` tells beforehand).
+    """
     trials = all_trials(experiment)
     if not trials:
         raise RunError("nothing to do: none of the strategies can have so many in flight; ask for other ones, or fewer")
+    short = shortages(trials)
+    for trial in trials:
+        if trial.id in short and (trial.kind == "crawl" or len(short) == len(trials)):
+            raise RunError(short[trial.id])
     return trials
 
 
-def all_trials(experiment: Experiment) -> list[Trial]:
+def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
+    """Return for the id of each trial that this machine does not allow, which limit forbids it."""
+    found = {trial.id: shortage(trial) for trial in trials}
+    return {trial_id: reason for trial_id, reason in found.items() if reason is not None}
+
+
+def all_trials(experiment: Experiment) -> list[AnyTrial]:
     """Return the trials of an experiment, whether or not they can be run here."""
     return expand(experiment, {name: strategies.describe(name) for name in experiment.strategies})
 
@@ -71,15 +86,32 @@ def new_folder(parent: Path, experiment: Experiment) -> Path:
     return folder
 
 
-def execute(folder: Path, experiment: Experiment, trials: list[Trial], report: Report) -> None:
+def execute(
+    folder: Path,
+    experiment: Experiment,
+    trials: list[AnyTrial],
+    report: Report,
+    budget_bytes: int | None = None,
+    python: str | None = None,
+) -> None:
     """Run the trials that have no row yet, append each row as its trial ends, and report it.
 
-    Raises RunError when the server cannot be started, or a row cannot be written.
+    A trial that would take more memory than ``budget_bytes`` (by default half of what is available) is ended.
+    ``python`` is the interpreter of the workers. Raises RunError when the server cannot be started, or a row cannot be
+    written.
     """
     with _alone_in(folder):
         rows.drop_unfinished(folder)
         done = _done(folder, trials)
-        _run_missing(folder, experiment, trials, done, report)
+        cpus = host.choose_cpus(pin=experiment.pin)
+        setting = Setting(
+            folder.name,
+            cpus,
+            lambda trial: experiment.deadline_s or 60 + 20 * trial.expected_ns / 1e9,
+            psutil.virtual_memory().available // 2 if budget_bytes is None else budget_bytes,
+            python,
+        )
+        _run_missing(folder, setting, [trial for trial in trials if trial.id not in done], report)
 
 
 @contextmanager
@@ -93,9 +125,9 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def _done(folder: Path, trials: list[Trial]) -> set[str]:
+def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
     """Return the ids of the trials that have a row. Raises RunError when a row is of another workload, or machine."""
-    workloads = {trial.id: trial.workload.to_dict() for trial in trials}
+    workloads = {trial.id: trial.values for trial in trials}
     found = rows.read(folder)
     for row in found:
         if workloads.get(row.trial) != row.workload:
@@ -120,20 +152,31 @@ def _check_machine(folder: Path) -> None:
         )
 
 
-def _run_missing(folder: Path, experiment: Experiment, trials: list[Trial], done: set[str], report: Report) -> None:
-    cpus = host.choose_cpus(pin=experiment.pin)
-    setting = Setting(folder.name, cpus, lambda trial: experiment.deadline_s or 60 + 20 * estimate_ns([trial]) / 1e9)
-    missing = {name: strategies.describe(name).missing for name in experiment.strategies}
-    with _beside_the_server(cpus), ServerKeeper(cpus) as keeper:
+def _run_missing(folder: Path, setting: Setting, trials: list[AnyTrial], report: Report) -> None:
+    reasons = _reasons_to_skip(trials)
+    with _beside_the_server(setting.cpus), ServerKeeper(setting.cpus) as keeper:
         for number, trial in enumerate(trials, start=1):
-            if trial.id in done:
-                continue
-            if missing[trial.strategy]:
-                row = skipped(trial, folder.name, f"not installed: {', '.join(missing[trial.strategy])}")
+            if trial.id in reasons:
+                row = skipped(trial, folder.name, reasons[trial.id])
             else:
-                row = run_trial(trial, keeper.server(), setting)
+                row = _run_one(trial, keeper, setting)
             _append(folder, row)
             report(number, len(trials), row)
+
+
+def _reasons_to_skip(trials: list[AnyTrial]) -> dict[str, str]:
+    names = {trial.strategy for trial in trials if trial.stack != "none"}
+    missing = {name: ", ".join(strategies.describe(name).missing) for name in names}
+    absent = {trial.id: f"not installed: {missing[trial.strategy]}" for trial in trials if missing.get(trial.strategy)}
+    return shortages(trials) | absent
+
+
+def _run_one(trial: AnyTrial, keeper: "ServerKeeper", setting: Setting) -> Row:
+    if not isinstance(trial, BareTrial):
+        return run_trial(trial, keeper.server(), setting)
+    if trial.kind == "limit":
+        return run_limit(trial, setting)
+    return (run_block if trial.kind == "block" else run_probe)(trial, keeper.server(), setting)
 
 
 def _append(folder: Path, row: Row) -> None:

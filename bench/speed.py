@@ -23,7 +23,7 @@ from bench.experiment import Workload
 from bench.measure import host, process
 from bench.measure.controller import Setting, run_trial
 from bench.measure.server import Server, ServerError, running
-from bench.plan import Trial
+from bench.plan import AnyTrial, Trial
 from bench.rows import Row
 from fake_server.site import SiteConfig
 
@@ -178,7 +178,7 @@ def _run(trial: Trial, server: Server, setting: Setting) -> Row:
     return row
 
 
-def _deadline(_trial: Trial) -> float:
+def _deadline(_trial: AnyTrial) -> float:
     return 120
 
 

@@ -5,10 +5,13 @@
     {"do": "reset"}                     zero the counts; peaks start again from what is open and in flight
     {"do": "hold"}                      every response waits, after its delay
     {"do": "release"}                   what was held is answered, and nothing is held any more
+    {"do": "release", "keep": 1}        all but so many are answered, those that came last; the gate stays shut
     {"do": "warm"}                      render pages, in order of number, until the cache is full
+    {"do": "move"}                      listen at a new port, and no longer at the old one
     {"do": "stop"}                      close everything and exit 0
 
-Every answer has "ok". {"ok": true} is all of it, but for stats: {"ok": true, "stats": {...}} with
+Every answer has "ok". {"ok": true} is all of it, but for move, {"ok": true, "port": 40000}, and for stats,
+{"ok": true, "stats": {...}} with
 
     requests, in_flight, peak_in_flight          received; received and not answered, held ones included
     connections, peak_connections, total_connections
@@ -51,8 +54,9 @@ class Control:
             "stats": lambda _: {"stats": server.stats()},
             "reset": lambda _: server.counters.reset(),
             "hold": lambda _: server.hold(),
-            "release": lambda _: server.release(),
+            "release": self._release,
             "warm": lambda _: server.warm(),
+            "move": lambda _: {"port": server.move()},
             "stop": lambda _: stop(),
         }
 
@@ -72,6 +76,12 @@ class Control:
         if not isinstance(command, str) or command not in self._commands:
             raise ValueError(f"unknown command {command!r}; known: {', '.join(self._commands)}")
         return self._commands[command](message)
+
+    def _release(self, message: dict[str, Any]) -> None:
+        keep = message.get("keep", 0)
+        if type(keep) is not int or keep < 0:
+            raise ValueError(f'"keep" is how many stay held, a whole number, not {keep!r}')
+        self._server.release(keep)
 
     def _configure(self, message: dict[str, Any]) -> None:
         site = message.get("site")

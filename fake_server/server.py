@@ -37,6 +37,8 @@ class Server:
         self.counters = Counters()
         self.timers = Timers(loop)
         self.holding = False
+        self.releasing = False
+        self.keep = 0
         self.held: dict[Connection, None] = {}  # in the order in which they will be answered
         self.connections: set[Connection] = set()
         self.tick = 0
@@ -140,21 +142,26 @@ class Server:
 
     def hold(self) -> None:
         """Let every response wait, after its own delay, until release."""
-        self.holding = True
+        self.holding, self.releasing = True, False
 
-    def release(self) -> None:
-        """Answer what was held, a few hundred in each turn of the loop: others are served meanwhile."""
-        self.holding = False
+    def release(self, keep: int = 0) -> None:
+        """Answer what was held, a few hundred in each turn of the loop: others are served meanwhile.
+
+        With ``keep``, the gate stays shut, and the so many that came last go on waiting behind it.
+        """
+        self.holding, self.releasing, self.keep = keep > 0, True, keep
         self._release_some()
 
     def _release_some(self) -> None:
-        if self.holding:
+        if not self.releasing:
             return
-        for connection in list(islice(self.held, _RELEASED_AT_ONCE)):
+        for connection in list(islice(self.held, min(_RELEASED_AT_ONCE, max(0, len(self.held) - self.keep)))):
             del self.held[connection]
             connection.released()
-        if self.held:
+        if len(self.held) > self.keep:
             self.loop.call_soon(self._release_some)
+        else:
+            self.releasing = False
 
     def stats(self) -> dict[str, Any]:
         """Return what the control port calls stats."""
@@ -168,10 +175,26 @@ class Server:
 
     async def listen(self, host: str, port: int) -> int:
         """Accept clients; return the port. Raises OSError when it is taken."""
-        for sock in bind(host, port):
+        self._host = host
+        sockets = bind(host, port)
+        await self._accept_from(sockets)
+        return int(sockets[0].getsockname()[1])
+
+    def move(self) -> int:
+        """Go on at a new port, which is returned, and accept nobody more at the old one; clients stay."""
+        sockets = bind(self._host, 0)
+        for sock in sockets:
+            sock.listen(somaxconn())  # at once: the loop comes to accept later, and the kernel queues until then
+        for listening in self._listening:
+            listening.close()
+        self._listening.clear()
+        self._moving = self.loop.create_task(self._accept_from(sockets))
+        return int(sockets[0].getsockname()[1])
+
+    async def _accept_from(self, sockets: list[socket.socket]) -> None:
+        for sock in sockets:
             listening = await self.loop.create_server(lambda: Connection(self), sock=sock, backlog=somaxconn())
             self._listening.append(listening)
-        return int(self._listening[0].sockets[0].getsockname()[1])
 
     def close(self) -> None:
         """Stop listening and drop all clients."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parent
 _NOT_STRATEGIES = frozenset({"__init__", "base"})
+_CONSTANTS = ("STACK", "REQUIRES", "MOST_IN_FLIGHT", "THREADS_EACH")
 
 
 class StrategyError(Exception):
@@ -33,6 +34,8 @@ class Description:
     requires: tuple[str, ...]
     most_in_flight: int | None
     """The most fetches that the model can ever keep in flight, whatever the cap; None: no limit of its own."""
+    threads_each: int = 0
+    """How many threads the model needs for each fetch in flight."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -69,15 +72,14 @@ def _read(name: str, tree: ast.Module) -> Description:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id.isupper()
     }
-    wanted = {
-        key: ast.literal_eval(constants[key]) for key in ("STACK", "REQUIRES", "MOST_IN_FLIGHT") if key in constants
-    }
+    wanted = {key: ast.literal_eval(constants[key]) for key in _CONSTANTS if key in constants}
     return Description(
         name,
         (ast.get_docstring(tree) or name).splitlines()[0],
         wanted["STACK"],
         tuple(wanted["REQUIRES"]),
         wanted.get("MOST_IN_FLIGHT"),
+        wanted.get("THREADS_EACH", 0),
     )
 
 

@@ -53,7 +53,9 @@ class Strategy(Protocol):
     exception is a bug and leaves ``crawl``. Whatever happens, no thread, task or descriptor outlives ``crawl``.
 
     A model that can never have more than so many in flight says so in a module constant ``MOST_IN_FLIGHT``; the plan
-    then leaves out the caps above it. Constants are read from the file without importing it: write them as literals.
+    then leaves out the caps above it. One that needs threads for each fetch in flight says how many in
+    ``THREADS_EACH``, so that the plan can be held against the machine's thread limits. Constants are read from the file
+    without importing it: write them as literals.
     """
 
     STACK: Literal["shared", "own"]

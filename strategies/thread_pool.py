@@ -16,6 +16,7 @@ from strategies.core.page import Fetch, Origin
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
+THREADS_EACH = 1
 
 
 def crawl(job: Job, frontier: Frontier) -> None:

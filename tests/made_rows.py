@@ -91,6 +91,36 @@ def memory_rows(
     ]
 
 
+def bare_row(
+    kind: Literal["block", "probe", "limit"],
+    subject: str,
+    workload: dict[str, Any],
+    measured: dict[str, Any],
+    *,
+    number: int = 1,
+    status: Status = "ok",
+    reason: str | None = None,
+    red: bool = False,
+) -> Row:
+    """Make the row of a trial in which no strategy crawls."""
+    told = "/".join(f"{key}={value}" for key, value in workload.items())
+    return Row(
+        run=RUN,
+        trial=f"{kind}/{told}/round={number}",
+        round=number,
+        strategy=subject,
+        stack="none",
+        kind=kind,
+        workload={"id": f"{kind}/{told}"} | workload,
+        status=status,
+        reason=None if status == "ok" else reason or "for a reason",
+        started_at="2026-01-02T03:04:05.678+00:00",
+        duration_ns=0 if status == "skipped" else 300 * MS,
+        measured=measured,
+        checks=() if status != "ok" else (_GREEN, RED) if red else (_GREEN,),
+    )
+
+
 def grid(
     strategies: Sequence[str] = ("callbacks", "thread_pool"),
     *,

@@ -10,14 +10,20 @@ import pytest
 
 from bench import rows
 from bench.rows import Row, RowsError
-from tests.made_rows import RED, crawl_row, memory_row
+from tests.made_rows import RED, bare_row, crawl_row, memory_row
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+BLOCK = {"started": 1000, "start_ns": 5, "cpu_ns": 4, "held_uss_bytes": 20_000_000, "held_disturbed": None}
+LIMIT = {"found": 21_000, "bound_by": "vm.max_map_count", "stopped_by": "failure", "evidence": ["65,530 maps"]}
 ALL_KINDS = [
     crawl_row(times_ns=[1, 2, 3_000_000]),
     crawl_row(red=True),
     memory_row(),
+    bare_row("block", "thread", {"block": "thread", "n": 1000}, BLOCK),
+    bare_row("probe", "spin", {"probe": "spin", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
+    bare_row("limit", "threads", {"resource": "threads", "through_shared": False}, LIMIT),
+    bare_row("block", "thread", {"block": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
     crawl_row(status="wrong", reason="page 3 is missing"),
     crawl_row(status="failed", reason="the worker was killed"),
     crawl_row(status="timeout", reason="not done after 60 s"),
@@ -97,6 +103,30 @@ def test_a_newer_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
 def test_what_never_was_a_format_is_no_row(number: object) -> None:
     with pytest.raises(ValueError, match="not a row"):
         Row.from_json(json.dumps(changed(crawl_row(), format=number)))
+
+
+def test_a_row_of_an_unknown_kind_is_refused_by_its_name() -> None:
+    with pytest.raises(ValueError, match="a row of the unknown kind 'dance'"):
+        Row.from_json(json.dumps(changed(crawl_row(), kind="dance")))
+
+
+def test_a_row_of_the_first_format_is_still_read(tmp_path: Path) -> None:
+    write(tmp_path, json.dumps(changed(crawl_row(), format=1)), "\n")
+
+    assert [row.format for row in rows.read(tmp_path)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        ("block", {"block": "thread"}),
+        ("block", {"block": "thread", "n": 0}),
+        ("probe", {"probe": "spin"}),
+        ("limit", {"resource": "patience", "through_shared": False}),
+    ],
+)
+def test_the_schema_wants_of_each_kind_the_workload_that_it_has(kind: Any, wrong: dict[str, Any]) -> None:
+    assert not VALIDATOR.is_valid(json.loads(bare_row(kind, "thread", wrong, BLOCK | LIMIT).to_json()))
 
 
 @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "not JSON", '"text"', '{"format": {}}'])
@@ -183,7 +213,7 @@ def test_every_key_in_the_schema_says_what_it_means() -> None:
         {"measured": {}},
         {"server": {}},
         {"knobs": {}},
-        {"format": 2},
+        {"format": 3},
         {"workload": {}},
     ],
     ids=str,

@@ -10,6 +10,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _TIMES = ("mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns", "count")
+_LAYERS = (
+    "uss_bytes",
+    "pss_bytes",
+    "rss_bytes",
+    "page_tables_bytes",
+    "kernel_stack_bytes",
+    "slab_bytes",
+    "socket_bytes",
+    "server_uss_bytes",
+)
 _MEASURED = (
     "pages",
     "failed_pages",
@@ -31,9 +41,20 @@ _MEASURED = (
     "pss_bytes",
     "rss_bytes",
     "held_in_flight",
-    "held_uss_bytes",
-    "held_pss_bytes",
-    "held_rss_bytes",
+    *(f"{stage}_{name}" for stage in ("base", "held", "parked") for name in _LAYERS),
+    "held_disturbed",
+    "parked_disturbed",
+    "reach_ns",
+    "reach_cpu_ns",
+    "reach_server_cpu_ns",
+    "drain_ns",
+    "started",
+    "start_ns",
+    "cpu_ns",
+    "ps_rss_bytes",
+    "found",
+    "bound_by",
+    "stopped_by",
     "steal_share",
     "listen_drops",
 )
@@ -44,6 +65,10 @@ Read = Callable[[Row], Any]
 
 def _of_measured(key: str) -> Read:
     return lambda row: row.measured.get(key)
+
+
+def _of_workload(key: str) -> Read:
+    return lambda row: row.workload.get(key)
 
 
 def _of_server(key: str) -> Read:
@@ -62,11 +87,12 @@ COLUMNS: dict[str, Read] = {
     "stack": lambda row: row.stack,
     "kind": lambda row: row.kind,
     "workload": lambda row: row.workload["id"],
-    "latency": lambda row: row.workload["latency"],
-    "mean_latency_ns": lambda row: row.workload["mean_latency_ns"],
-    "in_flight": lambda row: row.workload["in_flight"],
-    "connection": lambda row: row.workload["connection"],
-    "site_pages": lambda row: row.workload["site"]["pages"],
+    "latency": _of_workload("latency"),
+    "mean_latency_ns": _of_workload("mean_latency_ns"),
+    "in_flight": _of_workload("in_flight"),
+    "connection": _of_workload("connection"),
+    "site_pages": lambda row: row.workload.get("site", {}).get("pages"),
+    "n": _of_workload("n"),
     "status": lambda row: row.status,
     "reason": lambda row: row.reason,
     "valid": lambda row: row.valid,

@@ -5,22 +5,18 @@ Whatever happens, a row comes back: a crash, a hang, rubbish and a dead server a
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import psutil
 
-from bench.measure import host, process, validity
+from bench.measure import held, host, process, validity
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
 from bench.measure.server import Server, ServerError
-from bench.plan import Trial
+from bench.plan import AnyTrial, Trial
 from bench.rows import Check, Row, Status
 from strategies.base import Job
-
-SETTLE_S = 0.05
-STILL = 0.002
-"""Memory is at rest when two readings SETTLE_S apart differ by at most this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +25,11 @@ class Setting:
 
     run: str
     cpus: host.Cpus
-    deadline_s: Callable[[Trial], float]
+    deadline_s: Callable[[AnyTrial], float]
+    budget_bytes: int | None = None
+    """A trial that needs more memory than this is ended before it has it; None: no bound."""
+    python: str | None = None
+    """The interpreter of the workers; None: that of the harness."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Observation:
 
 def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline, and return its row."""
-    started_at, began = datetime.now(UTC), time.monotonic_ns()
+    begin = Begin.now()
     seen = Observation()
     status: Status = "ok"
     reason = None
@@ -63,18 +63,44 @@ def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
         checks = validity.check(evidence)
         if evidence.answer_difference is not None:
             status, reason = "wrong", evidence.answer_difference
+    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """When a trial began, on the calendar and on the clock."""
+
+    at: datetime
+    clock_ns: int
+
+    @classmethod
+    def now(cls) -> "Begin":
+        """Return this moment."""
+        return cls(datetime.now(UTC), time.monotonic_ns())
+
+
+def row_of(
+    trial: AnyTrial,
+    run: str,
+    begin: Begin,
+    status: Status,
+    reason: str | None,
+    seen: Observation,
+    checks: tuple[Check, ...] = (),
+) -> Row:
+    """Return the row of a trial that has just ended."""
     return Row(
-        run=setting.run,
+        run=run,
         trial=trial.id,
         round=trial.round,
         strategy=trial.strategy,
         stack=trial.stack,
-        kind=trial.workload.kind,
-        workload=trial.workload.to_dict(),
+        kind=trial.kind,
+        workload=trial.values,
         status=status,
         reason=reason,
-        started_at=started_at.isoformat(timespec="milliseconds"),
-        duration_ns=time.monotonic_ns() - began,
+        started_at=begin.at.isoformat(timespec="milliseconds"),
+        duration_ns=0 if status == "skipped" else time.monotonic_ns() - begin.clock_ns,
         measured=seen.measured,
         server=seen.server,
         knobs=seen.knobs,
@@ -82,23 +108,9 @@ def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
     )
 
 
-def skipped(trial: Trial, run: str, reason: str) -> Row:
+def skipped(trial: AnyTrial, run: str, reason: str) -> Row:
     """Return the row of a trial that cannot be run here."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    workload = trial.workload
-    return Row(
-        run,
-        trial.id,
-        trial.round,
-        trial.strategy,
-        trial.stack,
-        workload.kind,
-        workload.to_dict(),
-        "skipped",
-        reason,
-        now,
-        0,
-    )
+    return row_of(trial, run, Begin.now(), "skipped", reason, Observation())
 
 
 def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
@@ -106,28 +118,29 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     workload = trial.workload
     deadline_s = setting.deadline_s(trial)
     server.configure(workload.site)
-    with process.running(setting.cpus.client, deadline_s) as worker:
-        worker.send({"strategy": trial.strategy, "job": _job(trial, server).to_dict(), "lifetime_s": deadline_s + 5})
+    with process.running(setting.cpus.client, deadline_s, python=setting.python) as worker:
+        job = _job(trial, server, deadline_s)
+        worker.send({"strategy": trial.strategy, "job": job.to_dict(), "lifetime_s": deadline_s + 5})
         seen.knobs = worker.expect("ready", "knobs")["knobs"]
         sampler = Sampler(psutil.Process(worker.pid))
         delay_before_ns = host.run_delay_ns(worker.pid)
         server.tell("reset")
         before = _counts(server, setting)
         if workload.kind == "memory":
-            server.tell("hold")
-            worker.send({"do": "crawl"})
-            seen.measured |= {f"held_{name}": value for name, value in _memory_when_held(trial, server, worker).items()}
-            server.tell("release")
+            held.observe(trial, server, worker, seen.measured, setting.budget_bytes)
         else:
             worker.send({"do": "crawl"})
         crawled = worker.expect("crawled", "error", sampler.sample)
         if crawled["error"] is not None:  # the worker is about to exit: there is nothing more to be read from it
             raise process.WorkerError(f"the strategy raised {crawled['error']}")
+        crawled_ns = time.monotonic_ns()
         after = _counts(server, setting)
         delay_after_ns = host.run_delay_ns(worker.pid)
         if delay_before_ns is not None and delay_after_ns is not None:
             seen.measured["run_delay_ns"] = delay_after_ns - delay_before_ns
         seen.measured |= {"peak_threads": sampler.peak_threads} | _memory(worker.pid)
+        if "released_ns" in seen.measured:
+            seen.measured["drain_ns"] = crawled_ns - seen.measured.pop("released_ns")
         worker.send({"do": "report"})
         outcome = worker.expect("outcome", "answer")
     del outcome["event"]
@@ -139,14 +152,16 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     seen.measured |= seen.host
 
 
-def _job(trial: Trial, server: Server) -> Job:
+def _job(trial: Trial, server: Server, deadline_s: float) -> Job:
+    """Return what the worker is to do. A held fetch has as much time as its trial: the gate is no fault of its own."""
     workload = trial.workload
     roots = root_paths(workload.site, workload.roots)
-    return Job(
+    job = Job(
         roots=tuple(server.base + path for path in roots),
         max_in_flight=workload.in_flight,
         connection=workload.connection,
     )
+    return replace(job, timeout_ns=round(deadline_s * 1e9)) if workload.kind == "memory" else job
 
 
 class Sampler:
@@ -159,26 +174,6 @@ class Sampler:
     def sample(self) -> None:
         """Note how many threads there are."""
         self.peak_threads = max(self.peak_threads, self._observed.num_threads())
-
-
-def _memory_when_held(trial: Trial, server: Server, worker: process.Worker) -> dict[str, int]:
-    """Wait until the gate holds exactly the cap, and memory is at rest; return what is used then."""
-    while (held := server.stats()["in_flight"]) < trial.reachable:
-        if time.monotonic() > worker.deadline_s:
-            raise process.WorkerTimeoutError(f"only {held} of {trial.reachable} fetches came to be in flight")
-        if worker.has_spoken:  # it should be waiting at the gate
-            error = worker.expect("crawled", "error")["error"]
-            raise process.WorkerError(
-                "the strategy " + (f"raised {error}" if error else "returned without its answers")
-            )
-        time.sleep(process.TICK_S)
-    memory = _memory(worker.pid)
-    while time.monotonic() < worker.deadline_s:
-        time.sleep(SETTLE_S)
-        before, memory = memory, _memory(worker.pid)
-        if abs(memory["uss_bytes"] - before["uss_bytes"]) <= STILL * memory["uss_bytes"]:
-            break
-    return memory | {"in_flight": server.stats()["in_flight"]}
 
 
 def _memory(pid: int) -> dict[str, int]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,7 @@ _MEDDLING = (
     "UV_",
 )
 """Beginnings of variables that switch interpreters, libraries and allocators into other modes."""
+_HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
 
 
 class WorkerError(Exception):
@@ -67,16 +68,21 @@ class Worker:
 
     def expect(self, event: str, key: str, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
         """Wait for the worker's next line, calling ``each_tick`` meanwhile; it must be ``event`` and have ``key``."""
+        message = self.hear("event", each_tick)
+        if message["event"] != event:
+            raise WorkerError(f"the worker said {message['event']!r} when {event!r} was due")
+        if key not in message:
+            raise WorkerError(f"the worker said {event!r} without {key!r}")
+        return message
+
+    def hear(self, key: str, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
+        """Wait for the worker's next line, calling ``each_tick`` meanwhile; it must be an object that has ``key``."""
         line = self._read_line(each_tick)
         try:
             message: dict[str, Any] = json.loads(line)
-            found = message["event"]
+            message[key]
         except (ValueError, KeyError, TypeError) as error:
             raise WorkerError(f"the worker printed rubbish: {line[:60]!r}") from error
-        if found != event:
-            raise WorkerError(f"the worker said {found!r} when {event!r} was due")
-        if key not in message:
-            raise WorkerError(f"the worker said {event!r} without {key!r}")
         return message
 
     @property
@@ -121,17 +127,25 @@ class Worker:
 
 def environment() -> dict[str, str]:
     """Return the environment for a process of ours: that of the harness, without what would change what is measured."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_MEDDLING)}
+    kept = {name: value for name, value in os.environ.items() if name in _HARMLESS or not name.startswith(_MEDDLING)}
     return kept | {"PYTHONPATH": str(ROOT)}
 
 
 @contextmanager
-def running(cpus: set[int] | None, lifetime_s: float) -> Iterator[Worker]:
-    """Start a worker, pinned to ``cpus`` if given; kill it with all its children in the end, come what may."""
+def running(
+    cpus: set[int] | None,
+    lifetime_s: float,
+    command: Sequence[str] = ("bench.measure.worker",),
+    python: str | None = None,
+) -> Iterator[Worker]:
+    """Start a worker, pinned to ``cpus`` if given; kill it with all its children in the end, come what may.
+
+    ``command`` is a module and its arguments; ``python`` the interpreter, by default this one.
+    """
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             # -P: what lies in the current folder is not imported by accident; PYTHONPATH: this very harness is.
-            [sys.executable, "-P", "-m", "bench.measure.worker"],
+            [python or sys.executable, "-P", "-m", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -158,6 +158,8 @@ def samples(evidence: Evidence) -> Judgement:
 def steal(evidence: Evidence) -> Judgement:
     """Check that the hypervisor did not take the cores away."""
     share = evidence.host["steal_share"]
+    if evidence.kind == "memory":
+        return "not applicable", "memory does not depend on it"
     if share is None:
         return "not applicable", "this system does not say"
     figures = f"{share:.1%} of CPU time stolen, limit {MOST_STEAL_SHARE:.0%}"
@@ -183,6 +185,12 @@ def requests(evidence: Evidence) -> Judgement:
     return ("passed" if tries == received else "failed"), figures
 
 
+def started(n: int, measured: dict[str, Any]) -> Judgement:
+    """Check that there were as many as the row is about."""
+    figures = f"{measured['started']:,} of {n:,}"
+    return ("passed" if measured["started"] == n else "failed"), figures
+
+
 CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
     "answer correct": answer,
     "no unexpected failures": failures,
@@ -197,6 +205,11 @@ CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
     "no CPU steal": steal,
     "knobs reached the worker": knobs,
 }
+
+
+def check_block(n: int, measured: dict[str, Any]) -> tuple[Check, ...]:
+    """Make the checks of a building block's trial."""
+    return (Check("all were started", *started(n, measured)),)
 
 
 def check(evidence: Evidence) -> tuple[Check, ...]:

@@ -35,7 +35,7 @@ BIN_NS = 10_000_000
 
 def main() -> None:
     """Do one trial's work, as told on standard input."""
-    say = _take_over_stdout()
+    say = take_over_stdout()
     order = json.loads(sys.stdin.readline())
     # Should the controller vanish, nobody would kill a hanging crawl: the kernel will.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -73,7 +73,7 @@ def main() -> None:
         sys.stdin.readline()
 
 
-def _take_over_stdout() -> Callable[[dict[str, Any]], None]:
+def take_over_stdout() -> Callable[[dict[str, Any]], None]:
     """Keep the real standard output for the controller; whatever else prints, prints to standard error."""
     channel: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -98,14 +98,21 @@ def _knobs(name: str, requires: tuple[str, ...]) -> dict[str, Any]:
     """Say what really runs here: a setting that did not reach the worker must show."""
     return {
         "strategy": name,
+        **knobs_of_interpreter(),
+        "selector": _selector(),
+        "versions": _versions(requires),
+    }
+
+
+def knobs_of_interpreter() -> dict[str, Any]:
+    """Say what any program of this interpreter runs with here."""
+    return {
         "python": sys.version.split()[0],
         "implementation": sys.implementation.name,
         "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
         "switch_interval_ns": round(sys.getswitchinterval() * 1e9),
         "gc_enabled": gc.isenabled(),
         "gc_thresholds": list(gc.get_threshold()),
-        "selector": _selector(),
-        "versions": _versions(requires),
         "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
     }

@@ -19,7 +19,7 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None)
     """
     coloured = wants_colour(sys.stderr) if colour is None else colour
     counted = f"{number:>{len(str(total))}}/{total}"
-    where = f"{_latency(row)}  {words.in_flight(row.workload['in_flight'])}"
+    where = _where(row)
     figures = "  ".join(_figures(row))
     head = f"{counted}  {words.plain(row.strategy, 30):{_NAME}}  {where:{_WHERE}}"
     return "  ".join(part for part in (head, figures, _verdict(row, coloured)) if part)
@@ -30,9 +30,20 @@ def wants_colour(file: TextIO) -> bool:
     return file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def _where(row: Row) -> str:
+    """Return what was asked for, in few words."""
+    if row.kind == "block":
+        return f"block  {units.count(row.workload['n'])}"
+    if row.kind == "probe":
+        return words.plain(", ".join(f"{key} {value}" for key, value in row.workload["arguments"].items()), 60)
+    if row.kind == "limit":
+        return "limit" + (", through shared ones" if row.workload["through_shared"] else "")
+    return f"{_latency(row)}  {words.in_flight(row.workload['in_flight'])}"
+
+
 def _latency(row: Row) -> str:
     if row.kind == "memory":
-        return "memory"
+        return "memory" if row.workload["connection"] == "keep-alive" else "memory, per-fetch"
     text = units.latency(row.workload["latency"])
     return text if row.workload["connection"] == "keep-alive" else f"{text}, {row.workload['connection']}"
 
@@ -41,10 +52,12 @@ def _figures(row: Row) -> list[str]:
     """Return what was measured; nothing for an answer that is wrong, or not there."""
     if row.status != "ok":
         return []
-    if row.kind == "memory":
+    if row.kind in {"memory", "block"}:
         return (
             [f"{units.size(row.measured['held_uss_bytes']):>9} held (USS)"] if "held_uss_bytes" in row.measured else []
         )
+    if row.kind == "limit" and row.measured.get("found") is not None:
+        return [f"{units.count(row.measured['found'])} found"]
     if "pages_per_s" not in row.measured:
         return []
     rate = units.rate(row.measured["pages_per_s"])

@@ -1,7 +1,9 @@
 """The gate, the counts, and a control port that nothing can kill."""
 
+import socket
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -227,3 +229,70 @@ def test_quantiles_of_lateness_are_upper_edges_of_buckets() -> None:
     assert lateness.quantile_ns(0.99) == 130_000
     assert lateness.greatest_ns == 5_000_000_000
     assert lateness.count == 100
+
+
+def has_more_requests_than(before: int, stats: dict[str, Any]) -> bool:
+    return bool(stats["requests"] > before)
+
+
+def test_the_gate_may_go_on_holding_the_ones_that_came_last(server: Running) -> None:
+    server.do("hold")
+    clients = [server.connect() for _ in range(5)]
+    for client in clients:  # one after the other, so that it is known which came last
+        before = server.stats()["requests"]
+        client.sendall(get("/"))
+        server.stats_when(partial(has_more_requests_than, before))
+
+    assert server.do("release", keep=2) == {"ok": True}
+
+    assert [read_response(client)[0] for client in clients[:3]] == [200, 200, 200]
+    stats = server.stats()
+    assert (stats["in_flight"], stats["held"]) == (2, True)
+
+    clients[0].sendall(get("/"))
+    server.stats_when(lambda stats: stats["in_flight"] == 3)
+    server.do("release")
+
+    assert [read_response(client)[0] for client in (*clients[3:], clients[0])] == [200, 200, 200]
+    assert (server.stats()["in_flight"], server.stats()["held"]) == (0, False)
+    for client in clients:
+        client.close()
+
+
+def test_what_is_to_be_kept_may_be_more_than_there_is(server: Running) -> None:
+    server.do("hold")
+
+    assert server.do("release", keep=10) == {"ok": True}
+    with server.connect() as client:
+        client.sendall(get("/"))
+        server.stats_when(lambda stats: stats["in_flight"] == 1)
+
+        server.do("release")
+
+        assert read_response(client)[0] == 200
+
+
+@pytest.mark.parametrize("keep", [-1, 1.5, "2", None, True])
+def test_what_cannot_be_kept_is_refused(server: Running, keep: object) -> None:
+    answer = server.do("release", keep=keep)
+
+    assert answer["ok"] is False
+    assert answer["error"].startswith('"keep" is how many stay held')
+
+
+def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server: Running) -> None:
+    with server.connect() as old:
+        old.sendall(get("/"))
+        assert read_response(old)[0] == 200
+
+        port = server.do("move")["port"]
+
+        assert port != server.port
+        old.sendall(get("/"))
+        assert read_response(old)[0] == 200
+        with pytest.raises(ConnectionRefusedError):
+            server.connect()
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as new:
+            new.sendall(get("/"))
+            assert read_response(new)[0] == 200
+    assert server.do("move")["port"] != port

@@ -10,17 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
-from bench.experiment import (
-    CONNECTIONS,
-    MOST_SECONDS,
-    MOST_SEED,
-    Experiment,
-    ExperimentError,
-    Grid,
-    load,
-    parse,
-    preset_names,
-)
+from bench.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
+from bench.grid import CONNECTIONS
+from bench.judge import MOST_SECONDS
 from fake_server.delays import parse_delay
 from fake_server.site import SiteConfig
 
@@ -311,3 +303,59 @@ def test_junk_is_read_or_refused_and_never_crashes(values: dict[str, Any], cell:
         except ExperimentError as error:
             refused = str(error)
         assert refused.startswith("my.toml")
+
+
+BARE = """
+[[block]]
+blocks = ["thread", "asyncio_task"]
+n = [100, 200]
+
+[[limit]]
+resources = ["descriptors"]
+rounds = 1
+"""
+
+
+def test_tables_of_blocks_and_limits_are_an_experiment_without_any_crawl() -> None:
+    experiment = read(BARE)
+
+    assert experiment.grids == ()
+    assert [cell.values["id"] for table in experiment.bare for cell in table.cells] == [
+        "block/thread/n=100",
+        "block/thread/n=200",
+        "block/asyncio_task/n=100",
+        "block/asyncio_task/n=200",
+        "limit/descriptors",
+    ]
+
+
+def test_such_an_experiment_reads_back_as_it_was_written() -> None:
+    experiment = read(BARE + CRAWL + "[[memory]]\nwaves = 2\nparked = true\nstrategies = ['callbacks']\n")
+
+    again = parse(tomllib.loads(tomli_w.dumps(experiment.to_dict())), "name", KNOWN, "my.toml")
+
+    assert again == experiment
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[block]]\nn = [1]\nblocks = ['tread']", "unknown block 'tread'; did you mean \"thread\"?"),
+        ("[[block]]\nblocks = ['thread']", "[[block]] number 1: n must be a list of whole numbers, not None"),
+        ("[[block]]\nn = [0]", "n must be a whole number from 1 to 2000000, not 0"),
+        ("[[block]]\nn = [1, 1]", "n names the same value twice"),
+        ("[[block]]\nn = [1]\nm = 2", '[[block]] number 1: unknown key "m"'),
+        ("[[probe]]\nprobe = 3", "probe must be the name of one, not 3"),
+        ("[[probe]]\nprobe = 'spinn'", "unknown probe 'spinn'; did you mean \"spin\"?"),
+        ("[[probe]]\nprobe = 'spin'\neach = {how = 'spin'}", "each must give a list of values for each argument"),
+        ("[[limit]]\nresources = ['treads']", "unknown resource 'treads'; did you mean \"threads\"?"),
+        ("[[limit]]\nthrough_shared = 1", "through_shared must be true or false, not 1"),
+        ("[limit]\nresources = ['threads']", "limit must be written with two brackets, as [[limit]]"),
+        ("[[memory]]\nwaves = 0", "[[memory]] number 1: waves must be a whole number from 1 to 100, not 0"),
+        ("[[memory]]\nparked = 1", "parked must be true or false, not 1"),
+        ("[[crawl]]\nwaves = 2", '[[crawl]] number 1: unknown key "waves"'),
+        ("[[crawl]]\nstrategies = ['callback']", "unknown strategy 'callback'; did you mean \"callbacks\"?"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_one_sentence(text: str, said: str) -> None:
+    assert said in refusal(text)

@@ -5,6 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench import bare
 from bench.experiment import Experiment, Grid, load
 from bench.plan import Trial, estimate_ns, expand
 from fake_server.site import SiteConfig
@@ -31,7 +32,13 @@ def an_experiment(
 
 
 def plan(seed: int = 1, rounds: int = 1) -> list[Trial]:
-    return expand(an_experiment(seed, rounds), DESCRIBED)
+    return crawls(an_experiment(seed, rounds))
+
+
+def crawls(experiment: Experiment) -> list[Trial]:
+    trials = expand(experiment, DESCRIBED)
+    assert all(isinstance(trial, Trial) for trial in trials)
+    return [trial for trial in trials if isinstance(trial, Trial)]
 
 
 SEEDS = st.integers(0, 2**63 - 1)
@@ -80,7 +87,7 @@ def test_rounds_are_shuffled_differently() -> None:
 def test_a_grid_may_take_part_in_the_first_rounds_only() -> None:
     grids = (Grid("crawl", in_flight=(1, 2)), Grid("memory", in_flight=(3,), rounds=2))
 
-    trials = expand(Experiment("x", "", grids, ("many",), rounds=3), DESCRIBED)
+    trials = crawls(Experiment("x", "", grids, ("many",), rounds=3))
 
     assert [sum(trial.round == n for trial in trials if trial.workload.kind == "memory") for n in (1, 2, 3)] == [
         1,
@@ -100,7 +107,41 @@ def test_sequential_runs_at_cap_one_only() -> None:
     for preset in ("quick", "smoke", "sweep"):
         experiment = load(preset, names())
         trials = expand(experiment, {name: describe(name) for name in experiment.strategies})
-        assert {trial.workload.in_flight for trial in trials if trial.strategy == "sequential"} == {1}
+        assert {trial.values["in_flight"] for trial in trials if trial.strategy == "sequential"} == {1}
+
+
+def test_a_grid_may_be_for_some_strategies_only() -> None:
+    grids = (Grid("crawl", in_flight=(1,)), Grid("memory", in_flight=(3,), strategies=("many",)))
+
+    trials = crawls(Experiment("x", "", grids, ("one", "many", "own")))
+
+    assert {t.strategy for t in trials if t.kind == "crawl"} == {"one", "many", "own"}
+    assert [t.strategy for t in trials if t.kind == "memory"] == ["many"]
+
+
+def test_a_model_that_needs_threads_says_how_many_a_fetch() -> None:
+    experiment = Experiment("x", "", (Grid("memory", in_flight=(5,)),), ("thread_pool", "callbacks"))
+
+    trials = expand(experiment, {name: describe(name) for name in experiment.strategies})
+
+    assert {t.strategy: t.threads_each for t in trials if isinstance(t, Trial)} == {"thread_pool": 1, "callbacks": 0}
+
+
+def test_blocks_probes_and_limits_are_trials_like_others() -> None:
+    tables = (
+        bare.parse("block", {"blocks": ["thread", "generator"], "n": [10, 20]}, "x"),
+        bare.parse("probe", {"probe": bare.PROBES[0], "each": {"a": [1, 2], "b": ["x"]}, "rounds": 1}, "x"),
+        bare.parse("limit", {"resources": ["threads"]}, "x"),
+    )
+    experiment = Experiment("x", "", (Grid("crawl"),), ("many",), rounds=2, bare=tables)
+
+    trials = expand(experiment, DESCRIBED)
+
+    kinds = [Counter(trial.kind for trial in trials if trial.round == n) for n in (1, 2)]
+    assert kinds == [{"crawl": 1, "block": 4, "probe": 2, "limit": 1}, {"crawl": 1, "block": 4, "limit": 1}]
+    assert len({trial.id for trial in trials}) == len(trials)
+    assert f"probe/{bare.PROBES[0]}/a=1/b=x/round=1" in {trial.id for trial in trials}
+    assert {trial.stack for trial in trials if trial.kind != "crawl"} == {"none"}
 
 
 def test_reachable_is_the_least_of_cap_site_and_model() -> None:

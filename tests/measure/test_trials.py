@@ -28,7 +28,13 @@ MEASURED = {
     "switches_per_page", "steal_share", "listen_drops",
 }  # fmt: skip
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
-HELD = {"held_uss_bytes", "held_rss_bytes", "held_pss_bytes", "held_in_flight"}
+LAYERS = {
+    "uss_bytes", "rss_bytes", "pss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes",
+    "all_page_tables_bytes", "available_bytes", "tcp_sockets", "time_waits", "tasks", "threads", "connections",
+    "server_uss_bytes", "server_rss_bytes", "server_pss_bytes", "server_page_tables_bytes",
+}  # fmt: skip
+REACHED = {"held_in_flight", "held_disturbed", "reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns"}
+HELD = {f"{stage}_{layer}" for stage in ("base", "held") for layer in LAYERS} | REACHED
 ABOUT_THE_MACHINE = {"no CPU steal", "server had room", "added latency exact", "no listen drops", "client had its core"}
 """What another process on this machine can make red; a test must not depend on it."""
 
@@ -55,9 +61,12 @@ def run(fake: Server) -> Callable[..., Row]:
 
 def a_trial(strategy: str, kind: Any = "crawl", latency: str = "0", in_flight: int = 1, **options: Any) -> Trial:
     connection = options.pop("connection", "keep-alive")
-    grid = Grid(kind, (latency,), (in_flight,), (connection,), site=SiteConfig(**({"pages": 40} | options)))
+    held = {key: options.pop(key) for key in ("waves", "parked") if key in options}
+    site = SiteConfig(**({"pages": 40} | options))
+    grid = Grid(kind, (latency,), (in_flight,), (connection,), site=site, **held)
     experiment = Experiment("x", "", (grid,), (strategy,))
     (trial,) = expand(experiment, {strategy: replace(strategies.describe(strategy), most_in_flight=None)})
+    assert isinstance(trial, Trial)
     most = strategies.describe(strategy).most_in_flight
     return replace(trial, reachable=min(trial.reachable, most or trial.reachable))
 
@@ -113,6 +122,44 @@ def test_memory_is_read_with_exactly_the_cap_in_flight(run: Callable[..., Row], 
     assert set(row.measured) == MEASURED | HELD
     assert row.measured["held_in_flight"] == row.server["peak_in_flight"] == row.measured["pages"] == number
     assert row.measured["held_uss_bytes"] > 1_000_000
+    assert row.measured["held_connections"] == number
+    assert row.measured["reach_ns"] > 0
+    assert row.measured["drain_ns"] > 0
+    jsonschema.validate(json.loads(row.to_json()), SCHEMA)
+
+
+def test_parked_workers_are_read_when_all_fetches_but_one_have_been_answered(
+    run: Callable[..., Row], strategy: str
+) -> None:
+    number = strategies.describe(strategy).most_in_flight or 20
+
+    row = run(strategy, kind="memory", in_flight=number, links=0, connection="per-fetch", parked=True)
+
+    assert_good(row)
+    assert row.workload["parked"] is True
+    assert {f"parked_{layer}" for layer in LAYERS} | {"parked_disturbed"} <= set(row.measured)
+    assert (row.measured["held_connections"], row.measured["parked_connections"]) == (number, 1)
+
+
+def test_a_second_wave_is_fetched_when_the_gate_has_been_opened(run: Callable[..., Row], strategy: str) -> None:
+    number = strategies.describe(strategy).most_in_flight or 10
+
+    row = run(strategy, kind="memory", in_flight=number, links=0, waves=3)
+
+    assert_good(row)
+    assert (row.measured["held_in_flight"], row.measured["pages"]) == (number, 3 * number)
+    assert row.server["total_connections"] == number, "the later waves go over the connections that were kept"
+
+
+def test_a_trial_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fake: Server) -> None:
+    setting = Setting("run", host.Cpus(None, None), lambda _: 30, budget_bytes=1_000_000)
+
+    row = run_trial(a_trial("callbacks", kind="memory", in_flight=2000, links=0), fake, setting)
+
+    assert row.status == "failed"
+    assert row.reason is not None
+    assert row.reason.startswith("stopped by the memory budget: 0.0")
+    assert run_trial(a_trial("callbacks"), fake, setting).status == "ok", "the server goes on"
 
 
 def test_faults_of_the_site_are_part_of_the_right_answer(run: Callable[..., Row], strategy: str) -> None:

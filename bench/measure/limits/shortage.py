@@ -1,4 +1,4 @@
-"""Limits that a trial would run into, found before it starts."""
+"""What a trial would run into, as one sentence, before it starts."""
 
 import resource
 

@@ -1,0 +1,165 @@
+"""Which workloads: a grid crosses lists of latencies, caps and uses of connections; each combination is a cell."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from bench import judge
+from fake_server.delays import parse_delay
+from fake_server.site import SiteConfig
+
+CONNECTIONS = ("keep-alive", "per-fetch")
+MOST_IN_FLIGHT = 1_000_000
+MOST_ROUNDS = 1000
+MOST_WAVES = 100
+
+Kind = Literal["crawl", "memory"]
+
+_KEYS = ("latency", "in_flight", "connection", "seconds", "pages", "rounds", "strategies", "site")
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One cell: which site, how many in flight, which use of connections."""
+
+    id: str
+    kind: Kind
+    site: SiteConfig
+    in_flight: int
+    connection: Literal["keep-alive", "per-fetch"]
+    parked: bool = False
+    """Of a memory trial: read memory once more when all fetches but one have been answered, and their workers wait."""
+
+    @property
+    def roots(self) -> int:
+        """How many pages, from the first on, a crawl begins with: enough to be full from the start."""
+        return min(self.in_flight, self.site.pages) if self.site.links else self.site.pages
+
+    @property
+    def mean_latency_ns(self) -> float:
+        """The mean of the added latency."""
+        return parse_delay(self.site.delay).mean_ns
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a row says of it."""
+        values = {
+            "id": self.id,
+            "latency": self.site.delay,
+            "mean_latency_ns": round(self.mean_latency_ns),
+            "in_flight": self.in_flight,
+            "connection": self.connection,
+            "site": self.site.to_dict(),
+        }
+        return values | ({"parked": True} if self.parked else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of the experiment: lists to be crossed, and the site that its workloads share."""
+
+    kind: Kind
+    latency: tuple[str, ...] = ("0",)
+    in_flight: tuple[int, ...] = (100,)
+    connection: tuple[Literal["keep-alive", "per-fetch"], ...] = ("keep-alive",)
+    seconds: float | None = None
+    """Where latency bounds the throughput: take only as many pages as an ideal client fetches in this time."""
+    site: SiteConfig = field(default_factory=SiteConfig)
+    rounds: int | None = None
+    """Take part in the first so many rounds only; None: in all."""
+    strategies: tuple[str, ...] | None = None
+    """Only these of the experiment's strategies; None: all."""
+    waves: int = 1
+    """Of memory trials: so many times the number in flight are fetched; the gate holds the first wave."""
+    parked: bool = False
+    """Of memory trials: see ``Workload.parked``."""
+
+    def workloads(self, prefix: str) -> list[Workload]:
+        """Return the cells, in the order in which the lists are written."""
+        return [
+            self._workload(prefix, latency, in_flight, connection)
+            for latency in self.latency
+            for in_flight in self.in_flight
+            for connection in self.connection
+        ]
+
+    def takes_part(self, strategy: str, number: int) -> bool:
+        """Tell whether this strategy is tried in round ``number``."""
+        return (self.rounds is None or number <= self.rounds) and (
+            self.strategies is None or strategy in self.strategies
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table that ``parse`` reads back as an equal grid."""
+        table: dict[str, Any] = {
+            "latency": list(self.latency),
+            "in_flight": list(self.in_flight),
+            "connection": list(self.connection),
+            "site": {k: v for k, v in self.site.to_dict().items() if k != "delay"},
+        }
+        optional: dict[str, Any] = {
+            "seconds": self.seconds,
+            "rounds": self.rounds,
+            "strategies": None if self.strategies is None else list(self.strategies),
+            "waves": self.waves if self.waves > 1 else None,
+            "parked": self.parked or None,
+        }
+        return table | {key: value for key, value in optional.items() if value is not None}
+
+    def _workload(
+        self, prefix: str, latency: str, in_flight: int, connection: Literal["keep-alive", "per-fetch"]
+    ) -> Workload:
+        pages = self.site.pages
+        mean_ns = parse_delay(latency).mean_ns
+        if self.kind == "memory":
+            pages = in_flight * self.waves  # the gate holds the first wave
+        elif self.seconds is not None and mean_ns:
+            pages = min(pages, max(in_flight, round(in_flight * self.seconds * 1e9 / mean_ns)))
+        values = self.site.to_dict() | {"delay": latency, "pages": pages}
+        cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}"
+        return Workload(cell, self.kind, SiteConfig.from_dict(values), in_flight, connection, self.parked)
+
+
+def parse(kind: Kind, table: Any, common_site: Any, strategies: Iterable[str], where: str) -> Grid:
+    """Turn a [[crawl]] or a [[memory]] table into a grid. Raises ExperimentError."""
+    judge.need(isinstance(table, dict), f"{where} must be a table")
+    judge.check_keys(table, _KEYS if kind == "crawl" else (*_KEYS, "waves", "parked"), where)
+    chosen = table.get("strategies")
+    if chosen is not None:
+        judge.check_list(chosen, str, f"{where}: strategies")
+        for name in chosen:
+            judge.check_known(name, strategies, "strategy", where)
+    own_site = table.get("site", {})
+    judge.need(isinstance(common_site, dict) and isinstance(own_site, dict), f"{where}: site must be a table")
+    latency = table.get("latency", ["0"])
+    judge.check_list(latency, str, f"{where}: latency")
+    in_flight = table.get("in_flight", [100])
+    judge.check_list(in_flight, int, f"{where}: in_flight")
+    connection = table.get("connection", ["keep-alive"])
+    judge.check_list(connection, str, f"{where}: connection")
+    for use in connection:
+        judge.check_known(use, CONNECTIONS, "connection use", where)
+    for number in in_flight:
+        judge.whole(number, 1, MOST_IN_FLIGHT, f"{where}: in_flight")
+    site_values = common_site | own_site | ({"pages": table["pages"]} if "pages" in table else {})
+    judge.need("delay" not in site_values, f'{where}: the site\'s delay is given as "latency" here')
+    site = judge.judged(lambda: SiteConfig.from_dict(site_values), where)
+    return Grid(
+        kind,
+        judge.distinct(
+            (judge.judged(partial(_canonical, text), where) for text in latency),
+            f"{where}: latency",
+        ),
+        judge.distinct(in_flight, f"{where}: in_flight"),
+        judge.distinct(connection, f"{where}: connection"),
+        judge.seconds(table.get("seconds"), f"{where}: seconds"),
+        site,
+        None if "rounds" not in table else judge.whole(table["rounds"], 1, MOST_ROUNDS, f"{where}: rounds"),
+        None if chosen is None else judge.distinct(chosen, f"{where}: strategies"),
+        judge.whole(table.get("waves", 1), 1, MOST_WAVES, f"{where}: waves"),
+        judge.truth(table.get("parked", False), f"{where}: parked"),
+    )
+
+
+def _canonical(delay: str) -> str:
+    return parse_delay(delay).text

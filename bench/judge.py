@@ -1,0 +1,87 @@
+"""Judging what a user wrote in an experiment: small checks, each with one sentence for what is wrong, and where."""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
+
+MOST_SECONDS = 1_000_000
+
+T = TypeVar("T")
+
+
+class ExperimentError(Exception):
+    """An experiment that cannot be run as it is written; the message says what, where, and what is allowed."""
+
+
+def need(condition: bool, message: str) -> None:
+    """Raise ExperimentError with the message unless the condition holds."""
+    if not condition:
+        raise ExperimentError(message)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return words that lead from a wrong name to a right one."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(names)}"
+
+
+def check_known(name: str, known: Iterable[str], what: str, where: str) -> None:
+    """Raise ExperimentError with the nearest known name when ``name`` is none."""
+    names = list(known)
+    need(name in names, f"{where}: unknown {what} {name!r}{nearest(name, names)}")
+
+
+def check_keys(values: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """Refuse the first key that is not known."""
+    for key in values:
+        need(key in known, f'{where}: unknown key "{key}"{nearest(key, known)}')
+
+
+def check_list(value: Any, kind: type, where: str) -> None:
+    """Refuse what is not a list, with something in it, of texts or of whole numbers."""
+    fine = isinstance(value, list) and value and all(type(item) is kind for item in value)
+    word = {str: "texts", int: "whole numbers"}[kind]
+    need(bool(fine), f"{where} must be a list of {word}, not {value!r}")
+
+
+def tables(value: Any, kind: str, where: str) -> list[Any]:
+    """Return the tables that were written as [[kind]]."""
+    need(isinstance(value, list), f"{where}: {kind} must be written with two brackets, as [[{kind}]]")
+    return cast("list[Any]", value)
+
+
+def distinct(values: Iterable[T], where: str) -> tuple[T, ...]:
+    """Return the values, none of which may be there twice."""
+    found = tuple(values)
+    need(len(set(found)) == len(found), f"{where} names the same value twice")
+    return found
+
+
+def whole(value: Any, least: int, most: int, where: str) -> int:
+    """Return a whole number within bounds."""
+    fine = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    need(fine, f"{where} must be a whole number from {least} to {most}, not {value!r}")
+    return cast("int", value)
+
+
+def truth(value: Any, where: str) -> bool:
+    """Return true or false."""
+    need(isinstance(value, bool), f"{where} must be true or false, not {value!r}")
+    return cast("bool", value)
+
+
+def seconds(value: Any, where: str) -> float | None:
+    """Return a number of seconds, or None if none was given."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    fine = value is None or (number and 0 < value <= MOST_SECONDS)
+    need(fine, f"{where} must be a number above 0 and at most {MOST_SECONDS}, not {value!r}")
+    return cast("float | None", value)
+
+
+def judged(read: Callable[[], T], where: str) -> T:
+    """Return what ``read`` returns; its ValueError becomes an ExperimentError that says where."""
+    try:
+        return read()
+    except ValueError as error:
+        raise ExperimentError(f"{where}: {error}") from error

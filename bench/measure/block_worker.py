@@ -1,0 +1,57 @@
+"""The worker of a building block: a fresh process that starts N of them and holds still.
+
+It talks with the controller as ``bench.measure.worker`` does::
+
+    controller                              worker
+    {"block", "n", "port", "lifetime_s"}
+                                            {"event": "ready", "knobs": {...}}
+    {"do": "start"}
+                                            {"event": "started", "error": null, "started": N, "start_ns", "cpu_ns"}
+    end of input                            exits                           at rest: memory is read before
+"""
+
+import contextlib
+import json
+import resource
+import signal
+import sys
+import threading
+import time
+
+from bench import blocks
+from bench.measure.worker import knobs_of_interpreter, raise_descriptor_limit, take_over_stdout
+
+
+def main() -> None:
+    """Hold what standard input asks for."""
+    say = take_over_stdout()
+    order = json.loads(sys.stdin.readline())
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise_descriptor_limit()
+    start = blocks.BLOCKS[order["block"]]
+    with contextlib.suppress(blocks.ShortageError):
+        _first = start(1, order["port"])  # what is needed once (imports, the first arena) belongs to the baseline
+    say({"event": "ready", "knobs": {"block": order["block"]} | knobs_of_interpreter() | _stack_size()})
+    if not sys.stdin.readline():
+        return
+    error, held = None, blocks.Held(0, None)
+    begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
+    try:
+        held = start(order["n"], order["port"])
+    except blocks.ShortageError as shortage:
+        error, held = str(shortage), blocks.Held(shortage.started, None)
+    spent = {"start_ns": time.perf_counter_ns() - begin_ns, "cpu_ns": time.process_time_ns() - cpu_begin_ns}
+    say({"event": "started", "error": error, "started": held.started} | spent)
+    sys.stdin.readline()
+    blocks.end()
+
+
+def _stack_size() -> dict[str, int]:
+    """Return how much address space a new thread's stack gets: what was set, else RLIMIT_STACK (pthread_create(3))."""
+    return {"stack_bytes": threading.stack_size() or resource.getrlimit(resource.RLIMIT_STACK)[0]}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""The held part of a memory trial: bring exactly N fetches into flight, read every layer at rest, let them go."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+
+from bench.measure import memory, process
+from bench.measure.memory import Layers
+from bench.measure.server import Server
+from bench.plan import Trial
+
+
+def observe(
+    trial: Trial, server: Server, worker: process.Worker, measured: dict[str, Any], budget_bytes: int | None
+) -> None:
+    """Start the crawl against a shut gate, and note memory before, when N are held, and perhaps when N are parked.
+
+    Sizes are noted as ``base_``, ``held_`` and ``parked_`` with the names of ``memory.of_process`` and
+    ``memory.of_system``; those of the server's process as ``..._server_...``. ``reach_ns`` is the time from the order
+    until the gate held N; what worker and server computed until then are ``reach_cpu_ns`` and ``reach_server_cpu_ns``.
+    """
+    server.tell("hold")
+    measured |= layers("base", worker, server)
+    guard = Guard(budget_bytes, worker.pid)
+    cpu_before_ns, server_before_ns = _cpu_ns(worker.pid), server.stats()["cpu_ns"]
+    begin_ns = time.monotonic_ns()
+    worker.send({"do": "crawl"})
+    stats = _wait_until(lambda held: held >= trial.reachable, trial.reachable, server, worker, guard)
+    measured["reach_ns"] = time.monotonic_ns() - begin_ns
+    measured |= {"reach_cpu_ns": _cpu_ns(worker.pid) - cpu_before_ns}
+    measured |= {"reach_server_cpu_ns": stats["cpu_ns"] - server_before_ns}
+    measured |= layers_since(measured, "held", worker, server) | {"held_in_flight": server.stats()["in_flight"]}
+    if trial.workload.parked:
+        server.tell("release", keep=1)
+        _wait_until(lambda held: held <= 1, 1, server, worker, guard)
+        measured |= layers_since(measured, "parked", worker, server)
+    measured["released_ns"] = time.monotonic_ns()
+    server.tell("release")
+
+
+REST_S = 3
+"""So long a reading waits for memory to come to rest, and for others to have gone."""
+MOST_STRANGERS = 5
+"""So many tasks or sockets of others pass: the kernel's own workers come and go, and weigh little against 1,000 of ours."""
+
+
+class Guard:
+    """Watch that a process does not take more memory than it was allowed, nor more than the machine can spare."""
+
+    def __init__(self, budget_bytes: int | None, pid: int) -> None:
+        self._budget_bytes = budget_bytes
+        self._process = psutil.Process(pid)
+        self._available_bytes = psutil.virtual_memory().available
+
+    def check(self) -> None:
+        """Raise WorkerError when the budget is used up; the worker is killed by whoever holds it."""
+        if self._budget_bytes is None:
+            return
+        taken = self._available_bytes - psutil.virtual_memory().available
+        used = max(taken, self._process.memory_info().rss)
+        if used > self._budget_bytes:
+            raise process.WorkerError(
+                f"stopped by the memory budget: {used / 1e9:.2f} GB of {self._budget_bytes / 1e9:.2f} GB were used"
+            )
+
+
+def layers(stage: str, worker: process.Worker, server: Server) -> dict[str, Any]:
+    """Return every layer of memory as soon as it is at rest, under names that begin with the stage."""
+    own, system = memory.at_rest(worker.pid, min(worker.deadline_s, time.monotonic() + REST_S))
+    found: Layers = {
+        **own,
+        **system,
+        "threads": psutil.Process(worker.pid).num_threads(),
+        "connections": server.stats()["connections"],
+        **{f"server_{name}": value for name, value in memory.of_process(server.process.pid).items()},
+    }
+    return {f"{stage}_{name}": value for name, value in found.items()}
+
+
+def layers_since(base: dict[str, Any], stage: str, worker: process.Worker, server: Server) -> dict[str, Any]:
+    """Return the layers once only this trial has moved them since ``base``; else, after REST_S, marked as disturbed.
+
+    ``{stage}_disturbed`` is None, or says what of others came or went: then nothing is known of the kernel's layers.
+    """
+    give_up_s = min(worker.deadline_s, time.monotonic() + REST_S)
+    while True:
+        found = layers(stage, worker, server)
+        others = disturbance(base, found, stage)
+        if others is None or time.monotonic() > give_up_s:
+            return found | {f"{stage}_disturbed": others}
+
+
+def disturbance(base: dict[str, Any], found: dict[str, Any], stage: str) -> str | None:
+    """Say what else has moved what the kernel has for the whole system; None when nothing is seen.
+
+    Kernel stacks and slab cannot be told apart by process; but a process or thread that came or went elsewhere shows in
+    the number of tasks, and a connection in the number of sockets, of which each of our connections has two.
+    """
+    own = {
+        "tasks": found[f"{stage}_threads"] - base["base_threads"],
+        "tcp_sockets": 2 * (found[f"{stage}_connections"] - base["base_connections"]),
+    }
+    moved = []
+    for what, expected in own.items():
+        before, after = base[f"base_{what}"], found[f"{stage}_{what}"]
+        if before is not None and after is not None and abs(after - before - expected) > MOST_STRANGERS:
+            moved.append(f"{after - before - expected:+,} {what.replace('_', ' ')}")
+    return f"of others: {', '.join(moved)}" if moved else None
+
+
+def _wait_until(
+    is_there: Callable[[int], bool], wanted: int, server: Server, worker: process.Worker, guard: Guard
+) -> dict[str, Any]:
+    """Wait until the gate holds as many as it should; return the server's counts of that moment."""
+    while not is_there((stats := server.stats())["in_flight"]):
+        if time.monotonic() > worker.deadline_s:
+            raise process.WorkerTimeoutError(f"only {stats['in_flight']} of {wanted} fetches came to be in flight")
+        if worker.has_spoken:  # it should be waiting at the gate
+            error = worker.expect("crawled", "error")["error"]
+            raise process.WorkerError(
+                "the strategy " + (f"raised {error}" if error else "returned without its answers")
+            )
+        guard.check()
+        time.sleep(process.TICK_S)
+    return stats
+
+
+def _cpu_ns(pid: int) -> int:
+    """Return the CPU time of a process so far; in ticks of 10 ms, as the kernel shows it to others (proc(5), stat)."""
+    times = psutil.Process(pid).cpu_times()
+    return round((times.user + times.system) * 1e9)

@@ -1,0 +1,119 @@
+"""The process that is driven into a limit: it takes more and more of one resource, and says how far it came.
+
+It talks in lines of JSON on its standard input and a private copy of its standard output::
+
+    parent                                        child
+    {"resource", "lifetime_s", ...}               {"event": "ready"}
+    {"most": 200, "every": 10}                    {"event": "at", "count": 10, "ns": ...}  ...
+                                                  {"event": "stopped", "count": 200, "error": null, ...}
+    {"most": 400, ...}                            and goes on from where it was
+    end of input                                  dies, and all that it took with it
+
+At a failure it tries at once what else is refused (``symptoms``); whatever else there is to see, the parent reads from
+outside. It dies with its parent, at the end of its input and at the end of its lifetime, whichever comes first.
+"""
+
+import ctypes
+import json
+import os
+import queue
+import resource
+import signal
+import sys
+import time
+from _thread import start_new_thread
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from bench.measure.limits.attempts import symptoms
+from bench.measure.limits.ramps import MIB, RAMPS, Order, RefusedError
+
+PR_SET_PDEATHSIG = 1
+"""prctl(2)."""
+
+Say = Callable[[dict[str, Any]], None]
+
+
+def main() -> None:
+    """Take what is asked for until the input ends."""
+    die_with_parent(int(sys.argv[1]))
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(message: dict[str, Any]) -> None:
+        channel.write(json.dumps(message, separators=(",", ":")) + "\n")
+        channel.flush()
+
+    orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
+    order = json.loads(sys.stdin.readline())
+    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair
+    raise_descriptor_limit()
+    start_new_thread(read_orders, (orders,))
+    ballast = [bytearray(MIB)]  # let go of at a failure, so that there is room to report it
+    say({"event": "ready"})
+    held: list[Any] = []  # not in the ramp: what it took must outlive its failure, to be seen from outside
+    ramp = RAMPS[order["resource"]](order, held)
+    begin_ns = 0
+    while True:
+        order |= orders.get()
+        begin_ns = begin_ns or time.perf_counter_ns()
+        count, error, number = advance(ramp, order["most"], order["every"], begin_ns, say)
+        end_ns = time.perf_counter_ns()
+        seen = {} if error is None else symptoms(order)
+        ballast.clear()
+        say(
+            {
+                "event": "stopped",
+                "count": count,
+                "ns": end_ns - begin_ns,
+                "error": error,
+                "errno": number,
+                "symptoms": seen,
+            }
+        )
+
+
+def advance(ramp: Iterator[int], most: int, every: int, begin_ns: int, say: Say) -> tuple[int, str | None, str | None]:
+    """Go on until ``most``, a failure or the end; return how far it came, and the failure with its errno, if any."""
+    count = told = 0
+    try:
+        for count in ramp:
+            if count >= most:
+                return count, None, None
+            if count >= told + every:
+                told = count
+                say({"event": "at", "count": count, "ns": time.perf_counter_ns() - begin_ns})
+    except RefusedError as refusal:
+        return refusal.args[0], refusal.args[1], refusal.args[2]
+    return count, None, None
+
+
+def raise_descriptor_limit() -> None:
+    """Allow this process as many descriptors as it may allow itself, as the harness's workers do."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS grants no "unlimited": then the soft limit stays, and is found
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def read_orders(orders: "queue.SimpleQueue[Order]") -> None:
+    """Hand on what the parent says; its end, or the parent's, is this process's end."""
+    for line in sys.stdin:
+        orders.put(json.loads(line))
+    os._exit(0)
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent is gone, where it can; elsewhere the end of input does it.
+
+    The parent is the thread that started it (prctl(2), PR_SET_PDEATHSIG).
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

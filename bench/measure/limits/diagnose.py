@@ -1,0 +1,44 @@
+"""Which limit refused: from what is full at the failure, and from how the system refuses other things. Pure.
+
+CPython drops the errno of a thread that could not be started, so other calls are asked, which keep theirs: a page more,
+a stack more, a process more (mmap(2): ENOMEM for too many maps and for too little of something; fork(2): EAGAIN for too
+many tasks, whichever limit counted them).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from bench.measure.limits import growth
+from bench.measure.limits.bounds import Bound
+from bench.measure.limits.ceilings import ALIKE, named
+from bench.measure.limits.growth import Reading
+
+_KINDS = {"maps": "maps", "vm_bytes": "size", "data_bytes": "size", "memory_bytes": "size", "one": "tasks"}
+
+
+def suspects(symptoms: Mapping[str, str]) -> frozenset[str]:
+    """Return which kinds of limit fit the answers of the calls that were tried at the failure."""
+    if symptoms.get("process") == "EAGAIN":
+        return frozenset({"tasks"})
+    if symptoms.get("page") == "ENOMEM":
+        return frozenset({"maps", "size"})
+    if symptoms.get("stack") == "ENOMEM":
+        return frozenset({"size"})
+    return frozenset({"maps", "size", "tasks"})
+
+
+def full(bound: Bound, readings: Sequence[Reading]) -> bool:
+    """Tell whether one more would not have fitted, or nearly not."""
+    if bound.reached:
+        return True
+    one_more = growth.each(readings, bound.costs)
+    return bound.used is not None and one_more is not None and bound.used + one_more >= bound.limit * (1 - ALIKE)
+
+
+def culprit(bounds: Sequence[Bound], readings: Sequence[Reading], symptoms: Mapping[str, str]) -> str | None:
+    """Name the limit that bound, ``ambiguous: A or B``, or None where no limit that is known fits."""
+    kinds = suspects(symptoms)
+    counted = [bound.name for bound in bounds if bound.reached and _KINDS[bound.costs] in kinds]
+    if counted:
+        return named(counted)
+    names = [bound.name for bound in bounds if _KINDS[bound.costs] in kinds and full(bound, readings)]
+    return named(names) if names else None

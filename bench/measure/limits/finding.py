@@ -1,0 +1,115 @@
+"""What was found of one resource: the prediction, how far a process really came, and what stopped it. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from bench.measure.limits.bounds import Bound
+from bench.measure.limits.ceilings import SHARED_PART, Ceiling, following, lowest, polite
+from bench.measure.limits.watch import Ramp
+
+NO_LIMIT_KNOWN = 1 << 40
+StoppedBy = Literal["failure", "shared limit", "memory budget", "deadline", "not tried"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a ramp ends by itself, and why."""
+
+    most: int
+    why: StoppedBy
+    sentence: str
+    name: str | None = None
+    """The shared limit for whose sake it ends there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One resource, before and after."""
+
+    ceilings: Sequence[Ceiling]
+    found: int | None
+    bound_by: str | None
+    stopped_by: StoppedBy
+    evidence: Sequence[str]
+    timeline: Sequence[Sequence[int]] = ()
+    """Pairs of nanoseconds since the start and how many there were."""
+    extras: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a row holds."""
+        predicted_by = lowest(self.ceilings)
+        then = following(self.ceilings, self.bound_by or predicted_by)
+        return {
+            "predicted": self.ceilings[0].most if self.ceilings else None,
+            "predicted_by": predicted_by,
+            "found": self.found,
+            "bound_by": self.bound_by,
+            "stopped_by": self.stopped_by,
+            "ceilings": [asdict(ceiling) for ceiling in self.ceilings],
+            "evidence": list(self.evidence),
+            "next": None if then is None else {"name": then.name, "most": then.most},
+            "remedy": remedy(self.ceilings, self.bound_by or predicted_by),
+            "timeline": [list(point) for point in self.timeline],
+            **self.extras,
+        }
+
+
+def stop(ceilings: Sequence[Ceiling], budget_bytes: int, each_bytes: float | None, *, through_shared: bool) -> Stop:
+    """Decide where a ramp ends by itself: at the first of what others share, and what the budget holds."""
+    stops = [Stop(NO_LIMIT_KNOWN, "not tried", "no limit is known")]
+    shared = None if through_shared else polite(ceilings)
+    if shared is not None:
+        most, ceiling = shared
+        sentence = (
+            f"stopped by itself at {most:,}: {SHARED_PART:.0%} of what {ceiling.name} leaves, which other processes "
+            f"share; go through it with --through-shared"
+        )
+        stops.append(Stop(most, "shared limit", sentence, ceiling.name))
+    if each_bytes:
+        most = int(budget_bytes / each_bytes)
+        sentence = f"stopped by itself at {most:,}: they fill the memory budget of {budget_bytes / 1e9:.1f} GB"
+        stops.append(Stop(most, "memory budget", sentence))
+    return min(stops, key=lambda candidate: candidate.most)
+
+
+def stopped_by(ramp: Ramp, end: Stop) -> StoppedBy:
+    """Say what ended a ramp."""
+    if ramp.ended == "reached":
+        return end.why
+    return "failure" if ramp.ended == "died" else ramp.ended
+
+
+def bound_by(ramp: Ramp, end: Stop, culprit: str | None) -> str | None:
+    """Name the limit that refused, or the one before which the ramp stopped; None where neither happened."""
+    if ramp.ended == "failure":
+        return culprit
+    return end.name if ramp.ended == "reached" else None
+
+
+def why(ramp: Ramp, end: Stop, what: str) -> str:
+    """Say the same in a sentence."""
+    return {
+        "reached": end.sentence,
+        "failure": f"after {ramp.count:,} {what} the next was refused: {ramp.error}"
+        f"{f' ({ramp.errno})' if ramp.errno else ''}",
+        "died": f"after {ramp.count:,} {what} {ramp.error}",
+        "deadline": f"ended at {ramp.count:,} {what} by the deadline",
+        "memory budget": f"ended at {ramp.count:,} {what}: too little memory was left on this machine",
+    }[ramp.ended]
+
+
+def remedy(ceilings: Sequence[Ceiling], names: str | None) -> str | None:
+    """Return what to raise for a limit, or for each of several."""
+    wanted = (names or "").removeprefix("ambiguous: ").split(" or ")
+    found = [ceiling.remedy for ceiling in ceilings if ceiling.name in wanted]
+    return "; and ".join(dict.fromkeys(found)) or None
+
+
+def sentences(bounds: Sequence[Bound]) -> list[str]:
+    """Return the figures of all limits, the fullest first."""
+    return [bound.sentence for bound in sorted(bounds, key=_fullness, reverse=True)]
+
+
+def _fullness(bound: Bound) -> float:
+    return (bound.used or 0) / bound.limit if bound.limit else 1.0

@@ -1,0 +1,96 @@
+"""Predict and find the limits of this machine: the package's front."""
+
+import math
+from os import getpid
+from typing import Any, Protocol
+
+from bench.measure.limits import bounds as tables
+from bench.measure.limits import calibrate, descriptors, look, memory, sockets, threads
+from bench.measure.limits.ceilings import ALIKE, Ceiling, ceilings, lowest
+from bench.measure.limits.finding import Finding, StoppedBy
+from bench.measure.limits.watch import Guard, ProbeError
+
+RESOURCES = tables.RESOURCES
+CALIBRATION_S = 30
+
+
+class Finder(Protocol):
+    """Drive a child into the limit of one resource."""
+
+    def __call__(self, guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding: ...  # noqa: D102
+
+
+FINDERS: dict[str, Finder] = {
+    "threads": threads.find,
+    "descriptors": descriptors.find,
+    "ports": sockets.find_ports,
+    "backlog": sockets.find_backlog,
+    "memory": memory.find,
+}
+
+
+def find(
+    resource: str,
+    *,
+    through_shared: bool = False,
+    memory_budget_bytes: int | None = None,
+    deadline_s: float = 60,
+) -> dict[str, Any]:
+    """Find how much of a resource a process can have, and return what there is to say of it, ready for JSON.
+
+    A child process takes more and more of it until it is refused; it stops at 90 % of what other processes share unless
+    ``through_shared``, when the machine's available memory has shrunk by the budget (by default half of it), and at the
+    deadline. Nothing of it is left afterwards. Raises ValueError for another resource.
+    """
+    check(resource)
+    budget = default_budget() if memory_budget_bytes is None else memory_budget_bytes
+    guard = Guard.of(deadline_s, budget)
+    try:
+        return FINDERS[resource](guard, budget, through_shared=through_shared).to_dict()
+    except ProbeError as error:
+        stopped: StoppedBy = guard.breach() or "not tried"
+        return Finding(known(resource), None, None, stopped, [str(error)]).to_dict()
+
+
+def predict(resource: str) -> list[Ceiling]:
+    """Return what each limit leaves of a resource to this process, the lowest first.
+
+    For threads a few are started and ended, in a child process, to see what one costs. Raises ValueError for another
+    resource.
+    """
+    check(resource)
+    if resource == "threads":
+        calibration = calibrate.calibrate(Guard.of(CALIBRATION_S, default_budget()))
+        return ceilings(calibration.bounds, calibration.readings)
+    return known(resource)
+
+
+def known(resource: str) -> list[Ceiling]:
+    """Return the same without trying anything: limits that do not count threads say nothing of threads then."""
+    facts = look.look(getpid(), sockets=resource == "ports")
+    return ceilings(memory.in_bytes(facts) if resource == "memory" else tables.bounds(resource, facts))
+
+
+def thread_shortage(threads_wanted: int) -> str | None:
+    """Say which limit forbids this process to start so many threads more, and what to do; None when none does."""
+    found = predict("threads")
+    if not found:
+        return None
+    most = math.floor(found[0].most * (1 - ALIKE))  # the prediction is no more exact than that
+    if threads_wanted <= most:
+        return None
+    return (
+        f"{threads_wanted:,} threads are more than {lowest(found)} allows "
+        f"({found[0].evidence}); use at most {most:,}, or raise it: {found[0].remedy}"
+    )
+
+
+def default_budget() -> int:
+    """Return half of the memory that is available."""
+    return (look.available_bytes() or 0) // 2
+
+
+def check(resource: str) -> None:
+    """Raise ValueError when there is no such resource."""
+    if resource not in RESOURCES:
+        raise ValueError(f"unknown resource {resource!r}; known: {', '.join(RESOURCES)}")

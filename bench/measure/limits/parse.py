@@ -1,0 +1,177 @@
+"""What the kernel's text files say: text in, values out; None for what is not in it, ``UNLIMITED`` for no limit. Pure.
+
+Formats: proc(5), cgroups(7), Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+UNLIMITED = math.inf
+KIB = 1024
+_V1_UNLIMITED = 1 << 62
+"""Version 1 writes "no limit" of memory as LONG_MAX rounded down to whole pages (mm/page_counter.c)."""
+RLIMITS = {
+    "Max processes": "RLIMIT_NPROC",
+    "Max open files": "RLIMIT_NOFILE",
+    "Max address space": "RLIMIT_AS",
+    "Max data size": "RLIMIT_DATA",
+    "Max stack size": "RLIMIT_STACK",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One mounted file system of control groups."""
+
+    root: str
+    """Which of its folders is seen at ``point``."""
+    point: str
+    version: int
+    controllers: frozenset[str]
+
+
+def whole(text: str | None) -> int | None:
+    """Return the first number of a file."""
+    numbers = wholes(text)
+    return numbers[0] if numbers else None
+
+
+def wholes(text: str | None) -> list[int]:
+    """Return the numbers of a file's first line, up to the first word that is none."""
+    found: list[int] = []
+    for word in (text or "").split("\n", 1)[0].split():
+        if not word.isdecimal():
+            break
+        found.append(int(word))
+    return found
+
+
+def most(text: str | None) -> float | None:
+    """Return the limit that a file of a control group sets."""
+    word = (text or "").strip()
+    if word == "max":
+        return UNLIMITED
+    number = whole(word)
+    return UNLIMITED if number is not None and number >= _V1_UNLIMITED else number
+
+
+def keyed(text: str | None) -> dict[str, int]:
+    """Return the numbers of a file of lines of a name and a number, as in ``pids.events`` and ``memory.stat``."""
+    pairs = (line.split() for line in (text or "").splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
+
+
+def sizes(text: str | None) -> dict[str, int]:
+    """Return the bytes of the lines of ``/proc/meminfo`` or ``/proc/PID/status`` that are in kB."""
+    found = re.findall(r"^(\w+):\s+(\d+) kB$", text or "", re.MULTILINE)
+    return {name: int(number) * KIB for name, number in found}
+
+
+def fields(text: str | None) -> dict[str, str]:
+    """Return the lines of ``/proc/PID/status``."""
+    return {name: value.strip() for name, colon, value in _parted(text, ":") if colon}
+
+
+def rlimits(text: str | None) -> dict[str, tuple[float, float]]:
+    """Return (soft, hard) for each name of setrlimit(2) that ``/proc/PID/limits`` tells."""
+    lines = re.findall(r"^(Max [a-z ]+?) {2,}(\d+|unlimited) +(\d+|unlimited)\b", text or "", re.MULTILINE)
+    return {RLIMITS[name]: (_rlimit(soft), _rlimit(hard)) for name, soft, hard in lines if name in RLIMITS}
+
+
+def _rlimit(word: str) -> float:
+    return UNLIMITED if word == "unlimited" else int(word)
+
+
+def tasks(loadavg: str | None) -> int | None:
+    """Return how many tasks the whole system has: the part behind the slash of ``/proc/loadavg`` (``nr_threads``)."""
+    match = re.match(r"(?:\S+ ){3}\d+/(\d+)", loadavg or "")
+    return int(match[1]) if match else None
+
+
+def ports(text: str | None) -> frozenset[int] | None:
+    """Return the ports of ``ip_local_reserved_ports``, written as ``8080,9148-9150``."""
+    if text is None:
+        return None
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", text)
+    return frozenset(port for first, last in ranges for port in range(int(first), int(last or first) + 1))
+
+
+def bound_to_all(sockets: str | None) -> Iterator[int]:
+    """Yield the local ports of ``/proc/net/tcp`` or ``tcp6`` that are bound for every local address."""
+    for address, port in re.findall(r"^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ", sockets or "", re.MULTILINE):
+        if set(address) == {"0"}:
+            yield int(port, 16)
+
+
+def tcp_counts(netstat: str | None) -> dict[str, int]:
+    """Return the counts of the ``TcpExt`` lines of ``/proc/net/netstat``."""
+    lines = [line.split()[1:] for line in (netstat or "").splitlines() if line.startswith("TcpExt:")]
+    return dict(zip(lines[0], map(int, lines[1]), strict=False)) if len(lines) == 2 else {}
+
+
+def holes(maps: str | None) -> list[int]:
+    """Return the sizes of the free address ranges between the mappings of ``/proc/PID/maps``."""
+    found = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) ", maps or "", re.MULTILINE)
+    edges = [(int(low, 16), int(high, 16)) for low, high in found]
+    return [low - high for (_, high), (low, _) in pairwise(edges) if low > high]
+
+
+def mounts(mountinfo: str | None) -> list[Mount]:
+    """Return the mounted control groups of ``/proc/PID/mountinfo``."""
+    found = []
+    for line in (mountinfo or "").splitlines():
+        words, _, ending = line.partition(" - ")
+        head, tail = words.split(), ending.split()
+        if len(head) >= 5 and len(tail) >= 3 and tail[0] in {"cgroup", "cgroup2"}:
+            version = 2 if tail[0] == "cgroup2" else 1
+            found.append(Mount(_unescaped(head[3]), _unescaped(head[4]), version, frozenset(tail[2].split(","))))
+    return found
+
+
+def cgroup_folders(cgroup: str | None, mountinfo: str | None, controller: str) -> list[str]:
+    """Return the folders in which this controller may limit a process: its own group's and every ancestor's.
+
+    What lies above the root of a container's view cannot be seen, and is not among them.
+    """
+    found: list[str] = []
+    for hierarchy, controllers, path in _memberships(cgroup):
+        version = 2 if hierarchy == "0" and not controllers else 1
+        for mount in mounts(mountinfo):
+            fits = version == 2 or controller in mount.controllers & set(controllers.split(","))
+            if mount.version == version and fits and (below := _below(path, mount.root)) is not None:
+                found.extend(_up_to(mount.point, below))
+                break
+    return found
+
+
+def _memberships(cgroup: str | None) -> Iterator[tuple[str, str, str]]:
+    for line in (cgroup or "").splitlines():
+        parts = line.split(":", 2)
+        if len(parts) == 3:
+            yield parts[0], parts[1], parts[2]
+
+
+def _below(path: str, root: str) -> PurePosixPath | None:
+    """Return a path relative to the folder that is mounted; None when it lies elsewhere (``/..`` in a namespace)."""
+    inside = PurePosixPath(path)
+    if ".." in inside.parts or not inside.is_relative_to(root):
+        return None
+    return inside.relative_to(root)
+
+
+def _up_to(point: str, below: PurePosixPath) -> list[str]:
+    folder = PurePosixPath(point) / below
+    return [str(step) for step in (folder, *folder.parents) if step.is_relative_to(point)]
+
+
+def _parted(text: str | None, separator: str) -> list[tuple[str, str, str]]:
+    return [line.partition(separator) for line in (text or "").splitlines()]
+
+
+def _unescaped(word: str) -> str:
+    """Undo how mountinfo writes spaces and the like: a backslash and three octal digits."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word)

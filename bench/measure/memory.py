@@ -1,0 +1,100 @@
+"""Memory in layers: what a process itself has, and what the kernel has for it. Read at rest only; unknown is None.
+
+A process's own pages (USS) are the layer that everybody looks at. The kernel keeps more for it that no RSS shows: page
+tables (counted for each process), a stack for each thread, and slab objects and buffers for each socket, file, thread
+and poll entry. The last two are counted for the whole system only, so a trial reads them before and after, and marks
+itself when something else has moved meanwhile.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+Layers = dict[str, int | None]
+
+SETTLE_S = 0.05
+STILL = 0.002
+"""Memory is at rest when two readings SETTLE_S apart differ by at most this share."""
+
+
+def of_process(pid: int, root: Path = Path("/proc")) -> Layers:
+    """Return the memory of a process: its own (USS), its share (PSS), resident (RSS), its page tables (VmPTE).
+
+    VmPTE: Documentation/filesystems/proc.rst in the kernel's source.
+    """
+    full = psutil.Process(pid).memory_full_info()
+    return {
+        "uss_bytes": full.uss,
+        "rss_bytes": full.rss,
+        "pss_bytes": getattr(full, "pss", None),
+        "page_tables_bytes": _kilobytes(_text(root / str(pid) / "status"), "VmPTE"),
+    }
+
+
+def of_system(root: Path = Path("/proc")) -> Layers:
+    """Return what the kernel has for all processes together, and the counts by which to tell who moved it.
+
+    ``slab_bytes`` holds both ends of every loopback connection, files, threads, poll entries. ``socket_bytes`` are the
+    pages of data in sockets (proc(5), /proc/net/sockstat: TCP mem, in pages). ``tcp_sockets`` are those of this network
+    namespace, without ``time_waits``. ``tasks`` are all threads of all processes (proc(5), /proc/loadavg).
+    """
+    meminfo, sockstat = _text(root / "meminfo"), _text(root / "net" / "sockstat")
+    pages = _after(sockstat, "TCP", "mem")
+    return {
+        "kernel_stack_bytes": _kilobytes(meminfo, "KernelStack"),
+        "slab_bytes": _kilobytes(meminfo, "Slab"),
+        "all_page_tables_bytes": _kilobytes(meminfo, "PageTables"),
+        "available_bytes": _kilobytes(meminfo, "MemAvailable"),
+        "socket_bytes": None if pages is None else pages * os.sysconf("SC_PAGE_SIZE"),
+        "tcp_sockets": _after(sockstat, "TCP", "inuse"),
+        "time_waits": _after(sockstat, "TCP", "tw"),
+        "tasks": _tasks(_text(root / "loadavg")),
+    }
+
+
+def at_rest(pid: int, deadline_s: float, sleep: Callable[[float], None] = time.sleep) -> tuple[Layers, Layers]:
+    """Return the layers of a process and of the system as soon as two readings agree; else, at the deadline, the last.
+
+    ``deadline_s`` is on the clock of time.monotonic().
+    """
+    process, system = of_process(pid), of_system()
+    while time.monotonic() < deadline_s:
+        sleep(SETTLE_S)
+        before, process = process, of_process(pid)
+        before_system, system = system, of_system()
+        if _agree(before, process, "uss_bytes") and _agree(before_system, system, "slab_bytes"):
+            break
+    return process, system
+
+
+def _agree(one: Layers, other: Layers, key: str) -> bool:
+    old, new = one[key], other[key]
+    return old is None or new is None or abs(new - old) <= STILL * max(old, new)
+
+
+def _kilobytes(text: str | None, name: str) -> int | None:
+    """Return a line of the form ``Name:   12 kB``, in bytes."""
+    found = re.search(rf"^{name}:\s+(\d+) kB$", text or "", re.MULTILINE)
+    return int(found[1]) * 1024 if found else None
+
+
+def _after(text: str | None, protocol: str, word: str) -> int | None:
+    """Return the number that follows a word in the line of a protocol."""
+    found = re.search(rf"^{protocol}:.*\b{word} (\d+)", text or "", re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def _tasks(loadavg: str | None) -> int | None:
+    found = re.search(r"\d/(\d+) ", loadavg or "")
+    return int(found[1]) if found else None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return None

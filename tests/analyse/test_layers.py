@@ -1,0 +1,92 @@
+"""Layers of memory, from rows: slopes of what is known, and nothing made of what is not."""
+
+from typing import Any
+
+import pytest
+
+from bench.analyse.layers import FULL, LAYERS, by_subject, cost, full_points, points
+from bench.analyse.stats import NoSlope, Slope
+from bench.rows import Row
+from tests.made_rows import bare_row, memory_row
+
+EACH = {"uss_bytes": 16_600, "page_tables_bytes": 4_160, "kernel_stack_bytes": 16_384, "slab_bytes": 7_900}
+START = {"uss_bytes": 9_000_000, "page_tables_bytes": 80_000, "kernel_stack_bytes": 2_000_000, "slab_bytes": 90_000_000}
+SIZES = (1000, 2000, 4000, 7000, 10000)
+
+
+def block(n: int, *, red: bool = False, **changes: Any) -> Row:
+    measured: dict[str, Any] = {"started": n, "start_ns": 1, "cpu_ns": 1, "held_disturbed": None}
+    measured |= {f"base_{name}": size for name, size in START.items()} | {"base_socket_bytes": 0}
+    measured |= {f"held_{name}": START[name] + each * n for name, each in EACH.items()} | {"held_socket_bytes": 0}
+    measured |= {"base_rss_bytes": 20_000_000, "held_rss_bytes": 20_000_000 + 16_600 * n}
+    return bare_row("block", "thread", {"block": "thread", "n": n}, measured | changes, red=red)
+
+
+def test_each_layer_has_its_slope_and_all_together_have_theirs() -> None:
+    found = cost(map(block, SIZES))
+
+    slopes = [found.layers[name] for name in LAYERS]
+    assert [round(s.per_fetch) for s in slopes if isinstance(s, Slope)] == [16_600, 4_160, 16_384, 7_900]
+    assert isinstance(found.full, Slope)
+    assert round(found.full.per_fetch) == sum(EACH.values())
+    assert found.shown_bytes == pytest.approx(sum(EACH.values()))
+    assert isinstance(found.resident, Slope)
+    assert round(found.resident.per_fetch) == 16_600
+    assert found.largest_n == 10_000
+
+
+def test_the_intercept_of_the_user_layer_is_the_process_without_any() -> None:
+    found = cost(map(block, SIZES)).user
+
+    assert isinstance(found, Slope)
+    assert round(found.intercept) == 9_000_000
+
+
+def test_a_layer_that_is_not_known_is_unknown_and_so_is_the_whole() -> None:
+    found = cost(block(n, held_slab_bytes=None) for n in SIZES)
+
+    assert found.layers["slab and sockets"] == NoSlope("unknown here")
+    assert found.full == NoSlope("unknown here")
+    assert found.shown_bytes is None
+    assert isinstance(found.user, Slope)
+
+
+def test_a_row_that_others_disturbed_counts_for_the_process_and_not_for_the_system() -> None:
+    rows = [*map(block, SIZES), block(5000, held_disturbed="of others: +9 tasks", held_slab_bytes=10**12)]
+
+    found = cost(rows)
+
+    assert len(points(rows, "user")) == 6
+    assert len(points(rows, "slab and sockets")) == len(full_points(rows)) == 5
+    assert round(found.shown_bytes or 0) == sum(EACH.values())
+
+
+def test_red_rows_are_left_out() -> None:
+    assert isinstance(cost(block(n, red=n == 1000) for n in SIZES).full, NoSlope)
+
+
+def test_no_rows_cost_nothing_that_is_known() -> None:
+    found = cost([])
+
+    assert (found.largest_n, found.shown_bytes) == (0, None)
+    assert set(found.layers.values()) == {NoSlope("unknown here")}
+
+
+def test_parked_workers_have_readings_of_their_own() -> None:
+    def row(n: int) -> Row:
+        made = memory_row("callbacks", n)
+        extra = {"parked_uss_bytes": 9_000_000 + 700 * n, "parked_disturbed": None}
+        return Row(**{f: getattr(made, f) for f in Row.__slots__} | {"measured": made.measured | extra})
+
+    found = cost(map(row, SIZES), "parked").user
+
+    assert isinstance(found, Slope)
+    assert round(found.per_fetch) == 700
+
+
+def test_rows_are_put_together_by_strategy_or_block_in_the_order_of_n() -> None:
+    found = by_subject([block(2000), memory_row("callbacks", 10), block(1000)])
+
+    assert [row.workload["n"] for row in found["thread"]] == [1000, 2000]
+    assert list(found) == ["thread", "callbacks"]
+    assert FULL not in LAYERS

@@ -1,0 +1,167 @@
+"""Nothing that a probe does outlives it: deadlines, budgets, killed parents, closed pipes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from bench.measure.limits import find
+from bench.measure.limits.look import available_bytes
+from bench.measure.limits.watch import Guard, ProbeError, probing
+from bench.measure.process import environment
+from tests.cli.command import survivors
+
+PLENTY = 1 << 50
+"""Bytes: more than can be reserved before the deadline."""
+PARENT = """
+import sys
+from bench.measure.limits.look import available_bytes
+from bench.measure.limits.watch import Guard, probing
+with probing("descriptors", Guard.of(50, 1 << 40)) as probe:
+    probe.ramp(10, 10)
+    print(probe.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+def generous() -> Guard:
+    return Guard(time.monotonic() + 50, 0)
+
+
+def test_a_child_takes_what_it_is_told_goes_on_from_there_and_ends_with_the_probe() -> None:
+    with probing("descriptors", generous()) as probe:
+        child = psutil.Process(probe.pid)
+        first = probe.ramp(10, 10)
+        second = probe.ramp(25, 25)
+        opened = child.num_fds()
+
+    assert (first.count, first.ended) == (10, "reached")
+    assert (second.count, second.ended) == (25, "reached")
+    assert opened >= 25
+    assert survivors([child]) == []
+
+
+def test_a_child_that_is_at_it_at_the_deadline_is_killed() -> None:
+    with probing("memory", generous()) as probe:
+        probe.guard = Guard(time.monotonic() + 0.2, 0)
+        ramp = probe.ramp(PLENTY, PLENTY)
+
+        assert ramp.ended == "deadline"
+        assert probe.process.returncode == -signal.SIGKILL
+
+
+def test_a_child_that_leaves_too_little_memory_is_killed() -> None:
+    with probing("memory", generous()) as probe:
+        probe.guard = Guard(time.monotonic() + 50, PLENTY)
+        ramp = probe.ramp(PLENTY, PLENTY)
+
+        assert ramp.ended == "memory budget"
+        assert probe.process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("budget_bytes", [0, 1 << 20, 1 << 60])
+def test_a_guard_keeps_a_part_of_the_memory_whatever_the_budget(budget_bytes: int) -> None:
+    available = available_bytes()
+    assert available is not None
+
+    least = Guard.of(50, budget_bytes).least_available_bytes
+
+    assert 0 < least < available
+
+
+def test_a_child_that_dies_is_told_of_with_what_it_said_last() -> None:
+    with probing("descriptors", generous()) as probe:
+        os.kill(probe.pid, signal.SIGKILL)
+        ramp = probe.ramp(10, 10)
+
+    assert ramp.ended == "died"
+    assert "killed by signal 9" in (ramp.error or "")
+
+
+def test_a_child_that_cannot_begin_is_an_error_that_says_why() -> None:
+    with probing("luck", generous()) as probe:
+        ramp = probe.ramp(1, 1)
+    assert "ended with 1: KeyError: 'luck'" in (ramp.error or "")
+    with pytest.raises(ProbeError, match="not ready before its deadline"), probing("ports", Guard(0, 0)):
+        pass
+
+
+def test_an_exception_in_the_parent_ends_the_child() -> None:
+    children = []
+
+    def interrupted() -> None:
+        with probing("descriptors", generous()) as probe:
+            children.append(psutil.Process(probe.pid))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert survivors(children) == []
+
+
+def test_a_find_without_time_says_so() -> None:
+    answer = find("descriptors", deadline_s=0)
+
+    assert (answer["stopped_by"], answer["found"], answer["bound_by"]) == ("deadline", None, None)
+    assert answer["predicted"] > 0
+
+
+@pytest.fixture
+def parent() -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PARENT],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment(),
+    )  # fmt: skip
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_parent_leaves_no_child(parent: "subprocess.Popen[str]", number: signal.Signals) -> None:
+    assert parent.stdout is not None
+    child = psutil.Process(int(parent.stdout.readline()))
+
+    parent.send_signal(number)
+
+    assert survivors([child]) == []
+    assert parent.wait(20) != 0
+
+
+@pytest.mark.parametrize("order", [{"most": PLENTY, "every": PLENTY}, None], ids=["busy", "idle"])
+def test_a_child_ends_at_the_end_of_its_input(order: dict[str, int] | None) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-S", "-P", "-m", "bench.measure.limits.child", str(os.getpid())],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
+    )  # fmt: skip
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(json.dumps({"resource": "memory", "lifetime_s": 40}) + "\n")
+    child.stdin.flush()
+    assert json.loads(child.stdout.readline()) == {"event": "ready"}
+    if order is not None:
+        child.stdin.write(json.dumps(order) + "\n")
+
+    child.stdin.close()
+
+    assert child.wait(20) == 0
+    child.stdout.close()
+
+
+def test_a_child_ends_with_its_lifetime_though_nobody_asks_it_to() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-S", "-P", "-m", "bench.measure.limits.child", str(os.getpid())],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment(),
+    )  # fmt: skip
+    assert child.stdin is not None
+    child.stdin.write(json.dumps({"resource": "memory", "lifetime_s": 0.2}) + "\n")
+    child.stdin.flush()
+
+    assert child.wait(20) == -signal.SIGALRM
+    child.stdin.close()

@@ -1,0 +1,143 @@
+"""Building blocks: as many as were asked for, read at rest, and nothing of them left."""
+
+import json
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import jsonschema
+import psutil
+import pytest
+
+from bench import bare, blocks
+from bench.measure import host, server
+from bench.measure.block import run_block
+from bench.measure.controller import Setting
+from bench.measure.preflight import shortage
+from bench.measure.server import Server
+from bench.plan import BareTrial
+from bench.rows import SCHEMA_FILE, Row
+
+SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for name in bare.BLOCKS}
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[Server]:
+    with server.running(None) as started:
+        yield started
+
+
+def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row:
+    cell = bare.block(name, n)
+    return run_block(
+        BareTrial(f"{cell.values['id']}/round=1", 1, cell),
+        fake,
+        Setting("run", host.Cpus(None, None), lambda _: 30, budget_bytes),
+    )
+
+
+def test_every_block_has_a_program_and_the_other_way_round() -> None:
+    assert set(blocks.BLOCKS) == set(bare.BLOCKS)
+
+
+@pytest.mark.parametrize("name", bare.BLOCKS)
+def test_so_many_are_held_and_read_as_were_asked_for(fake: Server, name: str) -> None:
+    row = run(fake, name, FEW[name])
+
+    assert (row.status, row.reason, row.valid) == ("ok", None, True)
+    assert row.measured["started"] == FEW[name]
+    assert row.measured["held_uss_bytes"] > row.measured["base_uss_bytes"]
+    assert row.measured["ps_rss_bytes"] == pytest.approx(row.measured["held_rss_bytes"], rel=0.2)
+    grown = row.measured["held_threads"] - row.measured["base_threads"]
+    assert grown == (FEW[name] if name == "thread" else 0)
+    connected = row.measured["held_connections"] - row.measured["base_connections"]
+    assert connected == (FEW[name] if name in bare.WITH_SOCKET else 0)
+    jsonschema.validate(json.loads(row.to_json()), SCHEMA)
+
+
+def test_nothing_of_a_block_is_left(fake: Server) -> None:
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+
+    run(fake, "thread", 50)
+    run(fake, "asyncio_task_socket", 50)
+
+    assert {process.pid for process in psutil.Process().children(recursive=True)} == before
+    deadline_s = time.monotonic() + 10
+    while fake.stats()["connections"] and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    assert fake.stats()["connections"] == 0
+
+
+def test_a_block_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fake: Server) -> None:
+    row = run(fake, "asyncio_task", 400_000, budget_bytes=60_000_000)
+
+    assert row.status == "failed"
+    assert row.reason is not None
+    assert row.reason.startswith("stopped by the memory budget: ")
+    assert row.measured["base_uss_bytes"] > 0, "what was known is kept"
+    assert "held_uss_bytes" not in row.measured
+
+
+def shortage_in_a_process(name: str, n: int, port: int, descriptors: int) -> tuple[int, str]:
+    """Start blocks in a process with so many descriptors; return how many it got, and its words for that."""
+    program = f"""
+import os, resource
+from bench import blocks
+resource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))
+try:
+    blocks.BLOCKS[{name!r}]({n}, {port})
+except blocks.ShortageError as error:
+    print(error.started, error, flush=True)
+    os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    started, _, message = done.stdout.partition(" ")
+    assert message, done.stderr
+    return int(started), message.strip()
+
+
+def test_a_block_that_does_not_get_its_descriptors_says_how_many_it_got(fake: Server) -> None:
+    started, message = shortage_in_a_process("asyncio_task_stream", 600, fake.port, 300)
+
+    assert 0 < started < 300
+    assert message.startswith(f"only {started} could be started: ")
+    assert "Too many open files" in message
+
+
+def test_a_server_that_is_gone_is_a_shortage_of_connections() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+    started, message = shortage_in_a_process("asyncio_task_socket", 3, port, 50)
+
+    assert started == 0
+    assert message.startswith("only 0 could be started: ")
+
+
+def test_more_sockets_than_there_are_descriptors_are_refused_before_anything_starts() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        pytest.skip("no descriptor limit here")
+    cell = bare.block("asyncio_task_stream", hard)
+
+    reason = shortage(BareTrial("x", 1, cell))
+
+    assert reason is not None
+    assert "RLIMIT_NOFILE" in reason
+    assert f"use at most {hard - 64:,}" in reason
+
+
+def test_more_threads_than_a_limit_allows_are_refused_by_its_name() -> None:
+    reason = shortage(BareTrial("x", 1, bare.block("thread", bare.MOST_N)))
+
+    assert reason is not None
+    assert reason.startswith("2,000,000 threads are more than ")
+    assert "use at most " in reason
+
+
+def test_a_million_coroutines_are_forbidden_by_nothing_but_memory() -> None:
+    assert shortage(BareTrial("x", 1, bare.block("asyncio_task", 1_000_000))) is None

@@ -1,0 +1,85 @@
+"""Memory in layers: what the kernel writes is read, what it does not write is unknown, and others are noticed."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.measure import held, memory
+
+MEMINFO = "MemTotal:       24000000 kB\nMemAvailable:   23000000 kB\nSlab:              20000 kB\n"
+MORE = "KernelStack:        1600 kB\nPageTables:         2000 kB\n"
+SOCKSTAT = "sockets: used 300\nTCP: inuse 24 orphan 0 tw 7 alloc 25 mem 3\nUDP: inuse 1 mem 2\n"
+LOADAVG = "0.52 0.58 0.59 3/467 12345\n"
+
+
+def a_system(folder: Path, **files: str) -> Path:
+    (folder / "net").mkdir()
+    for name, text in files.items():
+        (folder / name.replace("_", "/")).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_the_system_is_read_in_bytes(tmp_path: Path) -> None:
+    found = memory.of_system(a_system(tmp_path, meminfo=MEMINFO + MORE, net_sockstat=SOCKSTAT, loadavg=LOADAVG))
+
+    assert found == {
+        "kernel_stack_bytes": 1600 * 1024,
+        "slab_bytes": 20000 * 1024,
+        "all_page_tables_bytes": 2000 * 1024,
+        "available_bytes": 23000000 * 1024,
+        "socket_bytes": 3 * os.sysconf("SC_PAGE_SIZE"),
+        "tcp_sockets": 24,
+        "time_waits": 7,
+        "tasks": 467,
+    }
+
+
+def test_what_a_system_does_not_tell_is_unknown_and_never_zero(tmp_path: Path) -> None:
+    found = memory.of_system(a_system(tmp_path, meminfo=MEMINFO))
+
+    assert found["slab_bytes"] == 20000 * 1024
+    assert {key for key, value in found.items() if value is None} == set(found) - {"slab_bytes", "available_bytes"}
+
+
+def test_a_system_without_proc_tells_nothing(tmp_path: Path) -> None:
+    assert set(memory.of_system(tmp_path / "nowhere").values()) == {None}
+
+
+def test_a_process_has_page_tables_where_the_kernel_says_so(tmp_path: Path) -> None:
+    own = os.getpid()
+    (tmp_path / str(own)).mkdir()
+
+    assert memory.of_process(own, tmp_path)["page_tables_bytes"] is None
+
+    (tmp_path / str(own) / "status").write_text("VmRSS:\t  9 kB\nVmPTE:\t     124 kB\n", encoding="utf-8")
+    found = memory.of_process(own, tmp_path)
+
+    assert found["page_tables_bytes"] == 124 * 1024
+    assert (found["uss_bytes"] or 0) > 1_000_000
+
+
+def readings(stage: str, **values: int | None) -> dict[str, Any]:
+    usual: dict[str, int | None] = {"tasks": 100, "tcp_sockets": 10, "threads": 1, "connections": 0}
+    return {f"{stage}_{name}": value for name, value in (usual | values).items()}
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ({}, None),
+        ({"tasks": 1100, "threads": 1001}, None),
+        ({"connections": 1000, "tcp_sockets": 2010}, None),
+        ({"tasks": 100 + held.MOST_STRANGERS}, None),
+        ({"tasks": 101 + held.MOST_STRANGERS}, "of others: +6 tasks"),
+        ({"tasks": 80}, "of others: -20 tasks"),
+        ({"tcp_sockets": 30}, "of others: +20 tcp sockets"),
+        ({"tasks": 1000, "threads": 1001, "tcp_sockets": 3}, "of others: -100 tasks, -7 tcp sockets"),
+        ({"tasks": None, "tcp_sockets": None}, None),
+    ],
+)
+def test_what_others_moved_is_noticed_by_what_the_trial_did_not_add(
+    then: dict[str, int | None], said: str | None
+) -> None:
+    assert held.disturbance(readings("base"), readings("held", **then), "held") == said

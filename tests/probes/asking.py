@@ -1,0 +1,37 @@
+"""Run a probe as the harness does: as a process, with one line in and one line out."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+HANG_S = 30
+
+
+def run(*words: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    """Start ``python -m bench.probes`` with these words and this standard input, and wait for its end."""
+    command = [sys.executable, "-P", "-m", "bench.probes", *words]
+    data = line.encode() if isinstance(line, str) else line
+    return subprocess.run(command, input=data, capture_output=True, timeout=HANG_S, check=False)
+
+
+def ask(name: str, base: str | None = None, **arguments: Any) -> dict[str, Any]:
+    """Return what a probe measured; it must end well and say nothing else."""
+    done = run(name, line=json.dumps({"arguments": arguments, "base": base}) + "\n")
+    assert done.returncode == 0, done.stderr.decode()
+    assert not done.stderr
+    (answer,) = done.stdout.splitlines()
+    (item,) = json.loads(answer).items()
+    assert item[0] == "measured"
+    measured: dict[str, Any] = item[1]
+    assert measured.items() >= arguments.items()
+    return measured
+
+
+def refusal(*words: str, line: str | bytes = b"") -> str:
+    """Return the one sentence with which a probe refuses."""
+    done = run(*words, line=line)
+    assert done.returncode == 2, done.stderr.decode()
+    assert not done.stdout
+    (sentence,) = done.stderr.decode().splitlines()
+    return sentence

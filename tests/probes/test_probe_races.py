@@ -1,0 +1,38 @@
+"""Who fetches twice: threads without a lock may, coroutines cannot, unless they yield between check and act."""
+
+from typing import Any
+
+import pytest
+
+from bench.probes.races import BATCHES, LINKS, WORKERS
+from tests.probes.asking import ask
+
+
+def race(model: str) -> dict[str, Any]:
+    """Return what came of a race in which every link was seen and every URL was fetched, once at least."""
+    measured = ask("races", model=model)
+
+    assert measured["links_seen"] == WORKERS * BATCHES * LINKS
+    assert measured["distinct"] == BATCHES * LINKS
+    assert measured["duplicates"] == measured["fetched"] - measured["distinct"] >= 0
+    assert measured["lost_updates"] >= 0
+    return measured
+
+
+@pytest.mark.parametrize("model", ["threads-locked", "coroutines", "asyncio"])
+def test_nothing_is_done_twice_where_nobody_comes_between(model: str) -> None:
+    measured = race(model)
+
+    assert (measured["duplicates"], measured["lost_updates"]) == (0, 0)
+
+
+def test_a_coroutine_that_yields_between_check_and_act_does_the_work_of_all() -> None:
+    measured = race("coroutines-yielding")
+
+    assert measured["duplicates"] == (WORKERS - 1) * measured["distinct"]
+    assert measured["lost_updates"] > 0
+
+
+def test_threads_without_a_lock_fetch_some_urls_twice() -> None:
+    # Chance decides each time, and it has never yet taken a second one.
+    assert any(race("threads")["duplicates"] for _ in range(5))

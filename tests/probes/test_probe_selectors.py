@@ -1,0 +1,62 @@
+"""Every kind of selector that is there, with and without idle connections."""
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from bench.probes.selectors import IN_FLIGHT, KINDS, SITE
+from tests.probes.asking import ask
+
+Serve = Callable[[str], str]
+
+
+@pytest.mark.parametrize("idle", [0, 300])
+@pytest.mark.parametrize("selector", list(KINDS))
+def test_every_page_is_fetched_beside_idle_connections(serve: Serve, selector: str, idle: int) -> None:
+    measured = ask("selectors", serve("selectors"), selector=selector, idle=idle)
+
+    assert SITE is not None
+    assert "stopped_by" not in measured
+    assert measured["pages"] == SITE["pages"]
+    assert measured["largest_fd"] >= idle + IN_FLIGHT
+    assert measured["cpu_per_page_ns"] == measured["cpu_ns"] // measured["pages"]
+
+
+def test_select_is_stopped_by_fd_setsize(serve: Serve) -> None:
+    measured = ask("selectors", serve("selectors"), selector="select", idle=1100)
+
+    assert measured["stopped_by"] == "FD_SETSIZE"
+    assert measured["error"] == "filedescriptor out of range in select()"
+    assert measured["largest_fd"] >= 1024
+    assert "cpu_per_page_ns" not in measured
+
+
+@pytest.mark.skipif("epoll" not in KINDS, reason="epoll is Linux's")
+def test_epoll_is_not_stopped_by_fd_setsize(serve: Serve) -> None:
+    measured = ask("selectors", serve("selectors"), selector="epoll", idle=1100)
+
+    assert "stopped_by" not in measured
+    assert measured["pages"] == 1500
+
+
+def test_more_idle_connections_than_descriptors_is_a_result(serve: Serve) -> None:
+    # In a process of its own, whose hard limit is lowered and cannot be raised again.
+    limit = 300
+    order = json.dumps({"arguments": {"selector": "poll", "idle": 250}, "base": serve("selectors")})
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "bench.probes", "selectors"],
+        input=order,
+        text=True,
+        capture_output=True,
+        check=True,
+        timeout=30,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
+    )
+
+    measured = json.loads(done.stdout)["measured"]
+    assert measured["stopped_by"] == "RLIMIT_NOFILE"
+    assert measured["error"] == "250 idle connections need 314 descriptors of 300"
