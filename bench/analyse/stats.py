@@ -4,6 +4,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -82,6 +83,12 @@ def memory_slope(in_flight: Sequence[int], memory_bytes: Sequence[int]) -> Slope
     Linearity: the lower and the upper half of the sizes (the middle one belongs to both) are fitted by themselves. When
     their intervals do not meet and their slopes differ by more than BEND of the whole slope, the line is bent.
     """
+    return _memory_slope(tuple(in_flight), tuple(memory_bytes))
+
+
+@lru_cache(maxsize=1024)
+def _memory_slope(in_flight: tuple[int, ...], memory_bytes: tuple[int, ...]) -> Slope | NoSlope:
+    """Fit once what table, plots and JSON of a run all show."""
     sizes = sorted(set(in_flight))
     if len(sizes) < LEAST_SIZES:
         return NoSlope(f"needs {LEAST_SIZES} different numbers in flight, has {len(sizes)}")

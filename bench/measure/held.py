@@ -43,7 +43,7 @@ def observe(
 REST_S = 3
 """So long a reading waits for memory to come to rest, and for others to have gone."""
 MOST_STRANGERS = 5
-"""So many tasks or sockets of others pass: the kernel's own workers come and go, and weigh little against 1,000 of ours."""
+"""So many tasks or sockets of others pass: the kernel's workers come and go, and weigh little against 1,000 of ours."""
 
 
 class Guard:

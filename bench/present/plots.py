@@ -1,14 +1,30 @@
 """All plots of a run, as PNG and SVG. Each states in its title what its data says; ``page`` has the look they share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell
-from bench.present import page, plot_cpu, plot_memory, plot_throughput, plot_times
+from bench.present import (
+    page,
+    plot_cpu,
+    plot_in_flight,
+    plot_ladder,
+    plot_layers,
+    plot_memory,
+    plot_ramp,
+    plot_throughput,
+    plot_times,
+)
 from bench.present.page import Look
+from bench.present.subjects import is_layered, subjects
 from bench.rows import Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Named = tuple[str, "Figure | None"]
 
 MOST_SETTINGS = 6
 _CRAWL = (("throughput", plot_throughput.draw), ("times", plot_times.draw), ("cpu", plot_cpu.draw))
@@ -18,28 +34,54 @@ _MEMORY = (("memory", plot_memory.draw),)
 def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
     """Write every plot that the rows allow into the folder, and return the files in order.
 
-    ``throughput``, ``times``, ``cpu`` and ``memory``, each as ``.png`` and ``.svg``; where the trials differ in their
-    use of connections or in their site, one set for each such setting: ``throughput-2`` and so on. A plot that would be
-    empty is not written. Raises OSError when a file cannot be written.
+    Of crawls ``throughput``, ``times`` and ``cpu``; of memory trials and building blocks ``layers``, ``ladder`` and
+    ``in_flight`` (``memory`` where no layers were read); of the thread limit ``ramp``: each as ``.png`` and ``.svg``.
+    Where the trials differ in their use of connections or in their site, one set for each such setting:
+    ``throughput-2`` and so on. A plot that would be empty is not written. Raises OSError when a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     footer = page.source(rows, machine)
     looks = _looks(rows)
     paths: list[Path] = []
     with page.settings():
-        for kind, drawings in (("crawl", _CRAWL), ("memory", _MEMORY)):
-            found = c.cells(rows, "crawl" if kind == "crawl" else "memory")
-            settings = c.settings(found)
-            for number, setting in enumerate(settings[:MOST_SETTINGS], start=1):
-                own = [cell for cell in found if cell.setting == setting]
-                for name, draw in drawings:
-                    subtitle = " ".join(
-                        [_subtitle(setting, settings), "" if name == "cpu" else _about_grey(own, looks)]
-                    )
-                    figure = draw(own, looks, subtitle, footer)
-                    if figure is not None:
-                        paths += page.save(figure, folder, name if number == 1 else f"{name}-{number}")
+        for name, figure in (*_of_cells(rows, looks, footer), *_of_layers(rows, looks, footer)):
+            if figure is not None:
+                paths += page.save(figure, folder, name)
     return paths
+
+
+def _of_cells(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[Named]:
+    """Draw the crawls, and the user memory of rows that know no other layer."""
+    crawl, memory = c.cells(rows, "crawl"), c.cells(rows, "memory")
+    layered = {cell.setting for cell in memory if any(map(is_layered, cell.rows))}
+    memory = [cell for cell in memory if cell.setting not in layered]
+    for found, drawings in ((crawl, _CRAWL), (memory, _MEMORY)):
+        settings = c.settings(found)
+        for number, setting in enumerate(settings[:MOST_SETTINGS], start=1):
+            own = [cell for cell in found if cell.setting == setting]
+            for name, draw in drawings:
+                subtitle = " ".join([_subtitle(setting, settings), "" if name == "cpu" else _about_grey(own, looks)])
+                yield _numbered(name, number), draw(own, looks, subtitle, footer)
+
+
+def _of_layers(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[Named]:
+    """Draw memory in layers, the building blocks with the first setting; then what was in flight, and the ramp."""
+    found = c.cells(rows, "memory")
+    settings = c.settings(found)
+    blocks = [row for row in rows if row.kind == "block"]
+    subtitles: list[tuple[c.Setting | None, str]]
+    subtitles = [(setting, _subtitle(setting, settings)) for setting in settings[:MOST_SETTINGS]] or [(None, "")]
+    for number, (setting, subtitle) in enumerate(subtitles, start=1):
+        crawls = [row for cell in found if cell.setting == setting for row in cell.rows]
+        own = subjects([*(blocks if number == 1 else []), *crawls])
+        yield _numbered("layers", number), plot_layers.draw(own, subtitle, footer)
+        yield _numbered("ladder", number), plot_ladder.draw(own, looks, subtitle, footer)
+    yield "in_flight", plot_in_flight.draw(found, looks, footer)
+    yield "ramp", plot_ramp.draw(rows, footer)
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
 
 
 def _subtitle(setting: c.Setting, settings: Sequence[c.Setting]) -> str:
@@ -59,7 +101,7 @@ def _about_grey(found: Sequence[Cell], looks: dict[str, Look]) -> str:
 
 def _looks(rows: Sequence[Row]) -> dict[str, Look]:
     """Give looks to the strategies; when they are too many to tell apart, to those with the highest throughput."""
-    names = list(c.strategies(rows))
+    names = list(c.strategies(row for row in rows if row.stack != "none"))
     if len(names) > page.MOST_LINES:
         best: dict[str, float] = dict.fromkeys(names, 0.0)
         for cell in c.cells(rows, "crawl"):

@@ -1,11 +1,12 @@
-"""Write the headline table of the reference run into README.md, between its two marks.
+"""Write what README.md quotes of the reference runs, each part between its two marks.
 
 ::
 
     python -m bench.present.readme [FOLDER] [--readme README.md] [--check]
 
-FOLDER is a run; without it, the newest one in results/reference/. With ``--check`` nothing is written, and the exit
-code is 1 when README.md is not what would be written.
+The headline is of FOLDER; without it, of the newest run of ``quick`` in results/reference/, and the other parts whose
+marks the file has (memory, claims) are of the newest runs of these names. With ``--check`` nothing is written, and the
+exit code is 1 when README.md is not what would be written.
 """
 
 import argparse
@@ -21,6 +22,8 @@ from bench.present import notes, page, table, words
 from bench.rows import ROWS_FILE, Row, RowsError, read
 
 BEGIN, END = "<!-- headline: begin -->", "<!-- headline: end -->"
+PARTS = ("memory", "claims")
+"""What README.md may quote beside the headline: the experiment of the run, and the name of the marks."""
 REFERENCE = Path("results/reference")
 MACHINE_FILE = "machine.json"
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]$|~#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
@@ -39,10 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         folder = chosen.folder or newest(REFERENCE)
-        rows, machine = reference(folder)
         old = chosen.readme.read_text(encoding="utf-8")
-        text = "\n\n".join(filter(None, [headline_markdown(rows, machine), _picture(folder, chosen.readme.parent)]))
-        new = replaced(old, text, chosen.readme.name)
+        new = replaced(old, _headline(folder, chosen.readme.parent), chosen.readme.name)
+        if chosen.folder is None:
+            new = _with_parts(new, REFERENCE, chosen.readme)
         if chosen.check:
             return _judge(old == new, chosen.readme)
         chosen.readme.write_text(new, encoding="utf-8")
@@ -53,12 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def newest(parent: Path) -> Path:
-    """Return the newest run in a folder (names begin with the time), or the folder itself if it is a run."""
+def newest(parent: Path, experiment: str = "quick") -> Path:
+    """Return the newest run of an experiment in a folder (names begin with the time and end with the experiment).
+
+    Where there is none, it is the newest of all; a folder that is a run itself is returned as it is.
+    """
     runs = sorted(path.parent for path in (*parent.glob(ROWS_FILE), *parent.glob(f"*/{ROWS_FILE}")))
     if not runs:
         raise ReadmeError(f"no run in {parent}; make one with `inflight run`, and move its folder there")
-    return runs[-1]
+    return ([run for run in runs if run.name.endswith(f"-{experiment}")] or runs)[-1]
 
 
 def reference(folder: Path) -> tuple[list[Row], dict[str, Any]]:
@@ -72,11 +78,48 @@ def reference(folder: Path) -> tuple[list[Row], dict[str, Any]]:
     return rows, machine
 
 
-def replaced(text: str, headline: str, name: str) -> str:
-    """Return the text with the headline between its marks."""
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise ReadmeError(f"{name} needs the line {BEGIN} and, below it, the line {END}, each once")
-    return f"{text[: text.index(BEGIN)]}{BEGIN}\n{headline}\n{text[text.index(END) :]}"
+def replaced(text: str, part: str, name: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
+    """Return the text with a part between its marks."""
+    begin, end = marks
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise ReadmeError(f"{name} needs the line {begin} and, below it, the line {end}, each once")
+    return f"{text[: text.index(begin)]}{begin}\n{part}\n{text[text.index(end) :]}"
+
+
+def _headline(folder: Path, beside: Path) -> str:
+    rows, machine = reference(folder)
+    picture = _picture(folder, beside, "throughput", "Throughput over fetches in flight")
+    return "\n\n".join(filter(None, [headline_markdown(rows, machine), picture]))
+
+
+def _with_parts(text: str, parent: Path, readme: Path) -> str:
+    """Return the text with every other part renewed whose marks are there."""
+    for part in PARTS:
+        marks = (f"<!-- {part}: begin -->", f"<!-- {part}: end -->")
+        if marks[0] in text:
+            folder = newest(parent, part)
+            said = _memory(folder, readme.parent) if part == "memory" else _claims(folder, readme.parent)
+            text = replaced(text, said, readme.name, marks)
+    return text
+
+
+def _memory(folder: Path, beside: Path) -> str:
+    """Return the plot of the layers, and how it was made."""
+    rows, machine = reference(folder)
+    return f"{_provenance(rows, machine)}\n\n{_picture(folder, beside, 'layers', 'Memory per task, in layers')}"
+
+
+def _claims(folder: Path, beside: Path) -> str:
+    """Return the table of verdicts, how it was made, and its plot."""
+    from bench.present import claims, claims_pages
+
+    try:
+        verdicts = claims.load(folder).verdicts
+    except claims.ClaimsError as error:
+        raise ReadmeError(str(error)) from error
+    rows, machine = reference(folder)
+    picture = _picture(folder, beside, "claims", "The claims and their verdicts")
+    return "\n\n".join(filter(None, [_provenance(rows, machine), claims_pages.readme_table(verdicts), picture]))
 
 
 def headline_markdown(rows: Sequence[Row], machine: dict[str, Any]) -> str:
@@ -112,12 +155,12 @@ def _provenance(rows: Sequence[Row], machine: dict[str, Any]) -> str:
     return f"{by} on {escaped(page.source(rows, machine).replace(' · ', ', '))}."
 
 
-def _picture(folder: Path, beside: Path) -> str:
-    """Return a link to the run's first plot, if it has one and lies below the folder of the README."""
-    plot = folder / "plots" / "throughput.svg"
+def _picture(folder: Path, beside: Path, name: str, words_for_it: str) -> str:
+    """Return a link to a plot of the run, if it has that one and lies below the folder of the README."""
+    plot = folder / "plots" / f"{name}.svg"
     if not (plot.is_file() and plot.resolve().is_relative_to(beside.resolve())):
         return ""
-    return f"![Throughput over fetches in flight]({plot.resolve().relative_to(beside.resolve()).as_posix()})"
+    return f"![{words_for_it}]({plot.resolve().relative_to(beside.resolve()).as_posix()})"
 
 
 def _table(one: Table) -> str:

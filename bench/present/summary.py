@@ -7,6 +7,7 @@ from typing import Any
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell
 from bench.analyse.stats import Slope
+from bench.present.memory_summary import memory_json
 from bench.rows import FORMAT, Row
 
 
@@ -24,10 +25,19 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     ``memory``      one object for each strategy in each setting of memory trials: ``strategy``, ``connection``,
                     ``site``, ``slope`` (null, or ``per_fetch``, ``low``, ``high``, ``intercept``, ``straight``,
                     ``points``, ``sizes``: ``bench.analyse.stats.Slope``) and ``reason`` (why there is none, or null)
+    ``layers``      one object for each building block, and for each strategy in each setting whose tasks were parked or
+                    in flight: ``subject``, ``group``, ``connection`` (null for blocks), ``largest_n``, ``slopes`` (by
+                    layer, ``all layers`` and ``resident``: null, or as above) and ``reasons`` (why a slope is null)
+    ``held``        one object for each strategy at the highest number in flight of each setting: ``strategy``,
+                    ``connection``, ``in_flight``, ``valid``, ``reach_ns``, ``reach_cpu_ns``, ``reach_server_cpu_ns``,
+                    ``drain_ns``, ``added_bytes`` (all layers), each the median over the rounds; ``listen_drops``,
+                    ``failed_pages`` (the worst of them)
+    ``limits``      one object for each limit that was looked for: ``resource``, ``valid``, and what was measured
+    ``probes``      one object for each probe: ``probe``, ``arguments``, ``valid``, ``measured``
     ``red``         one object for each trial that is not valid: ``trial``, ``strategy``, ``status``, ``reason`` and
                     ``failed_checks`` (a list of ``name`` and ``detail``)
     """
-    stacks = c.strategies(rows)
+    stacks = c.strategies(row for row in rows if row.stack != "none")
     statuses = sorted({row.status for row in rows})
     return {
         "format": FORMAT,
@@ -40,6 +50,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
         "strategies": [_strategy(name, stack, rows) for name, stack in stacks.items()],
         "cells": [_cell(cell) for cell in c.cells(rows, "crawl")],
         "memory": _memory(c.cells(rows, "memory")),
+        **memory_json(rows),
         "red": [_red(row) for row in rows if not row.valid],
     }
 

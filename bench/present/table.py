@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TextIO
 from bench.analyse.cells import Figure
 from bench.analyse.headline import Column, Line, Table, tables
 from bench.present import notes, units, words
+from bench.present.attribution import attribution_lines
+from bench.present.memory_table import memory_text
 from bench.present.summary import summary_json
 from bench.rows import Row
 
@@ -51,11 +53,14 @@ class Block:
 
 
 def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
-    """Return the headline table of a run, a table for each setting, with its sentences; at most ``width`` wide."""
+    """Return the headline table of a run, a table for each setting, with its sentences; at most ``width`` wide.
+
+    Below it, or in its place where nothing was timed, stand the tables of memory in layers, limits and probes.
+    """
     from rich.text import Text
 
-    text = Text()
-    found = tables(rows)
+    text, below = Text(), memory_text(rows, width)
+    found = [] if below and not any(row.kind == "crawl" for row in rows) else tables(_of_strategies(rows))
     for table in found:
         if title := setting_title(table) if len(found) > 1 else "":
             text.append(title + "\n", "bold")
@@ -63,10 +68,21 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
             text.append_text(line).append("\n")
         _add_notes(text, notes.about_table(table), width, "dim")
         text.append("\n")
-    _add_notes(text, notes.about_rows(rows), width, "")
+    if found or not below or not any(row.valid for row in rows):
+        _add_notes(text, notes.about_rows(_of_strategies(rows) if found else rows), width, "")
+        text.append("\n")
+    if below:
+        text.append_text(below).append("\n")
+    for line in attribution_lines(rows):
+        text.append(line + "\n", "" if line.startswith(" ") else "bold")
     _add_notes(text, notes.about_red(rows), width, "red")
     text.rstrip()
     return text
+
+
+def _of_strategies(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows in which a strategy crawled."""
+    return [row for row in rows if row.stack != "none"]
 
 
 def print_summary(rows: Sequence[Row], file: TextIO) -> None:

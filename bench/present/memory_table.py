@@ -1,0 +1,251 @@
+"""The tables of a run of building blocks, layered memory, limits and probes, for a terminal of 100 columns."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bench.analyse import cells as c
+from bench.analyse.cells import Cell
+from bench.analyse.layers import LAYERS
+from bench.analyse.stats import NoSlope, Slope, spread
+from bench.present import findings_memory, units, words
+from bench.present.memory_summary import held_json, of_kind, tops
+from bench.present.subjects import BLOCKS, GROUPS, Subject, is_layered, subjects
+from bench.present.text_grid import Grid, head_lines, lines_of, wrapped
+from bench.rows import Row
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+WIDTH = 100
+_HEADS = ("user", "page tables", "kernel stacks", "slab, sockets", "all layers", "resident", "with none")
+_MOST_FIGURES = 6
+"""So many figures of a probe are printed; the rows have the rest."""
+
+
+def memory_text(rows: Sequence[Row], width: int = WIDTH) -> "Text":
+    """Return every table that the rows allow, each with its sentences; empty where no row is of these kinds."""
+    from rich.text import Text
+
+    text = Text()
+    for grid in grids(rows):
+        text.append(grid.title + "\n", "bold")
+        for number, line in enumerate(lines_of(grid, width)):
+            text.append(line + "\n", "bold" if number < head_lines(grid) else "")
+        for note in grid.notes:
+            text.append(wrapped(note, width) + "\n", "dim")
+        text.append("\n")
+    text.rstrip()
+    return text
+
+
+def grids(rows: Sequence[Row]) -> list[Grid]:
+    """Return the tables: a table of layers for each setting of the memory trials, the rest once."""
+    found = c.cells(rows, "memory")
+    read = {cell.setting for cell in found if any(map(is_layered, cell.rows))}
+    layered = [cell for cell in found if cell.setting in read]  # a strategy that never got there is part of the answer
+    settings: list[c.Setting | None] = [*c.settings(layered)] or [None]
+    blocks = [row for row in rows if row.kind == "block"]
+    many = []
+    for number, setting in enumerate(settings):
+        own = [row for cell in layered if cell.setting == setting for row in cell.rows]
+        some = subjects([*(blocks if number == 0 else []), *own])
+        use = f", {setting.connection} connections" if setting is not None and len(settings) > 1 else ""
+        many += [_layers_grid(some, use), _protocol_grid(some)]
+    return [
+        grid for grid in (*many, _held_grid(layered), _limits_grid(rows), _probes_grid(rows)) if grid and grid.lines
+    ]
+
+
+def slope_text(slope: Slope | NoSlope) -> str:
+    """Write a slope in bytes with its error; a range where the line is bent; a dash where there is none."""
+    if not isinstance(slope, Slope):
+        return "-"
+    if not slope.straight:
+        return f"{slope.low:,.0f}..{slope.high:,.0f}"
+    error = max(slope.high - slope.per_fetch, slope.per_fetch - slope.low)
+    return f"{round(slope.per_fetch):,} ±{round(error):,}"
+
+
+def _layers_grid(found: Sequence[Subject], use: str) -> Grid | None:
+    fitted = [subject for subject in found if subject.is_fitted]
+    lines: list[tuple[str, ...]] = []
+    for group in GROUPS:
+        own = [subject for subject in fitted if subject.group == group]
+        lines += [(f"─── {group} ",)] if own else []
+        lines += [_layers_line(subject) for subject in own]
+    slopes = [slope for s in fitted for slope in (*s.cost.layers.values(), s.cost.full)]
+    bent = any(isinstance(slope, Slope) and not slope.straight for slope in slopes)
+    missing = sorted({subject.name for subject in found if not subject.is_fitted})
+    notes = (
+        "Slopes over N, ± their 95 % interval" + ("; a range where the line is bent." if bent else "."),
+        "Slab and sockets hold both ends of each loopback connection.",
+        "Resident is what ps shows, and no part of the sum.",
+        "With none: the process before anything is held (the intercept of its own memory).",
+        "-: unknown here, or no slope." if any(isinstance(slope, NoSlope) for slope in slopes) else "",
+        f"No slope for {words.listed(missing)}: too few numbers with valid trials." if missing else "",
+    )
+    return Grid(f"Bytes that one more takes{use}", ("", *_HEADS), tuple(lines), tuple(filter(None, notes)))
+
+
+def _layers_line(subject: Subject) -> tuple[str, ...]:
+    cost = subject.cost
+    star = " *" if subject.stack == "own" else ""
+    start = units.size(max(0.0, cost.user.intercept), 3) if isinstance(cost.user, Slope) else "-"
+    slopes = [*(cost.layers[name] for name in LAYERS), cost.full, cost.resident]
+    return (subject.name + star, *map(slope_text, slopes), start)
+
+
+def _protocol_grid(found: Sequence[Subject]) -> Grid | None:
+    """Return what the claim's authors would have read: the resident size by ps, of the largest number."""
+    lines = []
+    for subject in found:
+        read = [row for row in subject.valid_rows if row.measured.get("ps_rss_bytes") is not None]
+        if subject.group != BLOCKS or not read:
+            continue
+        most = max(row.workload["n"] for row in read)
+        sizes = [row.measured["ps_rss_bytes"] for row in read if row.workload["n"] == most]
+        shown = spread(sizes).median
+        full = subject.cost.full
+        lines.append(
+            (
+                subject.name,
+                units.count(most),
+                units.size(shown),
+                units.size(shown / most),
+                units.size(subject.cost.resident.per_fetch) if isinstance(subject.cost.resident, Slope) else "-",
+                findings_memory.size(full) if isinstance(full, Slope) else "-",
+            )
+        )
+    heads = ("", "largest N", "ps -o rss", "rss / N", "slope of rss", "all layers")
+    note = "What ps shows, divided by N, has the empty process in it, and nothing of what the kernel keeps."
+    return Grid("The protocol of the claim's authors, beside the full cost", heads, tuple(lines), (note,))
+
+
+def _held_grid(found: Sequence[Cell]) -> Grid | None:
+    """Return what the highest number in flight of each setting took: times, memory added, and what went wrong."""
+    lines = []
+    for cell in tops(found):
+        values = held_json(cell)
+        mark = " ✗" if cell.red_rows and not values["valid"] else ""
+        status = next((row.status for row in cell.rows if row.status != "ok"), "-")
+        reach, cpu, server_cpu, drain = (
+            status if n == 0 and values[key] is None else _duration(values[key])
+            for n, key in enumerate(("reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns"))
+        )
+        memory = "-" if values["added_bytes"] is None else units.size(values["added_bytes"])
+        drops, failed = (
+            str(values[key]) if values[key] is not None else "-" for key in ("listen_drops", "failed_pages")
+        )
+        lines.append(
+            (
+                words.plain(cell.strategy, 18) + mark,
+                cell.setting.connection,
+                units.count(cell.in_flight),
+                reach,
+                cpu,
+                server_cpu,
+                drain,
+                memory,
+                f"{drops}, {failed}",
+            )
+        )
+    heads = (
+        "",
+        "connections",
+        "in flight",
+        "reached in",
+        "CPU",
+        "server CPU",
+        "drained",
+        "memory added",
+        "drops, failed",
+    )
+    notes = (
+        "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were there.",
+        "Memory added: all layers, both ends of the connections included.",
+        "✗: red trials only." if any(line[0].endswith("✗") for line in lines) else "",
+    )
+    return Grid("Held in flight at once", heads, tuple(lines), tuple(filter(None, notes)))
+
+
+def _limits_grid(rows: Sequence[Row]) -> Grid | None:
+    lines, notes = [], []
+    for row in of_kind(rows, "limit"):
+        measured = row.measured
+        found = [measured.get(key) for key in ("predicted", "found")]
+        write = units.size if row.strategy == "memory" else units.count
+        numbers = [write(n) if isinstance(n, int) else "-" for n in found]
+        stopped = words.plain(str(measured.get("stopped_by") or row.status), 14)
+        bound = measured.get("bound_by")
+        lines.append((words.plain(row.strategy, 18), *numbers, stopped, words.plain(str(bound or "-"), 40)))
+        if measured.get("remedy"):
+            notes.append(
+                f"{words.plain(row.strategy, 18)}: {words.plain(str(measured['remedy']), 300)}{_then(measured)}"
+            )
+    return Grid("Limits", ("", "predicted", "found", "stopped by", "bound by"), tuple(lines), tuple(notes))
+
+
+def _then(measured: dict[str, Any]) -> str:
+    following = measured.get("next")
+    if not following:
+        return "."
+    most = following.get("most")
+    at = f" at {units.count(most)}" if isinstance(most, int) else ""
+    return f"; then {words.plain(str(following.get('name')), 60)} binds{at}."
+
+
+def _probes_grid(rows: Sequence[Row]) -> Grid | None:
+    """Return what each probe found: medians over the valid rounds, and why there is nothing where there is none."""
+    workloads: dict[str, list[Row]] = {}
+    for row in of_kind(rows, "probe"):
+        if row.strategy == "attribution" and row.valid:  # has a text of its own
+            continue
+        workloads.setdefault(row.workload["id"], []).append(row)
+    return Grid("Probes", (), tuple(_probe_line(own) for own in workloads.values()))
+
+
+def _probe_line(own: Sequence[Row]) -> tuple[str, str]:
+    valid = [row for row in own if row.valid]
+    arguments = own[0].workload["arguments"]
+    asked = ", ".join(f"{_key(key)} {value}" for key, value in arguments.items())
+    measured = {
+        key: _over_rounds([row.measured.get(key) for row in valid])
+        for key in (valid[0].measured if valid else ())
+        if key not in arguments
+    }
+    figures = [f"{_key(key)} {_value(key, value)}" for key, value in measured.items() if _is_figure(value)]
+    shown = "; ".join(figures[:_MOST_FIGURES]) or "; ".join(sorted({f"{row.status}: {row.reason}" for row in own}))
+    return f"{words.plain(own[0].strategy, 18)} ({words.plain(asked, 70)})", words.plain(shown, 400)
+
+
+def _over_rounds(values: Sequence[object]) -> object:
+    """Return the median of numbers; of anything else, what the first round had."""
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) < len(values):
+        return values[0]
+    middle = spread(numbers).median
+    return round(middle) if all(isinstance(value, int) for value in numbers) else middle
+
+
+def _duration(value_ns: float | None) -> str:
+    return "-" if value_ns is None else units.duration(value_ns, 2)
+
+
+def _is_figure(value: object) -> bool:
+    return isinstance(value, int | float | str) and 0 < len(str(value)) <= 40
+
+
+def _key(key: str) -> str:
+    return words.plain(key, 40).removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
+
+
+def _value(key: str, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return words.plain(
+            {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value), 40
+        )
+    if key.endswith("_ns"):
+        return units.duration(value)
+    if key.endswith("_bytes"):
+        return units.size(value)
+    return units.count(value) if isinstance(value, int) else units.number(value)

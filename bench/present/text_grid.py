@@ -1,0 +1,62 @@
+"""A table as plain lines of text: heads, a column of names, columns of figures; sentences below."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.present import words
+
+GAP = 2
+LEAST_NAME = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: heads of one or two lines, and lines of cells; the first column is a name, the others are figures."""
+
+    title: str
+    heads: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def head_lines(grid: Grid) -> int:
+    """Return how many lines the heads take."""
+    return (2 if any(" " in head for head in grid.heads) else 1) if grid.heads else 0
+
+
+def lines_of(grid: Grid, width: int) -> list[str]:
+    """Return the lines; the heads in two lines where there are spaces; the names are cut where there is no room."""
+    if not grid.heads:
+        return [line for cells in grid.lines for line in _item(cells, width)]
+    heads = [_halves(head) if head_lines(grid) == 2 else (head,) for head in grid.heads]
+    full = [cells for cells in grid.lines if len(cells) > 1]
+    widths = [
+        max(*(len(part) for part in head), *(len(cells[n]) for cells in full), 1) if full else len(head[-1])
+        for n, head in enumerate(heads)
+    ]
+    room = width - sum(widths[1:]) - GAP * (len(widths) - 1)
+    widths[0] = min(widths[0], max(LEAST_NAME, room))
+    lines = [_line([head[n] for head in heads], widths) for n in range(head_lines(grid))]
+    return lines + [_line(cells, widths) if len(cells) > 1 else cells[0].ljust(width, "─") for cells in grid.lines]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first = words.plain(cells[0], widths[0])
+    rest = [f"{cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True)]
+    return (" " * GAP).join([f"{first:{widths[0]}}", *rest]).rstrip()
+
+
+def _halves(head: str) -> tuple[str, str]:
+    """Write a head in two lines, broken at its last space."""
+    first, _, last = head.rpartition(" ")
+    return first, last
+
+
+def _item(cells: Sequence[str], width: int) -> list[str]:
+    return [cells[0], wrapped(cells[1], width, "  ")] if len(cells) > 1 else [cells[0]]
+
+
+def wrapped(text: str, width: int, indent: str = "") -> str:
+    """Return a sentence in lines of at most ``width``."""
+    return "\n".join(textwrap.wrap(text, width, initial_indent=indent, subsequent_indent="  "))

@@ -1,0 +1,132 @@
+"""``inflight run`` with building blocks, layered memory, probes: through the command line, to rows, table and plots."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from tests.cli.command import Done, inflight
+
+SMALL = """
+strategies = ["callbacks"]
+
+[[memory]]
+in_flight = [10, 20, 30, 40, 50]
+connection = ["per-fetch"]
+parked = true
+site = { links = 0 }
+
+[[block]]
+blocks = ["thread"]
+n = [40, 80, 120, 160, 200]
+"""
+ATTRIBUTION = """
+[[probe]]
+probe = "attribution"
+each = { block = ["generator_task"], look = ["python", "outside"] }
+"""
+
+
+def folder_of(parent: Path) -> Path:
+    (folder,) = (parent / "results").iterdir()
+    return folder
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "my.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("small")
+
+
+@pytest.fixture(scope="module")
+def small(folder: Path) -> Done:
+    return inflight("run", write(folder, SMALL), folder=folder)
+
+
+def test_layers_of_strategies_and_blocks_come_out_as_rows_and_a_table(small: Done, folder: Path) -> None:
+    assert small.code == 0, small.err
+    found = rows.read(folder_of(folder))
+    assert len(found) == 5 + 5
+    assert {row.status for row in found} == {"ok"}
+    for word in ("building blocks, parked", "thread", "strategies, in flight", "callbacks", "tables", "stacks"):
+        assert word in small.out
+    assert "The protocol of the claim's authors" in small.out
+
+
+def test_they_come_out_as_plots_and_as_csv_too(small: Done, folder: Path) -> None:
+    assert small.code == 0, small.err
+    plots = {path.name for path in (folder_of(folder) / "plots").iterdir()}
+    assert {"layers.png", "layers.svg", "ladder.png", "ladder.svg", "in_flight.png", "in_flight.svg"} <= plots
+    with (folder_of(folder) / "rows.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert {line["n"] for line in lines if line["strategy"] == "thread"} == {"40", "80", "120", "160", "200"}
+    assert all(int(line["held_page_tables_bytes"]) > 0 for line in lines)
+
+
+def test_the_json_summary_has_the_layers(tmp_path: Path) -> None:
+    experiment = write(tmp_path, "[[block]]\nblocks = ['generator']\nn = [10]\n")
+
+    done = inflight("run", experiment, "--json", folder=tmp_path)
+
+    assert done.code == 0, done.err
+    (found,) = json.loads(done.out)["layers"]
+    assert (found["subject"], found["largest_n"]) == ("generator", 10)
+
+
+def test_what_the_machine_does_not_allow_is_said_before_and_becomes_a_skipped_row(tmp_path: Path) -> None:
+    experiment = write(tmp_path, "[[memory]]\nin_flight = [10, 5000]\n")
+
+    done = inflight("run", experiment, "--strategies", "callbacks", folder=tmp_path, limit=("RLIMIT_NOFILE", 300))
+
+    assert done.code == 0, done.err
+    first, *_ = done.err.splitlines()
+    assert first.startswith("left out, 1 trial: 5,000 in flight need 5,064 descriptors, but RLIMIT_NOFILE")
+    assert "use at most 236" in first
+    skipped = [row for row in rows.read(folder_of(tmp_path)) if row.status == "skipped"]
+    assert [(row.workload["in_flight"], row.reason) for row in skipped] == [(5000, first.partition(": ")[2])]
+
+
+def test_when_nothing_is_allowed_nothing_is_started(tmp_path: Path) -> None:
+    experiment = write(tmp_path, "[[memory]]\nin_flight = [4000]\n")
+
+    done = inflight("run", experiment, folder=tmp_path, limit=("RLIMIT_NOFILE", 300))
+
+    assert done.sentence.startswith("4,000 in flight need 4,064 descriptors, but RLIMIT_NOFILE")
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_memory_budget_ends_a_trial_and_the_others_go_on(tmp_path: Path) -> None:
+    experiment = write(tmp_path, "[[block]]\nblocks = ['generator']\nn = [100, 500000]\n")
+
+    done = inflight("run", experiment, "--memory-budget", "50MB", folder=tmp_path)
+
+    assert done.code == 0, done.err
+    by_n = {row.workload["n"]: row for row in rows.read(folder_of(tmp_path))}
+    assert by_n[100].status == "ok"
+    assert by_n[500_000].status == "failed"
+    assert str(by_n[500_000].reason).startswith("stopped by the memory budget: 0.0")
+    assert "stopped by the memory budget" in done.err
+
+
+@pytest.mark.parametrize("size", ["lots", "-1GB", "0", "1.2.3GB", ""])
+def test_a_budget_that_is_no_size_is_refused(tmp_path: Path, size: str) -> None:
+    done = inflight("run", write(tmp_path, SMALL), f"--memory-budget={size}", folder=tmp_path)
+
+    assert done.sentence == f"--memory-budget must be a size such as 500MB or 2GB, not {size!r}"
+
+
+def test_where_the_bytes_go_is_printed_by_line_and_by_kind(tmp_path: Path) -> None:
+    done = inflight("run", write(tmp_path, ATTRIBUTION), folder=tmp_path)
+
+    assert done.code == 0, done.err
+    assert "where the bytes of one generator_task go" in done.out
+    assert "allocated by Python, by line" in done.out
+    assert "strategies/generators.py" in done.out
+    assert "in memory, by kind of mapping" in done.out

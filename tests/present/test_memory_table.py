@@ -1,0 +1,168 @@
+"""The tables of memory in layers, limits and probes: as text, beside the headline table, and as JSON."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bench.present.memory_table import memory_text
+from bench.present.table import WIDTH, summary_json, summary_table
+from bench.rows import Row
+from tests.made_rows import crawl_row, grid, memory_rows
+from tests.present.made_memory_rows import (
+    PARKED,
+    block_row,
+    c10k_run,
+    held_row,
+    ladder,
+    limit_row,
+    memory_run,
+    probe_row,
+)
+
+SIZES = (1000, 2000, 4000, 7000, 10_000)
+HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n" * 4
+
+
+def text(rows: list[Row]) -> str:
+    return summary_table(rows).plain
+
+
+def lines(rows: list[Row], subject: str) -> list[str]:
+    return [" ".join(line.split()) for line in text(rows).splitlines() if line.startswith(subject)]
+
+
+def test_a_block_has_every_layer_with_its_error_and_the_protocol_of_the_authors() -> None:
+    layers, protocol = lines(ladder({"thread": PARKED["thread"]}, SIZES, noise=1), "thread")
+
+    assert layers == "thread 16,460 ±0 4,154 ±0 16,384 ±0 7,820 ±0 44,818 ±0 16,460 ±0 14.4 MB"
+    assert protocol == "thread 10,000 189 MB 18.9 kB 16.5 kB 44.8 kB"
+
+
+def test_the_tables_as_a_teacher_shows_them() -> None:
+    rows = [*ladder({"thread": PARKED["thread"]}, SIZES, noise=1), *(held_row(n=n) for n in SIZES)]
+
+    assert text(rows).splitlines()[:8] == [
+        "Bytes that one more takes",
+        "                          page     kernel     slab,        all                with",
+        "                user    tables     stacks   sockets     layers   resident     none",
+        "─── building blocks, parked ".ljust(WIDTH, "─"),
+        "thread     16,460 ±0  4,154 ±0  16,384 ±0  7,820 ±0  44,818 ±0  16,460 ±0  14.4 MB",
+        "─── strategies, in flight ".ljust(WIDTH, "─"),
+        "callbacks     400 ±0      1 ±0       0 ±0  8,300 ±0   8,701 ±0     400 ±0  14.4 MB",
+        "Slopes over N, ± their 95 % interval.",
+    ]
+
+
+def test_no_line_is_too_wide() -> None:
+    rows = [*memory_run(1), *c10k_run(1), limit_row(), probe_row(), *(held_row(HOSTILE, n) for n in SIZES)]
+
+    assert max(map(len, text(rows).splitlines())) <= WIDTH
+
+
+def test_every_group_is_there() -> None:
+    found = text([*memory_run(1)])
+
+    assert [word in found for word in ("building blocks, parked", "strategies, parked", "strategies, in flight")] == [
+        True
+    ] * 3
+
+
+def test_an_unknown_layer_is_a_dash_and_never_zero() -> None:
+    [layers, _] = lines([block_row(n=n, unknown=("slab_bytes", "kernel_stack_bytes")) for n in SIZES], "thread")
+
+    assert layers == "thread 16,460 ±0 4,154 ±0 - - - 16,460 ±0 14.4 MB"
+
+
+def test_a_subject_without_a_slope_is_named() -> None:
+    rows = [*(held_row(n=n) for n in SIZES), held_row("generators")]
+
+    assert "No slope for generators: too few numbers with valid trials." in text(rows)
+
+
+def test_red_rows_are_explained_and_part_of_no_slope() -> None:
+    found = text([block_row(n=n, red=True) for n in SIZES])
+
+    assert "No valid trial among 5: nothing here supports a conclusion." in found
+    assert "thread: all 5 trials are red: server had room 5 times" in found
+
+
+def test_what_was_held_says_how_long_it_took_and_who_could_not() -> None:
+    rows = [held_row(), held_row("thread_pool", status="failed", reason="RLIMIT_NPROC allows 900 threads")]
+
+    assert lines(rows, "callbacks") == ["callbacks keep-alive 10,000 1.0 s 800 ms - 330 ms 87.0 MB 0, 0"]
+    assert lines(rows, "thread_pool")[0] == "thread_pool keep-alive 10,000 failed - - - - -, -"
+    assert "failed (RLIMIT_NPROC allows 900 threads)" in text(rows)
+
+
+def test_red_times_are_marked() -> None:
+    assert lines([held_row(red=True)], "callbacks")[0].startswith("callbacks ✗ keep-alive 10,000")
+
+
+def test_a_limit_of_memory_is_a_size() -> None:
+    assert "23.5 GB" in text([limit_row("memory", predicted=23_465_975_808, found=None)])
+
+
+def test_a_limit_is_named_with_what_to_raise() -> None:
+    found = text([limit_row()])
+
+    assert "threads     21,790  21,835  failure  vm.max_map_count" in found
+    assert "threads: sysctl vm.max_map_count=262144; then kernel.pid_max binds at 32,448." in found
+
+
+@pytest.mark.parametrize("row", [limit_row(status="failed"), probe_row(), limit_row("memory", found=None, next=None)])
+def test_one_bare_row_alone_is_shown(row: Row) -> None:
+    assert row.strategy in text([row])
+
+
+def test_a_probe_shows_its_figures_with_their_units() -> None:
+    found = " ".join(text([probe_row(cpu_ns=900_000_000, sizes=[1, 2], held_bytes=2_000, is_done=True)]).split())
+
+    assert "spin (how spin) cpu 900 ms; held 2.00 kB; is done yes" in found
+
+
+def test_a_probe_is_the_median_of_its_valid_rounds_and_arguments_are_not_said_twice() -> None:
+    rows = [probe_row(number=number, how="spin", turns=turns) for number, turns in ((1, 10), (2, 30), (3, 20))]
+
+    assert text(rows).splitlines()[1:] == ["spin (how spin)", "  turns 20"]
+
+
+def test_a_probe_without_a_valid_round_says_why() -> None:
+    assert "failed: for a reason" in text([replace(probe_row(), status="failed", reason="for a reason")])
+
+
+def test_the_headline_table_is_as_it_was_beside_bare_rows() -> None:
+    rows = grid(rounds=1)
+    alone = text(rows)
+
+    assert memory_text(rows).plain == ""
+    assert text([*rows, limit_row()]).startswith(alone)
+    assert "thread " not in text([*rows, block_row()]).split("The protocol")[0]
+
+
+def test_memory_trials_of_format_1_keep_the_headline_table() -> None:
+    assert memory_text(memory_rows()).plain == ""
+    assert "user memory" in text(memory_rows())
+
+
+def test_the_json_has_every_figure_and_strategies_are_strategies() -> None:
+    rows = [*ladder({"thread": PARKED["thread"]}, SIZES, noise=1), held_row(), limit_row(), probe_row(), crawl_row()]
+    found = json.loads(json.dumps(summary_json(rows), allow_nan=False))
+
+    assert [line["strategy"] for line in found["strategies"]] == ["callbacks"]
+    assert found["layers"][0]["slopes"]["all layers"]["per_fetch"] == pytest.approx(44_818, abs=1)
+    assert found["layers"][0]["connection"] is None
+    assert found["layers"][1]["reasons"]["user"] == "needs 5 different numbers in flight, has 1"
+    assert found["held"][0]["reach_ns"] == 1_000_000_000
+    assert found["held"][0]["added_bytes"] == 87_010_000
+    assert found["limits"][0]["bound_by"] == "vm.max_map_count"
+    assert found["probes"][0] == {
+        "probe": "spin",
+        "arguments": {"how": "spin"},
+        "valid": True,
+        "measured": probe_row().measured,
+    }
+
+
+def test_the_json_of_no_rows_is_empty() -> None:
+    assert [summary_json([])[key] for key in ("layers", "held", "limits", "probes")] == [[], [], [], []]

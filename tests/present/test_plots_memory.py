@@ -1,0 +1,378 @@
+"""The plots of memory, limits and what is in flight: they say what the rows say, and nothing in them overlaps."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench.analyse import cells as c
+from bench.present import page, plot_in_flight, plot_ladder, plot_layers, plot_ramp
+from bench.present.plots import save_all
+from bench.present.subjects import subjects
+from bench.rows import Row
+from tests.made_rows import MACHINE, crawl_row, memory_row
+from tests.present.made_memory_rows import (
+    PARKED,
+    block_row,
+    c10k_run,
+    ceiling,
+    held_row,
+    ladder,
+    limit_row,
+    memory_run,
+    probe_row,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
+SIZES = (2000, 4000, 6000, 8000, 10_000)
+TOUCH = 2
+"""Pixels by which the boxes of two texts may touch: they are as high as the tallest letter there is."""
+Draw = Callable[[Sequence[Row]], "Figure | None"]
+
+
+def layers(rows: Sequence[Row]) -> "Figure | None":
+    return plot_layers.draw(subjects(rows), "Connections: keep-alive.", "footer")
+
+
+def steps(rows: Sequence[Row]) -> "Figure | None":
+    names = sorted({row.strategy for row in rows if row.stack != "none"})
+    return plot_ladder.draw(subjects(rows), page.looks(names[: page.MOST_LINES]), "Connections: keep-alive.", "footer")
+
+
+def in_flight(rows: Sequence[Row]) -> "Figure | None":
+    names = sorted({row.strategy for row in rows})
+    return plot_in_flight.draw(c.cells(rows, "memory"), page.looks(names[: page.MOST_LINES]), "footer")
+
+
+def ramp(rows: Sequence[Row]) -> "Figure | None":
+    return plot_ramp.draw(rows, "footer")
+
+
+def drawn(draw: Draw, rows: Sequence[Row]) -> str:
+    """Draw a page on which nothing overlaps, and return all of its text."""
+    with page.settings():
+        figure = draw(rows)
+        assert figure is not None
+        assert overlapping(figure) == []
+        assert beyond(figure) == []
+    return text_of(figure)
+
+
+def text_of(figure: "Figure") -> str:
+    return " ".join(" ".join(text.split()) for text in map(_text, _shown(figure))).replace("\xa0", " ")
+
+
+def overlapping(figure: "Figure") -> list[tuple[str, str]]:
+    """Return the texts that overlap each other."""
+    figure.canvas.draw()
+    boxes = [(_text(text), text.get_window_extent()) for text in _shown(figure)]
+    return [
+        (one, other)
+        for (one, a), (other, b) in combinations(boxes, 2)
+        if min(a.x1, b.x1) - max(a.x0, b.x0) > TOUCH and min(a.y1, b.y1) - max(a.y0, b.y0) > TOUCH
+    ]
+
+
+def beyond(figure: "Figure") -> list[str]:
+    """Return the texts that leave the page."""
+    page_box = figure.bbox
+    boxes = [(_text(text), text.get_window_extent()) for text in _shown(figure)]
+    return [
+        text
+        for text, box in boxes
+        if box.x0 < page_box.x0 - 1 or box.x1 > page_box.x1 + 1 or box.y0 < page_box.y0 - 1 or box.y1 > page_box.y1 + 1
+    ]
+
+
+def _shown(figure: "Figure") -> list[Any]:
+    from matplotlib.text import Text
+
+    found: list[Any] = figure.findobj(lambda artist: isinstance(artist, Text) and bool(_text(artist)))
+    ticks = {id(text) for axes in figure.axes for text in _unused_ticks(axes)}
+    return [text for text in found if text.get_visible() and id(text) not in ticks]
+
+
+def _unused_ticks(axes: Any) -> list[Any]:
+    """Return the labels of ticks that are not drawn: those beyond the axes' ends, or switched off."""
+    unused = []
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+            is_inside = min(low, high) <= tick.get_loc() <= max(low, high)
+            unused += [label for label in (tick.label1, tick.label2) if not is_inside or not label.get_visible()]
+    return unused
+
+
+def _text(artist: Any) -> str:
+    text: str = artist.get_text()
+    return text.replace("\N{ZERO WIDTH SPACE}", "").strip()
+
+
+def names(paths: Sequence[Path]) -> list[str]:
+    for path in paths:
+        if path.suffix == ".svg":
+            assert ET.fromstring(path.read_text(encoding="utf-8")).tag.endswith("svg")  # noqa: S314  (we wrote it)
+    return [path.stem for path in paths if path.suffix == ".png"]
+
+
+def blocks(rounds: int = 1) -> list[Row]:
+    return ladder(PARKED, SIZES, rounds=rounds)
+
+
+@pytest.fixture(scope="module")
+def memory_plots(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Draw a whole run of memory, once."""
+    return save_all(memory_run(1), MACHINE, tmp_path_factory.mktemp("memory"))
+
+
+def written(paths: Sequence[Path], name: str) -> str:
+    """Return all text in an SVG, in its order."""
+    [path] = [path for path in paths if path.name == f"{name}.svg"]
+    texts = ET.parse(path).getroot().itertext()  # noqa: S314  (we wrote it)
+    return " ".join(" ".join(texts).split()).replace("\xa0", " ")
+
+
+def test_a_run_of_memory_is_drawn_in_layers_over_n_and_over_time(memory_plots: list[Path]) -> None:
+    assert names(memory_plots) == ["layers", "ladder", "in_flight"]
+
+
+def test_a_run_of_bare_rows_alone_is_drawn(tmp_path: Path) -> None:
+    rows = [*ladder({"thread": PARKED["thread"]}, SIZES), limit_row(), limit_row("ports", timeline=[]), probe_row()]
+
+    assert names(save_all(rows, MACHINE, tmp_path)) == ["layers", "ladder", "ramp"]
+
+
+def test_bare_rows_change_nothing_in_the_plots_of_crawls(tmp_path: Path) -> None:
+    rows = [crawl_row(in_flight=n) for n in (1, 10)]
+    alone = save_all(rows, MACHINE, tmp_path / "alone")
+    together = save_all([*rows, block_row(), probe_row()], MACHINE, tmp_path / "together")
+
+    assert names(together) == names(alone)
+    for one, other in zip(alone, together, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_settings_have_pages_of_their_own_with_the_blocks_on_the_first(tmp_path: Path) -> None:
+    rows = [held_row(n=n, connection=use) for use in ("keep-alive", "per-fetch") for n in SIZES]
+    saved = save_all([*rows, *ladder({"thread": PARKED["thread"]}, SIZES)], MACHINE, tmp_path)
+
+    assert names(saved) == ["layers", "ladder", "layers-2", "ladder-2", "in_flight"]
+    assert "Building blocks" in (tmp_path / "layers.svg").read_text(encoding="utf-8")
+    assert "Building blocks" not in (tmp_path / "layers-2.svg").read_text(encoding="utf-8")
+
+
+def test_beside_crawls_layers_stand_for_user_memory(tmp_path: Path) -> None:
+    rows = [crawl_row(), *(held_row(n=n) for n in SIZES), held_row("thread_pool", status="failed")]
+
+    assert names(save_all(rows, MACHINE, tmp_path)) == ["throughput", "cpu", "layers", "ladder", "in_flight"]
+
+
+def test_rows_of_format_1_have_no_layers(tmp_path: Path) -> None:
+    assert names(save_all([memory_row(held=n) for n in SIZES], MACHINE, tmp_path)) == ["memory"]
+
+
+def test_without_rows_nothing_is_drawn() -> None:
+    failed = [block_row(status="failed"), held_row(status="skipped"), limit_row(status="failed")]
+
+    for draw in (layers, steps, in_flight, ramp):
+        assert draw([]) is None
+        assert draw([*failed, crawl_row()]) is None
+
+
+def test_layers_names_every_layer_and_the_published_figures(memory_plots: list[Path]) -> None:
+    text = written(memory_plots, "layers")
+
+    assert "A parked thread costs 44.8 kB, 28 kB of it in the kernel; a parked asyncio task 1.15 kB: 39x" in text
+    for word in ("user", "page tables", "kernel stacks", "slab and sockets", "22k: draft", "50k: published", "3k: pub"):
+        assert word in text
+    assert "Slab and sockets hold both ends of each loopback connection" in text
+    assert "unknown" not in text.lower()
+
+
+def test_an_unknown_layer_is_unknown_and_never_zero() -> None:
+    text = drawn(layers, [block_row(n=n, unknown=("slab_bytes", "kernel_stack_bytes")) for n in SIZES])
+
+    assert "A parked thread costs 16.5 kB of user memory" in text
+    assert "21 kB and more" in text
+    assert (
+        "Unknown (not told here, moved by others, or too few valid trials): kernel stacks and slab and sockets." in text
+    )
+
+
+def test_noise_below_zero_is_drawn_as_zero_and_said() -> None:
+    figure = plot_layers.draw(subjects([block_row(n=n, each=(1000, 0, 0, -5)) for n in SIZES]), "", "")
+
+    assert figure is not None
+    assert "Slopes below zero (noise) are drawn as 0." in text_of(figure)
+    widths = [patch.get_width() for axes in figure.axes for patch in axes.patches]  # type: ignore[attr-defined]
+    assert min(widths) == 0
+
+
+def test_layers_of_red_trials_conclude_nothing() -> None:
+    assert layers([block_row(n=n, red=True) for n in SIZES]) is None
+
+
+def test_a_bent_line_is_a_range() -> None:
+    rows = [block_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in (*SIZES, 12_000, 14_000)]
+
+    assert "A range: the line is bent." in drawn(layers, rows)
+
+
+def test_memory_over_n_says_what_the_largest_numbers_took(memory_plots: list[Path]) -> None:
+    text = written(memory_plots, "ladder")
+
+    assert "10,000 threads take 448 MB in all layers; 1,000,000 asyncio tasks take 1.15 GB" in text
+    assert "Building blocks, parked" in text
+    assert "Strategies, in flight" in text
+    assert "1,000,000" in text
+
+
+def test_red_trials_are_hollow_and_conclude_nothing() -> None:
+    with page.settings():
+        figure = steps([block_row(n=n, red=True) for n in SIZES])
+    assert figure is not None
+    lines: list[Any] = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    faces = [line.get_markerfacecolor() for line in lines if len(line.get_xdata())]
+
+    assert "No valid trial of all layers: nothing to conclude" in text_of(figure)
+    assert "thread (red)" in text_of(figure)
+    assert faces == ["white"]
+
+
+def test_a_ladder_of_trials_that_do_not_know_all_layers_says_so() -> None:
+    assert "no trial knows every layer" in drawn(steps, [block_row(n=n, unknown=("slab_bytes",)) for n in SIZES])
+
+
+def test_one_size_is_no_ladder() -> None:
+    assert steps([block_row()]) is None
+
+
+def test_the_ramp_names_the_limit_that_bound() -> None:
+    text = drawn(ramp, [limit_row(), limit_row(number=2, found=21_830)])
+
+    assert "21,835 threads, then no more: vm.max_map_count is what binds" in text
+    assert "21,835: can't start new thread" in text
+    assert "kernel.pid_max 32,448, shared" in text
+    assert "kernel.threads-max" not in text
+    assert "With small stacks: 21,836. Once that is raised, kernel.pid_max binds next at 32,448." in text
+
+
+def test_a_ramp_that_small_stacks_let_go_further_says_more_than() -> None:
+    assert "With small stacks: more than 24,018." in drawn(ramp, [limit_row(small_stack_found=24_018)])
+
+
+def test_a_ramp_that_kept_off_a_shared_limit_is_marked_as_such() -> None:
+    ceilings = [ceiling("kernel.pid_max", 32_448, shared=True), ceiling("vm.max_map_count", 87_000, shared=False)]
+    points = [[n * 10**7, n * 292] for n in range(101)]
+    text = drawn(
+        ramp, [limit_row(stopped_by="shared limit", bound_by=None, found=29_200, ceilings=ceilings, timeline=points)]
+    )
+
+    assert "Stopped by itself at 29,200 threads: 90 % of what is left of kernel.pid_max, which other" in text
+    assert "29,200: stopped at 90 %" in text
+    assert "can't start" not in text
+    assert "\N{UPWARDS ARROW} vm.max_map_count 87,000" in text  # too far up for the axes
+
+
+@pytest.mark.parametrize("stopped_by", ["memory budget", "deadline"])
+def test_a_ramp_that_met_no_limit_names_none(stopped_by: str) -> None:
+    text = drawn(ramp, [limit_row(stopped_by=stopped_by, bound_by=None, ceilings=[])])
+
+    assert f"Stopped at 21,835 threads by the {stopped_by}: no limit was reached" in text
+
+
+def test_two_limits_too_close_to_tell_apart_are_ambiguous() -> None:
+    near = [ceiling("kernel.pid_max", 21_800, shared=True), ceiling("cgroup /a/b/pids.max", 21_900, shared=True)]
+
+    assert "which limit bound is ambiguous: kernel.pid_max or pids.max" in drawn(
+        ramp, [limit_row(bound_by="ambiguous: kernel.pid_max or pids.max", ceilings=near)]
+    )
+
+
+def test_a_red_ramp_concludes_nothing() -> None:
+    assert "No valid ramp of threads: nothing to conclude" in drawn(ramp, [limit_row(red=True)])
+
+
+def test_in_flight_shows_both_uses_of_connections_and_the_time_to_reach() -> None:
+    text = drawn(in_flight, c10k_run())
+
+    assert "5 strategies hold 10,000 fetches in flight at once: callbacks after" in text
+    assert "keep-alive connections" in text
+    assert "per-fetch connections" in text
+    assert "held by the gate while memory is read" in text
+
+
+def test_in_flight_says_who_could_not_and_why() -> None:
+    rows = [
+        *c10k_run(1, ["callbacks"]),
+        *(
+            held_row("thread_pool", connection=use, status="failed", reason="RLIMIT_NPROC allows 900 threads")
+            for use in ("keep-alive", "per-fetch")
+        ),
+    ]
+    text = drawn(in_flight, rows)
+
+    assert "1 of 2 strategies holds 10,000 fetches in flight at once: callbacks after" in text
+    assert "thread_pool: failed: RLIMIT_NPROC allows 900 threads." in text
+
+
+def test_in_flight_of_red_trials_concludes_nothing() -> None:
+    text = drawn(in_flight, [held_row(red=True)])
+
+    assert "No strategy has valid trials with 10,000 in flight: nothing to conclude" in text
+    assert "Hollow marks: red trials." in text
+
+
+def test_the_way_down_begins_where_the_first_answer_came() -> None:
+    [cell] = c.cells([held_row(reach_ms=1200)], "memory")
+    [way] = plot_in_flight.ways_of(cell)
+
+    assert way.reach_s == pytest.approx(1.2)
+    assert way.up[-2:] == ((1.2, 10_000), (plot_in_flight.FOREVER_S, 10_000))
+    assert way.drain_s == pytest.approx(0.4)
+    assert all(0 <= count <= 10_000 for _, count in (*way.up, *way.down))
+    assert [at for at, _ in way.down] == sorted(at for at, _ in way.down)
+
+
+def test_parked_tasks_end_the_way_down_without_the_one_that_stays() -> None:
+    row = held_row(parked=(100, 1, 0, 0))
+    counts = row.measured["timeline"]["in_flight"]
+    counts += [1] * 500
+    row.measured["timeline"]["completions"] += [0] * 500
+    [way] = plot_in_flight.ways_of(c.cells([row], "memory")[0])
+
+    assert way.drain_s < 1
+
+
+@pytest.mark.parametrize(
+    ("draw", "rows"),
+    [
+        (layers, [held_row(name, n, (900, 1, 2, 8000), jitter=n % 7) for name in HOSTILE for n in SIZES]),
+        (layers, [block_row(name, n, (10**6, 1, 2, 80)) for name in HOSTILE for n in SIZES]),
+        (layers, [held_row(f"s{number}", n, (100 * number, 1, 2, 80)) for number in range(31) for n in SIZES]),
+        (layers, [block_row(n=n) for n in SIZES]),
+        (steps, [held_row(name, n, (900, 1, 2, 8000)) for name in HOSTILE for n in SIZES]),
+        (steps, [*blocks(), *(held_row(f"s{number}", n) for number in range(12) for n in SIZES)]),
+        (in_flight, [held_row(name, reach_ms=100 * number) for number, name in enumerate(HOSTILE, 1)]),
+        (in_flight, [held_row(f"s{number}", reach_ms=20 * number) for number in range(1, 30)]),
+        (in_flight, [held_row("fast", reach_ms=20), held_row("slow", reach_ms=30_000)]),
+        (ramp, [limit_row(bound_by="x" * 300, ceilings=[ceiling(name, 21_800, shared=True) for name in HOSTILE])]),
+        (ramp, [limit_row(timeline=[[0, 1]], found=1, ceilings=[ceiling("a", 1, shared=False)])]),
+        (ramp, [limit_row(found=None, bound_by=None, next=None, ceilings=[])]),
+    ],
+)
+def test_nothing_overlaps_whatever_the_names(draw: Draw, rows: list[Row]) -> None:
+    assert drawn(draw, rows)
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    rows = [held_row(), limit_row()]
+    for one, other in zip(
+        save_all(rows, MACHINE, tmp_path / "1"), save_all(rows, MACHINE, tmp_path / "2"), strict=True
+    ):
+        assert one.read_bytes() == other.read_bytes()
