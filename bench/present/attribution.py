@@ -18,21 +18,19 @@ def attribution_lines(rows: Sequence[Row]) -> Iterator[str]:
     found = [row for row in rows if row.kind == "probe" and row.workload["probe"] == "attribution" and row.valid]
     for block in dict.fromkeys(row.workload["arguments"].get("block", "thread") for row in found):
         yield f"where the bytes of one {words.plain(block)} go"
-        for row in found:
-            if row.workload["arguments"].get("block", "thread") == block:
-                yield from _looks(row)
+        own = [row for row in found if row.workload["arguments"].get("block", "thread") == block]
+        for look, head in _HEADS.items():
+            for row in own:
+                if look in row.measured:
+                    yield f"  {head}, mean of {units.count(row.measured['n'])}"
+                    yield from _pieces(row.measured[look])
         yield ""
 
 
-def _looks(row: Row) -> Iterator[str]:
-    for look, head in _HEADS.items():
-        if look not in row.measured:
-            continue
-        pieces: list[list[Any]] | None = row.measured[look]
-        yield f"  {head}, mean of {units.count(row.measured['n'])}"
-        if pieces is None:
-            yield f"    {'unknown':>9}  this system does not tell, or not to this user"
-            continue
-        for what, size in pieces:
-            yield f"    {units.size(size):>9}  {words.plain(what, 100)}"
-        yield f"    {units.size(sum(size for _, size in pieces)):>9}  together"
+def _pieces(pieces: list[list[Any]] | None) -> Iterator[str]:
+    if pieces is None:
+        yield f"    {'unknown':>9}  this system does not tell, or not to this user"
+        return
+    for what, size in pieces:
+        yield f"    {units.size(size):>9}  {words.plain(what, 100)}"
+    yield f"    {units.size(sum(size for _, size in pieces)):>9}  together"
