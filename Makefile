@@ -3,13 +3,25 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help run test test-long check speed lock readme clean
+.PHONY: help run memory c10k limits claims test test-long check speed lock readme clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run    ## run the preset "quick": a table and plots of this machine in under two minutes
 	$(BIN)/inflight run quick
+
+memory: $(VENV)/.run ## measure what a thread, a task, a fetch in flight costs, in all layers of memory
+	$(BIN)/inflight run memory
+
+c10k: $(VENV)/.run   ## hold 10,000 fetches in flight with every strategy
+	$(BIN)/inflight run c10k
+
+limits: $(VENV)/.run ## find how many threads, descriptors, ports a process gets here, and which limit binds
+	$(BIN)/inflight limits
+
+claims: $(VENV)/.run ## put the well-known claims to the test here (under 20 minutes)
+	$(BIN)/inflight claims
 
 test: $(VENV)/.test  ## run the whole test suite
 	$(BIN)/python -m pytest -m "not long"
@@ -30,8 +42,9 @@ lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --upgrade --extra test --extra build pyproject.toml --output-file constraints-test.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --constraint constraints-test.txt pyproject.toml --output-file constraints.txt
 
-readme: $(VENV)/.run ## write the headline table of README.md again, from results/reference/
+readme: $(VENV)/.run ## write what README.md and docs/claims.md quote again, from results/reference/
 	$(BIN)/python -m bench.present.readme
+	$(BIN)/python -m bench.present.claims "$$(ls -d results/reference/*-claims | tail -1)" --docs docs/claims.md
 
 clean:           ## remove .venv and caches (results stay)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

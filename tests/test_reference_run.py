@@ -7,23 +7,38 @@ import jsonschema
 import pytest
 
 from bench import rows
-from bench.present import readme
+from bench.present import claims, claims_pages, readme
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "results" / "reference"
 
 
-def test_the_readme_quotes_the_reference_run() -> None:
-    arguments = ["--check", "--readme", str(ROOT / "README.md"), str(readme.newest(REFERENCE))]
-
-    assert readme.main(arguments) == 0, "run `make readme`"
+RUNS = sorted(path.parent for path in REFERENCE.glob(f"*/{rows.ROWS_FILE}"))
 
 
-def test_its_rows_follow_the_schema() -> None:
+def test_the_readme_quotes_the_reference_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+    assert readme.main(["--check"]) == 0, "run `make readme`"
+
+
+@pytest.mark.parametrize("experiment", ["quick", "memory", "c10k", "limits", "claims"])
+def test_there_is_a_reference_run_of(experiment: str) -> None:
+    assert [run for run in RUNS if run.name.endswith(f"-{experiment}")]
+
+
+def test_the_page_of_claims_is_that_of_the_reference_run() -> None:
+    report = claims.load(readme.newest(REFERENCE, "claims"))
+
+    assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == claims_pages.docs(report), "run `make readme`"
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_its_rows_follow_the_schema(run: Path) -> None:
     schema = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
     validator = jsonschema.Draft202012Validator(schema)
 
-    for line in (readme.newest(REFERENCE) / rows.ROWS_FILE).read_text(encoding="utf-8").splitlines():
+    for line in (run / rows.ROWS_FILE).read_text(encoding="utf-8").splitlines():
         validator.validate(json.loads(line))
 
 

@@ -73,8 +73,8 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
         text.append("\n")
     if below:
         text.append_text(below).append("\n")
-    for line in attribution_lines(rows):
-        text.append(line + "\n", "" if line.startswith(" ") else "bold")
+    for words_of_it in attribution_lines(rows):
+        text.append(words_of_it + "\n", "" if words_of_it.startswith(" ") else "bold")
     _add_notes(text, notes.about_red(rows), width, "red")
     text.rstrip()
     return text
