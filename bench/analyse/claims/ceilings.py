@@ -1,0 +1,221 @@
+"""The claims on limits: where threads end, whether sockets end later, and ten thousand fetches at once. Pure."""
+
+import math
+from collections.abc import Sequence
+
+from bench.analyse.claims.evidence import (
+    decided,
+    inconclusive,
+    of_kind,
+    strategies,
+    why_too_little,
+)
+from bench.analyse.claims.outcome import Outcome, Value, Word
+from bench.present import units
+from bench.rows import Row
+
+TENS_FROM, TENS_TO = 10_000, 100_000
+"""Tens of thousands: from ten to below a hundred of them."""
+SAME = 0.01
+"""Two ceilings within one percent are the same one: what else runs moves either by that much."""
+CLIENTS = 10_000
+KINDS_OF_SOCKET_LIMITS = ("descriptors", "ports")
+
+Bounds = tuple[float, float]
+"""The least and the most that a ceiling can be, as far as it is known."""
+
+
+def thread_failure(rows: Sequence[Row]) -> Outcome:
+    """Judge whether starting threads fails at tens of thousands, from a ramp that ended in a failure."""
+    tried = of_kind(rows, "limit", "threads")
+    region = "threads that wait on a lock, started one after another in one process"
+    values: dict[str, Value] = dict.fromkeys(("found", "bound_by", "next_name", "next_most", "remedy", "small_found"))
+    if not tried or not any(row.valid and row.measured.get("found") is not None for row in tried):
+        return inconclusive(tried, region, values)
+    said = next(row.measured for row in tried if row.valid and row.measured.get("found") is not None)
+    found, failed = int(said["found"]), said["stopped_by"] == "failure"
+    later = said.get("next") or {}
+    values |= {
+        "found": found,
+        "bound_by": said["bound_by"],
+        "next_name": later.get("name"),
+        "next_most": later.get("most"),
+        "remedy": said.get("remedy"),
+        "small_found": said.get("small_stack_found"),
+    }
+    figures = [f"{units.count(found)} threads" + (f", then {said['bound_by']}" if failed else f"; {_stopped(said)}")]
+    if later.get("most") is not None:
+        figures.append(f"next {later['name']} at {units.count(later['most'])}")
+    rule = f"tens of thousands are {units.count(TENS_FROM)} to below {units.count(TENS_TO)}"
+    close = any(abs(found - edge) <= SAME * edge for edge in (TENS_FROM, TENS_TO))
+    if found >= TENS_TO:
+        return decided("does not hold here", figures, region, values, f"{rule}; more than that start", close=close)
+    if not failed:
+        return inconclusive(tried, region, values, f"not gone through: {_stopped(said)}", "; ".join(figures))
+    if found < TENS_FROM:
+        return decided("holds differently", figures, region, values, f"{rule}; it fails before that", close=close)
+    return decided("holds", figures, region, values, f"{rule}; it failed there, by {said['bound_by']}", close=close)
+
+
+def threads_before_sockets(rows: Sequence[Row]) -> Outcome:
+    """Judge whether threads end before descriptors and ports do; and how many fetches each strategy then held."""
+    limits = {row.strategy: row.measured for row in of_kind(rows, "limit") if row.valid}
+    values: dict[str, Value] = {name: _shown(limits.get(name)) for name in ("threads", *KINDS_OF_SOCKET_LIMITS)}
+    values |= {f"{name}_by": _by(limits.get(name)) for name in ("threads", *KINDS_OF_SOCKET_LIMITS)}
+    figures = [_ceiling(name, limits[name]) for name in ("threads", *KINDS_OF_SOCKET_LIMITS) if name in limits]
+    figures += _held_by_each(rows)
+    region = "one process, its limits as they are set here; ports from one address to one address and port"
+    missing = [name for name in ("threads", *KINDS_OF_SOCKET_LIMITS) if _bounds(limits.get(name)) is None]
+    if missing:
+        reason = f"no ceiling is known for {missing[0]}; {why_too_little(of_kind(rows, 'limit', missing[0]))}"
+        return inconclusive(rows, region, values, reason, "; ".join(figures))
+    orders = {name: _order(limits["threads"], limits[name]) for name in KINDS_OF_SOCKET_LIMITS}
+    rule = "threads end first when their ceiling is more than 1 % below those of descriptors and of ports"
+    told = ", ".join(f"{'before' if first else 'after'} {name}" for name, first in orders.items() if first is not None)
+    if None in orders.values():
+        return inconclusive(rows, region, values, f"the order is not known for all: {rule}", "; ".join(figures))
+    verdict: Word = "holds differently"
+    if len(set(orders.values())) == 1:
+        verdict = "holds" if orders["ports"] else "does not hold here"
+    close = any(_nearly(limits["threads"], limits[name]) for name in KINDS_OF_SOCKET_LIMITS)
+    return decided(verdict, figures, region, values, f"{rule}; threads end {told}", close=close)
+
+
+def c10k(rows: Sequence[Row]) -> Outcome:
+    """Judge whether every strategy holds ten thousand fetches in flight and finishes them; which cannot, and why."""
+    held = [row for row in of_kind(rows, "memory") if row.workload["in_flight"] == CLIENTS]
+    uses = sorted({row.workload["connection"] for row in held})
+    region = f"{units.count(CLIENTS)} fetches in flight in one process, confirmed by the server; {' and '.join(uses)}"
+    can, cannot, unknown = [], {}, {}
+    for name in strategies(held):
+        own = [row for row in held if row.strategy == name]
+        failed = [row for row in own if _could_not(row)]
+        absent = [row for row in own if "not installed" in str(row.reason)]
+        sure = {row.workload["connection"] for row in own if row.valid and _finished(row)} == set(uses)
+        if absent:
+            continue
+        if failed:
+            cannot[name] = str(failed[0].reason or why_too_little(failed))
+        elif sure:
+            can.append(name)
+        else:
+            unknown[name] = why_too_little(own)
+    good = [row for row in held if row.valid and row.strategy in can]
+    values: dict[str, Value] = {
+        "able": len(can),
+        "tried": len(can) + len(cannot) + len(unknown),
+        "unable": ", ".join(cannot) or None,
+        "limit": next(iter(cannot.values()), None),
+        "fastest_ns": min((row.measured["reach_ns"] for row in good), default=None),
+        "slowest_ns": max((row.measured["reach_ns"] for row in good), default=None),
+        "least_bytes": min((row.measured["held_uss_bytes"] for row in good), default=None),
+        "most_bytes": max((row.measured["held_uss_bytes"] for row in good), default=None),
+    }
+    figures = [f"{len(can)} of {values['tried']} strategies", *_spans(good)]
+    figures += [f"not {name}: {why}" for name, why in cannot.items()]
+    rule = f"holds if every strategy held {units.count(CLIENTS)} and finished them with no failure and no listen drop"
+    if unknown or not (can or cannot):
+        reason = f"not known of {', '.join(f'{name} ({why})' for name, why in unknown.items()) or 'any strategy'}"
+        return inconclusive(held, region, values, reason, "; ".join(figures) if held else "")
+    verdict: Word = "holds" if not cannot else "holds differently" if can else "does not hold here"
+    absent_names = sorted({row.strategy for row in held if "not installed" in str(row.reason)})
+    left_out = f"; not installed: {', '.join(absent_names)}" if absent_names else ""
+    return decided(verdict, figures, region, values, f"{rule}; {_who(can, cannot)}{left_out}")
+
+
+def _could_not(row: Row) -> bool:
+    """Tell whether a row shows that it cannot be done here.
+
+    One that the memory budget stopped shows nothing; nor do listen drops, which the kernel counts for all programs.
+    """
+    if row.status == "ok":
+        return row.measured["held_in_flight"] != CLIENTS or bool(row.measured["failed_pages"])
+    return "budget" not in str(row.reason) and "not installed" not in str(row.reason)
+
+
+def _finished(row: Row) -> bool:
+    said = row.measured
+    return said["held_in_flight"] == CLIENTS and not said["failed_pages"] and not said.get("listen_drops")
+
+
+def _who(can: Sequence[str], cannot: dict[str, str]) -> str:
+    parts = [f"{', '.join(can)} did"] if can else []
+    return "; ".join(parts + [f"{name} did not ({why})" for name, why in cannot.items()])
+
+
+def _spans(rows: Sequence[Row]) -> list[str]:
+    """Say how long the fastest and the slowest took to reach them, and what the least and the most memory was."""
+    if not rows:
+        return []
+    quick, slow = (find(rows, key=lambda row: int(row.measured["reach_ns"])) for find in (min, max))
+    small, large = (find(rows, key=lambda row: int(row.measured["held_uss_bytes"])) for find in (min, max))
+    time, size = units.duration, units.size
+    first, last = time(quick.measured["reach_ns"], 2), time(slow.measured["reach_ns"], 2)
+    least, most = size(small.measured["held_uss_bytes"], 2), size(large.measured["held_uss_bytes"], 2)
+    return [
+        f"reached in {first} ({quick.strategy}) to {last} ({slow.strategy})",
+        f"{least} ({small.strategy}) to {most} ({large.strategy}) of user memory",
+    ]
+
+
+def _bounds(said: dict[str, object] | None) -> Bounds | None:
+    """Return between what a ceiling lies: exact where a failure showed it, else at least what was reached."""
+    if said is None:
+        return None
+    found, predicted = said.get("found"), said.get("predicted")
+    if isinstance(found, int):
+        return found, found if said.get("stopped_by") == "failure" else math.inf
+    return (predicted, predicted) if isinstance(predicted, int) else None
+
+
+def _order(threads: dict[str, object], sockets: dict[str, object]) -> bool | None:
+    """Say whether threads end before, or after; None when that cannot be told."""
+    one, other = _bounds(threads), _bounds(sockets)
+    assert one is not None
+    assert other is not None
+    if one[1] < other[0] * (1 - SAME):
+        return True
+    return False if other[1] < one[0] * (1 - SAME) else None
+
+
+def _nearly(threads: dict[str, object], sockets: dict[str, object]) -> bool:
+    """Tell whether two ceilings lie within 10 % of each other: what else runs, or a setting, may turn them over."""
+    one, other = _bounds(threads), _bounds(sockets)
+    return one is not None and other is not None and abs(one[0] - other[0]) <= 10 * SAME * max(one[0], other[0])
+
+
+def _shown(said: dict[str, object] | None) -> int | None:
+    bounds = _bounds(said)
+    return None if bounds is None else int(bounds[0])
+
+
+def _by(said: dict[str, object] | None) -> str | None:
+    name = None if said is None else said.get("bound_by") or said.get("predicted_by")
+    return None if name is None else str(name)
+
+
+def _ceiling(name: str, said: dict[str, object]) -> str:
+    shown, by = _shown(said), _by(said)
+    if shown is None:
+        return f"{name}: unknown"
+    sure = said.get("stopped_by") == "failure"
+    return f"{name} {'end' if sure else 'are predicted to end'} at {units.count(shown)}" + (f" ({by})" if by else "")
+
+
+def _held_by_each(rows: Sequence[Row]) -> list[str]:
+    """Say how many fetches each strategy had in flight at most."""
+    most: dict[str, int] = {}
+    for row in of_kind(rows, "memory"):
+        if row.valid:
+            most[row.strategy] = max(most.get(row.strategy, 0), int(row.measured["held_in_flight"]))
+    return (
+        [f"held in flight: {', '.join(f'{name} {units.count(n)}' for name, n in sorted(most.items()))}"] if most else []
+    )
+
+
+def _stopped(said: dict[str, object]) -> str:
+    predicted = said.get("predicted")
+    told = (
+        f", predicted to end at {units.count(int(str(predicted)))} by {said.get('predicted_by')}" if predicted else ""
+    )
+    return f"stopped by {said.get('stopped_by')} before anything failed{told}"

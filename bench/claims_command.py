@@ -1,0 +1,222 @@
+"""What ``inflight claims`` does: work out the trials, use the rows that are there, run the rest, judge, and tell."""
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import strategies
+from bench import claims, commands, rows
+from bench import run as runs
+from bench.analyse.claims import RULES, Verdict
+from bench.claims import Claim, cells, reuse
+from bench.claims.cells import Key
+from bench.experiment import Experiment, ExperimentError
+from bench.plan import AnyTrial, estimate_ns
+from bench.present import claims as show
+from bench.present import claims_pages
+from bench.present.claims import Report
+from bench.rows import Row
+
+REFUSALS = commands.REFUSALS
+ABOUT = "The trials that the verdicts of `inflight claims` rest on."
+MARKDOWN_FILE = "claims.md"
+WITH_LOCK, WITHOUT_LOCK = "with-lock", "free-threaded"
+"""Before the ids of trials that are not pinned: the same cells on this interpreter and on a free-threaded one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    chosen: tuple[str, ...]
+    quick: bool
+    as_json: bool
+    fresh: bool
+    free_threaded: str | None
+    out: Path
+    memory_budget: str | None
+    only_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The chosen claims and the trials that they need."""
+
+    experiments: list[tuple[Claim, Experiment]]
+    experiment: Experiment
+    """All of it in one, but for the claims whose trials are not pinned."""
+    trials: dict[Key, AnyTrial]
+    left_out: tuple[str, ...]
+    """The ids of claims that have no quick experiment."""
+
+
+def run(asked: Asked) -> int:
+    """Judge the chosen claims, and tell.
+
+    Returns 0 whatever the verdicts, 1 when a claim could not be run at all, 130 when interrupted.
+    """
+    budget_bytes = None if asked.memory_budget is None else commands.size_bytes(asked.memory_budget, "--memory-budget")
+    python = _interpreter(asked.free_threaded)
+    needed = work_out([claims.load(claim, strategies.names()) for claim in _ids(asked.chosen)], quick=asked.quick)
+    if asked.only_list:
+        return _list(needed)
+    together = [cells.trials_of(experiment) for _, experiment in needed.experiments if experiment.pin]
+    found = {} if asked.fresh else reuse.find(asked.out, needed.trials, together)
+    folder = runs.new_folder(asked.out, needed.experiment)
+    for key, row in found.items():
+        rows.append(folder, reuse.as_row_of(needed.trials[key], row))
+    missing = [trial for key, trial in needed.trials.items() if key not in found]
+    _say(_plan_told(found, missing))
+    commands.say_shortages(runs.shortages(missing))
+    try:
+        interrupted = _measure(folder, needed, budget_bytes, python)
+    except runs.RunError as error:
+        _say(f"inflight: {error}")
+        return 1
+    if interrupted:
+        _say(f"interrupted; the rows in {folder} are kept, and the next `inflight claims` uses them")
+        return 130
+    return _tell(asked, folder, needed, rows.read(folder), len(found))
+
+
+def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
+    """Return the trials of these claims, each once. Raises ExperimentError when none of them has a quick experiment."""
+    planned = [(claim, claim.quick if quick else claim.experiment) for claim in chosen]
+    experiments = [(claim, experiment) for claim, experiment in planned if experiment is not None]
+    left_out = tuple(claim.id for claim, experiment in planned if experiment is None)
+    if not experiments:
+        raise ExperimentError(f"{', '.join(left_out)}: not part of --quick; leave --quick out")
+    pinned = [experiment for _, experiment in experiments if experiment.pin]
+    experiment = cells.union("claims-quick" if quick else "claims", ABOUT, pinned)
+    return Needed(experiments, experiment, cells.trials_of(experiment), left_out)
+
+
+def judge(needed: Needed, found: Sequence[Row]) -> list[tuple[Verdict, list[Row]]]:
+    """Return the verdicts of the chosen claims, each with the rows that it rests on."""
+    judged = []
+    for claim, experiment in sorted(needed.experiments, key=lambda pair: pair[0].order):
+        own = rows_of(experiment, found)
+        judged.append((claim.verdict(RULES[claim.id](own)), own))
+    return judged
+
+
+def rows_of(experiment: Experiment, found: Iterable[Row]) -> list[Row]:
+    """Return the rows of an experiment's trials; of one that is not pinned, those that were not."""
+    wanted = set(cells.trials_of(experiment))
+    return [
+        row
+        for row in found
+        if cells.key_of(row.kind, row.strategy, row.workload, row.round) in wanted
+        and row.workload["id"].startswith((f"{WITH_LOCK}/", f"{WITHOUT_LOCK}/")) != experiment.pin
+    ]
+
+
+def _ids(chosen: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(chosen)) or claims.ids()
+
+
+def _interpreter(name: str | None) -> str | None:
+    if name is None:
+        return None
+    found = shutil.which(name)
+    if found is None:
+        raise ExperimentError(f"--free-threaded: there is no program {name}")
+    return found
+
+
+def _list(needed: Needed) -> int:
+    for claim, experiment in needed.experiments:
+        seconds = estimate_ns(cells.trials_of(experiment).values()) / 1e9
+        print(f"{claim.id:<22} about {seconds:>4.0f} s  {claim.claim}")
+    for claim_id in needed.left_out:
+        print(f"{claim_id:<22} not part of --quick")
+    total = estimate_ns(needed.trials.values()) / 1e9
+    _say(f"{len(needed.trials)} trials, about {total:.0f} s: what several claims need is run once")
+    return 0
+
+
+def _plan_told(found: Mapping[Key, Row], missing: Sequence[AnyTrial]) -> str:
+    from_runs = sorted({row.run for row in found.values()})
+    told = f"{len(missing)} trials to run, about {estimate_ns(missing) / 1e9:.0f} s"
+    if not found:
+        return told
+    listed = textwrap.shorten(", ".join(from_runs), 300, placeholder=" ...")
+    return f"{told}; {len(found)} rows are there already, of {listed} (--fresh measures all of them again)"
+
+
+def _measure(folder: Path, needed: Needed, budget_bytes: int | None, python: str | None) -> bool:
+    """Run what has no row yet; say whether it was interrupted."""
+    trials = list(needed.trials.values())
+    if commands.execute(folder, needed.experiment, trials, budget_bytes):
+        return True
+    loose = [experiment for _, experiment in needed.experiments if not experiment.pin]
+    if python is None or not loose:
+        return False
+    together = replace(cells.union("no-gil", ABOUT, loose), pin=False)
+    planned = cells.trials_of(together).values()
+    for prefix, interpreter in ((WITH_LOCK, None), (WITHOUT_LOCK, python)):
+        trials += cells.renamed(planned, prefix)
+        if commands.execute(folder, together, trials, budget_bytes, interpreter):
+            return True
+    return False
+
+
+def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reused: int) -> int:
+    """Print the verdicts, write them into the folder, and return the exit code."""
+    from bench.present.console import wants_colour
+    from bench.present.page import source
+
+    judged = judge(needed, found)
+    verdicts = tuple(verdict for verdict, _ in judged)
+    machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
+    own_runs = tuple(sorted({row.run for row in found}))
+    told = source([], machine) + (f" · {found[0].started_at[:10]}" if found else "")
+    report = Report(verdicts, machine, told, own_runs, len(found) - reused, reused, needed.left_out)
+    _write(folder, report, found)
+    if asked.as_json:
+        print(json.dumps(show.to_json(report) | {"folder": str(folder)}))
+    else:
+        _print(report, colour=wants_colour(sys.stdout), whole=len(asked.chosen) == 1)
+    _say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
+    broken = [verdict.id for verdict, own in judged if could_not_run(own)]
+    if broken:
+        _say(f"could not be run: {', '.join(broken)}")
+    return 1 if broken else 0
+
+
+def _print(report: Report, *, colour: bool, whole: bool) -> None:
+    print(report.source)
+    for verdict in report.verdicts:
+        print(show.line(verdict, colour=colour))
+    for claim_id in report.left_out:
+        print(f"{claim_id:<22}  not part of --quick")
+    if whole:
+        width = min(160, max(80, shutil.get_terminal_size((120, 24)).columns))
+        for verdict in report.verdicts:
+            print(f"\n{show.whole(verdict, width)}")
+    sys.stdout.flush()
+
+
+def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
+    from bench.present.plot_claims import save_claims
+
+    try:
+        text = json.dumps(show.to_json(report), indent=2) + "\n"
+        (folder / show.JSON_FILE).write_text(text, encoding="utf-8")
+        (folder / MARKDOWN_FILE).write_text(claims_pages.markdown(report), encoding="utf-8")
+        save_claims(report.verdicts, found, report.machine, folder / "plots")
+    except OSError as error:
+        raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its rows are complete") from error
+
+
+def could_not_run(own: Sequence[Row]) -> bool:
+    """Tell whether every trial of a claim broke: a limit that leaves trials out is an answer, a crash is none."""
+    return bool(own) and all(row.status in {"failed", "timeout"} for row in own)
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)

@@ -1,0 +1,247 @@
+"""Verdicts for people and programs: a line on the terminal, the whole of one claim, JSON.
+
+::
+
+    python -m bench.present.claims FOLDER [--docs docs/claims.md]
+
+FOLDER is one that ``inflight claims`` has made. Without ``--docs`` the lines are printed again; with it the page is
+written (``bench.present.claims_pages``). Only ``claims.json`` is read, so this needs no strategy and no server.
+"""
+
+import argparse
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.analyse.claims import Outcome, Value, Verdict, Word
+from bench.present import units, words
+from bench.present.console import DIM, GREEN, PLAIN, RED, wants_colour
+
+FORMAT = 1
+JSON_FILE = "claims.json"
+YELLOW = "\x1b[33m"
+COLOURS: dict[Word, str] = {
+    "holds": GREEN,
+    "holds differently": YELLOW,
+    "does not hold here": RED,
+    "inconclusive": DIM,
+}
+UNKNOWN = "(unknown)"
+TRACES = ("callbacks_text", "generators_text")
+"""The two tracebacks that are shown side by side."""
+_ID, _WORD = 22, 18
+_PLACE = re.compile(r"\{(\w+)\}")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+
+class ClaimsError(Exception):
+    """A folder whose claims cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The verdicts of one run of ``inflight claims``, and where they are from."""
+
+    verdicts: tuple[Verdict, ...]
+    machine: dict[str, Any]
+    source: str
+    """Machine, interpreter, date, version, runs, in one line."""
+    runs: tuple[str, ...]
+    measured: int
+    """How many of the trials were made in this run."""
+    reused: int
+    """How many rows are of runs before it."""
+    left_out: tuple[str, ...] = ()
+    """The claims that were not asked for in this way: those that are not part of --quick."""
+
+
+def line(verdict: Verdict, *, colour: bool = False) -> str:
+    """Write id, verdict and figures in one line."""
+    word = f"{verdict.outcome.verdict:{_WORD}}"
+    painted = f"{COLOURS[verdict.outcome.verdict]}{word}{PLAIN}" if colour else word
+    close = " (close to the boundary)" if verdict.outcome.close else ""
+    return f"{verdict.id:{_ID}}  {painted}  {words.plain(verdict.outcome.figures, 600)}{close}"
+
+
+def whole(verdict: Verdict, width: int = 100) -> str:
+    """Write all that is known of one claim: what, where from, how tested, why this verdict, and the explanation."""
+    outcome = verdict.outcome
+    told = {
+        "claim": f"{verdict.claim} ({verdict.source}; published: {verdict.published})",
+        "tested": verdict.about,
+        "region": outcome.region,
+        "reason": outcome.reason,
+    }
+    parts = [_wrapped(f"{name}: {words.plain(text, 2000)}", width) for name, text in told.items()]
+    parts += ["", _wrapped(explained(verdict), width)]
+    traces = [str(outcome.values.get(name) or "") for name in TRACES]
+    if all(traces):
+        parts += ["", side_by_side(traces[0], traces[1], width)]
+    return "\n".join(parts)
+
+
+def explained(verdict: Verdict) -> str:
+    """Return the explanation with its figures; a sentence that has an unknown one is left out."""
+    values = {name: shown(name, value) for name, value in verdict.outcome.values.items()}
+    sentences = _SENTENCE.split(" ".join(verdict.explanation.split()))
+    return " ".join(_filled(sentence, values) for sentence in sentences if _is_known(sentence, values))
+
+
+def shown(name: str, value: Value) -> str:
+    """Write a value by the unit that its name ends with."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, str):
+        return value
+    for ending, write in _UNITS.items():
+        if name.endswith(ending):
+            return write(value)
+    return units.count(value) if isinstance(value, int) else units.number(value)
+
+
+def places(text: str) -> set[str]:
+    """Return the names of the values that a text has places for."""
+    return set(_PLACE.findall(text))
+
+
+def side_by_side(left: str, right: str, width: int = 100) -> str:
+    """Put two texts beside each other, each in half the width; longer lines are cut."""
+    half = (width - 3) // 2
+    columns = [[_cut(text, half) for text in one.splitlines()] for one in (left, right)]
+    rows = max(map(len, columns))
+    filled = [column + [""] * (rows - len(column)) for column in columns]
+    return "\n".join(f"{one:{half}} | {other}".rstrip() for one, other in zip(*filled, strict=True))
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """Return the report as JSON values.
+
+    ``format``    of this file: 1
+    ``machine``   as in ``machine.json``; ``source``: the same in a line; ``runs``: of which the rows are
+    ``trials``    how many were ``measured`` in this run and ``reused`` from others
+    ``left_out``  ids of claims that are not part of ``--quick``
+    ``claims``    one object a claim: ``id``, ``order``, ``claim``, ``source``, ``published``, ``about``, ``verdict``,
+                  ``figures``, ``region``, ``values`` (``_ns``, ``_bytes``; null: unknown), ``reason``, ``close`` (to
+                  its boundary), ``explanation`` (with its figures) and ``template`` (without them)
+    """
+    return {
+        "format": FORMAT,
+        "machine": report.machine,
+        "source": report.source,
+        "runs": list(report.runs),
+        "trials": {"measured": report.measured, "reused": report.reused},
+        "left_out": list(report.left_out),
+        "claims": [_claim_json(verdict) for verdict in report.verdicts],
+    }
+
+
+def from_json(values: Mapping[str, Any]) -> Report:
+    """Return the report that ``to_json`` wrote. Raises ClaimsError for anything else."""
+    try:
+        if values["format"] != FORMAT:
+            raise ClaimsError(f"claims of format {values['format']}; this version of inflight reads format {FORMAT}")
+        return Report(
+            tuple(_verdict(one) for one in values["claims"]),
+            dict(values["machine"]),
+            str(values["source"]),
+            tuple(values["runs"]),
+            int(values["trials"]["measured"]),
+            int(values["trials"]["reused"]),
+            tuple(values["left_out"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ClaimsError(f"not what `inflight claims` writes: {error!r}") from error
+
+
+def load(folder: Path) -> Report:
+    """Read the report in a folder. Raises ClaimsError."""
+    path = folder / JSON_FILE
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ClaimsError(f"cannot read {path}: {error.strerror}; `inflight claims` makes it") from error
+    except ValueError as error:
+        raise ClaimsError(f"{path} is not JSON: {error}") from error
+    return from_json(values)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; return the exit code."""
+    from bench.present import claims_pages
+
+    parser = argparse.ArgumentParser(prog="python -m bench.present.claims", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="a folder that `inflight claims` has made")
+    parser.add_argument("--docs", type=Path, help="write the page of all claims to this file")
+    chosen = parser.parse_args(arguments)
+    try:
+        report = load(chosen.folder)
+        if chosen.docs is not None:
+            chosen.docs.write_text(claims_pages.docs(report, chosen.docs.as_posix()), encoding="utf-8")
+            return 0
+    except ClaimsError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    print(report.source)
+    for verdict in report.verdicts:
+        print(line(verdict, colour=wants_colour(sys.stdout)))
+    return 0
+
+
+_UNITS: dict[str, Callable[[float], str]] = {
+    "_ns": units.duration,
+    "_bytes": units.size,
+    "_ratio": units.times,
+    "_share": lambda value: f"{value:.0%}",
+    "_per_s": units.rate,
+}
+
+
+def _claim_json(verdict: Verdict) -> dict[str, Any]:
+    told: dict[str, Any] = asdict(verdict)
+    outcome: dict[str, Any] = told.pop("outcome")
+    return told | outcome | {"explanation": explained(verdict), "template": verdict.explanation}
+
+
+def _verdict(values: Mapping[str, Any]) -> Verdict:
+    outcome = Outcome(
+        values["verdict"], values["figures"], values["region"], values["values"], values["reason"], values["close"]
+    )
+    return Verdict(
+        values["id"],
+        values["claim"],
+        values["source"],
+        values["published"],
+        values["order"],
+        values["about"],
+        values["template"],
+        outcome,
+    )
+
+
+def _filled(sentence: str, values: Mapping[str, str]) -> str:
+    return _PLACE.sub(lambda match: values.get(match[1], UNKNOWN), sentence)
+
+
+def _is_known(sentence: str, values: Mapping[str, str]) -> bool:
+    return all(values.get(name, UNKNOWN) != UNKNOWN for name in places(sentence))
+
+
+def _wrapped(text: str, width: int) -> str:
+    return textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _cut(text: str, width: int) -> str:
+    clean = "".join(char if char.isprintable() else "?" for char in text.expandtabs())
+    return clean if len(clean) <= width else clean[: width - 1] + "…"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,405 @@
+"""Made-up rows for the rules, and the verdict that they must lead to: both sides of each boundary, and neither."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.analyse.claims import Word
+from bench.rows import Row
+from tests.claims.made_claim_rows import (
+    bare_row,
+    block_rows,
+    held_row,
+    held_rows,
+    limit_row,
+    probe_rows,
+    timed_rows,
+)
+
+Case = tuple[str, str, list[Row], Word]
+"""Claim, what the rows are like, the rows, the verdict."""
+
+HOLDS: Word = "holds"
+DIFFERS: Word = "holds differently"
+NOT_HERE: Word = "does not hold here"
+UNSURE: Word = "inconclusive"
+
+MANY = (50_000, 100_000, 200_000, 300_000, 500_000)
+S = 1_000_000_000
+MS = 1_000_000
+
+
+def memory() -> Iterator[Case]:
+    """Yield the cases of memory.py."""
+    for told, each, word in (
+        ("45k", 45_000, HOLDS),
+        ("just matched by 50k", 40_100, HOLDS),
+        ("tens of kilobytes, and not 50k", 30_000, DIFFERS),
+        ("above what 50k matches", 70_000, DIFFERS),
+        ("below tens", 9_000, NOT_HERE),
+        ("a hundred and more", 110_000, NOT_HERE),
+    ):
+        yield "thread-memory", told, block_rows("thread", each, user=0.4, ps_bytes=20_000), word
+    yield "thread-memory", "across ten", block_rows("thread", 10_000, jitter=0.2), UNSURE
+    yield "thread-memory", "four sizes", block_rows("thread", 45_000, sizes=(1, 2, 3, 4)), UNSURE
+    disturbed = block_rows("thread", 45_000)
+    for row in disturbed:
+        row.measured["held_disturbed"] = "+9 tasks"
+    yield "thread-memory", "disturbed", disturbed, UNSURE
+    yield "coroutine-memory", "all below", _coroutines(600, 700, 1200, 3000, 3400), HOLDS
+    yield "coroutine-memory", "with a stream above", _coroutines(600, 700, 1200, 3000, 12_000), DIFFERS
+    yield "coroutine-memory", "tasks above", _coroutines(600, 4000, 5000, 12_000, 13_000), NOT_HERE
+    yield "coroutine-memory", "no socket tried", _coroutines(600, 700, 1200, 3000, 12_000)[:30], UNSURE
+    yield "coroutine-memory", "across 3.5k", [*_coroutines(600, 700, 1200, 3000), *_jittery(3500)], UNSURE
+    yield "memory-ratio", "both above ten", _ratio(45_000, 1200, 120_000, 11_000), HOLDS
+    yield "memory-ratio", "parked only", _ratio(45_000, 1200, 57_000, 13_000), DIFFERS
+    yield "memory-ratio", "neither", _ratio(11_000, 1200, 57_000, 13_000), NOT_HERE
+    yield "memory-ratio", "no threads in flight", _ratio(45_000, 1200, 57_000, 13_000)[:20], UNSURE
+    across = [*block_rows("thread", 10_000, jitter=0.2), *block_rows("asyncio_task", 1000, sizes=MANY)]
+    yield "memory-ratio", "across ten", [*across, *_ratio(1, 1, 57_000, 13_000)[20:]], UNSURE
+    yield "many-coroutines", "all start", _started(9 * S), HOLDS
+    yield "many-coroutines", "in more than a minute", _started(61 * S), DIFFERS
+    yield "many-coroutines", "one kind does not", [*_started(9 * S)[:-1], _not_started("MemoryError")], DIFFERS
+    broken = [_not_started("killed", kind) for kind in ("generator", "generator_task", "asyncio_task")]
+    yield "many-coroutines", "none", broken, NOT_HERE
+    yield "many-coroutines", "budget", [*_started(9 * S)[:-1], _not_started("stopped by the memory budget")], UNSURE
+    yield "many-coroutines", "a kind is missing", _started(9 * S)[:-1], UNSURE
+
+
+def ceilings() -> Iterator[Case]:
+    """Yield the cases of ceilings.py."""
+    yield "thread-failure", "tens of thousands", [limit_row("threads", 21_800)], HOLDS
+    yield "thread-failure", "just tens of thousands", [limit_row("threads", 10_000)], HOLDS
+    yield "thread-failure", "fewer", [limit_row("threads", 9_999)], DIFFERS
+    yield "thread-failure", "a hundred thousand", [limit_row("threads", 100_000)], NOT_HERE
+    stopped = limit_row("threads", 100_000, stopped_by="shared limit")
+    yield "thread-failure", "more, without a failure", [stopped], NOT_HERE
+    yield "thread-failure", "not gone through", [limit_row("threads", 29_000, stopped_by="shared limit")], UNSURE
+    yield "thread-failure", "nothing found", [limit_row("threads", None, stopped_by="not tried")], UNSURE
+    yield "threads-before-sockets", "before both", _limits(21_800, 1_000_000, 28_232), HOLDS
+    yield "threads-before-sockets", "between", _limits(21_800, 20_000, 28_232), DIFFERS
+    yield "threads-before-sockets", "after both", _limits(90_000, 20_000, 28_232), NOT_HERE
+    yield "threads-before-sockets", "the same", _limits(28_100, 1_000_000, 28_232), UNSURE
+    yield "threads-before-sockets", "ports unknown", _limits(21_800, 1_000_000, 28_232)[:2], UNSURE
+    early = [limit_row("threads", 15_000, stopped_by="deadline"), *_limits(1, 20_000, 28_232)[1:]]
+    yield "threads-before-sockets", "threads not found", early, UNSURE
+    names = ("callbacks", "thread_pool", "native_asyncio")
+    able = [held_row(name, 10_000, 9_000, use) for name in names for use in ("keep-alive", "per-fetch")]
+    yield "c10k", "all", able, HOLDS
+    yield "c10k", "one not installed", [*able, _refused("aiohttp_client", "not installed: aiohttp")], HOLDS
+    yield "c10k", "one failed", [*able, _refused("aiohttp_client", "RLIMIT_NPROC allows 4,000")], DIFFERS
+    yield "c10k", "none", [_refused(name, "RLIMIT_NOFILE allows 1,024") for name in names], NOT_HERE
+    yield "c10k", "a page failed", [held_row("callbacks", 10_000, changes={"failed_pages": 1})], NOT_HERE
+    yield "c10k", "budget", [*able, _refused("aiohttp_client", "stopped by the memory budget: 9 GB")], UNSURE
+    yield "c10k", "one use is red", [*able[:-1], held_row("native_asyncio", 10_000, red=True)], UNSURE
+
+
+def speed() -> Iterator[Case]:
+    """Yield the cases of speed.py."""
+    yield "async-not-faster", "moderately slower", _few(threads=20_000, asyncio=12_000), HOLDS
+    yield "async-not-faster", "more than twice", _few(threads=30_000, asyncio=12_000), DIFFERS
+    yield "async-not-faster", "only asyncio is", _few(threads=20_000, asyncio=12_000, loops=30_000), DIFFERS
+    yield "async-not-faster", "nowhere", _few(threads=20_000, asyncio=30_000), NOT_HERE
+    yield "async-not-faster", "alike", _few(threads=20_000, asyncio=20_000, cpu=1.0), NOT_HERE
+    yield "async-not-faster", "ranges overlap", _few(threads=20_000, asyncio=19_000, swing=0.3, cpu=1.0), UNSURE
+    yield "async-not-faster", "one round", [row for row in _few(20_000, 12_000) if row.round == 1], UNSURE
+    cheap = _cpu(callbacks=20_000, generators=22_000, native_asyncio=24_000)
+    light = _weights(callbacks=9_000, generators=10_000, native_asyncio=11_000)
+    yield "callbacks-efficient", "as efficient", [*cheap, *light], HOLDS
+    dear = _cpu(callbacks=20_000, generators=30_000, native_asyncio=70_000)
+    yield "callbacks-efficient", "asyncio is dearer", [*dear, *light], DIFFERS
+    heavy = _weights(callbacks=9_000, generators=10_000, native_asyncio=14_000)
+    yield "callbacks-efficient", "heavier", [*cheap, *heavy], DIFFERS
+    dearest = _cpu(callbacks=20_000, generators=50_000, native_asyncio=70_000)
+    yield "callbacks-efficient", "a multiple", [*dearest, *light], NOT_HERE
+    yield "callbacks-efficient", "no memory", cheap, UNSURE
+    swaying = timed_rows("callbacks", 15_000, 30_000, read="cpu_per_page_ns")
+    yield "callbacks-efficient", "swaying", [*swaying, *cheap[2:], *light], UNSURE
+    yield "no-gil", "faster", _gil(20_000, 40_000), HOLDS
+    yield "no-gil", "faster at one", [*_gil(20_000, 40_000)[:4], *_gil(20_000, 15_000)[4:]], DIFFERS
+    yield "no-gil", "slower", _gil(20_000, 15_000), NOT_HERE
+    yield "no-gil", "overlap", _gil(20_000, 20_400, swing=0.3), UNSURE
+    yield "no-gil", "both with a lock", timed_rows("thread_pool", 20_000, 20_100), UNSURE
+
+
+def waiting() -> Iterator[Case]:
+    """Yield the cases of waiting.py."""
+    yield "async-sleepy", "faster", _sleepy(threads=8000, asyncio=11_000), HOLDS
+    yield "async-sleepy", "callbacks only", _sleepy(threads=8000, asyncio=5000, callbacks=15_000), DIFFERS
+    yield "async-sleepy", "alike", _sleepy(threads=8000, asyncio=8000, callbacks=8000), DIFFERS
+    yield "async-sleepy", "slower", _sleepy(threads=8000, asyncio=5000, callbacks=5000), NOT_HERE
+    yield "async-sleepy", "overlap", _sleepy(threads=8000, asyncio=8100, callbacks=8000, swing=0.3), UNSURE
+    yield "async-sleepy", "one round", [row for row in _sleepy(8000, 11_000) if row.round == 1], UNSURE
+    yield "diminishing-returns", "all fall", _curves((2000, 9000, 9500, 7000), (2000, 8000, 8000, 6000)), HOLDS
+    yield "diminishing-returns", "one falls", _curves((2000, 9000, 9500, 7000), (2000, 8000, 8000, 7900)), DIFFERS
+    yield "diminishing-returns", "level", _curves((2000, 9000, 9500, 9400), (2000, 8000, 8000, 7900)), DIFFERS
+    yield "diminishing-returns", "all rise", _curves((1000, 2000, 4000, 8000), (1000, 2000, 4000, 7000)), NOT_HERE
+    yield "diminishing-returns", "overlap", _curves((2000, 9000, 9500, 8000), swing=0.3), UNSURE
+    yield "diminishing-returns", "one round", [row for row in _curves((2, 9, 9, 7)) if row.round == 1], UNSURE
+    yield "xkcd", "all", _makespans(2.1 * S, 2.9 * S), HOLDS
+    yield "xkcd", "some", _makespans(2.1 * S, 3.1 * S), DIFFERS
+    yield "xkcd", "none", _makespans(3.0 * S, 3.1 * S), NOT_HERE
+    across = timed_rows("callbacks", 2.9 * S, 3.1 * S, read="makespan_ns", latency="100ms", pages=1500)
+    yield "xkcd", "across", across, UNSURE
+    yield "xkcd", "red", timed_rows("callbacks", 2 * S, 2 * S, read="makespan_ns", red=True), UNSURE
+
+
+def programs() -> Iterator[Case]:
+    """Yield the cases of programs.py."""
+    yield "spin-wastes", "wastes", _spin(0.97, 0.01), HOLDS
+    yield "spin-wastes", "half a core", _spin(0.50, 0.049), HOLDS
+    yield "spin-wastes", "nobody rests", _spin(0.97, 0.05), DIFFERS
+    yield "spin-wastes", "does not", _spin(0.49, 0.01), NOT_HERE
+    yield "spin-wastes", "across", [*_spin(0.97, 0.01), *_spin(0.4, 0.01)], UNSURE
+    yield "spin-wastes", "one round", [row for row in _spin(0.97, 0.01) if row.round == 1][:1], UNSURE
+    yield "select-scales", "as claimed", _selectors(3.1, 1.4), HOLDS
+    yield "select-scales", "epoll grows", _selectors(10, 1.6), DIFFERS
+    yield "select-scales", "poll does not", _selectors(2.9, 1.1), DIFFERS
+    yield "select-scales", "none does", _selectors(1.1, 1.1, stopped=False), NOT_HERE
+    yield "select-scales", "no epoll", [row for row in _selectors(10, 1.1) if "epoll" not in row.trial], UNSURE
+    swaying = probe_rows("selectors", {"selector": "poll", "idle": 8000}, _page(20_000), _page(200_000))
+    yield "select-scales", "swaying", [*_selectors(10, 1.1)[2:], *swaying], UNSURE
+    yield "pooling-pays", "both", _pools(kept=20_000, new=40_000, each=80_000), HOLDS
+    yield "pooling-pays", "connections only", _pools(kept=20_000, new=40_000, each=41_000), DIFFERS
+    yield "pooling-pays", "neither", _pools(kept=20_000, new=20_400, each=20_800), NOT_HERE
+    yield "pooling-pays", "overlap", [*_pools(20_000, 40_000, 80_000), *_pools(20_000, 40_000, 30_000)], UNSURE
+    yield "pooling-pays", "no thread each", _pools(20_000, 40_000, 80_000)[:4], UNSURE
+    yield "races", "threads only", _races(threads=40), HOLDS
+    yield "races", "counts only", _races(threads=0, lost=7), DIFFERS
+    yield "races", "coroutines too", _races(threads=40, coroutines=1), NOT_HERE
+    yield "races", "none seen", _races(threads=0), UNSURE
+    yield "races", "the lock did not help", _races(threads=40, locked=1), UNSURE
+    yield "races", "no coroutines", _races(threads=40)[:2], UNSURE
+
+
+def behaviour() -> Iterator[Case]:
+    """Yield the cases of behaviour.py."""
+    yield "grow-on-demand", "both", _grown(20, 0.9), HOLDS
+    yield "grow-on-demand", "coroutines late", _grown(20, 1.1), DIFFERS
+    yield "grow-on-demand", "not on demand", _grown(1001, 0.2), NOT_HERE
+    yield "grow-on-demand", "one round", [row for row in _grown(20, 0.2) if row.round == 1], UNSURE
+    yield "grow-on-demand", "no pool", [row for row in _grown(20, 0.2) if row.strategy != "thread_pool"], UNSURE
+    yield "stack-ripping", "as claimed", _ripped(callbacks=False), HOLDS
+    yield "stack-ripping", "asyncio lost it", _ripped(callbacks=False, native_asyncio=False), DIFFERS
+    yield "stack-ripping", "callbacks keep it", _ripped(callbacks=True), NOT_HERE
+    lost = _ripped(callbacks=False, native_asyncio=False, generators=False)
+    yield "stack-ripping", "all lost it", lost, NOT_HERE
+    yield "stack-ripping", "no callbacks", _ripped(callbacks=False)[1:], UNSURE
+    yield "redirects-coalesce", "none twice", [_redirected("callbacks"), _redirected("generators")], HOLDS
+    yield "redirects-coalesce", "one twice", [_redirected("callbacks"), _redirected("generators", 601)], DIFFERS
+    yield "redirects-coalesce", "all twice", [_redirected("callbacks", 900)], NOT_HERE
+    yield "redirects-coalesce", "no redirect", [_redirected("callbacks", redirects=0)], UNSURE
+    yield "redirects-coalesce", "one red", [_redirected("callbacks"), _redirected("generators", red=True)], UNSURE
+    yield "cancel-workers", "both complain", _workers("pending!", "pending!"), HOLDS
+    yield "cancel-workers", "run cleans up", _workers("pending!", ""), DIFFERS
+    yield "cancel-workers", "something left", _workers("pending!", "pending!", left=1), DIFFERS
+    yield "cancel-workers", "no complaint", _workers("", ""), NOT_HERE
+    yield "cancel-workers", "not left out", _workers("pending!", "")[:2], UNSURE
+
+
+def _coroutines(*each_bytes: int) -> list[Row]:
+    parked = ("generator", "generator_task", "asyncio_task")
+    names = (*parked, "asyncio_task_socket", "asyncio_task_stream")
+    return [
+        row
+        for name, each in zip(names, each_bytes, strict=False)
+        for row in block_rows(name, each, sizes=MANY if name in parked else (2000, 4000, 6000, 8000, 10_000))
+    ]
+
+
+def _jittery(each_bytes: int) -> list[Row]:
+    return block_rows("asyncio_task_stream", each_bytes, jitter=0.2)
+
+
+def _ratio(thread: int, task: int, pool: int, asyncio: int) -> list[Row]:
+    parked = [*block_rows("thread", thread, user=0.4), *block_rows("asyncio_task", task, sizes=MANY)]
+    return [*parked, *held_rows("thread_pool", pool), *held_rows("native_asyncio", asyncio)]
+
+
+def _started(slowest_ns: int) -> list[Row]:
+    kinds = ("generator", "generator_task", "asyncio_task")
+    return [block_rows(kind, 1000, sizes=(500_000,), start_ns=slowest_ns)[0] for kind in kinds]
+
+
+def _not_started(reason: str, kind: str = "asyncio_task") -> Row:
+    return bare_row("block", kind, {"block": kind, "n": 500_000}, {}, status="failed", reason=reason)
+
+
+def _limits(threads: int, descriptors: int, ports: int) -> list[Row]:
+    return [limit_row("threads", threads), limit_row("descriptors", descriptors), limit_row("ports", ports)]
+
+
+def _refused(name: str, reason: str) -> Row:
+    return held_row(name, 10_000, status="skipped", reason=reason)
+
+
+def _around(value: float, swing: float) -> tuple[float, float, float]:
+    return value * (1 - swing), value, value * (1 + swing)
+
+
+def _few(
+    threads: float, asyncio: float, *, loops: float | None = None, swing: float = 0.01, cpu: float = 1.5
+) -> list[Row]:
+    sides = {"thread_pool": threads, "native_asyncio": asyncio, "callbacks": loops or threads / 2}
+    costs = {"native_asyncio": round(20_000 * (cpu if asyncio <= threads else 1 / cpu))}
+    return [
+        row
+        for name, rate in sides.items()
+        for cap in (1, 10, 100)
+        for row in timed_rows(name, *_around(rate, swing), in_flight=cap, cpu_per_page_ns=costs.get(name, 20_000))
+    ]
+
+
+def _cpu(**costs: int) -> list[Row]:
+    return [row for name, cost in costs.items() for row in timed_rows(name, cost, cost + 100, read="cpu_per_page_ns")]
+
+
+def _weights(**each_bytes: int) -> list[Row]:
+    return [row for name, each in each_bytes.items() for row in held_rows(name, each)]
+
+
+def _gil(with_lock: float, without: float, swing: float = 0.01) -> list[Row]:
+    return [
+        row
+        for cap in (10, 100)
+        for gil, rate in ((True, with_lock), (False, without))
+        for row in timed_rows("thread_pool", *_around(rate, swing)[::2], in_flight=cap, gil=gil)
+    ]
+
+
+def _sleepy(threads: float, asyncio: float, callbacks: float = 15_000, swing: float = 0.01) -> list[Row]:
+    sides = {"thread_pool": threads, "native_asyncio": asyncio, "callbacks": callbacks}
+    return [
+        row
+        for name, rate in sides.items()
+        for latency in ("0", "50ms")
+        for cap in (10, 1000)
+        for row in timed_rows(name, *_around(rate, swing), latency=latency, in_flight=cap)
+    ]
+
+
+def _curves(*curves: Sequence[float], swing: float = 0.01) -> list[Row]:
+    return [
+        row
+        for name, curve in zip(("callbacks", "thread_pool"), curves, strict=False)
+        for cap, rate in zip((10, 100, 1000, 3000), curve, strict=True)
+        for row in timed_rows(name, *_around(rate, swing), latency="5ms", in_flight=cap)
+    ]
+
+
+def _makespans(*slowest_ns: float) -> list[Row]:
+    return [
+        row
+        for name, slowest in zip(("callbacks", "thread_pool"), slowest_ns, strict=True)
+        for row in timed_rows(name, slowest, slowest, read="makespan_ns", latency="lognormal 100ms 500ms", pages=1500)
+    ]
+
+
+def _spin(spin: float, rest: float) -> list[Row]:
+    arguments = {"waits_for": "answer", "sockets": 1, "wait_ms": 500}
+    return [
+        row
+        for how, share in (("spin", spin), ("selector", rest))
+        for row in probe_rows("spin", {"how": how} | arguments, *[{"cpu_share": share, "attempts": 9}] * 2)
+    ]
+
+
+def _page(cost: float) -> dict[str, Any]:
+    return {"cpu_per_page_ns": round(cost)}
+
+
+def _selectors(poll: float, epoll: float, *, stopped: bool = True) -> list[Row]:
+    rows = []
+    for kind, growth in (("poll", poll), ("epoll", epoll)):
+        for idle, cost in ((8000, 20_000 * growth), (0, 20_000.0)):
+            arguments = {"selector": kind, "idle": idle}
+            rows += probe_rows("selectors", arguments, _page(cost), _page(cost))
+    end = {"stopped_by": "FD_SETSIZE", "error": "filedescriptor out of range"} if stopped else _page(20_000)
+    return [*rows, *probe_rows("selectors", {"selector": "select", "idle": 2000}, end)]
+
+
+def _pools(kept: int, new: int, each: int) -> list[Row]:
+    rows = []
+    for how, use, cost in (
+        ("pool", "keep-alive", kept),
+        ("pool", "per-fetch", new),
+        ("thread-per-fetch", "per-fetch", each),
+    ):
+        arguments = {"how": how, "connection": use, "in_flight": 10}
+        rows += probe_rows("thread_per_fetch", arguments, _page(cost), _page(cost + 10))
+    return rows
+
+
+def _races(threads: int, coroutines: int = 0, locked: int = 0, lost: int = 0) -> list[Row]:
+    counts = {"threads": threads, "threads-locked": locked, "coroutines": coroutines, "asyncio": 0}
+    said = {"links_seen": 96_000, "lost_updates": lost}
+    return [
+        row
+        for model, duplicates in counts.items()
+        for row in probe_rows("races", {"model": model}, said | {"duplicates": duplicates})
+    ]
+
+
+def _grown(threads: int, extra_s: float) -> list[Row]:
+    rows = []
+    for name in ("thread_pool", "generators", "native_asyncio"):
+        for cap in (10, 10_000):
+            more = cap == 10_000 and name != "thread_pool"
+            taken = 100 * MS + round(extra_s * S if more else 0)
+            changes = {"peak_threads": threads if name == "thread_pool" else 1, "uss_bytes": 10**7 + 2 * 10**7 * more}
+            rows += timed_rows(
+                name,
+                taken,
+                taken,
+                read="makespan_ns",
+                latency="100ms",
+                in_flight=cap,
+                pages=10,
+                changes=changes,
+            )
+    return rows
+
+
+def _ripped(**names_starter: bool) -> list[Row]:
+    told = {"callbacks": False, "generators": True, "native_asyncio": True} | names_starter
+    return [
+        row
+        for name, keeps in told.items()
+        for row in probe_rows(
+            "stack_ripping",
+            {"strategy": name, "at": 5},
+            {
+                "names_starter": keeps,
+                "traceback": ["crawl", "work"],
+                "lost": [] if keeps else ["begin"],
+                "text": f"Traceback of {name}\nRuntimeError: planted\n",
+            },
+        )
+    ]
+
+
+def _redirected(name: str, requests: int = 600, *, redirects: int = 300, red: bool = False) -> Row:
+    statuses = {"200": 600 - redirects, "302": redirects}
+    server = {"requests": requests, "responses_by_status": statuses}
+    return held_row(name, 10, red=red, changes={"pages": 600}, server=server, site={"redirect_targets": 5})
+
+
+def _workers(closed: str, run: str, left: int = 0) -> list[Row]:
+    said = {
+        ("callbacks", "cancelled"): ("", left),
+        ("native_asyncio", "cancelled"): ("", 0),
+        ("native_asyncio", "left-out"): (closed, 8 if closed else 0),
+        ("native_asyncio", "left-out-run"): (run, 0),
+        ("thread_pool", "left-out"): ("", 8),
+    }
+    return [
+        row
+        for (name, variant), (complaint, tasks) in said.items()
+        for row in probe_rows(
+            "cancel_workers",
+            {"strategy": name, "variant": variant},
+            {"complaint": complaint, "left": {"tasks": tasks, "threads": 0}, "ended": True},
+        )
+    ]
+
+
+CASES: list[Case] = [*memory(), *ceilings(), *speed(), *waiting(), *programs(), *behaviour()]

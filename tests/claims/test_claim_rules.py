@@ -1,0 +1,135 @@
+"""Every rule, with made-up rows on both sides of its boundary, and with too few of them."""
+
+from dataclasses import replace
+
+import pytest
+
+import strategies
+from bench import claims
+from bench.analyse.claims import RULES, WORDS, Word
+from bench.analyse.claims.knee import sustained_per_s
+from bench.present.claims import explained, places
+from bench.rows import Row
+from tests.claims.cases import CASES, Case
+from tests.claims.made_claim_rows import held_row, timed_rows
+from tests.made_rows import RED
+
+KNOWN = strategies.names()
+
+
+def named(case: Case) -> str:
+    return f"{case[0]}: {case[1]}".replace(" ", "_")
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_a_rule_decides_by_its_boundary(case: Case) -> None:
+    claim_id, _, rows, verdict = case
+
+    outcome = RULES[claim_id](rows)
+
+    assert outcome.verdict == verdict, outcome.reason
+    assert outcome.figures
+    assert outcome.region
+    assert outcome.reason
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_the_explanation_has_all_its_figures(case: Case) -> None:
+    claim_id, _, rows, verdict = case
+    claim = claims.load(claim_id, KNOWN)
+    outcome = RULES[claim_id](rows)
+
+    assert places(claim.explanations[verdict]) <= set(outcome.values)
+    assert places(claim.explanations["mechanism"]) <= set(outcome.values)
+    assert "{" not in explained(claim.verdict(outcome))
+
+
+@pytest.mark.parametrize("claim_id", RULES)
+def test_every_verdict_can_come_out(claim_id: str) -> None:
+    assert {verdict for claim, _, _, verdict in CASES if claim == claim_id} == set(WORDS)
+
+
+@pytest.mark.parametrize("claim_id", RULES)
+def test_no_row_at_all_is_inconclusive(claim_id: str) -> None:
+    outcome = RULES[claim_id]([])
+
+    assert outcome.verdict == "inconclusive"
+    assert outcome.reason
+
+
+@pytest.mark.parametrize("claim_id", RULES)
+def test_red_rows_are_part_of_no_conclusion(claim_id: str) -> None:
+    rows = [replace(row, checks=(RED,)) for row in rows_that_hold(claim_id)]
+
+    assert RULES[claim_id](rows).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("claim_id", RULES)
+def test_rows_that_were_stopped_by_the_budget_or_are_not_installed_lead_to_no_verdict(claim_id: str) -> None:
+    for reason in ("stopped by the memory budget: 2.00 GB of 1.00 GB were used", "not installed: aiohttp"):
+        rows = [replace(row, status="failed", reason=reason, measured={}) for row in rows_that_hold(claim_id)]
+
+        outcome = RULES[claim_id](rows)
+
+        assert outcome.verdict == "inconclusive"
+        assert outcome.values.keys() == RULES[claim_id](rows_that_hold(claim_id)).values.keys()
+
+
+@pytest.mark.parametrize("claim_id", sorted(set(RULES) - {"no-gil"}))
+def test_an_inconclusive_outcome_names_what_went_wrong(claim_id: str) -> None:
+    rows = [replace(row, status="timeout", reason="out of time", measured={}) for row in rows_that_hold(claim_id)]
+
+    outcome = RULES[claim_id](rows)
+
+    assert "out of time" in outcome.reason
+
+
+def test_a_verdict_near_its_boundary_says_so() -> None:
+    outcomes = {told: RULES[claim](rows) for claim, told, rows, _ in CASES if claim == "xkcd"}
+
+    assert outcomes["all"].close
+    assert not RULES["xkcd"](rows_that("spin-wastes", "wastes")).close
+
+
+def timeline_row(completions: list[int]) -> Row:
+    timeline = {"bin_ns": 10_000_000, "completions": completions, "in_flight": [1] * len(completions)}
+    pages = {"pages": sum(completions), "timeline": timeline}
+    return timed_rows("callbacks", 7.0, changes=pages)[0]
+
+
+def test_sustained_throughput_leaves_out_the_beginning_and_the_end() -> None:
+    slow_start, steady, slow_end = [0] * 50, [100] * 10, [1] * 10
+
+    assert sustained_per_s(timeline_row(slow_start + steady + slow_end)) == pytest.approx(10_000)
+
+
+def test_a_crawl_that_is_too_short_for_its_bins_is_taken_whole() -> None:
+    assert sustained_per_s(timeline_row([100, 100, 100])) == 7.0
+
+
+def test_a_c10k_row_with_listen_drops_says_nothing_of_its_strategy() -> None:
+    rows = rows_that_hold("c10k")
+    dropped = [replace(row, checks=(RED,), measured=row.measured | {"listen_drops": 40}) for row in rows[:1]]
+
+    outcome = RULES["c10k"]([*dropped, *rows[1:]])
+
+    assert outcome.verdict == "inconclusive"
+    assert '"server had room" failed' in outcome.reason
+
+
+def test_a_strategy_that_is_not_installed_takes_nothing_from_the_others() -> None:
+    absent = held_row("aiohttp_client", 10_000, status="skipped", reason="not installed: aiohttp")
+
+    assert "not installed: aiohttp_client" in RULES["c10k"]([*rows_that_hold("c10k"), absent]).reason
+
+
+def rows_that_hold(claim_id: str) -> list[Row]:
+    return next(rows for claim, _, rows, verdict in CASES if (claim, verdict) == (claim_id, holds()))
+
+
+def rows_that(claim_id: str, told: str) -> list[Row]:
+    return next(rows for claim, case, rows, _ in CASES if (claim, case) == (claim_id, told))
+
+
+def holds() -> Word:
+    return "holds"

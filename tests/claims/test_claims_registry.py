@@ -1,0 +1,142 @@
+"""The registry: every file loads, its trials fit the rows' format and the time there is; wrong files are refused."""
+
+import copy
+import re
+import tomllib
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import strategies
+from bench import claims
+from bench.analyse.claims import RULES
+from bench.claims.cells import renamed, trials_of
+from bench.claims_command import WITHOUT_LOCK, could_not_run, rows_of, work_out
+from bench.experiment import ExperimentError, parse
+from bench.plan import estimate_ns
+from bench.rows import Row, Status
+from tests.made_rows import crawl_row
+
+KNOWN = strategies.names()
+ALL = [claims.load(claim_id, KNOWN) for claim_id in claims.ids()]
+GOOD = tomllib.loads((claims.FOLDER / "races.toml").read_text(encoding="utf-8"))
+MINUTE_NS = 60_000_000_000
+
+
+def test_each_rule_has_a_file_and_each_file_a_rule() -> None:
+    assert {path.stem for path in claims.FOLDER.glob("*.toml")} == set(RULES)
+
+
+def test_the_order_is_that_of_the_rules() -> None:
+    assert [claim.order for claim in ALL] == list(range(1, len(RULES) + 1))
+
+
+@pytest.mark.parametrize("quick", [False, True], ids=["all", "quick"])
+def test_trials_fit_the_format_of_rows(quick: bool) -> None:
+    for trial in work_out(ALL, quick=quick).trials.values():
+        row = asdict(crawl_row()) | {"kind": trial.kind, "workload": trial.values, "stack": trial.stack}
+
+        assert Row.from_json(Row(**row | {"checks": ()}).to_json()).workload == trial.values
+
+
+def test_the_quick_ones_are_expected_to_take_less_than_two_minutes() -> None:
+    assert estimate_ns(work_out(ALL, quick=True).trials.values()) < 2 * MINUTE_NS
+
+
+def test_all_are_expected_to_take_less_than_twenty_minutes() -> None:
+    assert estimate_ns(work_out(ALL, quick=False).trials.values()) < 20 * MINUTE_NS
+
+
+def test_what_several_claims_need_is_run_once() -> None:
+    needed = work_out(ALL, quick=False)
+    alone = sum(len(work_out([claim], quick=False).trials) for claim in ALL)
+
+    assert len(needed.trials) < alone
+    assert len({trial.id for trial in needed.trials.values()}) == len(needed.trials)
+
+
+def test_a_claim_has_trials_of_its_own_in_the_whole() -> None:
+    needed = work_out(ALL, quick=False)
+
+    for claim in ALL:
+        own = work_out([claim], quick=False).trials
+        assert set(own) <= set(needed.trials)
+        assert own or not claim.experiment.pin
+
+
+@pytest.mark.parametrize("quick", [False, True], ids=["all", "quick"])
+def test_the_experiment_of_a_run_reads_back_as_it_was_written(quick: bool) -> None:
+    experiment = work_out(ALL, quick=quick).experiment
+
+    assert parse(experiment.to_dict(), experiment.name, KNOWN, "experiment.toml") == experiment
+
+
+def test_an_unknown_id_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ExperimentError, match=r"^no claim 'c10'; did you mean \"c10k\"\?$"):
+        claims.load("c10", KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"claim": ""}, "claim must be text, not ''"),
+        ({"source": 7}, "source must be text, not 7"),
+        ({"order": 0}, "order must be a whole number from 1 to 1000, not 0"),
+        ({"publisht": "x"}, 'unknown key "publisht"; did you mean "published"?'),
+        ({"explanations": []}, "[explanations] must be a table with a paragraph for each verdict"),
+        ({"explanations": {"holds": "yes"}}, 'a paragraph for "holds differently" is missing'),
+        ({"quick": 3}, "quick must be a table"),
+        ({"experiment": {}}, "[experiment]: nothing to do"),
+        ({"experiment": {"probe": [{"probe": "race"}]}}, "unknown probe 'race'; did you mean \"races\"?"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_sentence(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ExperimentError, match=re.escape(sentence)) as refused:
+        claims.parse(copy.deepcopy(GOOD) | change, "races", KNOWN, "races.toml")
+
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_without_an_experiment_is_refused() -> None:
+    values = {key: value for key, value in GOOD.items() if key != "experiment"}
+
+    with pytest.raises(ExperimentError, match="needs an"):
+        claims.parse(values, "races", KNOWN, "races.toml")
+
+
+@pytest.mark.parametrize("text", ["order = ", None], ids=["not_toml", "not_there"])
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "races.toml").write_text(text, encoding="utf-8")
+
+    with pytest.raises(ExperimentError, match=r"races\.toml"):
+        claims.load("races", KNOWN, tmp_path)
+
+
+def test_trials_on_two_interpreters_belong_to_the_claim_about_the_lock_alone() -> None:
+    by_id = {claim.id: claim.experiment for claim in ALL}
+    (first, *_) = [trial for trial in trials_of(by_id["no-gil"]).values() if trial.values["in_flight"] == 100]
+    row = replace(crawl_row("thread_pool"), workload=first.values, round=first.round)
+    (apart,) = renamed([first], WITHOUT_LOCK)
+    row_apart = replace(row, workload=apart.values)
+
+    assert rows_of(by_id["no-gil"], [row, row_apart]) == [row_apart]
+    assert rows_of(by_id["async-not-faster"], [row, row_apart]) == [row]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "broken"),
+    [(["failed", "timeout"], True), (["failed", "ok"], False), (["failed", "skipped"], False), ([], False)],
+)
+def test_a_claim_could_not_be_run_when_all_its_trials_broke(statuses: list[Status], broken: bool) -> None:
+    assert could_not_run([crawl_row(status=status) for status in statuses]) == broken
+
+
+def test_claims_that_are_not_quick_are_named() -> None:
+    needed = work_out(ALL, quick=True)
+
+    assert set(needed.left_out) == {claim.id for claim in ALL if claim.quick is None}
+    with pytest.raises(ExperimentError, match=r"^memory-ratio: not part of --quick; leave --quick out$"):
+        work_out([claim for claim in ALL if claim.id == "memory-ratio"], quick=True)

@@ -1,0 +1,192 @@
+"""Which rows of earlier runs are used again."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import strategies
+from bench import claims, rows, run
+from bench.claims import reuse
+from bench.claims.cells import Key
+from bench.claims_command import Needed, work_out
+from bench.measure import host
+from bench.plan import AnyTrial
+from bench.rows import Row, Status
+from tests.made_rows import RED, crawl_row
+
+LATER = "2026-02-02T00:00:00.000+00:00"
+
+
+@pytest.fixture(scope="module")
+def needed() -> Needed:
+    return work_out([claims.load("races", strategies.names()), claims.load("xkcd", strategies.names())], quick=True)
+
+
+def trial_of(needed: Needed, kind: str) -> tuple[Key, AnyTrial]:
+    return next((key, trial) for key, trial in needed.trials.items() if trial.kind == kind)
+
+
+def row_of(trial: AnyTrial, status: Status = "ok", *, red: bool = False, started_at: str | None = None) -> Row:
+    made = crawl_row(trial.strategy, status=status)
+    return replace(
+        made,
+        trial="as the other run named it",
+        kind=trial.kind,
+        stack=trial.stack,
+        round=trial.round,
+        workload=trial.values | {"id": "as the other run named it"},
+        checks=(RED,) if red else (),
+        started_at=started_at or made.started_at,
+    )
+
+
+def make_run(out: Path, *found: Row, name: str = "one", pin: str = "pin = true", **machine: Any) -> Path:
+    folder = out / name
+    folder.mkdir(parents=True)
+    (folder / run.MACHINE_FILE).write_text(json.dumps(host.machine() | machine), encoding="utf-8")
+    (folder / run.EXPERIMENT_FILE).write_text(f"{pin}\n", encoding="utf-8")
+    for row in found:
+        rows.append(folder, replace(row, run=name))
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["probe", "crawl"])
+def test_a_valid_row_of_the_same_trial_is_used_again(tmp_path: Path, needed: Needed, kind: str) -> None:
+    key, trial = trial_of(needed, kind)
+    make_run(tmp_path, row_of(trial))
+
+    found = reuse.find(tmp_path, needed.trials)
+    again = reuse.as_row_of(trial, found[key])
+
+    assert set(found) == {key}
+    assert (again.trial, again.workload, again.run) == (trial.id, trial.values, "one")
+
+
+def test_the_newest_valid_row_is_taken(tmp_path: Path, needed: Needed) -> None:
+    key, trial = trial_of(needed, "probe")
+    make_run(tmp_path, row_of(trial, started_at=LATER), name="a-later")
+    make_run(tmp_path, row_of(trial), name="b-earlier")
+
+    assert reuse.find(tmp_path, needed.trials)[key].run == "a-later"
+
+
+@pytest.mark.parametrize("status", ["ok", "failed", "timeout", "wrong"])
+def test_what_is_not_valid_is_measured_once_more(tmp_path: Path, needed: Needed, status: Status) -> None:
+    key, trial = trial_of(needed, "crawl")
+    make_run(tmp_path, row_of(trial, status, red=True), name="one")
+    assert reuse.find(tmp_path, needed.trials) == {}
+
+    make_run(tmp_path, row_of(trial, status, red=True, started_at=LATER), name="two")
+    assert reuse.find(tmp_path, needed.trials)[key].run == "two"
+
+
+def test_a_row_that_was_used_again_counts_once(tmp_path: Path, needed: Needed) -> None:
+    _, trial = trial_of(needed, "crawl")
+    folder = make_run(tmp_path, row_of(trial, red=True), name="one")
+    copied = make_run(tmp_path, name="two")
+    rows.append(copied, rows.read(folder)[0])
+
+    assert reuse.find(tmp_path, needed.trials) == {}
+
+
+def test_a_valid_row_is_preferred_to_newer_red_ones(tmp_path: Path, needed: Needed) -> None:
+    key, trial = trial_of(needed, "crawl")
+    make_run(tmp_path, row_of(trial), row_of(trial, red=True, started_at=LATER))
+
+    assert reuse.find(tmp_path, needed.trials)[key].valid
+
+
+def test_a_skipped_trial_is_looked_at_again(tmp_path: Path, needed: Needed) -> None:
+    _, trial = trial_of(needed, "crawl")
+    make_run(tmp_path, row_of(trial, "skipped"), row_of(trial, "skipped", started_at=LATER))
+
+    assert reuse.find(tmp_path, needed.trials) == {}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"cpu": "another"}, {"python": "CPython 2.7"}, {"versions": {}}, {"system": None}, {"usable_cores": 999}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_rows_of_another_machine_or_version_are_left_alone(
+    tmp_path: Path, needed: Needed, changes: dict[str, Any]
+) -> None:
+    make_run(tmp_path, row_of(trial_of(needed, "probe")[1]), **changes)
+
+    assert reuse.find(tmp_path, needed.trials) == {}
+
+
+def test_rows_of_a_run_that_was_not_pinned_are_left_alone(tmp_path: Path, needed: Needed) -> None:
+    make_run(tmp_path, row_of(trial_of(needed, "crawl")[1]), pin="pin = false")
+
+    assert reuse.find(tmp_path, needed.trials) == {}
+
+
+def test_other_trials_and_older_formats_are_left_alone(tmp_path: Path, needed: Needed) -> None:
+    _, trial = trial_of(needed, "crawl")
+    good = row_of(trial)
+    make_run(tmp_path, replace(good, format=1), replace(good, round=99), replace(good, strategy="other"))
+
+    assert reuse.find(tmp_path, needed.trials) == {}
+
+
+def test_a_run_that_cannot_be_read_is_passed_over(tmp_path: Path, needed: Needed) -> None:
+    key, trial = trial_of(needed, "probe")
+    make_run(tmp_path, row_of(trial), name="good")
+    broken = make_run(tmp_path, name="broken")
+    (broken / rows.ROWS_FILE).write_text("rubbish\n", encoding="utf-8")
+    no_machine = make_run(tmp_path, row_of(trial, started_at=LATER), name="no-machine")
+    (no_machine / run.MACHINE_FILE).write_text("{", encoding="utf-8")
+
+    assert reuse.find(tmp_path, needed.trials)[key].run == "good"
+
+
+def group_of(needed: Needed) -> list[Key]:
+    return [key for key in needed.trials if key[0] == "crawl" and key[3] == 1]
+
+
+def test_times_are_used_again_from_one_run_that_has_them_all(tmp_path: Path, needed: Needed) -> None:
+    group = group_of(needed)
+    own = [row_of(needed.trials[key]) for key in group]
+    make_run(tmp_path, *own, name="whole")
+    make_run(tmp_path, *own[1:], name="younger-with-one-missing")
+
+    found = reuse.find(tmp_path, needed.trials, [group])
+
+    assert set(found) == set(group)
+    assert {row.run for row in found.values()} == {"whole"}
+
+
+def test_times_of_two_runs_are_not_put_together(tmp_path: Path, needed: Needed) -> None:
+    group = group_of(needed)
+    own = [row_of(needed.trials[key]) for key in group]
+    make_run(tmp_path, own[0], name="one")
+    make_run(tmp_path, *own[1:], name="two")
+
+    assert reuse.find(tmp_path, needed.trials, [group]) == {}
+    assert set(reuse.find(tmp_path, needed.trials)) == set(group)
+
+
+def test_claims_that_share_a_trial_share_the_run(tmp_path: Path, needed: Needed) -> None:
+    group = group_of(needed)
+    make_run(tmp_path, *(row_of(needed.trials[key]) for key in group[:2]))
+
+    assert reuse.find(tmp_path, needed.trials, [group[:2], group[1:]]) == {}
+    assert set(reuse.find(tmp_path, needed.trials, [group[:2], group[2:]])) == set(group[:2])
+
+
+def test_a_red_time_is_measured_once_more_with_all_that_it_is_held_against(tmp_path: Path, needed: Needed) -> None:
+    group = group_of(needed)
+    own = [row_of(needed.trials[key], red=key == group[0]) for key in group]
+    make_run(tmp_path, *own, name="one")
+    assert reuse.find(tmp_path, needed.trials, [group]) == {}
+
+    make_run(tmp_path, *(replace(row, started_at=LATER) for row in own), name="two")
+    assert {row.run for row in reuse.find(tmp_path, needed.trials, [group]).values()} == {"two"}
+
+
+def test_no_folder_holds_no_rows(tmp_path: Path, needed: Needed) -> None:
+    assert reuse.find(tmp_path / "nowhere", needed.trials) == {}

@@ -1,0 +1,134 @@
+"""``inflight claims`` from end to end."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import rows
+from bench.present import claims as show
+from tests.cli.command import Done, inflight, running
+
+CHOSEN = ("redirects-coalesce", "stack-ripping")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("claims")
+
+
+@pytest.fixture(scope="module")
+def first(folder: Path) -> Done:
+    return inflight("claims", *CHOSEN, "--quick", "--out", folder)
+
+
+def newest(folder: Path) -> Path:
+    return max(folder.iterdir())
+
+
+def test_claims_are_run_judged_and_written(first: Done, folder: Path) -> None:
+    assert first.code == 0, first.err
+    made = newest(folder)
+    report = show.load(made)
+
+    assert {verdict.id for verdict in report.verdicts} == set(CHOSEN)
+    for verdict in report.verdicts:
+        # What another program does to the listen queues meanwhile makes rows red, and may leave too few.
+        unlucky = '"no listen drops" failed' in verdict.outcome.reason
+        assert verdict.outcome.verdict == ("inconclusive" if unlucky else "holds"), (verdict.outcome, first.err)
+        assert f"\n{verdict.id} " in first.out
+    assert "## " not in (made / "claims.md").read_text(encoding="utf-8")
+    assert (made / "plots" / "claims.png").is_file()
+    assert report.source == first.out.splitlines()[0]
+    assert report.reused == 0
+    assert report.measured == len(rows.read(made))
+
+
+def test_rows_that_are_there_are_used_again_and_one_claim_is_explained(first: Done, folder: Path) -> None:
+    before = newest(folder)
+
+    again = inflight("claims", "stack-ripping", "--quick", "--out", folder)
+
+    assert again.code == 0, again.err
+    assert f"of {before.name}" in again.err
+    assert again.err.startswith("0 trials to run")
+    found = rows.read(newest(folder))
+    assert found
+    assert {row.run for row in found} == {before.name}
+    assert "reason: holds if" in again.out
+    assert any("Traceback" in line and " | " in line for line in again.out.splitlines())
+
+
+def test_fresh_measures_what_is_there_already_and_json_is_alone_on_standard_output(first: Done, folder: Path) -> None:
+    done = inflight("claims", "stack-ripping", "--quick", "--fresh", "--json", "--out", folder)
+
+    told: dict[str, Any] = json.loads(done.out)
+    assert [claim["id"] for claim in told["claims"]] == ["stack-ripping"]
+    assert Path(told["folder"]) == newest(folder)
+    assert "rows are there already" not in done.err
+    assert {row.run for row in rows.read(newest(folder))} == {newest(folder).name}
+
+
+def test_without_an_interpreter_no_gil_needs_nothing_and_is_inconclusive(tmp_path: Path) -> None:
+    done = inflight("claims", "no-gil", "--quick", "--out", tmp_path)
+
+    assert done.code == 0
+    assert "inconclusive" in done.out
+    assert "no free-threaded interpreter" in done.out
+    assert rows.read(newest(tmp_path)) == []
+
+
+@pytest.mark.slow
+def test_an_interpreter_that_has_a_lock_after_all_is_found_out(tmp_path: Path) -> None:
+    done = inflight("claims", "no-gil", "--quick", "--free-threaded", sys.executable, "--out", tmp_path)
+
+    assert done.code == 0, done.err
+    assert "the interpreter that was given has a global lock" in done.out
+    found = rows.read(newest(tmp_path))
+    assert {row.workload["id"].partition("/")[0] for row in found} == {"with-lock", "free-threaded"}
+    assert len({row.trial for row in found}) == len(found) == 8
+
+
+def test_list_runs_nothing(tmp_path: Path) -> None:
+    done = inflight("claims", "--list", "--quick", "--out", tmp_path / "out")
+
+    assert done.code == 0
+    assert "c10k                   not part of --quick" in done.out
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_claim_is_answered_with_the_nearest() -> None:
+    assert inflight("claims", "race").sentence == "no claim 'race'; did you mean \"races\"?"
+
+
+def test_what_is_not_quick_is_refused_when_asked_for_alone() -> None:
+    assert inflight("claims", "c10k", "--quick").sentence == "c10k: not part of --quick; leave --quick out"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--memory-budget", "much"), "--memory-budget must be a size such as 500MB or 2GB, not 'much'"),
+        (("--free-threaded", "python-of-nobody"), "--free-threaded: there is no program python-of-nobody"),
+    ],
+)
+def test_wrong_options_are_refused_in_a_sentence(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    assert inflight("claims", "races", *options, "--out", tmp_path).sentence == sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_keeps_the_rows_for_the_next_time(tmp_path: Path) -> None:
+    with running("claims", "stack-ripping", "--quick", "--out", tmp_path) as started:
+        assert "5 trials to run" in started.read_error_line()
+        assert "1/5" in started.read_error_line()
+        started.interrupt()
+        done = started.end()
+
+    assert done.code == 130
+    kept = len(rows.read(newest(tmp_path)))
+    assert 1 <= kept < 5
+    again = inflight("claims", "stack-ripping", "--quick", "--out", tmp_path)
+    assert f"{5 - kept} trials to run" in again.err
+    assert again.code == 0
