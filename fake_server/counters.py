@@ -89,9 +89,11 @@ class Lateness:
 
     def quantile_ns(self, share: float) -> int:
         """Return the upper edge of the bucket that holds the quantile, at most the maximum; 0 when empty."""
+        if not self.count:  # asked for every 20 ms while a trial's fetches come in: not to be a walk over nothing
+            return 0
         rank, seen = share * self.count, 0
         for bucket, count in enumerate(self._buckets):
             seen += count
-            if seen >= rank and seen > 0:
+            if seen >= rank:
                 return min((bucket + 1) * _BUCKET_NS, self.greatest_ns)
         return 0

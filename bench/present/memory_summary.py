@@ -60,6 +60,7 @@ def held_json(cell: Cell) -> dict[str, Any]:
         "valid": bool(cell.valid_rows),
         **{key: _median([row.measured.get(key) for row in rows]) for key in keys},
         "added_bytes": _median(totals),
+        "server_bytes": _median([row.measured.get("held_server_uss_bytes") for row in rows]),
         **{key: _worst([row.measured.get(key) for row in rows]) for key in ("listen_drops", "failed_pages")},
     }
 

@@ -132,7 +132,9 @@ def _held_grid(found: Sequence[Cell]) -> Grid | None:
             status if n == 0 and values[key] is None else _duration(values[key])
             for n, key in enumerate(("reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns"))
         )
-        memory = "-" if values["added_bytes"] is None else units.size(values["added_bytes"])
+        memory, server_memory = (
+            "-" if values[key] is None else units.size(values[key]) for key in ("added_bytes", "server_bytes")
+        )
         drops, failed = (
             str(values[key]) if values[key] is not None else "-" for key in ("listen_drops", "failed_pages")
         )
@@ -146,6 +148,7 @@ def _held_grid(found: Sequence[Cell]) -> Grid | None:
                 server_cpu,
                 drain,
                 memory,
+                server_memory,
                 f"{drops}, {failed}",
             )
         )
@@ -158,11 +161,13 @@ def _held_grid(found: Sequence[Cell]) -> Grid | None:
         "server CPU",
         "drained",
         "memory added",
+        "server's memory",
         "drops, failed",
     )
     notes = (
         "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were there.",
-        "Memory added: all layers, both ends of the connections included.",
+        "Memory added: all layers of the client, with both ends of the connections.",
+        "Server's memory: user memory of its whole process.",
         "✗: red trials only." if any(line[0].endswith("✗") for line in lines) else "",
     )
     return Grid("Held in flight at once", heads, tuple(lines), tuple(filter(None, notes)))

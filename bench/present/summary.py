@@ -30,8 +30,8 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
                     layer, ``all layers`` and ``resident``: null, or as above) and ``reasons`` (why a slope is null)
     ``held``        one object for each strategy at the highest number in flight of each setting: ``strategy``,
                     ``connection``, ``in_flight``, ``valid``, ``reach_ns``, ``reach_cpu_ns``, ``reach_server_cpu_ns``,
-                    ``drain_ns``, ``added_bytes`` (all layers), each the median over the rounds; ``listen_drops``,
-                    ``failed_pages`` (the worst of them)
+                    ``drain_ns``, ``added_bytes`` (all layers), ``server_bytes`` (user memory of the server's
+                    process), each the median over the rounds; ``listen_drops``, ``failed_pages`` (the worst of them)
     ``limits``      one object for each limit that was looked for: ``resource``, ``valid``, and what was measured
     ``probes``      one object for each probe: ``probe``, ``arguments``, ``valid``, ``measured``
     ``red``         one object for each trial that is not valid: ``trial``, ``strategy``, ``status``, ``reason`` and
