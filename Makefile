@@ -18,13 +18,13 @@ c10k: $(VENV)/.run   ## hold 10,000 fetches in flight with every strategy
 	$(BIN)/inflight run c10k
 
 limits: $(VENV)/.run ## find how many threads, descriptors, ports a process gets here, and which limit binds
-	$(BIN)/inflight limits
+	$(BIN)/inflight limits --out results
 
 claims: $(VENV)/.run ## put the well-known claims to the test here (under 20 minutes)
 	$(BIN)/inflight claims
 
 test: $(VENV)/.test  ## run the whole test suite
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
 
 test-long: $(VENV)/.test  ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long

@@ -203,11 +203,13 @@ def _print(report: Report, *, colour: bool, whole: bool) -> None:
 
 def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
     from bench.present.plot_claims import save_claims
+    from bench.present.plots import save_all
 
     try:
         text = json.dumps(show.to_json(report), indent=2) + "\n"
         (folder / show.JSON_FILE).write_text(text, encoding="utf-8")
         (folder / MARKDOWN_FILE).write_text(claims_pages.markdown(report), encoding="utf-8")
+        save_all(found, report.machine, folder / "plots")
         save_claims(report.verdicts, found, report.machine, folder / "plots")
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its rows are complete") from error

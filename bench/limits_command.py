@@ -154,9 +154,24 @@ def _saver(out: Path, chosen: Sequence[str], asked: Asked) -> Callable[[str, dic
         except OSError as error:
             raise runs.RunError(f"cannot write {folder / rows.ROWS_FILE}: {error.strerror}") from error
         if len(rows.read(folder)) == len(chosen):
-            print(f"rows:  {folder / rows.ROWS_FILE}", file=sys.stderr)
+            _draw(folder)
 
     return save
+
+
+def _draw(folder: Path) -> None:
+    """Draw what there is to draw of a whole run, and say where it is."""
+    from bench.present import plots
+
+    machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
+    print(f"rows:  {folder / rows.ROWS_FILE}", file=sys.stderr)
+    try:
+        saved = plots.save_all(rows.read(folder), machine, folder / "plots")
+    except OSError as error:
+        raise runs.RunError(f"cannot write plots to {folder}: {error.strerror}; its rows are complete") from error
+    for path in saved:
+        if path.suffix == ".png":
+            print(f"plot:  {path}", file=sys.stderr)
 
 
 def _nothing_to_save(_resource: str, _found: dict[str, Any], _begin: Begin) -> None:

@@ -13,6 +13,7 @@ from bench.rows import Check
 MS = 1_000_000
 MOST_SERVER_SHARE = 0.70
 FULL_CLIENT_SHARE = 0.95
+NEARLY_REACHED = 0.90
 MOST_RUN_DELAY_SHARE = 0.05
 MOST_STEAL_SHARE = 0.02
 LITTLE_TOLERANCE = 0.02
@@ -53,12 +54,18 @@ def answer(evidence: Evidence) -> Judgement:
 
 
 def cap(evidence: Evidence) -> Judgement:
-    """Check that the in-flight cap was reached, and never exceeded, as client and server saw it."""
+    """Check that the in-flight cap was reached, and never exceeded, as client and server saw it.
+
+    Without added latency a fetch may be over before the last of many workers has begun its first: there, nearly is
+    enough.
+    """
     client, server = evidence.measured["peak_in_flight"], evidence.server["peak_in_flight"]
     figures = f"cap {evidence.cap}, most in flight: client {client}, server {server}"
     if client > evidence.cap or server > evidence.cap:
         return "failed", f"exceeded: {figures}"
-    if client < evidence.planned_in_flight:
+    waits = evidence.mean_latency_ns > 0 or evidence.kind == "memory"
+    nearly = 1.0 if waits else NEARLY_REACHED
+    if client < nearly * evidence.planned_in_flight:
         return "failed", f"not reached: {figures}"
     return "passed", figures
 

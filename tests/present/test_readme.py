@@ -128,3 +128,45 @@ def test_files_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.Captu
 
     assert readme.main([str(run_folder(tmp_path, "run", grid())), "--readme", str(tmp_path / "no.md")]) == 1
     assert "no.md: No such file" in capsys.readouterr().err
+
+
+def test_the_newest_run_of_an_experiment_is_the_one_that_is_quoted(tmp_path: Path) -> None:
+    for name in ("20260101T0-host-quick", "20260102T0-host-quick", "20260103T0-host-memory"):
+        run_folder(tmp_path, name, [crawl_row()])
+
+    assert readme.newest(tmp_path).name == "20260102T0-host-quick"
+    assert readme.newest(tmp_path, "memory").name == "20260103T0-host-memory"
+    assert readme.newest(tmp_path, "claims").name == "20260103T0-host-memory", "the newest of all, where there is none"
+
+
+def test_other_parts_are_of_other_runs_and_only_where_their_marks_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_folder(tmp_path / "results/reference", "20260101T0-host-quick", [crawl_row()])
+    memory = run_folder(tmp_path / "results/reference", "20260103T0-host-memory", [memory_rows()[0]])
+    (memory / "plots").mkdir()
+    (memory / "plots" / "layers.svg").write_text("<svg/>", encoding="utf-8")
+    page = tmp_path / "README.md"
+    marks = "<!-- memory: begin -->\nold\n<!-- memory: end -->\n"
+    page.write_text(f"{BEGIN}\nold\n{END}\n{marks}", encoding="utf-8")
+
+    assert readme.main([]) == 0
+
+    text = page.read_text(encoding="utf-8")
+    assert "![Memory per task, in layers](results/reference/20260103T0-host-memory/plots/layers.svg)" in text
+    assert "claims" not in text
+    assert readme.main(["--check"]) == 0
+
+
+def test_a_run_of_claims_without_its_verdicts_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_folder(tmp_path / "results/reference", "20260101T0-host-claims", [crawl_row()])
+    marks = "<!-- claims: begin -->\n<!-- claims: end -->\n"
+    (tmp_path / "README.md").write_text(f"{BEGIN}\nold\n{END}\n{marks}", encoding="utf-8")
+
+    assert readme.main([]) == 1
+
+    assert "claims.json" in capsys.readouterr().err
