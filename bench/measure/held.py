@@ -68,7 +68,7 @@ class Guard:
 
 def layers(stage: str, worker: process.Worker, server: Server) -> dict[str, Any]:
     """Return every layer of memory as soon as it is at rest, under names that begin with the stage."""
-    own, system = memory.at_rest(worker.pid, min(worker.deadline_s, time.monotonic() + REST_S))
+    own, system = memory.at_rest(worker.pid, _patience_s(worker))
     found: Layers = {
         **own,
         **system,
@@ -84,12 +84,18 @@ def layers_since(base: dict[str, Any], stage: str, worker: process.Worker, serve
 
     ``{stage}_disturbed`` is None, or says what of others came or went: then nothing is known of the kernel's layers.
     """
-    give_up_s = min(worker.deadline_s, time.monotonic() + REST_S)
+    give_up_s = _patience_s(worker)
     while True:
         found = layers(stage, worker, server)
         others = disturbance(base, found, stage)
         if others is None or time.monotonic() > give_up_s:
             return found | {f"{stage}_disturbed": others}
+
+
+def _patience_s(worker: process.Worker) -> float:
+    """Return until when to wait for rest: never so long that the trial itself would miss its deadline."""
+    now_s = time.monotonic()
+    return now_s + min(REST_S, max(0.0, worker.deadline_s - now_s) / 4)
 
 
 def disturbance(base: dict[str, Any], found: dict[str, Any], stage: str) -> str | None:

@@ -178,7 +178,7 @@ def test_what_cannot_be_run_is_refused_in_one_line(tmp_path: Path, arguments: li
 
 
 def test_more_in_flight_than_descriptors_is_refused_before_anything_starts(tiny: Path, tmp_path: Path) -> None:
-    tiny.write_text(TINY.replace("[1, 2]", "[1, 300]"), encoding="utf-8")
+    tiny.write_text(TINY.replace("[1, 2]", "[1, 300]").replace("[[memory]]", "[[crawl]]"), encoding="utf-8")
 
     done = inflight("run", tiny, folder=tmp_path, limit=("RLIMIT_NOFILE", 256))
 

@@ -63,7 +63,7 @@ def test_ctrl_c_keeps_reports_and_leaves_nothing_behind(begun: Running, tmp_path
     folder = only_run(tmp_path)
     finished = rows.read(folder)
     assert done.code == 130
-    assert "strategy" in done.out
+    assert done.out.strip(), "the rows so far are shown, of whatever kind they are"
     assert survivors(family) == []
     assert 1 <= len(finished) < TRIALS
     assert done.err.splitlines()[-1] == (

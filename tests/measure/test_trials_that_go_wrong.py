@@ -279,7 +279,7 @@ def test_a_memory_trial_that_breaks_off_does_not_shut_the_gate_for_the_next(work
     )
     workshop.add_strategy("holds_too_few", "def crawl(job, frontier):\n    honest(job, frontier)")
     mixed = experiment(
-        "dies_when_held", "holds_too_few", "callbacks", seed=SEED, deadline_s=1.5, kind="memory", in_flight=[3]
+        "dies_when_held", "holds_too_few", "callbacks", seed=SEED, deadline_s=3, kind="memory", in_flight=[3]
     )
     mixed += "\n[[crawl]]\nin_flight = [3]\npages = 10\n"
 

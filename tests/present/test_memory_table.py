@@ -90,8 +90,8 @@ def test_red_rows_are_explained_and_part_of_no_slope() -> None:
 def test_what_was_held_says_how_long_it_took_and_who_could_not() -> None:
     rows = [held_row(), held_row("thread_pool", status="failed", reason="RLIMIT_NPROC allows 900 threads")]
 
-    assert lines(rows, "callbacks") == ["callbacks keep-alive 10,000 1.0 s 800 ms - 330 ms 87.0 MB 0, 0"]
-    assert lines(rows, "thread_pool")[0] == "thread_pool keep-alive 10,000 failed - - - - -, -"
+    assert lines(rows, "callbacks") == ["callbacks keep-alive 10,000 1.0 s 800 ms - 330 ms 87.0 MB - 0, 0"]
+    assert lines(rows, "thread_pool")[0] == "thread_pool keep-alive 10,000 failed - - - - - -, -"
     assert "failed (RLIMIT_NPROC allows 900 threads)" in text(rows)
 
 
