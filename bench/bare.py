@@ -5,6 +5,7 @@
 - A **limit** is how much of something this machine lets a process have: ``bench.measure.limits``.
 """
 
+import importlib
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -102,6 +103,12 @@ def _probes(table: dict[str, Any], where: str) -> Iterable[Bare]:
     judge.check_known(str(name), PROBES, "probe", where)
     fine = isinstance(each, dict) and all(isinstance(values, list) and values for values in each.values())
     judge.need(fine, f"{where}: each must give a list of values for each argument, not {each!r}")
+    known = importlib.import_module(f"bench.probes.{name}").ARGUMENTS
+    for argument, values in each.items():
+        judge.check_known(argument, known, f"argument of {name}", where)
+        plain = all(type(value) in {str, int, bool} for value in values)
+        judge.need(plain, f"{where}: {argument} must be a list of texts or whole numbers, not {values!r}")
+        judge.distinct(values, f"{where}: {argument}")
     for values in itertools.product(*each.values()):
         yield probe(str(name), dict(zip(each, values, strict=True)))
 

@@ -78,7 +78,7 @@ def run(asked: Asked) -> int:
         _say(f"inflight: {error}")
         return 1
     if interrupted:
-        _say(f"interrupted; the rows in {folder} are kept, and the next `inflight claims` uses them")
+        _say(f"interrupted; the rows are kept, and `inflight run --resume {folder}` goes on from them")
         return 130
     return _tell(asked, folder, needed, rows.read(folder), len(found))
 
@@ -203,13 +203,11 @@ def _print(report: Report, *, colour: bool, whole: bool) -> None:
 
 def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
     from bench.present.plot_claims import save_claims
-    from bench.present.plots import save_all
 
     try:
         text = json.dumps(show.to_json(report), indent=2) + "\n"
         (folder / show.JSON_FILE).write_text(text, encoding="utf-8")
         (folder / MARKDOWN_FILE).write_text(claims_pages.markdown(report), encoding="utf-8")
-        save_all(found, report.machine, folder / "plots")
         save_claims(report.verdicts, found, report.machine, folder / "plots")
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its rows are complete") from error
@@ -217,7 +215,7 @@ def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
 
 def could_not_run(own: Sequence[Row]) -> bool:
     """Tell whether every trial of a claim broke: a limit that leaves trials out is an answer, a crash is none."""
-    return bool(own) and all(row.status in {"failed", "timeout"} for row in own)
+    return bool(own) and all(row.status in {"failed", "timeout"} and "budget" not in str(row.reason) for row in own)
 
 
 def _say(sentence: str) -> None:

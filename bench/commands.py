@@ -111,7 +111,7 @@ def say_shortages(short: dict[str, str]) -> None:
         _say(f"left out, {number} {'trial' if number == 1 else 'trials'}: {reason}")
 
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMG]?)i?B?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?)i?B?", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
 
 

@@ -99,7 +99,8 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
     keys = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", *KINDS, *bare.KINDS)
     judge.check_keys(values, keys, where)
     chosen = values.get("strategies", known)
-    judge.check_list(chosen, str, f"{where}: strategies")
+    if chosen != []:  # none is fine where none crawls
+        judge.check_list(chosen, str, f"{where}: strategies")
     for strategy in chosen:
         judge.check_known(strategy, known, "strategy", where)
     about = values.get("about", "")
@@ -111,6 +112,8 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
     ]
     listed = [bare.parse(kind, table, place) for kind in bare.KINDS for table, place in _tables(values, kind, where)]
     judge.need(bool(crossed or listed), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
+    judge.distinct((cell.values["id"] for table in listed for cell in table.cells), f"{where}: its tables together")
+    judge.need(bool(chosen) or not crossed, f"{where}: strategies must be a list of texts, not []")
     return Experiment(
         name,
         about.strip(),

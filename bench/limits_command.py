@@ -17,7 +17,8 @@ from bench import bare, experiment, plan, rows
 from bench import run as runs
 from bench.judge import check_known
 from bench.measure import limits
-from bench.measure.controller import Begin, Observation, row_of
+from bench.measure.controller import Begin
+from bench.measure.limit import limit_row
 from bench.measure.limits import Ceiling
 from bench.measure.limits.ceilings import SHARED_PART, polite
 from bench.present import units
@@ -31,7 +32,7 @@ WHAT_FOLLOWS = {
     "descriptors": "about to open files, up to {most}",
     "ports": "about to bind sockets to a loopback address of their own, up to {most}",
     "backlog": "about to open connections that nobody accepts, up to {most}",
-    "memory": "about to reserve memory, and touch none of it, if a limit of the process's own ends that before {most}",
+    "memory": "nothing is taken, unless a limit of the process's own binds before {most}",
 }
 
 
@@ -91,7 +92,7 @@ class Printer:
             self._line("plan", f"{what.format(most='what is refused')}: no limit is known")
             return
         first = predicted[0]
-        self._line("plan", f"{what.format(most=amount(resource, first.most))}: {first.name} allows no more")
+        self._line("plan", f"{what.format(most=amount(resource, first.most))}: {first.name} allows about so many")
         self._line("", first.evidence)
         stop = polite(predicted)
         if through_shared:
@@ -145,10 +146,10 @@ def _saver(out: Path, chosen: Sequence[str], asked: Asked) -> Callable[[str, dic
         "limits", ABOUT, (), tuple(strategies.names()), bare=(bare.parse("limit", table, "limits"),)
     )
     folder = runs.new_folder(out, wanted)
-    trials = {trial.strategy: trial for trial in plan.expand(wanted, {})}
+    trials = {trial.strategy: trial for trial in plan.expand(wanted, {}) if isinstance(trial, plan.BareTrial)}
 
     def save(resource: str, found: dict[str, Any], begin: Begin) -> None:
-        row = row_of(trials[resource], folder.name, begin, "ok", None, Observation(measured=found))
+        row = limit_row(trials[resource], folder.name, begin, found)
         try:
             rows.append(folder, row)
         except OSError as error:

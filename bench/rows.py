@@ -157,5 +157,5 @@ def _rows(path: Path) -> Iterator[Row]:
     for number, line in enumerate(lines, start=1):
         try:
             yield Row.from_json(line)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise RowsError(f"{path}, line {number}: {error}") from error

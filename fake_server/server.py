@@ -44,6 +44,7 @@ class Server:
         self.tick = 0
         self._sweep_every_s = idle_timeout_s / _SWEEPS
         self._listening: list[asyncio.Server] = []
+        self._moves = 0
         self._new_second()
         self._sweep()
         self._set_site(config)
@@ -177,7 +178,7 @@ class Server:
         """Accept clients; return the port. Raises OSError when it is taken."""
         self._host = host
         sockets = bind(host, port)
-        await self._accept_from(sockets)
+        await self._accept_from(sockets, self._moves)
         return int(sockets[0].getsockname()[1])
 
     def move(self) -> int:
@@ -188,13 +189,18 @@ class Server:
         for listening in self._listening:
             listening.close()
         self._listening.clear()
-        self._moving = self.loop.create_task(self._accept_from(sockets))
+        self._moves += 1
+        self._moving = self.loop.create_task(self._accept_from(sockets, self._moves))
         return int(sockets[0].getsockname()[1])
 
-    async def _accept_from(self, sockets: list[socket.socket]) -> None:
+    async def _accept_from(self, sockets: list[socket.socket], move: int) -> None:
+        """Accept clients, unless the server has moved on before there was time to."""
         for sock in sockets:
             listening = await self.loop.create_server(lambda: Connection(self), sock=sock, backlog=somaxconn())
-            self._listening.append(listening)
+            if move == self._moves:
+                self._listening.append(listening)
+            else:  # moved on meanwhile
+                listening.close()
 
     def close(self) -> None:
         """Stop listening and drop all clients."""

@@ -114,7 +114,7 @@ def _same_machine(folder: Path, machine: Mapping[str, object]) -> bool:
     try:
         before = json.loads((folder / run.MACHINE_FILE).read_text(encoding="utf-8"))
         return all(before[key] == machine[key] for key in SAME_MACHINE)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 

@@ -26,6 +26,8 @@ def run_block(trial: BareTrial, server: Server, setting: Setting) -> Row:
         status, reason = "timeout", str(error)
     except (process.WorkerError, ServerError, psutil.Error, OSError) as error:
         status, reason = "failed", str(error)
+    if not server.alive and status != "ok":
+        reason = f"the fake server died in mid-trial ({reason})"
     checks = validity.check_block(trial.values["n"], seen.measured) if status == "ok" else ()
     return row_of(trial, setting.run, begin, status, reason, seen, checks)
 

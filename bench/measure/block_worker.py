@@ -17,6 +17,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 from bench import blocks
 from bench.measure.worker import knobs_of_interpreter, raise_descriptor_limit, take_over_stdout
@@ -36,6 +38,16 @@ def main() -> None:
     say({"event": "ready", "knobs": {"block": order["block"]} | knobs_of_interpreter() | _stack_size()})
     if not sys.stdin.readline():
         return
+    try:
+        _hold(start, order, say)
+    finally:
+        blocks.end()  # also when nobody listens any more: taking a million tasks down one by one takes minutes
+
+
+def _hold(
+    start: Callable[[int, int], blocks.Held], order: dict[str, Any], say: Callable[[dict[str, Any]], None]
+) -> None:
+    """Start them, say so, and keep them until the input ends."""
     error, held = None, blocks.Held(0, None)
     begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
     try:
@@ -45,7 +57,6 @@ def main() -> None:
     spent = {"start_ns": time.perf_counter_ns() - begin_ns, "cpu_ns": time.process_time_ns() - cpu_begin_ns}
     say({"event": "started", "error": error, "started": held.started} | spent)
     sys.stdin.readline()
-    blocks.end()
 
 
 def _stack_size() -> dict[str, int]:

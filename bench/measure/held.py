@@ -62,7 +62,8 @@ class Guard:
         used = max(taken, self._process.memory_info().rss)
         if used > self._budget_bytes:
             raise process.WorkerError(
-                f"stopped by the memory budget: {used / 1e9:.2f} GB of {self._budget_bytes / 1e9:.2f} GB were used"
+                f"stopped by the memory budget: {used / 1e6:,.0f} MB were used, "
+                f"{self._budget_bytes / 1e6:,.0f} MB allowed"
             )
 
 

@@ -9,6 +9,7 @@ from bench.rows import Row
 _HEADS = {
     "python": "allocated by Python, by line (tracemalloc)",
     "mappings": "in memory, by kind of mapping (smaps)",
+    "tables": "page tables, and stacks in the kernel",
     "kernel": "objects of the kernel, by slab cache (slabinfo; both ends of a connection)",
 }
 

@@ -81,7 +81,9 @@ def _layers_grid(found: Sequence[Subject], use: str) -> Grid | None:
         "Slab and sockets hold both ends of each loopback connection.",
         "Resident is what ps shows, and no part of the sum.",
         "With none: the process before anything is held (the intercept of its own memory).",
-        "-: unknown here, or no slope." if any(isinstance(slope, NoSlope) for slope in slopes) else "",
+        "-: unknown here, or no slope, or others disturbed too many readings of the system's layers."
+        if any(isinstance(slope, NoSlope) for slope in slopes)
+        else "",
         f"No slope for {words.listed(missing)}: too few numbers with valid trials." if missing else "",
     )
     return Grid(f"Bytes that one more takes{use}", ("", *_HEADS), tuple(lines), tuple(filter(None, notes)))

@@ -59,7 +59,7 @@ def why_red(row: Row) -> list[str]:
     """Return the reasons for which a row is red: its failed checks; or, if it did not end well, its status."""
     if row.status != "ok":
         return [f"{row.status}: {row.reason}" if row.reason else row.status]
-    return [f"{check.name}: {check.detail}" for check in row.failed_checks]
+    return [f'failed "{check.name}": {check.detail}' for check in row.failed_checks]
 
 
 def _of(some: int, all_: int) -> str:

@@ -118,6 +118,7 @@ def _claims(folder: Path, beside: Path) -> str:
     except claims.ClaimsError as error:
         raise ReadmeError(str(error)) from error
     rows, machine = reference(folder)
+    rows = [row for row in rows if row.run == folder.name] or rows
     picture = _picture(folder, beside, "claims", "The claims and their verdicts")
     return "\n\n".join(filter(None, [_provenance(rows, machine), claims_pages.readme_table(verdicts), picture]))
 

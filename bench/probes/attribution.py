@@ -66,14 +66,19 @@ def _line_of(change: tracemalloc.StatisticDiff) -> str:
 
 
 def _from_outside(start: Any, n: int, port: int) -> dict[str, Any]:
-    mappings, slabs = _mappings(Path("/proc/self/smaps")), _slabs(Path("/proc/slabinfo"))
+    mappings, slabs, tables = _mappings(Path("/proc/self/smaps")), _slabs(Path("/proc/slabinfo")), _tables()
     held = start(n, port)
-    grown, grown_slabs = _mappings(Path("/proc/self/smaps")), _slabs(Path("/proc/slabinfo"))
+    grown, grown_slabs, grown_tables = (
+        _mappings(Path("/proc/self/smaps")),
+        _slabs(Path("/proc/slabinfo")),
+        _tables(),
+    )
     _alive.append(held)
     return {
         "started": held.started,
         "mappings": _change(mappings, grown, n),
         "kernel": _change(slabs, grown_slabs, n),
+        "tables": _change(tables, grown_tables, n),
     }
 
 
@@ -110,6 +115,24 @@ def _slabs(path: Path) -> Counter[str] | None:
     except OSError:
         return None
     return Counter({name: int(active) * int(size) for name, active, _, size, *_ in map(str.split, lines)})
+
+
+def _tables() -> Counter[str] | None:
+    """Return the page tables of this process and the kernel stacks of the whole system, in bytes."""
+    found: Counter[str] = Counter()
+    for path, key, what in (
+        ("/proc/self/status", "VmPTE", "page tables (VmPTE)"),
+        ("/proc/meminfo", "KernelStack", "kernel stacks (KernelStack)"),
+    ):
+        size = re.search(rf"^{key}:\s+(\d+) kB$", _text(Path(path)), re.MULTILINE)
+        if size is None:
+            return None
+        found[what] = int(size[1]) * 1024
+    return found
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def _change(before: Counter[str] | None, after: Counter[str] | None, n: int) -> list[list[Any]] | None:

@@ -7,12 +7,13 @@ import pytest
 import strategies
 from bench import claims
 from bench.analyse.claims import RULES, WORDS, Word
+from bench.analyse.claims.evidence import shows_a_limit
 from bench.analyse.claims.knee import sustained_per_s
 from bench.present.claims import explained, places
-from bench.rows import Row
+from bench.rows import Row, Status
 from tests.claims.cases import CASES, Case
 from tests.claims.made_claim_rows import held_row, timed_rows
-from tests.made_rows import RED
+from tests.made_rows import RED, memory_row
 
 KNOWN = strategies.names()
 
@@ -133,3 +134,20 @@ def rows_that(claim_id: str, told: str) -> list[Row]:
 
 def holds() -> Word:
     return "holds"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "shows"),
+    [
+        ("failed", "the worker was killed by signal 9 (SIGKILL)", False),
+        ("failed", "the fake server died in mid-trial (the server stopped)", False),
+        ("timeout", "the worker was not done by its deadline, and was killed", False),
+        ("failed", "stopped by the memory budget: 9,000 MB were used, 8,000 MB allowed", False),
+        ("skipped", "not installed: aiohttp", False),
+        ("skipped", "10,000 threads are more than RLIMIT_NPROC allows; use at most 900", True),
+        ("failed", "the strategy raised RuntimeError: can't start new thread", True),
+        ("failed", "only 4,000 could be started: [Errno 24] Too many open files", True),
+    ],
+)
+def test_only_a_limit_in_words_shows_that_something_cannot_be_done(status: Status, reason: str, shows: bool) -> None:
+    assert shows_a_limit(memory_row(status=status, reason=reason)) is shows

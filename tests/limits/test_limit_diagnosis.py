@@ -95,7 +95,7 @@ def test_memory_is_refused_by_a_limit_that_the_next_piece_would_pass() -> None:
             "culprit",
             "refused: RuntimeError: no (EAGAIN)",
         ),
-        (Ramp(70, "died", 1, "was killed by signal 9"), "failure", None, "killed by signal 9"),
+        (Ramp(70, "died", 1, "was killed by signal 9"), "died", None, "killed by signal 9"),
         (Ramp(50, "deadline", 1), "deadline", None, "by the deadline"),
         (Ramp(50, "memory budget", 1), "memory budget", None, "too little memory"),
     ],

@@ -75,12 +75,12 @@ def test_a_listeners_queue_is_filled_and_counted_in_more_processes_than_one() ->
 
 
 @linux
-def test_ports_of_one_address_run_out_at_the_range() -> None:
+def test_a_tenth_of_the_ports_is_left_to_others() -> None:
     answer = find("ports")
 
-    assert answer["stopped_by"] == "failure"
+    assert answer["stopped_by"] == "shared limit"
     assert answer["bound_by"] == "net.ipv4.ip_local_port_range"
-    assert answer["found"] == answer["predicted"]
+    assert 0.88 * answer["predicted"] < answer["found"] <= 0.9 * answer["predicted"]
     assert any("IP_BIND_ADDRESS_NO_PORT" in sentence for sentence in answer["evidence"])
 
 

@@ -17,6 +17,7 @@ from bench.measure import host, server
 from bench.measure.block import run_block
 from bench.measure.controller import Setting
 from bench.measure.preflight import shortage
+from bench.measure.process import environment
 from bench.measure.server import Server
 from bench.plan import BareTrial
 from bench.rows import SCHEMA_FILE, Row
@@ -77,7 +78,7 @@ def test_a_block_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fak
 
     assert row.status == "failed"
     assert row.reason is not None
-    assert row.reason.startswith("stopped by the memory budget: ")
+    assert row.reason.endswith("MB were used, 60 MB allowed")
     assert row.measured["base_uss_bytes"] > 0, "what was known is kept"
     assert "held_uss_bytes" not in row.measured
 
@@ -141,3 +142,22 @@ def test_more_threads_than_a_limit_allows_are_refused_by_its_name() -> None:
 
 def test_a_million_coroutines_are_forbidden_by_nothing_but_memory() -> None:
     assert shortage(BareTrial("x", 1, bare.block("asyncio_task", 1_000_000))) is None
+
+
+def test_a_worker_whose_controller_has_gone_ends_at_once_and_says_nothing_of_its_tasks() -> None:
+    command = [sys.executable, "-P", "-m", "bench.measure.block_worker"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
+    ) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        assert worker.stderr is not None
+        worker.stdin.write(json.dumps({"block": "asyncio_task", "n": 20_000, "port": 0, "lifetime_s": 30}) + "\n")
+        worker.stdin.flush()
+        assert json.loads(worker.stdout.readline())["event"] == "ready"
+        worker.stdout.close()
+        worker.stdin.write(json.dumps({"do": "start"}) + "\n")
+        worker.stdin.close()
+        worker.wait(20)
+
+        assert "Task was destroyed" not in worker.stderr.read()

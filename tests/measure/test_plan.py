@@ -130,7 +130,7 @@ def test_a_model_that_needs_threads_says_how_many_a_fetch() -> None:
 def test_blocks_probes_and_limits_are_trials_like_others() -> None:
     tables = (
         bare.parse("block", {"blocks": ["thread", "generator"], "n": [10, 20]}, "x"),
-        bare.parse("probe", {"probe": bare.PROBES[0], "each": {"a": [1, 2], "b": ["x"]}, "rounds": 1}, "x"),
+        bare.parse("probe", {"probe": "spin", "each": {"wait_ms": [1, 2], "how": ["spin"]}, "rounds": 1}, "x"),
         bare.parse("limit", {"resources": ["threads"]}, "x"),
     )
     experiment = Experiment("x", "", (Grid("crawl"),), ("many",), rounds=2, bare=tables)
@@ -140,7 +140,7 @@ def test_blocks_probes_and_limits_are_trials_like_others() -> None:
     kinds = [Counter(trial.kind for trial in trials if trial.round == n) for n in (1, 2)]
     assert kinds == [{"crawl": 1, "block": 4, "probe": 2, "limit": 1}, {"crawl": 1, "block": 4, "limit": 1}]
     assert len({trial.id for trial in trials}) == len(trials)
-    assert f"probe/{bare.PROBES[0]}/a=1/b=x/round=1" in {trial.id for trial in trials}
+    assert "probe/spin/how=spin/wait_ms=1/round=1" in {trial.id for trial in trials}
     assert {trial.stack for trial in trials if trial.kind != "crawl"} == {"none"}
 
 

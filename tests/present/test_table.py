@@ -71,7 +71,7 @@ def test_red_figures_are_marked_and_explained() -> None:
 
     assert "9,800✗" in text(rows)
     assert "✗: from red trials only, and part of no conclusion." in sentences(rows)
-    assert "callbacks: the only trial is red: server had room (80% of its core, limit 70%)." in sentences(rows)
+    assert 'callbacks: the only trial is red: failed "server had room" (80% of its core, limit 70%).' in sentences(rows)
 
 
 def test_red_figures_are_dimmed() -> None:
@@ -84,8 +84,9 @@ def test_red_figures_are_dimmed() -> None:
 def test_reasons_are_grouped_with_an_example() -> None:
     rows = [crawl_row(number=n, red=n < 4) for n in range(1, 6)]
 
-    assert "callbacks: 3 of 5 trials red: server had room 3 times (such as 80% of its core, limit 70%)." in sentences(
-        rows
+    assert (
+        'callbacks: 3 of 5 trials red: failed "server had room" 3 times (such as 80% of its core, limit 70%).'
+        in sentences(rows)
     )
 
 

@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from statistics import median
+from typing import Any
 
 from bench.analyse.claims.evidence import (
     decided,
     inconclusive,
     of_kind,
+    shows_a_limit,
     strategies,
     why_too_little,
 )
@@ -124,13 +127,10 @@ def c10k(rows: Sequence[Row]) -> Outcome:
 
 
 def _could_not(row: Row) -> bool:
-    """Tell whether a row shows that it cannot be done here.
-
-    One that the memory budget stopped shows nothing; nor do listen drops, which the kernel counts for all programs.
-    """
+    """Tell whether a row shows that it cannot be done here; listen drops do not, the kernel counts them for all."""
     if row.status == "ok":
         return row.measured["held_in_flight"] != CLIENTS or bool(row.measured["failed_pages"])
-    return "budget" not in str(row.reason) and "not installed" not in str(row.reason)
+    return shows_a_limit(row)
 
 
 def _finished(row: Row) -> bool:
@@ -144,18 +144,19 @@ def _who(can: Sequence[str], cannot: dict[str, str]) -> str:
 
 
 def _spans(rows: Sequence[Row]) -> list[str]:
-    """Say how long the fastest and the slowest took to reach them, and what the least and the most memory was."""
+    """Say how long the quickest and the slowest took to reach them, and the least and the most memory: medians."""
     if not rows:
         return []
-    quick, slow = (find(rows, key=lambda row: int(row.measured["reach_ns"])) for find in (min, max))
-    small, large = (find(rows, key=lambda row: int(row.measured["held_uss_bytes"])) for find in (min, max))
-    time, size = units.duration, units.size
-    first, last = time(quick.measured["reach_ns"], 2), time(slow.measured["reach_ns"], 2)
-    least, most = size(small.measured["held_uss_bytes"], 2), size(large.measured["held_uss_bytes"], 2)
-    return [
-        f"reached in {first} ({quick.strategy}) to {last} ({slow.strategy})",
-        f"{least} ({small.strategy}) to {most} ({large.strategy}) of user memory",
-    ]
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row.strategy, row.workload["connection"]), []).append(row.measured)
+    said = []
+    for key, write, what in (("reach_ns", units.duration, ""), ("held_uss_bytes", units.size, " of user memory")):
+        medians = {name: median(found[key] for found in own) for name, own in groups.items()}
+        (least, _), (most, _) = (find(medians, key=lambda name: medians[name]) for find in (min, max))
+        low, high = (write(find(medians.values()), 2) for find in (min, max))
+        said.append(f"{low} ({least}) to {high} ({most}){what}")
+    return [f"reached in {said[0]}, medians over the rounds", said[1]]
 
 
 def _bounds(said: dict[str, object] | None) -> Bounds | None:

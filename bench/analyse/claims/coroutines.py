@@ -7,6 +7,7 @@ from bench.analyse.claims.evidence import (
     decided,
     inconclusive,
     of_kind,
+    shows_a_limit,
     why_too_little,
 )
 from bench.analyse.claims.evidence import between as counted
@@ -66,7 +67,7 @@ def many_coroutines(rows: Sequence[Row]) -> Outcome:
 
 def _says_nothing(row: Row) -> bool:
     """Tell whether a row that failed shows nothing of what is possible."""
-    return "budget" in str(row.reason) or "not installed" in str(row.reason)
+    return not shows_a_limit(row)
 
 
 def _started(name: str, rows: Sequence[Row]) -> str:

@@ -87,6 +87,24 @@ def why_too_little(rows: Sequence[Row]) -> str:
     return f"{len(bad)} of {len(rows)} rows are not valid: {told}"
 
 
+LIMITS_IN_WORDS = ("can't start new thread", "could be started", "Too many open files", "MemoryError")
+"""What CPython and the kernel say when a limit, and nothing else, is why something could not be had."""
+
+
+def shows_a_limit(row: Row) -> bool:
+    """Tell whether a row that did not end well shows that this machine does not allow it.
+
+    A preflight that names a limit does, and so do the words that a limit makes CPython say. A crash, a timeout, a dead
+    server or a memory budget show nothing of what is possible.
+    """
+    reason = str(row.reason)
+    if "budget" in reason:
+        return False
+    if row.status == "skipped":
+        return "not installed" not in reason
+    return row.status == "failed" and any(words in reason for words in LIMITS_IN_WORDS)
+
+
 def inconclusive(
     rows: Sequence[Row], region: str, values: dict[str, Value], reason: str | None = None, figures: str = ""
 ) -> Outcome:

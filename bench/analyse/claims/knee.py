@@ -112,9 +112,9 @@ def _curve(rows: Sequence[Row], name: str) -> Curve | None:
     points: dict[int, Spread] = {}
     for cap in caps:
         found = spread_of([row for row in own if row.workload["in_flight"] == cap], sustained_per_s)
-        if found is not None and found.rounds >= LEAST_ROUNDS:
+        if found is not None and found.rounds >= LEAST_ROUNDS and found.low > 0:
             points[cap] = found
-    cpu = [found.median for cap in points if (found := spread_of(_at(own, cap), cpu_per_page_ns))]
+    cpu = [found.median for cap in points if (found := spread_of(_at(own, cap), cpu_per_page_ns)) and found.low > 0]
     if len(points) < LEAST_CAPS or caps[-1] not in points or not cpu:
         return None
     caps = list(points)

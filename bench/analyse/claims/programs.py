@@ -143,12 +143,12 @@ def races(rows: Sequence[Row]) -> Outcome:
     }
     lost = max((row.measured["lost_updates"] for row in _where(own, model="threads")), default=None)
     links = max((row.measured["links_seen"] for row in own), default=None)
-    region = f"{units.count(links or 0)} links looked at by 8 workers, threads switched as often as CPython can"
+    region = f"{units.count(links or 0)} looks at links by 8 workers, threads switched as often as CPython can"
     values: dict[str, Value] = {f"{model.replace('-', '_')}_duplicates": found for model, found in most.items()}
     values |= {"lost_updates": lost, "links": links}
     figures = [f"{_MODELS[model]}: {units.count(found)}" for model, found in most.items() if found is not None]
-    figures[:1] = [f"fetched twice by {figures[0]}"] if figures else []
-    rule = "holds if unlocked threads fetch something twice, and locked ones and coroutines never do"
+    figures[:1] = [f"fetches too many by {figures[0]}"] if figures else []
+    rule = "holds if unlocked threads fetch something more than once, and locked ones and coroutines never do"
     told = {model: found for model, found in most.items() if model in _DECIDE}
     if None in told.values():
         missing = next(model for model, found in told.items() if found is None)

@@ -87,7 +87,7 @@ def xkcd(rows: Sequence[Row]) -> Outcome:
         "quickest_ns": ranges[best].value if best else None,
         "slowest_ns": max((one.value for one in ranges.values()), default=None),
         "slow": ", ".join(name for name, side in sides.items() if side != "below") or None,
-        "pages_per_s": XKCD_PAGES / ranges[best].value * 1e9 if best else None,
+        "pages_per_s": XKCD_PAGES / ranges[best].value * 1e9 if best and ranges[best].value else None,
     }
     figures = [f"{name} {timed(one)}" for name, one in sorted(ranges.items(), key=lambda item: item[1].value)]
     rule = f"under {units.duration(UNDER_NS, 1)} in every round"

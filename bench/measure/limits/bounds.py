@@ -119,7 +119,9 @@ def _ports(facts: Facts) -> Iterator[Bound]:
             len(inside) - len(reserved),
             None if facts.ports_bound_to_all is None else len(taken),
             "ports",
-            shared=not linux,  # elsewhere there is no second loopback address to try this on
+            # A connect passes over every port that any socket is bound to, on whatever address
+            # (__inet_hash_connect in net/ipv4/inet_hashtables.c, fastreuse >= 0): others would find none.
+            shared=True,
             remedy=f"widen the range ({wider}), or use more source addresses or more destinations",
             note=f"{first} to {last}, {len(reserved)} of them in ip_local_reserved_ports",
         )

@@ -9,7 +9,7 @@ from bench.measure.limits.ceilings import SHARED_PART, Ceiling, following, lowes
 from bench.measure.limits.watch import Ramp
 
 NO_LIMIT_KNOWN = 1 << 40
-StoppedBy = Literal["failure", "shared limit", "memory budget", "deadline", "not tried"]
+StoppedBy = Literal["failure", "shared limit", "memory budget", "deadline", "died", "not tried"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Finding:
             "ceilings": [asdict(ceiling) for ceiling in self.ceilings],
             "evidence": list(self.evidence),
             "next": None if then is None else {"name": then.name, "most": then.most},
-            "remedy": remedy(self.ceilings, self.bound_by or predicted_by),
+            "remedy": None if self.stopped_by == "died" else remedy(self.ceilings, self.bound_by or predicted_by),
             "timeline": [list(point) for point in self.timeline],
             **self.extras,
         }
@@ -77,7 +77,7 @@ def stopped_by(ramp: Ramp, end: Stop) -> StoppedBy:
     """Say what ended a ramp."""
     if ramp.ended == "reached":
         return end.why
-    return "failure" if ramp.ended == "died" else ramp.ended
+    return ramp.ended
 
 
 def bound_by(ramp: Ramp, end: Stop, culprit: str | None) -> str | None:
