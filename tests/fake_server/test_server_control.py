@@ -298,16 +298,23 @@ def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server
     assert server.do("move")["port"] != port
 
 
+def is_refused(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=10).close()
+    except ConnectionRefusedError:
+        return True
+    except ConnectionResetError:  # it was just being closed
+        return False
+    return False
+
+
 def test_moves_that_follow_each_other_at_once_leave_only_the_last_port_open(server: Running) -> None:
     first = server.send_line(b'{"do": "move"}\n{"do": "move"}\n{"do": "move"}')["port"]
     second, third = server.next_reply()["port"], server.next_reply()["port"]
 
     for port in (first, second):  # the loop needs a turn or two to close what it had begun to open
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=10).close()
-            except ConnectionRefusedError:
-                break
+        while not is_refused(port):
+            pass
     with socket.create_connection(("127.0.0.1", third), timeout=10) as new:
         new.sendall(get("/"))
         assert read_response(new)[0] == 200
