@@ -8,26 +8,17 @@ import psutil
 
 from bench.bare import WITH_SOCKET
 from bench.measure import process, validity
-from bench.measure.controller import Begin, Observation, Setting, row_of
+from bench.measure.controller import Begin, Observation, Setting, ending, row_of
 from bench.measure.held import Guard, layers, layers_since
-from bench.measure.server import Server, ServerError
+from bench.measure.server import Server
 from bench.plan import BareTrial
-from bench.rows import Row, Status
+from bench.rows import Row
 
 
 def run_block(trial: BareTrial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline or budget, and return its row."""
     begin, seen = Begin.now(), Observation()
-    status: Status = "ok"
-    reason = None
-    try:
-        _observe(trial, server, setting, seen)
-    except process.WorkerTimeoutError as error:
-        status, reason = "timeout", str(error)
-    except (process.WorkerError, ServerError, psutil.Error, OSError) as error:
-        status, reason = "failed", str(error)
-    if not server.alive and status != "ok":
-        reason = f"the fake server died in mid-trial ({reason})"
+    status, reason = ending(lambda: _observe(trial, server, setting, seen), server)
     checks = validity.check_block(trial.values["n"], seen.measured) if status == "ok" else ()
     return row_of(trial, setting.run, begin, status, reason, seen, checks)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from bench.measure import held, host, process, validity
+from bench.measure import held, host, memory, process, validity
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
 from bench.measure.server import Server, ServerError
 from bench.plan import AnyTrial, Trial
@@ -45,18 +45,8 @@ class Observation:
 
 def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline, and return its row."""
-    begin = Begin.now()
-    seen = Observation()
-    status: Status = "ok"
-    reason = None
-    try:
-        _observe(trial, server, setting, seen)
-    except process.WorkerTimeoutError as error:
-        status, reason = "timeout", str(error)
-    except (process.WorkerError, ServerError, psutil.Error, OSError) as error:
-        status, reason = "failed", str(error)
-    if not server.alive and status != "ok":
-        reason = f"the fake server died in mid-trial ({reason})"
+    begin, seen = Begin.now(), Observation()
+    status, reason = ending(lambda: _observe(trial, server, setting, seen), server)
     checks: tuple[Check, ...] = ()
     if status == "ok":
         evidence = _evidence(trial, setting, seen)
@@ -64,6 +54,20 @@ def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
         if evidence.answer_difference is not None:
             status, reason = "wrong", evidence.answer_difference
     return row_of(trial, setting.run, begin, status, reason, seen, checks)
+
+
+def ending(observe: Callable[[], None], server: Server) -> tuple[Status, str | None]:
+    """Observe a trial of any kind to its end, and say how it ended: ``ok``, or what broke off and why."""
+    status: Status = "failed"
+    try:
+        observe()
+    except process.WorkerTimeoutError as error:
+        status, reason = "timeout", str(error)
+    except (process.WorkerError, ServerError, psutil.Error, OSError) as error:
+        reason = str(error)
+    else:
+        return "ok", None
+    return status, reason if server.alive else f"the fake server died in mid-trial ({reason})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +182,8 @@ class Sampler:
 
 def _memory(pid: int) -> dict[str, int]:
     """Read the memory of a process at rest: its own (USS), its share (PSS, where known), resident (RSS)."""
-    full = psutil.Process(pid).memory_full_info()
-    found = {"uss_bytes": full.uss, "rss_bytes": full.rss}
-    return found | ({"pss_bytes": full.pss} if hasattr(full, "pss") else {})
+    found = memory.of_process(pid)
+    return {key: size for key in ("uss_bytes", "rss_bytes", "pss_bytes") if (size := found[key]) is not None}
 
 
 def _counts(server: Server, setting: Setting) -> dict[str, Any]:

@@ -3,27 +3,18 @@
 import importlib
 from typing import Any
 
-import psutil
-
 from bench.measure import process
-from bench.measure.controller import Begin, Observation, Setting, row_of
-from bench.measure.server import Server, ServerError
+from bench.measure.controller import Begin, Observation, Setting, ending, row_of
+from bench.measure.server import Server
 from bench.plan import BareTrial
-from bench.rows import Row, Status
+from bench.rows import Row
 from fake_server.site import SiteConfig
 
 
 def run_probe(trial: BareTrial, server: Server, setting: Setting) -> Row:
     """Run a probe to its end, or to its deadline, and return its row."""
     begin, seen = Begin.now(), Observation()
-    status: Status = "ok"
-    reason = None
-    try:
-        seen.measured = _measured(trial, server, setting)
-    except process.WorkerTimeoutError as error:
-        status, reason = "timeout", str(error)
-    except (process.WorkerError, ServerError, psutil.Error, OSError) as error:
-        status, reason = "failed", str(error)
+    status, reason = ending(lambda: seen.measured.update(_measured(trial, server, setting)), server)
     return row_of(trial, setting.run, begin, status, reason, seen)
 
 
