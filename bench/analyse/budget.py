@@ -1,0 +1,50 @@
+"""What a budget of time buys: how many pairs, which looks, and how small an effect they would show. Pure."""
+
+import math
+from dataclasses import dataclass, replace
+
+from bench.analyse.decide import DESIGNED, Rule, detectable
+from bench.present import units
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a budget is too small, and what would do."""
+
+    sentence: str
+
+
+def smallest(noise_sd: float, pairs: int, metrics: int, rule: Rule = DESIGNED) -> float:
+    """Return the minimum detectable effect, a logarithm, of one of so many gated metrics at a last look of ``pairs``.
+
+    ``noise_sd`` is the standard deviation of the pairs' values; the chance to catch the effect is ``rule.power``.
+    """
+    return detectable(noise_sd, pairs, rule.level(len(rule.looks), metrics), rule.power)
+
+
+def rule_for(budget_s: float, pair_s: float, rule: Rule = DESIGNED) -> Rule | Refusal:
+    """Fit the looks to the pairs that a budget allows: multiples of them, or the first ones only.
+
+    With fewer looks the last one gets the shares of alpha of those that are left out. Raises ValueError for times that
+    are not finite and above 0.
+    """
+    if not (0 < budget_s < math.inf and 0 < pair_s < math.inf):
+        raise ValueError(f"a budget and a pair take a time above 0, not {budget_s} s and {pair_s} s")
+    pairs = _fitting(budget_s, pair_s)
+    if pairs < rule.looks[0]:
+        allowed = "1 pair" if pairs == 1 else f"{pairs} pairs"
+        return Refusal(
+            f"a budget of {units.number_tick(budget_s)} s allows {allowed}; at least "
+            f"{rule.looks[0]} are needed: give {units.count(math.ceil(rule.looks[0] * pair_s))} s or more"
+        )
+    if pairs >= rule.looks[-1]:
+        times = pairs // rule.looks[-1]
+        return replace(rule, looks=tuple(times * look for look in rule.looks))
+    looks = tuple(look for look in rule.looks if look <= pairs)
+    kept = rule.shares[: len(looks) - 1]
+    return replace(rule, looks=looks, shares=(*kept, 1 - math.fsum(kept)))
+
+
+def _fitting(budget_s: float, pair_s: float) -> int:
+    """Return how many pairs fit; a budget that is short by a rounding error is not short."""
+    return math.floor(budget_s / pair_s * (1 + 1e-12))

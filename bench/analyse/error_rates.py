@@ -1,0 +1,101 @@
+"""How often the decision rule is wrong on pairs that were measured: false alarms on A/A pairs, misses on planted ones.
+
+Pure. A pair here is a mapping from metric or control to its value, as ``decide`` takes them.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from bench.analyse.decide import DESIGNED, Decision, Rule, decide
+
+Pair = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The verdicts of many decisions, and how many pairs one took on average."""
+
+    alarms: int
+    """Verdicts "regression": false ones if A and B were alike, caught ones if a slowdown was planted."""
+    passes: int
+    inconclusive: int
+    decisions: int
+    mean_pairs: float
+    """0 for no decision."""
+
+
+def resample(
+    pairs: Sequence[Pair], controls: Collection[str], decisions: int, seed: int, rule: Rule = DESIGNED
+) -> Counts:
+    """Count the verdicts of simulated decisions, each on pairs drawn with replacement; raise ValueError for no pairs.
+
+    Whole pairs are drawn, so that metrics and controls of a pair stay together. The mean of the given pairs is the
+    simulation's truth: with few A/A pairs it is not quite 0, which adds alarms or takes some away.
+    """
+    if not pairs:
+        raise ValueError("no pairs to draw from: measure some first")
+    draw = Random(seed)
+    return _counts([_walk(draw.choices(pairs, k=rule.looks[-1]), controls, rule) for _ in range(decisions)])
+
+
+def real(pairs: Sequence[Pair], controls: Collection[str], rule: Rule = DESIGNED) -> Counts:
+    """Count the verdicts of consecutive decisions on pairs in the order of their measuring; none shares a pair.
+
+    What is left at the end and reaches no final decision counts nowhere.
+    """
+    return _counts(list(_consecutive(pairs, controls, rule)))
+
+
+def upper_bound(alarms: int, decisions: int, confidence: float = 0.95) -> float:
+    """Return the one-sided upper bound of a rate (Clopper and Pearson, 1934); 1 for no decision."""
+    return _bound(alarms, decisions, "less", confidence)[1] if decisions else 1.0
+
+
+def lower_bound(alarms: int, decisions: int, confidence: float = 0.95) -> float:
+    """Return the one-sided lower bound of a rate (Clopper and Pearson, 1934); 0 for no decision."""
+    return _bound(alarms, decisions, "greater", confidence)[0] if decisions else 0.0
+
+
+def _bound(alarms: int, decisions: int, alternative: str, confidence: float) -> tuple[float, float]:
+    from scipy.stats import binomtest
+
+    found = binomtest(alarms, decisions, alternative=alternative).proportion_ci(confidence, method="exact")
+    return float(found.low), float(found.high)
+
+
+def _consecutive(pairs: Sequence[Pair], controls: Collection[str], rule: Rule) -> Iterator[Decision]:
+    start = 0
+    while start < len(pairs):
+        decision = _walk(pairs[start : start + rule.looks[-1]], controls, rule)
+        if not decision.final:
+            return
+        yield decision
+        start += max(1, decision.pairs)
+
+
+def _walk(pairs: Sequence[Pair], controls: Collection[str], rule: Rule) -> Decision:
+    """Decide at one look after the other, until a decision is final or the pairs are used up."""
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    for look in rule.looks:
+        seen = pairs[:look]
+        values = {name: [pair[name] for pair in seen if name in pair] for name in names}
+        decision = decide(
+            {name: found for name, found in values.items() if name not in controls},
+            {name: found for name, found in values.items() if name in controls},
+            rule,
+        )
+        if decision.final or look >= len(pairs):
+            break
+    return decision
+
+
+def _counts(decisions: Sequence[Decision]) -> Counts:
+    verdicts = [decision.verdict for decision in decisions]
+    return Counts(
+        alarms=verdicts.count("regression"),
+        passes=verdicts.count("pass"),
+        inconclusive=verdicts.count("inconclusive"),
+        decisions=len(decisions),
+        mean_pairs=sum(decision.pairs for decision in decisions) / len(decisions) if decisions else 0.0,
+    )
