@@ -1,6 +1,7 @@
 """The commands: parse, call one function, exit code. What they need is imported when they are called.
 
-Exit codes: 0 done; 1 a run with no valid row; 2 usage, or something here forbids it; 130 Ctrl-C.
+Exit codes: 0 done; 1 a run with no valid row (with --strict: with any that is red, wrong, failed or timed out);
+2 usage, or something here forbids it; 130 Ctrl-C. ``compare``: 0 pass, 1 regression, 3 inconclusive.
 """
 
 import sys
@@ -90,6 +91,7 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option("--list", "only_list", is_flag=True, help="Say what would be run, and how long it would take.")
+@click.option("--strict", is_flag=True, help="Exit with 1 unless every row is valid; skipped ones do not count.")
 def run(experiment: str | None, **options: Any) -> None:
     """Run an experiment: a preset (see `inflight list`) or a TOML file.
 
@@ -158,6 +160,125 @@ def claims(**options: Any) -> None:
     """
     try:
         from bench import claims_command as command
+
+        sys.exit(command.run(command.Asked(**options)))
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except command.REFUSALS as error:
+        _refuse(str(error))
+
+
+@main.command()
+@click.argument("base", type=click.Path(path_type=Path))
+@click.argument("head", type=click.Path(path_type=Path))
+@click.option("--unlike", is_flag=True, help="Compare although the machines differ, without a verdict on times.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write compare.json, compare.md and forest.png/.svg into this folder.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Markdown on standard output.")
+def compare(**options: Any) -> None:
+    """Compare two stored runs: run folders, or two JSON files of pytest-benchmark.
+
+    \b
+    inflight compare results/20261120T101500000Z-laptop-quick results/20261121T090000000Z-laptop-quick
+    inflight compare before.json after.json --markdown
+
+    Exit codes: 0 pass, 1 regression, 3 inconclusive, 2 refused. Stored runs are not paired; `inflight ab` is finer.
+    """
+    try:
+        from bench import compare_command as command
+
+        sys.exit(command.run(command.Asked(**options)))
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except command.REFUSALS as error:
+        _refuse(str(error))
+
+
+@main.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option(
+    "--repo",
+    "repositories",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Take the strategies from this repository.",
+)
+@click.option("--python", "pythons", multiple=True, metavar="PATH", help="Run on this interpreter.")
+@click.option(
+    "--with",
+    "requirements",
+    multiple=True,
+    metavar="REQUIREMENT",
+    help="Install it into an environment of the side's own, e.g. aiohttp==3.11.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="in_flight or connection, e.g. in_flight=10."
+)
+@click.option("--env", "variables", multiple=True, metavar="NAME=VALUE", help="Set an environment variable.")
+@click.option("--latency", default="0", show_default=True, help="What the server adds to each page, e.g. 50ms.")
+@click.option("--links", type=click.IntRange(0, 100), default=10, show_default=True, help="Links on each page.")
+@click.option(
+    "--pages", type=click.IntRange(1, 1_000_000), help="How much work a turn is. [default: about 0.15 s of it]"
+)
+@click.option("--metrics", metavar="M,M,...", help="Only these of cpu_per_page, throughput, memory.")
+@click.option("--budget", "time", metavar="TIME", help="Decide within this time, e.g. 5m. [default: 12 to 48 pairs]")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@click.option(
+    "--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Add the verdict to this file."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON on standard output.")
+def ab(**options: Any) -> None:
+    """Compare two sides in pairs of processes that take turns, and say whether B is worse than A.
+
+    A side is a strategy, or strategy@revision of the git repository here or of --repo. --repo, --python, --with, --set
+    and --env may be given once, for both sides, or twice, for A and then for B.
+
+    \b
+    inflight ab callbacks generators
+    inflight ab callbacks@main callbacks                    what is committed, and what lies here
+    inflight ab callbacks@HEAD~1 callbacks@HEAD --repo ~/my-fork --budget 5m
+    inflight ab aiohttp_client aiohttp_client --with aiohttp==3.10.11 --with aiohttp==3.11.18
+    inflight ab native_asyncio native_asyncio --python python3.11 --python python3.13
+    inflight ab thread_pool thread_pool --set in_flight=10 --set in_flight=100
+
+    Exit code: 0 pass, 1 regression, 3 inconclusive, 2 something is wrong with what was asked.
+    """
+    try:
+        from bench import ab_command as command
+
+        sys.exit(command.run(command.Asked(**options)))
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except command.REFUSALS as error:
+        _refuse(str(error))
+
+
+@main.command()
+@click.option("--strategy", default="callbacks", show_default=True, help="Whose pairs tell the error rates.")
+@click.option("--quick", is_flag=True, help="Fewer pairs, one strategy: three minutes, and wide bounds.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def selftest(**options: Any) -> None:
+    """Measure this harness on this machine: its noise, its false alarms, and what it detects.
+
+    \b
+    inflight selftest                      in about a quarter of an hour
+    inflight selftest --quick
+
+    What it finds is kept, and every later verdict of `inflight ab` on this machine quotes it. Exit code: 0; 1 when a
+    decision was a false alarm; 3 when the machine was too busy for enough pairs.
+    """
+    try:
+        from bench import selftest_command as command
 
         sys.exit(command.run(command.Asked(**options)))
     except KeyboardInterrupt:

@@ -5,6 +5,8 @@ import re
 import signal
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,10 +35,12 @@ def run(
     as_json: bool,
     only_list: bool,
     memory_budget: str | None = None,
+    strict: bool = False,
 ) -> int:
     """Run an experiment, or go on with one; print a line a trial, then the table, and save the plots.
 
-    Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted.
+    Returns 0 when at least one row is valid (``strict``: when no row is bad, see ``bad_rows``), else 1; 130 when
+    interrupted.
     """
     if resume is not None and (name, chosen, rounds, seed) != (None, None, None, None):
         raise ExperimentError(
@@ -58,7 +62,38 @@ def run(
     if interrupted:
         _say(f"interrupted after {len(found)} of {len(trials)} trials; go on with: inflight run --resume {folder}")
         return 130
+    if strict:
+        for sentence in strictly(found):
+            _say(sentence)
+        if bad_rows(found):
+            return 1
     return 0 if any(row.valid for row in found) else 1
+
+
+def bad_rows(found: Sequence[Row]) -> list[Row]:
+    """Return the rows that are neither valid nor skipped: red, wrong, failed, timed out."""
+    return [row for row in found if not row.valid and row.status != "skipped"]
+
+
+def strictly(found: Sequence[Row]) -> list[str]:
+    """Say how many rows are bad, which checks failed how often, how many rows ended badly, and what was skipped."""
+    bad, skipped = bad_rows(found), [row for row in found if row.status == "skipped"]
+    checks = Counter(check.name for row in bad for check in row.failed_checks)
+    endings = Counter(row.status for row in bad if row.status != "ok")
+    said = [f"strict: {len(bad)} of {len(found)} trials are not valid"] if bad else []
+    said += [f'strict: "{name}" failed {_often(number)}' for name, number in checks.most_common()]
+    said += [f"strict: {_trials(number)} ended as {status}" for status, number in endings.most_common()]
+    reasons = Counter(row.reason or "no reason given" for row in skipped)
+    said += [f"strict: {_trials(number)} skipped: {reason}" for reason, number in reasons.most_common()]
+    return said
+
+
+def _often(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _trials(number: int) -> str:
+    return "1 trial" if number == 1 else f"{number} trials"
 
 
 def show_list() -> None:
@@ -137,15 +172,23 @@ def execute(
     def report(number: int, total: int, row: Row) -> None:
         print(trial_line(number, total, row), file=sys.stderr, flush=True)
 
-    previous = {number: signal.signal(number, _interrupt) for number in INTERRUPTS}
     try:
-        runs.execute(folder, experiment, trials, report, budget_bytes, python)
+        with interruptible():
+            runs.execute(folder, experiment, trials, report, budget_bytes, python)
     except KeyboardInterrupt:
         return True
+    return False
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Turn Ctrl-C and what `timeout` sends into one KeyboardInterrupt while this lasts."""
+    previous = {number: signal.signal(number, _interrupt) for number in INTERRUPTS}
+    try:
+        yield
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-    return False
 
 
 def _interrupt(_number: int, _frame: object) -> None:

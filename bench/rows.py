@@ -4,6 +4,7 @@ Format history (``format`` in every row; ``row.schema.json`` describes the newes
 
 1   2026-11: first.
 2   2026-11: the kinds block, probe and limit, in which no strategy crawls (``stack`` is "none"); layers of memory.
+3   2026-11: the kind pair, two sides that take turns.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
@@ -14,7 +15,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-FORMAT = 2
+FORMAT = 3
 ROWS_FILE = "rows.jsonl"
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
@@ -34,9 +35,10 @@ _WORKLOAD_KEYS = {
     "block": frozenset({"id", "block", "n"}),
     "probe": frozenset({"id", "probe", "arguments"}),
     "limit": frozenset({"id", "resource", "through_shared"}),
+    "pair": frozenset({"id", "a", "b", "latency", "mean_latency_ns", "site", "metrics"}),
 }
 
-Kind = Literal["crawl", "memory", "block", "probe", "limit"]
+Kind = Literal["crawl", "memory", "block", "probe", "limit", "pair"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 
 

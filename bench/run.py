@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Protocol, Self
 
 import psutil
 import tomli_w
@@ -24,6 +24,7 @@ from bench.measure.controller import Setting, run_trial, skipped
 from bench.measure.limit import run_limit
 from bench.measure.preflight import shortage
 from bench.measure.probe import run_probe
+from bench.measure.process import Runtime
 from bench.measure.server import Server, ServerError, running
 from bench.plan import AnyTrial, BareTrial, expand
 from bench.rows import Row
@@ -66,7 +67,18 @@ def all_trials(experiment: Experiment) -> list[AnyTrial]:
     return expand(experiment, {name: strategies.describe(name) for name in experiment.strategies})
 
 
-def new_folder(parent: Path, experiment: Experiment) -> Path:
+class Planned(Protocol):
+    """What a run's folder says it is about."""
+
+    @property
+    def name(self) -> str:
+        """A word for the folder's name."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what can be written as TOML."""
+
+
+def new_folder(parent: Path, experiment: Planned) -> Path:
     """Make the folder of a new run, with the experiment as it is run and the machine; never one that exists."""
     now = datetime.now(UTC)
     machine_name = re.sub(r"[^0-9A-Za-z]+", "-", socket.gethostname()).strip("-") or "machine"
@@ -109,7 +121,7 @@ def execute(
             cpus,
             lambda trial: experiment.deadline_s or 60 + 20 * trial.expected_ns / 1e9,
             psutil.virtual_memory().available // 2 if budget_bytes is None else budget_bytes,
-            python,
+            Runtime(python),
         )
         _run_missing(folder, setting, [trial for trial in trials if trial.id not in done], report)
 
@@ -154,7 +166,7 @@ def _check_machine(folder: Path) -> None:
 
 def _run_missing(folder: Path, setting: Setting, trials: list[AnyTrial], report: Report) -> None:
     reasons = _reasons_to_skip(trials)
-    with _beside_the_server(setting.cpus), ServerKeeper(setting.cpus) as keeper:
+    with beside_the_server(setting.cpus), ServerKeeper(setting.cpus) as keeper:
         for number, trial in enumerate(trials, start=1):
             if trial.id in reasons:
                 row = skipped(trial, folder.name, reasons[trial.id])
@@ -223,7 +235,7 @@ class ServerKeeper:
 
 
 @contextmanager
-def _beside_the_server(cpus: host.Cpus) -> Iterator[None]:
+def beside_the_server(cpus: host.Cpus) -> Iterator[None]:
     """Run the harness itself on the server's core while trials go on, so that the worker has its core alone."""
     if cpus.server is None:
         yield

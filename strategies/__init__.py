@@ -43,18 +43,20 @@ class Description:
         return tuple(name for name in self.requires if not _is_installed(name))
 
 
-def names() -> list[str]:
+def names(folder: Path = _FOLDER) -> list[str]:
     """Return the ids of all strategies, shared-stack models first, each group in the order of its simplest models."""
-    found = (path.stem for path in _FOLDER.glob("*.py") if path.stem not in _NOT_STRATEGIES)
-    return sorted(found, key=lambda name: (describe(name).stack != "shared", _ORDER.get(name, len(_ORDER)), name))
+    found = (path.stem for path in folder.glob("*.py") if path.stem not in _NOT_STRATEGIES)
+    return sorted(
+        found, key=lambda name: (describe(name, folder).stack != "shared", _ORDER.get(name, len(_ORDER)), name)
+    )
 
 
-def describe(name: str) -> Description:
-    """Return what the file of strategy ``name`` says.
+def describe(name: str, folder: Path = _FOLDER) -> Description:
+    """Return what the file of strategy ``name`` says; ``folder`` is that of another copy of this package.
 
     Raises KeyError when there is no such file, StrategyError when it is no strategy.
     """
-    path = _FOLDER / f"{name}.py"
+    path = folder / f"{name}.py"
     if name in _NOT_STRATEGIES or not path.is_file():
         raise KeyError(name)
     try:

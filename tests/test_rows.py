@@ -10,7 +10,7 @@ import pytest
 
 from bench import rows
 from bench.rows import Row, RowsError
-from tests.made_rows import RED, bare_row, crawl_row, memory_row
+from tests.made_rows import MADE_MEMORY, RED, bare_row, crawl_row, memory_row, pair_row
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -24,6 +24,11 @@ ALL_KINDS = [
     bare_row("probe", "spin", {"probe": "spin", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
     bare_row("limit", "threads", {"resource": "threads", "through_shared": False}, LIMIT),
     bare_row("block", "thread", {"block": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
+    pair_row(),
+    pair_row(red=True, memory=MADE_MEMORY),
+    pair_row(memory={"sizes": [240, 2200], "A": [1], "B": [], "reason": "side A with 2200 in flight: too many"}),
+    pair_row(status="wrong", reason="side B: 1 pages missing", failed_side="B"),
+    pair_row(status="failed", reason="the fake server died in mid-trial"),
     crawl_row(status="wrong", reason="page 3 is missing"),
     crawl_row(status="failed", reason="the worker was killed"),
     crawl_row(status="timeout", reason="not done after 60 s"),
@@ -110,6 +115,15 @@ def test_a_row_of_an_unknown_kind_is_refused_by_its_name() -> None:
         Row.from_json(json.dumps(changed(crawl_row(), kind="dance")))
 
 
+@pytest.mark.parametrize("row", [crawl_row(), memory_row(), crawl_row(status="timeout")], ids=lambda row: row.kind)
+def test_a_row_of_the_second_format_is_valid_by_the_schema_as_it_is(row: Row) -> None:
+    VALIDATOR.validate(changed(row, format=2))
+
+
+def test_there_was_no_pair_before_the_third_format() -> None:
+    assert not VALIDATOR.is_valid(changed(pair_row(), format=2))
+
+
 def test_a_row_of_the_first_format_is_still_read(tmp_path: Path) -> None:
     write(tmp_path, json.dumps(changed(crawl_row(), format=1)), "\n")
 
@@ -174,9 +188,8 @@ def test_a_row_is_valid_when_it_is_ok_and_no_check_failed() -> None:
 def test_the_schema_is_a_schema_and_names_the_newest_format() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
-    assert SCHEMA["properties"]["format"] == {"const": rows.FORMAT} | {
-        "description": SCHEMA["properties"]["format"]["description"]
-    }
+    assert SCHEMA["properties"]["format"]["enum"] == [2, rows.FORMAT]
+    assert SCHEMA["title"].endswith(f"format {rows.FORMAT}")
 
 
 def test_the_schema_has_the_keys_of_a_row_and_no_others() -> None:
@@ -213,7 +226,8 @@ def test_every_key_in_the_schema_says_what_it_means() -> None:
         {"measured": {}},
         {"server": {}},
         {"knobs": {}},
-        {"format": 3},
+        {"format": 1},
+        {"format": 4},
         {"workload": {}},
     ],
     ids=str,
@@ -256,5 +270,33 @@ def test_the_schema_lets_a_check_or_a_knob_be_added_without_a_new_format() -> No
 def test_a_memory_row_must_say_what_was_held() -> None:
     row = json.loads(memory_row().to_json())
     del row["measured"]["held_uss_bytes"]
+
+    assert not VALIDATOR.is_valid(row)
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        ("workload", {"a": {}}),
+        ("workload", {"b": {"strategy": "callbacks", "label": "callbacks", "colour": "red"}}),
+        ("workload", {"metrics": ["cpu"]}),
+        ("workload", {"in_flight": 10}),
+        ("measured", {"turns": []}),
+        ("measured", {"turns": None}),
+        ("measured", {"turns": [{"side": "C"}] * 4}),
+        ("measured", {"controls": None}),
+        ("measured", {"controls": [{"side": "A"}] * 2}),
+        ("measured", {"failed_side": "A"}),
+        ("measured", {"failed_side": "both"}),
+        ("measured", {"memory": {"sizes": [1], "A": [], "B": [], "reason": "none"}}),
+        ("measured", {"memory": MADE_MEMORY | {"A": [1]}}),
+        ("server", {"cpu_share": None}),
+        ("knobs", {"B": None}),
+    ],
+    ids=str,
+)
+def test_the_schema_refuses_inside_a_pair(part: str, wrong: dict[str, Any]) -> None:
+    row = json.loads(pair_row().to_json())
+    row[part] = {key: value for key, value in (row[part] | wrong).items() if value is not None}
 
     assert not VALIDATOR.is_valid(row)

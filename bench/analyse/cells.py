@@ -131,6 +131,11 @@ def strategies(rows: Iterable[Row]) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: (item[1] != "shared", item[0])))
 
 
+def strategies_of(found: Iterable[Cell]) -> list[str]:
+    """Return the names of the cells' strategies, in their order."""
+    return sorted({cell.strategy for cell in found})
+
+
 def memory_of(found: Iterable[Cell], strategy: str) -> Slope | NoSlope:
     """Return what one more fetch in flight costs the strategy in user memory, from valid memory rows only.
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell, Figure, Setting
+from bench.analyse.model import Sensitivity, sensitivity
 from bench.analyse.stats import NoSlope, Slope
 from bench.rows import Row
 
@@ -30,6 +31,8 @@ class Line:
     strategy: str
     stack: str
     entries: tuple[Figure | str, ...]
+    sensitivities: tuple[Sensitivity | None, ...]
+    """Of each column's throughput to CPU time; None where the column has no valid one, or another figure."""
     memory: Slope | NoSlope | None
     """None when the experiment has no memory trials of this strategy."""
     trials: int
@@ -132,8 +135,14 @@ def _line(
 ) -> Line:
     trials = [row for row in rows if row.strategy == name]
     entries = tuple(_entry(c.at(own, name, column.latency, column.in_flight), column) for column in columns)
+    sensitivities = tuple(
+        sensitivity(cell.valid_rows)
+        if column.measure == "pages_per_s" and (cell := c.at(own, name, column.latency, column.in_flight))
+        else None
+        for column in columns
+    )
     memory = c.memory_of(held, name) if any(cell.strategy == name for cell in held) else None
-    return Line(name, stack, entries, memory, len(trials), sum(not row.valid for row in trials))
+    return Line(name, stack, entries, sensitivities, memory, len(trials), sum(not row.valid for row in trials))
 
 
 def _entry(cell: Cell | None, column: Column) -> Figure | str:

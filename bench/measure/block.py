@@ -28,7 +28,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
     server.clear()
     order = {"block": trial.cell.values["block"], "n": trial.cell.values["n"], "port": server.port}
     with process.running(
-        setting.cpus.client, deadline_s, ["bench.measure.block_worker"], python=setting.python
+        setting.cpus.client, deadline_s, ["bench.measure.block_worker"], runtime=setting.runtime
     ) as worker:
         worker.send(order | {"lifetime_s": deadline_s + 5})
         seen.knobs = worker.expect("ready", "knobs")["knobs"]

@@ -11,7 +11,8 @@ from typing import Any
 
 import psutil
 
-from bench.measure import held, host, memory, process, validity
+from bench.comparison import PairTrial
+from bench.measure import held, host, memory, preflight, process, validity
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
 from bench.measure.server import Server, ServerError
 from bench.plan import AnyTrial, Trial
@@ -28,8 +29,8 @@ class Setting:
     deadline_s: Callable[[AnyTrial], float]
     budget_bytes: int | None = None
     """A trial that needs more memory than this is ended before it has it; None: no bound."""
-    python: str | None = None
-    """The interpreter of the workers; None: that of the harness."""
+    runtime: process.Runtime = process.DEFAULT
+    """What the workers run on."""
 
 
 @dataclass(slots=True)
@@ -84,7 +85,7 @@ class Begin:
 
 
 def row_of(
-    trial: AnyTrial,
+    trial: AnyTrial | PairTrial,
     run: str,
     begin: Begin,
     status: Status,
@@ -122,7 +123,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     workload = trial.workload
     deadline_s = setting.deadline_s(trial)
     server.configure(workload.site)
-    with process.running(setting.cpus.client, deadline_s, python=setting.python) as worker:
+    with process.running(setting.cpus.client, deadline_s, runtime=setting.runtime) as worker:
         job = _job(trial, server, deadline_s)
         worker.send({"strategy": trial.strategy, "job": job.to_dict(), "lifetime_s": deadline_s + 5})
         seen.knobs = worker.expect("ready", "knobs")["knobs"]
@@ -148,8 +149,10 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
         worker.send({"do": "report"})
         outcome = worker.expect("outcome", "answer")
     del outcome["event"]
-    seen.answer = {path: (status, size) for path, status, size, _ in outcome.pop("answer")}
+    records = outcome.pop("answer")
+    seen.answer = {path: (status, size) for path, status, size, _ in records}
     failed = sum(status is None for status, _ in seen.answer.values())
+    seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
     seen.measured |= outcome | _derived(outcome, len(seen.answer), failed)
     seen.server, seen.host = _differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
@@ -213,7 +216,7 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[st
         stolen, all_ticks = (new - old for old, new in zip(before["ticks"], after["ticks"], strict=True))
         steal_share = stolen / all_ticks if all_ticks > 0 else 0.0
     drops = None if after["drops"] is None or before["drops"] is None else after["drops"] - before["drops"]
-    return server, {"steal_share": steal_share, "listen_drops": drops}
+    return server, {"steal_share": steal_share, "listen_drops": drops, "ephemeral_ports": host.ephemeral_ports()}
 
 
 def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]:
@@ -251,6 +254,9 @@ def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evi
         host=seen.host,
         knobs=seen.knobs,
         wanted_knobs=wanted,
+        descriptors_needed=preflight.descriptors_needed(trial),
+        threads_needed=preflight.threads_needed(trial),
+        threads_allowed=preflight.threads_allowed(),
     )
 
 

@@ -36,6 +36,12 @@ def choose_cpus(*, pin: bool) -> Cpus:
     return Cpus({server}, {apart[-1]})
 
 
+def pin(pid: int, cpus: set[int] | None) -> None:
+    """Put a process on the given cores; on any where there are none to choose."""
+    if cpus is not None:
+        os.sched_setaffinity(pid, cpus)
+
+
 def machine() -> dict[str, Any]:
     """Describe the machine and the software, for ``machine.json``; what is unknown is None."""
     memory = psutil.virtual_memory()
@@ -71,6 +77,15 @@ def listen_drops() -> int | None:
         return None
     names, values = (line.split() for line in text.splitlines() if line.startswith("TcpExt:"))
     return int(dict(zip(names, values, strict=True))["ListenDrops"])
+
+
+def ephemeral_ports() -> int | None:
+    """Return how many ports the kernel gives to clients (ip_local_port_range), or None where nobody says."""
+    text = _read_text("/proc/sys/net/ipv4/ip_local_port_range")
+    if text is None:
+        return None
+    first, last = map(int, text.split())
+    return last - first + 1
 
 
 def cpu_ticks(cpus: set[int] | None) -> tuple[float, float] | None:

@@ -16,12 +16,35 @@ def shortage(trial: AnyTrial) -> str | None:
 
 
 def _of_crawl(trial: Trial) -> str | None:
-    workload = trial.workload
-    again = workload.site.pages > workload.in_flight  # else no connection is opened after another one
-    per_fetch = workload.connection == "per-fetch" and again
-    return limits.descriptor_shortage(workload.in_flight, per_fetch=per_fetch) or _of_threads(
-        trial.reachable * trial.threads_each
+    return limits.descriptor_shortage(trial.workload.in_flight, per_fetch=_opens_again(trial)) or _of_threads(
+        threads_needed(trial)
     )
+
+
+def descriptors_needed(trial: Trial) -> int:
+    """Return how many descriptors the worker of a trial may need."""
+    return limits.descriptors_needed(trial.workload.in_flight, per_fetch=_opens_again(trial))
+
+
+def threads_needed(trial: Trial) -> int:
+    """Return how many threads the model needs beside its first one; 0 where it needs none for a fetch in flight."""
+    return trial.reachable * trial.threads_each
+
+
+@lru_cache
+def threads_allowed() -> int | None:
+    """Return how many threads the limits that count them leave to this process; None where nobody says.
+
+    Looked up once a run, and nothing is started for it: that look is ``shortage``'s, for many threads.
+    """
+    found = limits.known("threads")
+    return int(found[0].most) if found else None
+
+
+def _opens_again(trial: Trial) -> bool:
+    """Tell whether a connection may be opened while the one before it is not closed yet."""
+    workload = trial.workload
+    return workload.connection == "per-fetch" and workload.site.pages > workload.in_flight
 
 
 def _of_block(trial: BareTrial) -> str | None:

@@ -25,7 +25,7 @@ def _measured(trial: BareTrial, server: Server, setting: Setting) -> dict[str, A
     if site is not None:
         server.configure(SiteConfig.from_dict(site))
     deadline_s = setting.deadline_s(trial)
-    with process.running(setting.cpus.client, deadline_s, ["bench.probes", name], python=setting.python) as worker:
+    with process.running(setting.cpus.client, deadline_s, ["bench.probes", name], runtime=setting.runtime) as worker:
         worker.send({"arguments": arguments, "base": None if site is None else server.base, "lifetime_s": deadline_s})
         measured = worker.hear("measured")["measured"]
     if not isinstance(measured, dict):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,10 +125,26 @@ class Worker:
         return bytes(line)
 
 
-def environment() -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a worker runs on, where that is not what the harness itself runs on."""
+
+    python: str | None = None
+    """The interpreter; None: that of the harness."""
+    strategies: Path | None = None
+    """A folder that has the package ``strategies`` to use; None: the one beside ``bench``."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that are set on purpose."""
+
+
+DEFAULT = Runtime()
+
+
+def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
     """Return the environment for a process of ours: that of the harness, without what would change what is measured."""
     kept = {name: value for name, value in os.environ.items() if name in _HARMLESS or not name.startswith(_MEDDLING)}
-    return kept | {"PYTHONPATH": str(ROOT)}
+    places = [runtime.strategies, ROOT] if runtime.strategies is not None else [ROOT]
+    return kept | dict(runtime.variables) | {"PYTHONPATH": os.pathsep.join(map(str, places))}
 
 
 @contextmanager
@@ -136,20 +152,20 @@ def running(
     cpus: set[int] | None,
     lifetime_s: float,
     command: Sequence[str] = ("bench.measure.worker",),
-    python: str | None = None,
+    runtime: Runtime = DEFAULT,
 ) -> Iterator[Worker]:
     """Start a worker, pinned to ``cpus`` if given; kill it with all its children in the end, come what may.
 
-    ``command`` is a module and its arguments; ``python`` the interpreter, by default this one.
+    ``command`` is a module and its arguments.
     """
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             # -P: what lies in the current folder is not imported by accident; PYTHONPATH: this very harness is.
-            [python or sys.executable, "-P", "-m", *command],
+            [runtime.python or sys.executable, "-P", "-m", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=environment(),
+            env=environment(runtime),
             start_new_session=True,
         )
         try:

@@ -6,6 +6,8 @@ went by. Red rows are shown and kept, and are part of no conclusion.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
+from math import sqrt
 from typing import Any, Literal
 
 from bench.rows import Check
@@ -17,8 +19,20 @@ NEARLY_REACHED = 0.90
 MOST_RUN_DELAY_SHARE = 0.05
 MOST_STEAL_SHARE = 0.02
 LITTLE_TOLERANCE = 0.02
+LONGEST_SHARE = 0.20
+"""Where one fetch took more of the steady state than this, what is open at its two ends is too much of it."""
+ROOM = 0.70
+"""A client that used no more of its core had the time to keep the loop full."""
 P99_SAMPLES = 1000
 P90_SAMPLES = 100
+SAMPLES = {"p50": 20, "p90": P90_SAMPLES, "p99": P99_SAMPLES, "p99.9": 10_000}
+"""How many samples leave ten beyond the quantile."""
+DRIFT_BINS = 20
+DRIFT_TURNS = 20
+"""With fewer turns, opening the connections is a good part of the crawl, and no drift."""
+MOST_DRIFT = 0.40
+COUNTING_NOISE = 3.0
+"""Standard deviations of a Poisson count: what chance alone may make of two halves."""
 
 Judgement = tuple[Literal["passed", "failed", "not applicable"], str]
 
@@ -44,6 +58,10 @@ class Evidence:
     host: dict[str, Any]
     knobs: dict[str, Any]
     wanted_knobs: dict[str, Any]
+    descriptors_needed: int
+    threads_needed: int
+    threads_allowed: int | None
+    """What the limits that count threads leave; None where nobody says."""
 
 
 def answer(evidence: Evidence) -> Judgement:
@@ -148,6 +166,95 @@ def littles_law(evidence: Evidence) -> Judgement:
     return ("passed" if fine else "failed"), figures
 
 
+def steady_state(evidence: Evidence) -> Judgement:
+    """Check that the loop was full once it had been filled, and that its three means agree.
+
+    From the cap's first filling to the last start the mean in flight is counted from the open spans; it must be
+    throughput x mean service time (J. D. C. Little, 1961) within 2 %, but for what is open at the two ends: as many as
+    are in flight, each for no longer than the longest fetch. It must not be above the cap, and where a latency was
+    added and the client had time, not below it.
+    A strategy that reaches its cap once, and then starts its fetches late, is seen here only.
+    """
+    steady = evidence.measured.get("steady")
+    if evidence.kind == "memory" or not steady or not steady["mean_service_ns"]:
+        return "not applicable", "the gate held it" if evidence.kind == "memory" else "the loop was never full for long"
+    in_flight = steady["mean_in_flight"]
+    has_time = evidence.client_share is not None and evidence.client_share <= ROOM
+    waits = evidence.mean_latency_ns > 0 and has_time and not evidence.expected_failures
+    figures = f"mean in flight {in_flight:.1f}, cap {evidence.cap}"
+    if in_flight > evidence.cap * (1 + LITTLE_TOLERANCE):
+        return "failed", f"{figures}: above it"
+    if waits and in_flight < evidence.planned_in_flight * (1 - LITTLE_TOLERANCE):
+        return "failed", f"{figures}: not kept full"
+    longest = evidence.measured["service"]["max_ns"] / steady["window_ns"]
+    if longest > LONGEST_SHARE:
+        short = f"too short for the law: one fetch took {longest:.0%} of it, limit {LONGEST_SHARE:.0%}"
+        return ("passed" if waits else "not applicable"), f"{figures}; {short}"
+    little = steady["completions"] * steady["mean_service_ns"] / steady["window_ns"]
+    allowed = LITTLE_TOLERANCE + longest
+    figures += f"; throughput x service time {little:.1f}, limit {allowed:.1%} off"
+    return ("failed" if abs(little - in_flight) > allowed * in_flight else "passed"), figures
+
+
+def drift(evidence: Evidence) -> Judgement:
+    """Check that throughput in the second half of the steady state was that in the first, within 40 %.
+
+    Constant latencies make completions come in waves as large as the cap, and counts are noisy: one wave and three
+    standard deviations are allowed on top.
+    """
+    line = evidence.measured.get("timeline")
+    if evidence.kind == "memory" or not line:
+        return "not applicable", "the gate held it" if evidence.kind == "memory" else "no time line"
+    bins = steady_bins(line["completions"], line["in_flight"], evidence.cap)
+    half = len(bins) // 2
+    first, second = sum(bins[:half]), sum(bins[len(bins) - half :])
+    turns = (first + second) / evidence.cap
+    if len(bins) < DRIFT_BINS or turns < DRIFT_TURNS:
+        return (
+            "not applicable",
+            f"{len(bins)} bins and {int(turns)} turns when full; needs {DRIFT_BINS} and {DRIFT_TURNS}",
+        )
+    mean = (first + second) / 2
+    allowed = MOST_DRIFT * mean + evidence.cap + COUNTING_NOISE * sqrt(first + second)
+    figures = f"{first} and {second} pages in its halves, limit {allowed / mean:.0%} apart"
+    return ("failed" if abs(second - first) > allowed else "passed"), figures
+
+
+def steady_bins(completions: list[int], in_flight: list[int], cap: int) -> list[int]:
+    """Return the completions of the bins between the one in which the cap was filled and that of the last start."""
+    started = [done + still for done, still in zip(accumulate(completions), in_flight, strict=True)]
+    if not started or started[-1] < cap:
+        return []
+    filled = next(n for n, count in enumerate(started) if count >= cap)
+    last = next(n for n, count in enumerate(started) if count >= started[-1])
+    return completions[filled + 1 : last]
+
+
+def ports(evidence: Evidence) -> Judgement:
+    """Check that the client did not run out of ports: each connection of a trial, open or in TIME_WAIT, has its own."""
+    refused = evidence.measured.get("port_refusals", 0)
+    if refused:
+        return "failed", f"{refused} pages failed because no client port was left (EADDRNOTAVAIL)"
+    opened, size = evidence.server.get("total_connections"), evidence.host.get("ephemeral_ports")
+    if opened is None or size is None:
+        return "not applicable", "the size of the port range is not known here"
+    return ("failed" if opened >= size else "passed"), f"{opened} connections opened, {size} ports in the range"
+
+
+def allowances(evidence: Evidence) -> Judgement:
+    """Check that the limits of descriptors and threads allowed what the trial may need."""
+    limit = evidence.knobs.get("descriptor_limit")
+    if limit is None:
+        return "not applicable", "the worker's descriptor limit is not known"
+    allowed = evidence.threads_allowed
+    enough = limit < 0 or evidence.descriptors_needed <= limit
+    enough_threads = allowed is None or evidence.threads_needed <= allowed
+    figures = f"{evidence.descriptors_needed} descriptors needed, {'any number' if limit < 0 else limit} allowed"
+    if evidence.threads_needed:
+        figures += f"; {evidence.threads_needed} threads needed, {'unknown' if allowed is None else allowed} allowed"
+    return ("passed" if enough and enough_threads else "failed"), figures
+
+
 def failures(evidence: Evidence) -> Judgement:
     """Check that just those pages failed that the site makes fail: a failure is never throughput."""
     figures = f"{evidence.failures} pages failed, the site makes {evidence.expected_failures} fail"
@@ -155,11 +262,13 @@ def failures(evidence: Evidence) -> Judgement:
 
 
 def samples(evidence: Evidence) -> Judgement:
-    """Check that the p99 rests on enough samples; with fewer it is not shown."""
+    """Check which quantiles rest on enough samples: ten beyond each."""
     count = evidence.measured["service"]["count"]
-    if count < P99_SAMPLES:
-        return "not applicable", f"{count} samples: no p99 below {P99_SAMPLES}"
-    return "passed", f"{count} samples"
+    enough = [name for name, least in SAMPLES.items() if count >= least]
+    if not enough:
+        return "not applicable", f"{count} samples: enough for no quantile"
+    few = [name for name in SAMPLES if name not in enough]
+    return "passed", f"{count} samples: enough for {', '.join(enough)}" + (f"; not for {', '.join(few)}" if few else "")
 
 
 def steal(evidence: Evidence) -> Judgement:
@@ -207,8 +316,12 @@ CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
     "client had its core": client_core,
     "added latency exact": timer_lateness,
     "no listen drops": listen_drops,
+    "client ports left": ports,
+    "limits allow it": allowances,
     "Little's law": littles_law,
-    "enough samples for p99": samples,
+    "Little's law in the steady state": steady_state,
+    "throughput steady": drift,
+    "enough samples for each quantile": samples,
     "no CPU steal": steal,
     "knobs reached the worker": knobs,
 }

@@ -45,7 +45,7 @@ def main() -> None:
     job = Job.from_dict(order["job"])
     strategy = strategies.load(order["strategy"])
     frontier = Frontier(job)
-    say({"event": "ready", "knobs": _knobs(order["strategy"], strategy.REQUIRES)})
+    say({"event": "ready", "knobs": knobs_of_strategy(order["strategy"], strategy.REQUIRES)})
     if not sys.stdin.readline():
         return
     pauses = GcPauses()
@@ -57,7 +57,7 @@ def main() -> None:
             strategy.crawl(job, frontier)
         except BaseException as bug:  # noqa: BLE001  (it is reported, with its traceback, and ends the trial)
             traceback.print_exc()
-            error = _last_line(bug)
+            error = last_line(bug)
         end_ns = time.perf_counter_ns()
         cpu_ns, after = time.process_time_ns() - cpu_before_ns, resource.getrusage(resource.RUSAGE_SELF)
     say({"event": "crawled", "error": error})
@@ -94,7 +94,7 @@ def raise_descriptor_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 10_240), hard))  # macOS grants no "unlimited"
 
 
-def _knobs(name: str, requires: tuple[str, ...]) -> dict[str, Any]:
+def knobs_of_strategy(name: str, requires: tuple[str, ...]) -> dict[str, Any]:
     """Say what really runs here: a setting that did not reach the worker must show."""
     return {
         "strategy": name,
@@ -196,12 +196,13 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
         "steady_service": record.summary([fetch.finished_ns - fetch.started_ns for fetch in warm]),
         "steady_response": record.summary([fetch.finished_ns - fetch.admitted_ns for fetch in warm]),
         "timeline": record.timeline(spans_ns, begin_ns, BIN_NS),
+        "warm_up_ns": None if full_ns is None else full_ns - begin_ns,
         "steady": record.steady_state(spans_ns, job.max_in_flight),
         "answer": [[fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size, fetch.error] for fetch in fetches],
     }
 
 
-def _last_line(bug: BaseException) -> str:
+def last_line(bug: BaseException) -> str:
     """Say in one line what went wrong; of a group, its first member."""
     while isinstance(bug, BaseExceptionGroup):
         bug = bug.exceptions[0]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell
 from bench.analyse.headline import choose_caps
+from bench.analyse.model import Fit, fit
 from bench.present import findings, labels, page, scales, units, words
 from bench.present.labels import Label
 from bench.present.page import Look
@@ -60,6 +61,7 @@ def panel(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> None:
     axes.set_title("No added latency" if latency == "0" else f"{units.latency(latency)} added latency", pad=10)
     axes.set_xlabel("fetches in flight (log scale)")
     names = _lines(found, looks, axes)
+    _models(models(found), looks, axes, caps)
     if ideal:
         axes.plot(caps, ideal, color=page.GREY, linewidth=1.5, linestyle=(0, (4, 3)), zorder=1)
         names.append(Label(caps[-1], ideal[-1], "ideal", page.GREY))
@@ -67,6 +69,58 @@ def panel(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> None:
         axes.axhline(ceiling, color=page.GREY, linewidth=1.5, linestyle=":", zorder=1)
         names.append(Label(axes.get_xlim()[1], ceiling, "server's ceiling", page.GREY))
     labels.end_labels(axes, names)
+
+
+def models(found: Sequence[Cell]) -> dict[str, Fit]:
+    """Return the model of each strategy that it fits; the cells share a setting and a latency.
+
+    Without added latency there is none to draw: the knee is near one in flight, and its lines would hide the data.
+    """
+    if not found[0].mean_latency_ns:
+        return {}
+    fits = {name: fit([cell for cell in found if cell.strategy == name]) for name in c.strategies_of(found)}
+    return {name: one for name, one in fits.items() if isinstance(one, Fit)}
+
+
+def _models(fits: dict[str, Fit], looks: dict[str, Look], axes: "Axes", caps: Sequence[int]) -> None:
+    """Draw each model as two thin lines that meet at its knee, and write the knees into the corner."""
+    drawn = {name: one for name, one in fits.items() if name in looks}
+    for name, one in drawn.items():
+        ends = [float(caps[0]), one.knee, float(caps[-1])]
+        heights = [one.per_s(end) for end in ends]
+        axes.plot(ends, heights, color=looks[name].colour, linewidth=1.1, linestyle=(0, (5, 2)), zorder=2)
+        axes.plot(
+            [one.knee],
+            heights[1:2],
+            linestyle="none",
+            marker="d",
+            markersize=11,
+            markerfacecolor="none",
+            markeredgecolor=looks[name].colour,
+            markeredgewidth=1.4,
+            zorder=5,
+        )
+    order = sorted(drawn, key=lambda name: drawn[name].knee)
+    lines = [f"{labels.name_of(name)}: {_knee_text(drawn[name])}" for name in order]
+    if lines:
+        text = "\n".join(["knee N* of the model (95 %)", *lines])
+        # Below the ideal line's end there is room: throughput that far down with so many in flight would be no model.
+        axes.text(
+            0.985,
+            0.02,
+            text,
+            transform=axes.transAxes,
+            ha="right",
+            va="bottom",
+            size=page.SMALL,
+            zorder=6,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2},
+        )
+
+
+def _knee_text(one: Fit) -> str:
+    low, knee, high = (units.number_tick(float(f"{value:.2g}")) for value in (one.low, one.knee, one.high))
+    return f"{knee} ({low} to {high})"
 
 
 def _lines(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> list[Label]:
@@ -116,6 +170,9 @@ def _subtitle(found: Sequence[Cell], panels: Sequence[str], subtitle: str) -> st
             subtitle,
             "Points: medians over the rounds; bars: all rounds.",
             "Hollow: red trials, not part of the lines." if any(cell.red_rows for cell in found) else "",
+            "Thin dashes: the model min(N / (L + r), 1 / c), fitted where the core became full; ♢: its knee."
+            if any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
+            else "",
             "Ideal: in flight / latency." if len(panels) > 1 or panels[0] != "0" else "",
             "Server's ceiling: what a client that parses nothing got, without added latency."
             if _ceiling(found)

@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell
+from bench.analyse.model import sensitivity
 from bench.analyse.stats import Slope
 from bench.present.memory_summary import memory_json
 from bench.rows import FORMAT, Row
@@ -21,7 +22,8 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     ``cells``       one object for each strategy on each crawl workload: ``strategy``, ``workload``, ``latency``,
                     ``mean_latency_ns``, ``in_flight``, ``connection``, ``pages_per_s`` and ``cpu_per_page_ns``. Each
                     of the two is null, or has ``median``, ``low``, ``high``, ``rounds`` and ``valid`` (false: from red
-                    trials only)
+                    trials only); ``pages_per_s`` has ``sensitivity`` too, the range [low, high] of its sensitivity to
+                    CPU time (null: from red trials only)
     ``memory``      one object for each strategy in each setting of memory trials: ``strategy``, ``connection``,
                     ``site``, ``slope`` (null, or ``per_fetch``, ``low``, ``high``, ``intercept``, ``straight``,
                     ``points``, ``sizes``: ``bench.analyse.stats.Slope``) and ``reason`` (why there is none, or null)
@@ -68,7 +70,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "mean_latency_ns": cell.mean_latency_ns,
         "in_flight": cell.in_flight,
         "connection": cell.setting.connection,
-        "pages_per_s": _figure(cell, c.pages_per_s),
+        "pages_per_s": _throughput(cell),
         "cpu_per_page_ns": _figure(cell, c.cpu_per_page_ns),
     }
 
@@ -76,6 +78,11 @@ def _cell(cell: Cell) -> dict[str, Any]:
 def _figure(cell: Cell, read: c.Read) -> dict[str, Any] | None:
     figure = cell.figure(read)
     return None if figure is None else asdict(figure.spread) | {"valid": figure.valid}
+
+
+def _throughput(cell: Cell) -> dict[str, Any] | None:
+    figure, found = _figure(cell, c.pages_per_s), sensitivity(cell.valid_rows)
+    return None if figure is None else figure | {"sensitivity": None if found is None else [found.low, found.high]}
 
 
 def _memory(cells: Sequence[Cell]) -> list[dict[str, Any]]:

@@ -78,7 +78,8 @@ class Frontier:
         fetch.deadline_ns = now + self._timeout_ns
         fetch.tries += 1
         self.in_flight += 1
-        self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
+        if self.in_flight > self.peak_in_flight:  # noqa: PLR1730  (max() would be a third of what measuring costs)
+            self.peak_in_flight = self.in_flight
 
     def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
         """Note that the response is whole; return the fetches that it asks for."""

@@ -25,7 +25,7 @@ MEASURED = {
     "involuntary_switches", "gc_collections", "gc_total_ns", "gc_max_ns", "makespan_ns", "peak_in_flight", "tries",
     "service", "response", "queueing", "steady_service", "steady_response", "run_delay_ns",
     "timeline", "steady", "pages", "failed_pages", "pages_per_s", "cpu_per_page_ns",
-    "switches_per_page", "steal_share", "listen_drops",
+    "switches_per_page", "steal_share", "listen_drops", "ephemeral_ports", "port_refusals", "warm_up_ns",
 }  # fmt: skip
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 LAYERS = {
@@ -90,7 +90,7 @@ def test_every_strategy_makes_a_row_with_all_that_a_row_has(run: Callable[..., R
     assert (row.server["requests"], row.server["responses_by_status"]) == (40, {"200": 40})
     assert row.knobs["strategy"] == row.strategy == strategy
     assert set(row.knobs["versions"]) == set(strategies.describe(strategy).requires)
-    assert len(row.checks) == 12
+    assert len(row.checks) == 16
     jsonschema.validate(json.loads(row.to_json()), SCHEMA)
     assert row.stack == strategies.describe(strategy).stack
     assert Row.from_json(row.to_json()) == row

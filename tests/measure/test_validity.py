@@ -7,7 +7,16 @@ import pytest
 from bench.measure.validity import CHECKS, Evidence, check
 from bench.rows import Check
 
-STEADY = {"window_ns": 10_000, "completions": 100, "mean_service_ns": 1000, "mean_in_flight": 10.0}
+STEADY = {"window_ns": 100_000, "completions": 1000, "mean_service_ns": 1000, "mean_in_flight": 10.0}
+
+
+def line(*completions: int) -> dict[str, Any]:
+    """Return the time line of a loop of ten that is full from its first bin on, until all has been started."""
+    in_flight = [10] * (len(completions) - 1) + [0]
+    return {"timeline": {"bin_ns": 10_000_000, "completions": list(completions), "in_flight": in_flight}}
+
+
+EVEN = line(0, *[50] * 20, 11)
 
 SOUND: dict[str, Any] = {
     "kind": "crawl",
@@ -24,7 +33,9 @@ SOUND: dict[str, Any] = {
         "peak_in_flight": 10,
         "tries": 5000,
         "steady": STEADY,
-        "service": {"count": 5000, "mean_ns": 1000},
+        **EVEN,
+        "port_refusals": 0,
+        "service": {"count": 5000, "mean_ns": 1000, "max_ns": 1000},
         "makespan_ns": 1_000_000,
         "pages_per_s": 50_000.0,
         "peak_threads": 1,
@@ -33,6 +44,7 @@ SOUND: dict[str, Any] = {
     "server": {
         "peak_in_flight": 10,
         "requests": 5000,
+        "total_connections": 10,
         "cpu_share": 0.5,
         "ceiling_per_s": 100_000.0,
         "lateness_count": 5000,
@@ -40,9 +52,12 @@ SOUND: dict[str, Any] = {
         "lateness_p90_ns": 80_000,
         "lateness_p99_ns": 100_000,
     },
-    "host": {"listen_drops": 0, "steal_share": 0.0},
-    "knobs": {"strategy": "callbacks", "cpus": [1], "gil": True},
+    "host": {"listen_drops": 0, "steal_share": 0.0, "ephemeral_ports": 28_232},
+    "knobs": {"strategy": "callbacks", "cpus": [1], "gil": True, "descriptor_limit": 1024},
     "wanted_knobs": {"strategy": "callbacks", "cpus": [1]},
+    "descriptors_needed": 74,
+    "threads_needed": 10,
+    "threads_allowed": 30_000,
 }
 
 
@@ -65,6 +80,16 @@ def test_sound_evidence_passes_every_check() -> None:
     assert [found.name for found in made] == list(CHECKS)
     assert {found.verdict for found in made} == {"passed"}
     assert all(found.detail and "\n" not in found.detail for found in made)
+
+
+STEADY_LAW, SAMPLES = "Little's law in the steady state", "enough samples for each quantile"
+HALF = STEADY | {"completions": 500, "mean_in_flight": 5.0}
+SHORT = STEADY | {"window_ns": 4_000, "completions": 20}
+
+
+def count(samples: int) -> dict[str, int]:
+    """Return service times of so many fetches, all so short that they break no other check."""
+    return {"count": samples, "mean_ns": 1_000_000 // samples, "max_ns": 1000}
 
 
 BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
@@ -174,19 +199,67 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("no listen drops", {"host": {"listen_drops": 1}}, "failed", "1 in /proc/net/netstat"),
     ("no listen drops", {"host": {"listen_drops": None}}, "not applicable", "this kernel does not count them"),
     ("Little's law", {}, "passed", "throughput x service time 5.0, x the site's delay 0.5, cap 10"),
-    ("Little's law", {"measured": {"service": {"count": 5000, "mean_ns": 2039}}}, "passed", "service time 10.2"),
-    ("Little's law", {"measured": {"service": {"count": 5000, "mean_ns": 2042}}}, "failed", "service time 10.2"),
+    (
+        "Little's law",
+        {"measured": {"service": {"count": 5000, "mean_ns": 2039, "max_ns": 1000}}},
+        "passed",
+        "service time 10.2",
+    ),
+    (
+        "Little's law",
+        {"measured": {"service": {"count": 5000, "mean_ns": 2042, "max_ns": 1000}}},
+        "failed",
+        "service time 10.2",
+    ),
     ("Little's law", {"mean_delay_ns": 1020.0}, "passed", "the site's delay 5.1"),
     ("Little's law", {"mean_delay_ns": 1021.0}, "failed", "the site's delay 5.1"),
     ("Little's law", {"expected_failures": 1, "failures": 1}, "not applicable", "need not wait"),
-    ("enough samples for p99", {"measured": {"service": {"count": 1000, "mean_ns": 1000}}}, "passed", "1000 samples"),
+    (STEADY_LAW, {}, "passed", "mean in flight 10.0, cap 10; throughput x service time 10.0, limit 3.0% off"),
+    (STEADY_LAW, {"measured": {"steady": STEADY | {"completions": 1029}}}, "passed", "service time 10.3"),
+    (STEADY_LAW, {"measured": {"steady": STEADY | {"completions": 1031}}}, "failed", "service time 10.3"),
+    (STEADY_LAW, {"measured": {"steady": STEADY | {"completions": 969}}}, "failed", "service time 9.7"),
+    (STEADY_LAW, {"measured": {"steady": STEADY | {"mean_in_flight": 10.3}}}, "failed", "cap 10: above it"),
+    (STEADY_LAW, {"client_share": 0.5, "measured": {"steady": HALF}}, "failed", "in flight 5.0, cap 10: not kept full"),
+    (STEADY_LAW, {"client_share": 0.8, "measured": {"steady": HALF}}, "passed", "mean in flight 5.0, cap 10"),
+    (STEADY_LAW, {"client_share": None, "measured": {"steady": HALF}}, "passed", "mean in flight 5.0"),
+    (STEADY_LAW, {"client_share": 0.5, "mean_latency_ns": 0.0, "measured": {"steady": HALF}}, "passed", "5.0, cap 10"),
     (
-        "enough samples for p99",
-        {"measured": {"service": {"count": 999, "mean_ns": 1000}}},
-        "not applicable",
-        "no p99 below 1000",
+        STEADY_LAW,
+        {"client_share": 0.5, "planned_in_flight": 5, "measured": {"steady": HALF, "peak_in_flight": 5}},
+        "passed",
+        "mean in flight 5.0",
     ),
-    ("enough samples for p99", {"measured": {"service": {"count": 0, "mean_ns": 1000}}}, "not applicable", "0 samples"),
+    (STEADY_LAW, {"client_share": 0.5, "measured": {"steady": SHORT}}, "passed", "too short for the law"),
+    (STEADY_LAW, {"measured": {"steady": SHORT}}, "not applicable", "took 25% of it, limit 20%"),
+    (STEADY_LAW, {"measured": {"steady": None}}, "not applicable", "never full for long"),
+    (STEADY_LAW, {"kind": "memory"}, "not applicable", "the gate held it"),
+    ("throughput steady", {}, "passed", "500 and 500 pages in its halves"),
+    # The allowance: 40 % of the mean half, one turn of ten, and three roots of the sum.
+    ("throughput steady", {"measured": line(0, *[60] * 10, *[37] * 10, 11)}, "passed", "600 and 370 pages"),
+    ("throughput steady", {"measured": line(0, *[70] * 10, *[35] * 10, 11)}, "failed", "700 and 350 pages"),
+    ("throughput steady", {"measured": line(0, *[35] * 10, *[70] * 10, 11)}, "failed", "350 and 700 pages"),
+    ("throughput steady", {"measured": line(0, *[20, 0] * 10, 11)}, "passed", "100 and 100 pages"),
+    ("throughput steady", {"measured": line(0, *[90] * 9, *[10] * 10, 11)}, "not applicable", "19 bins"),
+    ("throughput steady", {"measured": line(0, *[18] * 10, *[1] * 10, 11)}, "not applicable", "19 turns"),
+    ("throughput steady", {"measured": {"timeline": None}}, "not applicable", "no time line"),
+    ("throughput steady", {"kind": "memory"}, "not applicable", "the gate held it"),
+    ("client ports left", {}, "passed", "10 connections opened, 28232 ports in the range"),
+    ("client ports left", {"server": {"total_connections": 28_231}}, "passed", "28231 connections opened"),
+    ("client ports left", {"server": {"total_connections": 28_232}}, "failed", "28232 connections opened"),
+    ("client ports left", {"measured": {"port_refusals": 2}}, "failed", "2 pages failed because no client port"),
+    ("client ports left", {"host": {"ephemeral_ports": None}}, "not applicable", "not known here"),
+    ("limits allow it", {}, "passed", "74 descriptors needed, 1024 allowed; 10 threads needed, 30000 allowed"),
+    ("limits allow it", {"descriptors_needed": 1025}, "failed", "1025 descriptors needed, 1024 allowed"),
+    ("limits allow it", {"descriptors_needed": 10**6, "knobs": {"descriptor_limit": -1}}, "passed", "any number"),
+    ("limits allow it", {"threads_needed": 30_001}, "failed", "30001 threads needed, 30000 allowed"),
+    ("limits allow it", {"threads_allowed": None}, "passed", "10 threads needed, unknown allowed"),
+    ("limits allow it", {"threads_needed": 0}, "passed", "74 descriptors needed, 1024 allowed"),
+    ("limits allow it", {"knobs": {"descriptor_limit": None}}, "not applicable", "not known"),
+    (SAMPLES, {"measured": {"service": count(10_000)}}, "passed", "enough for p50, p90, p99, p99.9"),
+    (SAMPLES, {"measured": {"service": count(9_999)}}, "passed", "enough for p50, p90, p99; not for p99.9"),
+    (SAMPLES, {"measured": {"service": count(999)}}, "passed", "enough for p50, p90; not for p99, p99.9"),
+    (SAMPLES, {"measured": {"service": count(99)}}, "passed", "enough for p50; not for p90, p99, p99.9"),
+    (SAMPLES, {"measured": {"service": count(19)}}, "not applicable", "19 samples: enough for no quantile"),
     ("no CPU steal", {"host": {"steal_share": 0.02}}, "passed", "2.0% of CPU time stolen"),
     ("no CPU steal", {"host": {"steal_share": 0.021}}, "failed", "2.1% of CPU time stolen, limit 2%"),
     ("no CPU steal", {"host": {"steal_share": None}}, "not applicable", "this system does not say"),
@@ -209,7 +282,7 @@ def test_a_check_judges_by_its_bound_and_says_its_figures(
 def test_every_check_is_seen_on_both_sides() -> None:
     red = {name for name, _, verdict, _ in BOTH_SIDES if verdict == "failed"}
 
-    assert red == set(CHECKS) - {"enough samples for p99"}, "few samples are no reason to disbelieve the rest"
+    assert red == set(CHECKS) - {SAMPLES}, "few samples are no reason to disbelieve the rest"
 
 
 def test_a_red_check_makes_no_other_red() -> None:

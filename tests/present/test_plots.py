@@ -210,3 +210,20 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout)
 
     assert not {"pandas", "matplotlib", "scipy", "numpy", "rich", "bench.measure", "strategies"} & set(loaded)
+
+
+def test_throughput_shows_the_model_and_its_knee_where_the_core_became_full(tmp_path: Path) -> None:
+    drawn(grid(caps=(1, 10, 100, 1000, 3000, 5000)), tmp_path)
+
+    shown = words(tmp_path / "throughput.svg").replace("\xa0", " ")
+    assert "the model min(N / (L + r), 1 / c)" in shown
+    assert "knee N* of the model (95 %)" in shown
+    assert "callbacks: 2,500 (" in shown
+    assert "thread_pool: 1,300 (" in shown
+    assert shown.count("knee N* of") == 1, "none without added latency"
+
+
+def test_no_model_is_spoken_of_where_none_fits(tmp_path: Path) -> None:
+    drawn(grid(caps=(1, 10, 100)), tmp_path)
+
+    assert "model" not in words(tmp_path / "throughput.svg")

@@ -213,3 +213,30 @@ def test_json_keys_are_documented() -> None:
     documentation = summary_json.__doc__ or ""
 
     assert [key for key in summary_json(grid()) if f"``{key}``" not in documentation] == []
+
+
+def test_throughput_has_its_sensitivity_below_the_table() -> None:
+    assert (
+        "Sensitivity of pages/s to CPU time, by number in flight: at no added latency, 1 with 100; at 50 ms, "
+        "0.00041 to 0.00081 with 1, 0.00041 to 0.00083 with 10"
+    ) in sentences(grid())
+    assert "5 % more CPU per page takes 0.05 % of pages/s: compare CPU per page." in sentences(grid())
+
+
+def test_where_throughput_shows_a_slowdown_in_full_there_is_no_warning() -> None:
+    rows = grid(latencies=["0"], caps=[100])
+
+    assert "at no added latency, 1 with 100." in sentences(rows)
+    assert "compare CPU per page" not in sentences(rows)
+
+
+def test_red_throughput_has_no_sensitivity() -> None:
+    assert "Sensitivity" not in text([crawl_row(red=True)])
+
+
+def test_the_summary_has_the_sensitivity_of_each_throughput() -> None:
+    valid, red = summary_json([crawl_row(pages_per_s=20_000.0), crawl_row("red", red=True)])["cells"]
+
+    assert valid["pages_per_s"]["sensitivity"] == [1.0, 1.0]
+    assert red["pages_per_s"]["sensitivity"] is None
+    assert "sensitivity" not in valid["cpu_per_page_ns"]

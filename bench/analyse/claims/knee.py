@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bench.analyse import model
 from bench.analyse.cells import cpu_per_page_ns
 from bench.analyse.claims.evidence import (
     LEAST_ROUNDS,
@@ -123,7 +124,7 @@ def _curve(rows: Sequence[Row], name: str) -> Curve | None:
     knee = next(cap for cap in caps if points[cap].median >= NEAR_BEST * points[best].median)
     before = [cap for cap in caps if cap < knee]
     last = points[caps[-1]].median / points[best].median
-    predicted = (latency + min(cpu)) / min(cpu)
+    predicted = model.knee(latency, min(cpu))
     word = _shape(points, caps, best, last)
     found_at = f"{units.count(before[-1])} and {units.count(knee)}" if before else f"0 and {units.count(knee)}"
     told = f"{name} {word}, {last:.0%} of its best at {units.count(caps[-1])} in flight"

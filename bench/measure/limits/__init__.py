@@ -11,7 +11,17 @@ package, except on systems without ``/proc``.
 """
 
 from bench.measure.limits.ceilings import Ceiling
-from bench.measure.limits.front import RESOURCES, find, predict, thread_shortage
-from bench.measure.limits.shortage import RESERVE, descriptor_shortage
+from bench.measure.limits.front import RESOURCES, find, known, predict, thread_shortage
+from bench.measure.limits.shortage import RESERVE, descriptor_shortage, descriptors_needed
 
-__all__ = ["RESERVE", "RESOURCES", "Ceiling", "descriptor_shortage", "find", "predict", "thread_shortage"]
+__all__ = [
+    "RESERVE",
+    "RESOURCES",
+    "Ceiling",
+    "descriptor_shortage",
+    "descriptors_needed",
+    "find",
+    "known",
+    "predict",
+    "thread_shortage",
+]

@@ -6,15 +6,23 @@ RESERVE = 64
 """Descriptors that a process needs beside its connections: standard streams, selector, listening sockets, files."""
 
 
+def descriptors_needed(in_flight: int, *, per_fetch: bool) -> int:
+    """Return how many descriptors a process needs to have this many connections open.
+
+    With a connection a fetch the next one may be opened before the last one is closed (an event loop closes a turn
+    later): each may need two.
+    """
+    return (2 if per_fetch else 1) * in_flight + RESERVE
+
+
 def descriptor_shortage(in_flight: int, *, per_fetch: bool) -> str | None:
     """Say what forbids a process to have this many connections open, and what to do; None when nothing does.
 
-    Worker and server raise their own soft limit, so the hard one counts. With a connection a fetch the next one may be
-    opened before the last one is closed (an event loop closes a turn later): each may need two.
+    Worker and server raise their own soft limit, so the hard one counts.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     each = 2 if per_fetch else 1
-    needed = each * in_flight + RESERVE
+    needed = descriptors_needed(in_flight, per_fetch=per_fetch)
     if hard == resource.RLIM_INFINITY or needed <= hard:
         return None
     return (

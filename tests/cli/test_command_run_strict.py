@@ -1,0 +1,76 @@
+"""``inflight run --strict``: what it says, and when it ends with 1."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.commands import bad_rows, strictly
+from bench.rows import Row
+from tests.cli.command import inflight
+from tests.made_rows import crawl_row
+
+SKIPPED = crawl_row("client", status="skipped", reason="not installed: aiohttp")
+SMALL = "strategies = ['callbacks']\n[[crawl]]\npages = 20\nin_flight = [2]\n"
+LATE = "strategies = ['callbacks', 'thread_pool']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "number"),
+    [
+        ([crawl_row(), SKIPPED], 0),
+        ([crawl_row(), crawl_row(red=True)], 1),
+        ([crawl_row(), crawl_row(status="wrong"), crawl_row(status="failed"), crawl_row(status="timeout")], 3),
+    ],
+    ids=["skipped ones do not count", "a red one does", "so does each that ended badly"],
+)
+def test_a_row_is_bad_unless_it_is_valid_or_skipped(rows: list[Row], number: int) -> None:
+    assert len(bad_rows(rows)) == number
+
+
+def test_it_says_which_checks_failed_how_often_and_names_what_was_skipped() -> None:
+    rows = [crawl_row(), crawl_row(red=True), crawl_row(red=True), crawl_row(status="timeout"), SKIPPED]
+
+    assert strictly(rows) == [
+        "strict: 3 of 5 trials are not valid",
+        'strict: "server had room" failed 2 times',
+        "strict: 1 trial ended as timeout",
+        "strict: 1 trial skipped: not installed: aiohttp",
+    ]
+
+
+def test_it_says_nothing_of_a_run_without_a_fault() -> None:
+    assert strictly([crawl_row()]) == []
+
+
+def test_a_run_of_late_trials_ends_with_1_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+
+    done = inflight("run", "late.toml", "--strict", folder=tmp_path)
+
+    assert done.code == 1
+    assert "strict: 2 of 2 trials are not valid\nstrict: 2 trials ended as timeout\n" in done.err
+    assert "strict" not in done.out
+
+
+def test_strict_is_silent_without_being_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+
+    assert "strict" not in inflight("run", "late.toml", folder=tmp_path).err
+
+
+def test_help_says_what_strict_does() -> None:
+    assert "Exit with 1 unless every row is valid; skipped ones do not count." in " ".join(
+        inflight("run", "--help").out.split()
+    )
+
+
+def test_a_small_run_has_its_warm_up_in_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
+
+    done = inflight("run", "small.toml", "--strict", folder=tmp_path)
+
+    (rows_file,) = (tmp_path / "results").glob("*/rows.jsonl")
+    row = Row.from_json(rows_file.read_text(encoding="utf-8").splitlines()[0])
+    assert 0 < row.measured["warm_up_ns"] < row.measured["makespan_ns"]
+    assert done.code == (0 if row.valid else 1), "one row decides"
+    assert {check.name for check in row.checks} >= {"client ports left", "limits allow it", "throughput steady"}

@@ -1,0 +1,65 @@
+"""The checks that read a trial's course, made again on the reference rows: good trials that nobody made up."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from bench.analyse.model import core_share
+from bench.measure import validity
+from bench.measure.validity import Evidence, Judgement
+from bench.rows import Row
+
+REFERENCE = Path(__file__).parents[2] / "results/reference"
+MOST_DRIFTING = 0.02
+"""The machine of the reference runs was shared: a crawl in fifty may have met a slow second."""
+
+
+def of(row: Row) -> Evidence:
+    """Return what the row still tells of its evidence: all that these checks look at."""
+    return Evidence(
+        kind="crawl",
+        planned_in_flight=min(row.workload["in_flight"], row.workload["site"]["pages"]),
+        cap=row.workload["in_flight"],
+        mean_latency_ns=row.workload["mean_latency_ns"],
+        mean_delay_ns=0.0,
+        answer_difference=None,
+        failures=row.measured["failed_pages"],
+        expected_failures=row.measured["failed_pages"],
+        client_share=core_share(row) if len(row.knobs["cpus"]) == 1 else None,
+        measured=row.measured,
+        server=row.server,
+        host={"ephemeral_ports": 28_232},
+        knobs=row.knobs,
+        wanted_knobs={},
+        descriptors_needed=row.workload["in_flight"],
+        threads_needed=0,
+        threads_allowed=None,
+    )
+
+
+def stored() -> Iterator[Row]:
+    for name in ("quick", "claims"):
+        for folder in REFERENCE.glob(f"*-{name}"):
+            yield from (row for row in rows.read(folder) if row.kind == "crawl" and row.valid)
+
+
+@pytest.fixture(scope="module")
+def good() -> list[Row]:
+    return list(stored())
+
+
+@pytest.mark.parametrize("check", [validity.steady_state, validity.ports, validity.allowances, validity.samples])
+def test_no_good_trial_would_be_red(check: Callable[[Evidence], Judgement], good: list[Row]) -> None:
+    judged = [check(of(row)) for row in good]
+
+    assert [detail for verdict, detail in judged if verdict == "failed"] == []
+    assert sum(verdict == "passed" for verdict, _ in judged) > len(good) / 4, "the check applies to many of them"
+
+
+def test_hardly_any_good_trial_drifts(good: list[Row]) -> None:
+    judged = [verdict for verdict, _ in map(validity.drift, map(of, good)) if verdict != "not applicable"]
+
+    assert len(judged) > 50
+    assert judged.count("failed") <= MOST_DRIFTING * len(judged)
