@@ -1,0 +1,181 @@
+"""What ``inflight ab`` does: two sides from the command line, pairs until a verdict, and the telling of it."""
+
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import ab, commands, rows, selftests
+from bench import run as runs
+from bench.ab import Bench, Verdict
+from bench.analyse import budget
+from bench.analyse.decide import DESIGNED, Decision, Rule
+from bench.comparison import Comparison
+from bench.judge import ExperimentError, need
+from bench.measure import host
+from bench.measure.pair import Calibration
+from bench.present import units
+from bench.rows import Row
+from bench.sides import Written, comparison
+from fake_server.delays import parse_duration_ns
+
+REFUSALS = commands.REFUSALS
+EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
+JSON_FILE, MARKDOWN_FILE = "verdict.json", "verdict.md"
+MOST_PAGES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    a: str
+    b: str
+    repositories: tuple[Path, ...]
+    pythons: tuple[str, ...]
+    requirements: tuple[str, ...]
+    settings: tuple[str, ...]
+    variables: tuple[str, ...]
+    latency: str
+    links: int
+    pages: int | None
+    metrics: str | None
+    time: str | None
+    out: Path
+    markdown: Path | None
+    as_json: bool
+
+
+def run(asked: Asked) -> int:
+    """Compare, tell, and return 0 for a pass, 1 for a regression, 3 for neither, 130 when interrupted."""
+    written = Written(
+        asked.a, asked.b, asked.repositories, asked.pythons, asked.requirements, asked.settings, asked.variables
+    )
+    planned = comparison(written, latency=asked.latency, links=asked.links, metrics=asked.metrics)
+    budget_s = None if asked.time is None else seconds(asked.time)
+    folder, found = None, 0
+    try:
+        with commands.interruptible(), tempfile.TemporaryDirectory(prefix="inflight-") as place, bench() as where:
+            sides = ab.prepare_both(planned, Path(place))
+            for name, side in sides.items():
+                _say(f"{name}: {ab.describe_commit(side)}")
+            planned, calibration = ab.calibrated(planned, sides, where, asked.pages)
+            rates = selftests.latest(asked.out, host.machine())
+            rule = rule_within(budget_s, calibration, planned)
+            _say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
+            folder = runs.new_folder(asked.out, planned)
+
+            def report(row: Row, decision: Decision) -> None:
+                nonlocal found
+                found = row.round
+                from bench.present.verdict import pair_line
+
+                _say(pair_line(row, decision))
+
+            verdict = ab.run(folder, planned, sides, where, rule, report)
+    except KeyboardInterrupt:
+        kept = "" if folder is None else f" after {found} pairs; their rows are in {folder}"
+        _say(f"interrupted{kept}")
+        return 130
+    return tell(asked, folder, verdict, rates)
+
+
+@contextmanager
+def bench() -> Iterator[Bench]:
+    """Choose cores and keep a server, for as long as pairs are run."""
+    cpus = host.choose_cpus(pin=True)
+    with runs.beside_the_server(cpus), runs.ServerKeeper(cpus) as keeper:
+        yield Bench(keeper, cpus)
+
+
+def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] | None) -> int:
+    """Print the verdict, write it beside its rows, and return its exit code."""
+    from bench.present import verdict as present
+    from bench.present.console import wants_colour
+    from bench.present.plot_pairs import save_pairs
+
+    shown = present.Shown(verdict.decision, verdict.tally, verdict.rule, rates)
+    told = present.to_json(shown) | {"folder": str(folder)}
+    try:
+        (folder / JSON_FILE).write_text(json.dumps(told, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        (folder / MARKDOWN_FILE).write_text(present.markdown(shown), encoding="utf-8")
+        if asked.markdown is not None:
+            with asked.markdown.open("a", encoding="utf-8") as file:
+                file.write(present.markdown(shown))
+        machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
+        plots = save_pairs(verdict.rows, verdict.decision, verdict.rule, machine, folder / "plots")
+    except OSError as error:
+        raise runs.RunError(f"cannot write {error.filename}: {error.strerror}; the rows are complete") from error
+    print(json.dumps(told, allow_nan=False) if asked.as_json else present.text(shown, colour=wants_colour(sys.stdout)))
+    sys.stdout.flush()
+    _say(f"rows:  {folder / rows.ROWS_FILE}")
+    for path in plots:
+        if path.suffix == ".png":
+            _say(f"plot:  {path}")
+    return EXITS[verdict.decision.verdict]
+
+
+def rule_within(budget_s: float | None, calibration: Calibration, planned: Comparison) -> Rule:
+    """Return the rule that a budget allows; the designed one without a budget. Raises ExperimentError."""
+    if budget_s is None:
+        return DESIGNED
+    first = DESIGNED.looks[0] if "memory" in planned.metrics else 0
+    for_turns_s = budget_s - first * calibration.memory_s
+    found = budget.rule_for(max(for_turns_s, 1e-3), calibration.turns_s)
+    if isinstance(found, budget.Refusal):
+        least_s = math.ceil(DESIGNED.looks[0] * calibration.turns_s + first * calibration.memory_s)
+        without = "" if not first else ", or leave memory out with --metrics cpu_per_page,throughput"
+        raise ExperimentError(
+            f"--budget {budget_s:g}s is too short: the {DESIGNED.looks[0]} pairs that a verdict needs at least take "
+            f"about {least_s} s here; give that much{without}"
+        )
+    return found
+
+
+def plan_told(planned: Comparison, calibration: Calibration, rule: Rule, noise: float | None) -> str:
+    """Say before anything is measured how long it may take, and what it could find."""
+    first, last = rule.looks[0], rule.looks[-1]
+    memory_s = first * calibration.memory_s if "memory" in planned.metrics else 0
+    times = [f"{look * calibration.turns_s + memory_s:.0f} s" for look in (first, last)]
+    told = f"{units.count(calibration.pages)} pages a turn; {first} pairs take about {times[0]}"
+    told += f", all {last} about {times[1]}" if last > first else ""
+    known = [noise] if noise is not None else [0.02, 0.05]
+    sizes = [
+        f"{math.expm1(budget.smallest(sd, last, len(planned.metrics), rule)):.1%} if pairs vary by {sd:.1%}"
+        for sd in known
+    ]
+    origin = "as they did in the self-test" if noise is not None else "not known here; `inflight selftest` finds out"
+    return f"{told}\n{last} pairs find a change of {' or '.join(sizes)} ({origin})"
+
+
+def noise_of(rates: dict[str, object], planned: Comparison) -> float | None:
+    """Return how much pairs of this strategy vary in CPU time, as the self-test found; None if it was not tried."""
+    noise = rates["noise"]
+    assert isinstance(noise, dict)
+    found = [noise[side.strategy]["cpu_per_page"] for side in (planned.a, planned.b) if side.strategy in noise]
+    return max(found) if found else None
+
+
+def seconds(text: str) -> float:
+    """Return a time such as 90s, 5m or 1h in seconds. Raises ExperimentError."""
+    factors = {"m": 60, "h": 3600}
+    try:
+        if text[-1:] in factors and not text.endswith("ms"):
+            found = float(text[:-1]) * factors[text[-1]]
+        else:
+            found = parse_duration_ns(f"{text}s" if text.replace(".", "", 1).isdigit() else text) / 1e9
+    except ValueError as error:
+        raise ExperimentError(f"--budget must be a time such as 90s, 5m or 1h, not {text!r}") from error
+    need(0 < found <= 86_400, f"--budget must be longer than 0 and at most a day, not {text}")
+    return found
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
+__all__: Sequence[str] = ("Asked", "bench", "noise_of", "plan_told", "rule_within", "run", "seconds", "tell")

@@ -1,0 +1,73 @@
+"""What the harness adds to each fetch inside the worker: the frontier's book-keeping with and without measuring.
+
+``python -m bench.measure.overhead_worker`` runs both kinds over the same fetches in turns, and prints nanoseconds a
+fetch: ``{"with_ns": ..., "without_ns": ...}``, each the median of its turns. What is left out without measuring is what
+no crawl needs: the time at which a fetch was started and finished, and the numbers in flight now and at most. Deadlines
+need a clock, tries are counted for retries, and the finished fetches are the result: these are part of any crawl.
+"""
+
+import gc
+import json
+import time
+from statistics import median
+
+from strategies.base import Job
+from strategies.core.frontier import Frontier
+from strategies.core.page import Fetch
+
+FETCHES = 5_000
+TURNS = 41
+
+
+class Measured(Frontier):
+    """The frontier as it is, with its ending of a fetch in reach."""
+
+    def end(self, fetch: Fetch) -> None:
+        """Note that a fetch has ended, as ``finish`` does."""
+        self._end(fetch, self._clock())
+
+
+class Unmeasured(Frontier):
+    """A frontier that keeps only what a crawl needs."""
+
+    def start(self, fetch: Fetch) -> None:
+        """Note that a try begins now."""
+        fetch.deadline_ns = self._clock() + self._timeout_ns
+        fetch.tries += 1
+
+    def end(self, fetch: Fetch) -> None:
+        """Note that a fetch has ended."""
+        self._end(fetch, 1)
+
+    def _end(self, fetch: Fetch, now: int) -> None:
+        if fetch.finished_ns:
+            raise RuntimeError(f"{fetch.url} was finished twice")
+        fetch.finished_ns = now
+        self.finished.append(fetch)
+
+
+def main() -> None:
+    """Print what a fetch costs with and without measuring."""
+    job = Job(roots=tuple(f"http://127.0.0.1/{n}" for n in range(FETCHES)))
+    gc.disable()
+    found: dict[str, list[float]] = {"with_ns": [], "without_ns": []}
+    for _ in range(TURNS):
+        found["with_ns"].append(book(Measured(job)))
+        found["without_ns"].append(book(Unmeasured(job)))
+    print(json.dumps({name: median(times) for name, times in found.items()}))
+
+
+def book(frontier: Measured | Unmeasured) -> float:
+    """Return the nanoseconds a fetch that starting and ending every root takes."""
+    fetches = frontier.roots()
+    start, end = frontier.start, frontier.end
+    begin_ns = time.perf_counter_ns()
+    for fetch in fetches:
+        start(fetch)
+    for fetch in fetches:
+        end(fetch)
+    return (time.perf_counter_ns() - begin_ns) / len(fetches)
+
+
+if __name__ == "__main__":
+    main()

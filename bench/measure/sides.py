@@ -1,0 +1,171 @@
+"""Make a side of a comparison ready to be run: its code in a folder of its own, its interpreter, its environment."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import strategies
+from bench.comparison import Side
+from bench.judge import ExperimentError
+from bench.measure.process import ROOT, Runtime, environment
+from strategies import Description, StrategyError
+
+PACKAGE = "strategies"
+LEAST_PYTHON = (3, 11)
+INSTALL_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A side that can be run."""
+
+    side: Side
+    described: Description
+    runtime: Runtime
+    commit: str | None
+    """The commit that its revision is; None where its files were taken as they lay there."""
+
+
+def prepare(side: Side, folder: Path) -> Prepared:
+    """Copy the side's strategies into ``folder``, make its environment there, and look whether it can be run.
+
+    The copy is taken once, so that an edit during the comparison changes neither side. Raises ExperimentError with a
+    sentence for a repository, revision, strategy, interpreter or requirement that is not there.
+    """
+    folder.mkdir(parents=True)
+    commit = _copy_strategies(side, folder)
+    described = _describe(side, folder / PACKAGE)
+    python = _interpreter(side.python)
+    if side.requirements:
+        python = _environment(side, described, python or sys.executable, folder / "environment")
+    elif python is None and described.missing:
+        raise ExperimentError(
+            f"{side.strategy} needs {', '.join(described.missing)}, which is not installed here; install it, or use "
+            f"--with {described.missing[0]}"
+        )
+    return Prepared(side, described, Runtime(python, folder, side.variables), commit)
+
+
+def _copy_strategies(side: Side, folder: Path) -> str | None:
+    """Put the package of strategies into the folder; return the commit that it is from, if it is from one."""
+    target = folder / PACKAGE
+    repository = side.repository or (Path.cwd() if side.revision else ROOT)
+    commit = None
+    if side.revision is None:
+        if not (repository / PACKAGE).is_dir():
+            raise ExperimentError(f"{repository} has no folder {PACKAGE}; --repo takes the root of a repository")
+        _copy(repository / PACKAGE, target)
+    else:
+        commit = _git(repository, "rev-parse", "--verify", "--quiet", f"{side.revision}^{{commit}}").decode().strip()
+        _unpack(_git(repository, "archive", "--format=tar", commit, PACKAGE), folder, f"{repository} at {side.revision}")
+    if not (target / "__init__.py").is_file():  # a repository that has strategies of its own only
+        own = [path.relative_to(target) for path in target.rglob("*.py")]
+        shutil.copytree(
+            ROOT / PACKAGE,
+            target,
+            dirs_exist_ok=True,
+            ignore=lambda place, names: {
+                n for n in names if n == "__pycache__" or (Path(place) / n).relative_to(ROOT / PACKAGE) in own
+            },
+        )
+    return commit
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy the files as they lie. Editors keep links that lead nowhere beside a file that is open in them."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    try:
+        shutil.copytree(source, target, ignore=ignore, ignore_dangling_symlinks=True)
+    except OSError as error:  # copytree collects what went wrong: (from, to, why) of each file
+        first = error.args[0][0][2] if isinstance(error, shutil.Error) else error
+        raise ExperimentError(f"cannot copy {source}: {first}") from error
+
+
+def _unpack(archive: bytes, folder: Path, where: str) -> None:
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(folder, filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise ExperimentError(f"cannot take {PACKAGE}/ from {where}: {error}") from error
+
+
+def _git(repository: Path, *arguments: str) -> bytes:
+    """Run git there and return what it prints. Raises ExperimentError."""
+    where = f"{repository} at {arguments[-1].removesuffix('^{commit}')}" if arguments[0] == "rev-parse" else repository
+    try:
+        done = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExperimentError(f"git could not be run on {repository}: {error}") from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason = said[-1] if said else "there is no such revision"
+        raise ExperimentError(f"cannot take {PACKAGE}/ from {where}: {reason}")
+    return done.stdout
+
+
+def _describe(side: Side, folder: Path) -> Description:
+    try:
+        return strategies.describe(side.strategy, folder)
+    except KeyError:
+        there = ", ".join(sorted(path.stem for path in folder.glob("*.py") if path.stem not in {"__init__", "base"}))
+        raise ExperimentError(f"{side.label}: there is no strategy {side.strategy!r}; there are {there}") from None
+    except (StrategyError, OSError) as error:
+        raise ExperimentError(f"{side.label}: {error}") from error
+
+
+def _interpreter(name: str | None) -> str | None:
+    """Return what an interpreter that is new enough calls itself. Raises ExperimentError.
+
+    The name that was given may be a script that starts it (pyenv), and the workers say what really runs.
+    """
+    if name is None:
+        return None
+    found = shutil.which(name)
+    if found is None:
+        raise ExperimentError(f"--python: there is no program {name}")
+    code = "import sys; print(*sys.version_info[:2]); print(sys.executable)"
+    try:
+        said = subprocess.run([found, "-c", code], capture_output=True, text=True, check=False, timeout=30).stdout
+        numbers, _, executable = said.partition("\n")
+        version = tuple(map(int, numbers.split()))
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise ExperimentError(f"--python: {found} does not run as a Python interpreter: {error}") from error
+    if len(version) != 2 or version < LEAST_PYTHON:
+        told = ".".join(map(str, version)) or "no Python"
+        raise ExperimentError(f"--python: {found} is {told}; Python 3.11 or newer is needed")
+    return executable.strip() or os.path.abspath(found)  # noqa: PTH100  (resolved, it would leave its environment)
+
+
+def _environment(side: Side, described: Description, python: str, folder: Path) -> str:
+    """Install the side's requirements, and what its strategy needs, into an environment; return its interpreter."""
+    _run([python, "-m", "venv", str(folder)], f"--with {side.requirements[0]}: no environment could be made")
+    own = str(folder / "bin" / "python")
+    wanted = [*side.requirements, *described.requires]
+    _run(
+        [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
+        f"--with {side.requirements[0]}: {', '.join(wanted)} cannot be installed",
+    )
+    return own
+
+
+def _run(command: list[str], failure: str) -> None:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, env=_plain_environment()
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExperimentError(f"{failure}: {error}") from error
+    if done.returncode:
+        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        errors = [line for line in said if line.startswith("ERROR")] or said
+        raise ExperimentError(f"{failure}: {errors[-1].strip() if errors else 'no reason was given'}")
+
+
+def _plain_environment() -> dict[str, str]:
+    """Return the harness's environment, without the path on which its own modules are found."""
+    return {key: value for key, value in environment().items() if key != "PYTHONPATH"}

@@ -1,0 +1,107 @@
+"""The worker of a pair: a fresh process that does the same crawl again and again, a turn each time it is told.
+
+It is ``bench.measure.worker`` in all but its number of crawls, and talks with the controller in the same way::
+
+    controller                                        worker
+    {"strategy", "job", "lifetime_s", ...}
+                                                      {"event": "ready", "knobs": {...}}
+    {"do": "crawl"}
+                                                      {"event": "crawled", "error": null, "cpu_ns", "makespan_ns", ...}
+    {"do": "answer"}
+                                                      {"event": "answer", "answer": [[path, status, size], ...]}
+    end of input                                      exits
+
+Garbage of the turn before is collected before the clocks are read, so that every turn begins alike.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import strategies
+from bench.measure.worker import knobs_of_strategy, last_line, raise_descriptor_limit, take_over_stdout
+from strategies.base import Job
+from strategies.core.frontier import Frontier
+
+
+def main() -> None:
+    """Crawl as often as standard input asks for it."""
+    say = take_over_stdout()
+    order = json.loads(sys.stdin.readline())
+    # Should the controller vanish, nobody would kill a hanging crawl: the kernel will.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's affair
+    raise_descriptor_limit()
+    job = Job.from_dict(order["job"])
+    strategy = strategies.load(order["strategy"])
+    loops = order["planted_loops"]
+    own = {"executable": sys.executable, "variables": {name: os.environ.get(name) for name in order["variables"]}}
+    say({"event": "ready", "knobs": knobs_of_strategy(order["strategy"], strategy.REQUIRES) | own})
+    frontier = None
+    for line in sys.stdin:
+        if json.loads(line)["do"] == "answer":
+            assert frontier is not None
+            say({"event": "answer", "answer": answer(frontier)})
+            continue
+        frontier = None
+        gc.collect()
+        frontier = Frontier(job)
+        if loops is not None:
+            plant(frontier, range(loops))
+        turn = crawled(partial(strategy.crawl, job, frontier))
+        say({"event": "crawled", **turn, **counts(frontier)})
+
+
+def crawled(crawl: Callable[[], None]) -> dict[str, Any]:
+    """Crawl once between two readings of the clocks; return the readings, and what was raised, if anything was."""
+    error = None
+    cpu_before_ns, begin_ns = time.process_time_ns(), time.perf_counter_ns()
+    try:
+        crawl()
+    except BaseException as bug:  # noqa: BLE001  (it is reported, with its traceback, and ends the pair)
+        traceback.print_exc()
+        error = last_line(bug)
+    end_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns() - cpu_before_ns
+    return {"error": error, "cpu_ns": cpu_ns, "makespan_ns": end_ns - begin_ns}
+
+
+def counts(frontier: Frontier) -> dict[str, int]:
+    """Return how many pages there are, how many of them failed, how many tries it took, and the most in flight."""
+    return {
+        "pages": len(frontier.finished),
+        "failed_pages": sum(fetch.status is None for fetch in frontier.finished),
+        "tries": sum(fetch.tries for fetch in frontier.finished),
+        "peak_in_flight": frontier.peak_in_flight,
+    }
+
+
+def answer(frontier: Frontier) -> list[list[Any]]:
+    """Return what the last crawl brought: path, status (null for a failure) and body bytes of every page."""
+    return [[fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size] for fetch in frontier.finished]
+
+
+def plant(frontier: Frontier, loops: Iterable[int]) -> None:
+    """Make each page cost more CPU time: the known slowdown by which ``inflight selftest`` tests what it detects.
+
+    The work is a loop of fixed length in the place where every model hands over a response, so it is the same in all.
+    """
+    finish = frontier.finish
+
+    def slower(*arguments: Any) -> Any:
+        for _ in loops:
+            pass
+        return finish(*arguments)
+
+    frontier.finish = slower  # type: ignore[method-assign,assignment]
+
+
+if __name__ == "__main__":
+    main()

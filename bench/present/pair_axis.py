@@ -1,0 +1,181 @@
+"""What the plots of pairs share: an axis of changes on which up is worse, and dots of which none is lost.
+
+Values are logarithms of B over A, turned so that B is worse above 0, as in ``bench.analyse.pairs``. What is written is
+the change in the metric's own direction, as the verdict has it: of throughput, worse is less.
+"""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bench.present import page, units
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FENCE = 3
+"""So many interquartile ranges beyond its quartiles a value is far out (J. W. Tukey, 1977), and may leave the axis."""
+LEAST_FENCE = math.log(1.02)
+LEAST_UP, LEAST_DOWN = math.log(1.065), math.log(1.025)
+"""The axis reaches at least this far, so that the lines which a verdict asks about are on it."""
+PAD_UP, PAD_DOWN = 0.1, 0.12
+"""Of the axis: space above the dots, and below them for what has no value."""
+EDGE = 0.03
+"""Share of the axis between its end and an arrow."""
+BOTTOM = 0.03
+"""Share of the axes' height at which stands what has no value."""
+MOST_TOLD = 3
+"""So many values beyond the axis are written beside their arrows."""
+MOST_TICKS = 9
+_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+_RATIOS = (1.5, 2, 3, 5, 10, 30, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One pair: where it stands, and its value."""
+
+    x: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From where to where the axis goes."""
+
+    low: float
+    high: float
+
+    def clip(self, value: float) -> float:
+        """Return the value, or the end of the axis that it lies beyond."""
+        return min(self.high, max(self.low, value))
+
+    def edge(self, value: float) -> float:
+        """Return where an arrow stands for a value beyond the axis."""
+        inwards = EDGE * (self.high - self.low)
+        return self.high - inwards if value > 0 else self.low + inwards
+
+    def has(self, value: float) -> bool:
+        """Tell whether a value is on the axis; what is no number is not."""
+        return self.low <= value <= self.high
+
+
+def range_of(series: Iterable[Sequence[float]]) -> Range:
+    """Return an axis that shows each series but what is far out in it, and 0."""
+    ends = [end for values in series for end in _fenced(values)]
+    low, high = min([-LEAST_DOWN, *ends]), max([LEAST_UP, *ends])
+    return Range(low - PAD_DOWN * (high - low), high + PAD_UP * (high - low))
+
+
+def _fenced(values: Sequence[float]) -> list[float]:
+    """Return the lowest and the highest value that is not far out."""
+    finite = [value for value in values if math.isfinite(value)]
+    if len(finite) < 2:
+        return finite
+    first, _, third = statistics.quantiles(finite, n=4, method="inclusive")
+    fence = max(LEAST_FENCE, FENCE * (third - first))
+    inside = [value for value in finite if first - fence <= value <= third + fence]
+    return [min(inside), max(inside)]
+
+
+def set_axis(axes: "Axes", shown: Range, direction: int) -> None:
+    """Set limits and ticks; ``direction`` is -1 where worse is less, so that the labels fall as the axis rises."""
+    axes.set_ylim(shown.low, shown.high)
+    changes = ticks(shown, direction)
+    axes.set_yticks([direction * math.log1p(change) for change in changes], [_tick(change) for change in changes])
+
+
+def ticks(shown: Range, direction: int) -> list[float]:
+    """Return the changes to be marked, as shares: even steps near 0; round ratios where the axis goes far."""
+    first, last = sorted(math.expm1(_within(direction * end)) for end in (shown.low, shown.high))
+    if first > -0.5 and last < 0.8:
+        step = next((s for s in _STEPS if (last - first) / s <= MOST_TICKS), _STEPS[-1])
+        return [n * step for n in range(math.ceil(first / step), math.floor(last / step) + 1)]
+    found = [0.0]
+    for sign in (1, -1):
+        place = 0.0
+        for ratio in _RATIOS:
+            at = direction * sign * math.log(ratio)
+            if shown.has(at) and abs(at) - place >= (shown.high - shown.low) / MOST_TICKS:
+                place = abs(at)
+                found.append(math.expm1(sign * place))
+    return sorted(found)
+
+
+def draw_dots(axes: "Axes", dots: Sequence[Dot], shown: Range, direction: int, **style: Any) -> None:
+    """Draw each dot: where it is, as an arrow where it lies beyond the axis, as a cross where it is no number."""
+    inside = [dot for dot in dots if shown.has(dot.value)]
+    axes.plot([dot.x for dot in inside], [dot.value for dot in inside], linestyle="none", zorder=3, **style)
+    colour = style["color"]
+    told = 0
+    for dot in sorted((dot for dot in dots if not shown.has(dot.value)), key=lambda dot: -abs(dot.value)):
+        if math.isnan(dot.value):
+            draw_crosses(axes, [dot.x], colour)
+            continue
+        end = shown.edge(dot.value)
+        axes.plot(dot.x, end, marker="^" if dot.value > 0 else "v", color=colour, markersize=10, zorder=4)
+        if told < MOST_TOLD:
+            told += 1
+            _tell(axes, dot, end, direction)
+
+
+def _tell(axes: "Axes", dot: Dot, end: float, direction: int) -> None:
+    """Write a value beside its arrow, on the side that has more room."""
+    left, right = axes.get_xlim()
+    is_late = dot.x > (left + right) / 2
+    axes.annotate(
+        change(direction * dot.value),
+        (dot.x, end),
+        xytext=(-8 if is_late else 8, 0),
+        textcoords="offset points",
+        ha="right" if is_late else "left",
+        va="center",
+        size=page.SMALL,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.8},
+        annotation_clip=False,
+        zorder=6,
+    )
+
+
+def draw_crosses(axes: "Axes", places: Sequence[float], colour: str) -> None:
+    """Mark at the bottom those that have no value."""
+    axes.plot(
+        places,
+        [BOTTOM] * len(places),
+        marker="x",
+        color=colour,
+        markersize=7,
+        markeredgewidth=1.8,
+        linestyle="none",
+        transform=axes.get_xaxis_transform(),
+        zorder=4,
+    )
+
+
+def change(logarithm: float) -> str:
+    """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; as a ratio from ten times on: ``12x``."""
+    if logarithm >= math.log(10):
+        return units.times(math.exp(_within(logarithm)))
+    share = 100 * math.expm1(logarithm)
+    return f"{round(share, 1) + 0.0:+.1f} %" if abs(share) < 99.95 else f"{share:+.0f} %"
+
+
+def interval(low: float, high: float, direction: int) -> str:
+    """Write an interval in the metric's own direction: ``+4.1 to +6.8 %``."""
+    texts = [change(end) for end in sorted((direction * low, direction * high))]
+    return f"{texts[0].removesuffix(' %')} to {texts[1]}" if texts[1].endswith("%") else " to ".join(texts)
+
+
+def _tick(share: float) -> str:
+    if abs(share) < 1e-9:
+        return "0"
+    if share > 1.5:
+        return f"{units.number_tick(round(1 + share, 6))}x"
+    return f"{'+' if share > 0 else '-'}{units.number_tick(round(abs(share) * 100, 7))} %"
+
+
+def _within(logarithm: float) -> float:
+    """Keep a logarithm where it can be written out."""
+    return min(600.0, max(-600.0, logarithm))

@@ -1,0 +1,366 @@
+"""Plot of a comparison in pairs: each pair a dot, each metric with its interval, against what a verdict asks."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.analyse import pairs
+from bench.analyse.decide import Decision, Effect, Rule
+from bench.analyse.pairs import Tally
+from bench.present import page, pair_axis, units, words
+from bench.present.pair_axis import Dot, Range
+from bench.present.plot_selftest import save_selftest
+from bench.present.verdict import NAMES, WORDS
+from bench.rows import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LOOKS = {"cpu_per_page": ("#0072B2", "o"), "throughput": ("#007A5A", "s"), "memory": ("#A8487C", "^")}
+CONTROL_LOOKS = {"spin": ("#595959", "o"), "null client": ("#A66F00", "D")}
+"""Colour and marker."""
+NEITHER = "neither worse nor ruled out"
+"""So begins what ``decide`` says where the pairs are too few for their noise."""
+FAILED, DROPPED = "#C24E00", "#8C8C8C"
+_WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}
+_HEAD_ROOM, _LEFT, _RIGHT, _GAP = 0.75, 1.15, 0.65, 1.3
+"""Inches: above the axes for their heads, beside them, and between them."""
+LOOK_ROOM = 0.15
+"""Of the pairs: between the names of two looks there are at least so many."""
+_SMALLER = 0.72
+"""The width of the controls' axes, of that of a metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One metric, or one control: its dots in the order of the pairs, and what they say together."""
+
+    name: str
+    dots: tuple[Dot, ...]
+    effect: Effect | None
+    missing: tuple[int, ...] = ()
+    """Good pairs in which this metric was tried and not had."""
+
+    @property
+    def values(self) -> list[float]:
+        """The value of each dot."""
+        return [dot.value for dot in self.dots]
+
+    @property
+    def direction(self) -> int:
+        """Of throughput, worse is less."""
+        return -1 if self.name == "throughput" else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The pairs without values, by their numbers."""
+
+    failed: tuple[int, ...]
+    dropped: tuple[int, ...]
+
+
+def save_pairs(
+    found: Sequence[Row], decision: Decision, rule: Rule, machine: dict[str, Any], folder: Path
+) -> list[Path]:
+    """Write ``pairs.png`` and ``pairs.svg`` into the folder; nothing without a good pair.
+
+    Raises OSError when a file cannot be written.
+    """
+    with page.settings():
+        figure = draw(found, decision, rule, machine)
+        if figure is None:
+            return []
+        folder.mkdir(parents=True, exist_ok=True)
+        return page.save(figure, folder, "pairs")
+
+
+def draw(found: Sequence[Row], decision: Decision, rule: Rule, machine: dict[str, Any]) -> "Figure | None":
+    """Draw the gated metrics side by side, and the controls; None without a good pair."""
+    tally = pairs.tally(found)
+    if not tally.good:
+        return None
+    metrics, controls, lost = panels(found, decision), control_panels(found, decision), lost_of(found)
+    footer = page.source(found, machine | {"python": _pythons(tally.good, machine)})
+    sheet = page.sheet(title(decision, rule, tally), _notes(metrics, tally, rule, lost), footer)
+    every = _axes(sheet, len(metrics))
+    shown = pair_axis.range_of([panel.values for panel in metrics] or [panel.values for panel in controls])
+    reached = _looks_reached(found, rule)
+    for axes, panel in zip(every, metrics, strict=False):
+        _frame(axes, len(found), lost, reached)
+        _draw_metric(axes, panel, shown, rule, tally.good)
+    every[0].set_ylabel("from A to B, worse \N{RIGHTWARDS ARROW}")
+    _frame(every[-1], len(found), lost, reached)
+    every[-1].locator_params(axis="x", nbins=4)
+    _draw_controls(every[-1], controls, shown, rule)
+    return sheet
+
+
+def panels(found: Sequence[Row], decision: Decision) -> list[Panel]:
+    """Return the gated metrics; if none is, all that have values."""
+    good = [(number, row) for number, row in enumerate(found, 1) if row.valid]
+    each = [(number, pairs.values(row)) for number, row in good]
+    names = list(pairs.gated([row for _, row in good]) or pairs.series([values for _, values in each]))
+    effects = {one.metric: one for one in decision.effects}
+    return [
+        Panel(
+            name,
+            tuple(Dot(number, values[name]) for number, values in each if name in values),
+            effects.get(name),
+            tuple(number for number, row in good if name == "memory" and _memory_failed(row)),
+        )
+        for name in names
+    ]
+
+
+def control_panels(found: Sequence[Row], decision: Decision) -> list[Panel]:
+    """Return the negative controls."""
+    each = [(number, pairs.controls(row)) for number, row in enumerate(found, 1) if row.valid]
+    effects = {one.metric: one for one in decision.controls}
+    return [
+        Panel(name, tuple(Dot(number, values[name]) for number, values in each), effects.get(name))
+        for name in pairs.CONTROLS
+    ]
+
+
+def lost_of(found: Sequence[Row]) -> Lost:
+    """Return which pairs failed, and which an outside signal discards."""
+    tallies = [(number, pairs.tally([row])) for number, row in enumerate(found, 1)]
+    return Lost(
+        tuple(number for number, one in tallies if one.failed_a or one.failed_b),
+        tuple(number for number, one in tallies if one.dropped),
+    )
+
+
+def title(decision: Decision, rule: Rule, tally: Tally) -> str:
+    """Return the verdict with what it rests on."""
+    word = WORDS[decision.verdict]
+    a, b = (words.plain(tally.good[0].workload[side]["label"], 36) for side in "ab")
+    if decision.verdict == "pass":
+        names = words.listed([NAMES[one.metric] for one in decision.effects] or ["all that is gated"])
+        return f"{word}: {b} is at most {math.expm1(rule.acceptable):.0%} worse than {a} in {names}".replace("%", " %")
+    worst = _worst(decision, rule) if decision.verdict == "regression" else None
+    if worst is not None:
+        return f"{word}: {b} against {a}: {NAMES[worst.metric]} {_figures(worst)}"
+    undecided = [one for one in decision.effects if one.upper >= rule.acceptable]
+    if decision.why.startswith(NEITHER) and undecided:
+        highest = max(undecided, key=lambda one: one.upper)
+        return f"{word}: {NEITHER}: {NAMES[highest.metric]} {_figures(highest)}"
+    why = decision.why.split("; ", 1)[0].split(", so ", 1)[0]
+    for metric, name in NAMES.items():
+        why = why.replace(metric, name)
+    return f"{word}: {words.plain(why, 150)}"
+
+
+def _worst(decision: Decision, rule: Rule) -> Effect | None:
+    """Return the surest of the effects that make a regression; None where failures make it."""
+    if decision.look is None:
+        return None
+    level = rule.level(decision.look, max(1, len(decision.effects)))
+    worse = [
+        (max(one.p, one.sign_flip_p or 0.0), -one.estimate, one)
+        for one in decision.effects
+        if one.estimate > rule.least and one.pairs >= rule.looks[0]
+    ]
+    surest = min(worse, key=lambda item: item[:2], default=None)
+    return surest[2] if surest is not None and surest[0] < level else None
+
+
+def _figures(one: Effect) -> str:
+    direction = -1 if one.metric == "throughput" else 1
+    between = pair_axis.interval(one.low, one.high, direction)
+    return f"{pair_axis.change(direction * one.estimate)} ({between})"
+
+
+def _axes(sheet: "Figure", metrics: int) -> list["Axes"]:
+    """Return axes for the metrics, and smaller ones for the controls, with room for their heads and ticks."""
+    widths = [1.0] * metrics + [_SMALLER]
+    mean = (page.WIDTH - _LEFT - _RIGHT - _GAP * metrics) / len(widths)
+    sheet.subplots_adjust(
+        left=_LEFT / page.WIDTH,
+        right=1 - _RIGHT / page.WIDTH,
+        top=sheet.subplotpars.top - _HEAD_ROOM / page.HEIGHT,
+        wspace=_GAP / mean,
+    )
+    return list(sheet.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0])
+
+
+def _frame(axes: "Axes", number: int, lost: Lost, reached: Sequence[tuple[int, int]]) -> None:
+    """Set what all axes have alike: pairs from left to right, looks, and the pairs without values."""
+    axes.set_xlim(0.5 - 0.03 * number, number + 0.5 + 0.09 * number)
+    axes.locator_params(axis="x", nbins=6, integer=True, min_n_ticks=1)
+    axes.set_xlabel("pair")
+    axes.grid(visible=False)
+    pair_axis.draw_crosses(axes, lost.dropped, DROPPED)
+    pair_axis.draw_crosses(axes, lost.failed, FAILED)
+    _draw_looks(axes, number, reached)
+
+
+def _draw_looks(axes: "Axes", number: int, reached: Sequence[tuple[int, int]]) -> None:
+    """Draw a faint line behind the pair that completed each look; name those that have room for it."""
+    named: list[tuple[int, int]] = []
+    for look, place in reversed(reached):
+        axes.axvline(place + 0.5, color=page.PALE, linewidth=1.4, zorder=0.5)
+        if not named or named[0][1] - place >= LOOK_ROOM * number:
+            named.insert(0, (look, place))
+    for n, (look, place) in enumerate(named):
+        axes.annotate(
+            f"{look}" if n else f"look {look}", (place + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(0, 2),
+            textcoords="offset points", ha="center", size=page.SMALL, color=page.GREY,
+        )  # fmt: skip
+
+
+def _draw_metric(axes: "Axes", panel: Panel, shown: Range, rule: Rule, good: Sequence[Row]) -> None:
+    colour, marker = LOOKS[panel.name]
+    pair_axis.set_axis(axes, shown, panel.direction)
+    _lines(axes, shown, {rule.least: (0, (6, 2)), rule.acceptable: (0, (1, 1.5))}, panel.direction)
+    pair_axis.draw_dots(
+        axes, panel.dots, shown, panel.direction, marker=marker, color=colour, alpha=0.8, markeredgewidth=0,
+        markersize=_size(len(good)),
+    )  # fmt: skip
+    pair_axis.draw_crosses(axes, panel.missing, colour)
+    a, b = (pairs.figure(good, side, panel.name) for side in "AB")
+    figures = [f"A {_amount(panel.name, a)}, B {_amount(panel.name, b)}"]
+    if panel.effect is None:
+        one = len(panel.dots) == 1
+        figures = [f"no interval from {len(panel.dots)} {'pair' if one else 'pairs'}", *figures]
+    else:
+        _draw_band(axes, panel.effect, shown, colour)
+        figures = [_figures(panel.effect), *figures]
+    _head(axes, NAMES[panel.name], figures, colour)
+
+
+def _draw_band(axes: "Axes", effect: Effect, shown: Range, colour: str) -> None:
+    """Draw the mean with its interval across all pairs, and at the end the bound that decides a pass."""
+    axes.axhspan(shown.clip(effect.low), shown.clip(effect.high), color=colour, alpha=0.16, linewidth=0, zorder=1)
+    axes.axhline(shown.clip(effect.estimate), color=colour, linewidth=2, zorder=2)
+    left, right = axes.get_xlim()
+    place = right - 0.025 * (right - left)
+    ends = [shown.clip(effect.estimate), shown.clip(effect.upper)]
+    axes.plot([place, place], ends, color=colour, linewidth=1.6, zorder=3)
+    beyond = effect.upper > shown.high
+    axes.plot(
+        place, shown.edge(effect.upper) if beyond else ends[1], marker="^" if beyond else "_", color=colour,
+        markersize=9 if beyond else 13, markeredgewidth=0 if beyond else 2.4, clip_on=False, zorder=3,
+    )  # fmt: skip
+
+
+def _draw_controls(axes: "Axes", controls: Sequence[Panel], shown: Range, rule: Rule) -> None:
+    """Draw both controls in one, each with mean and interval at the end."""
+    pair_axis.set_axis(axes, shown, 1)
+    _lines(axes, shown, dict.fromkeys((-rule.control_least, rule.control_least), (0, (2, 3))), 1)
+    left, right = axes.get_xlim()
+    axes.set_xlim(left, right + 0.06 * (right - left))
+    left, right = axes.get_xlim()
+    head = []
+    for place, panel in enumerate(controls):
+        colour, marker = CONTROL_LOOKS[panel.name]
+        pair_axis.draw_dots(
+            axes, panel.dots, shown, 1, marker=marker, color=colour, alpha=0.7, markerfacecolor="white",
+            markersize=0.75 * _size(len(panel.dots)),
+        )  # fmt: skip
+        told = "no interval"
+        if panel.effect is not None:
+            told = pair_axis.change(panel.effect.estimate)
+            at = right - (0.07 - 0.06 * place) * (right - left)
+            ends = [shown.clip(panel.effect.low), shown.clip(panel.effect.high)]
+            axes.plot([at, at], ends, color=colour, linewidth=3, solid_capstyle="butt", zorder=5)
+            mean = shown.clip(panel.effect.estimate)
+            axes.plot(at, mean, marker=marker, color=colour, markersize=7, zorder=6, clip_on=False)
+        head.append((f"{panel.name} {told}", colour))
+    _head(axes, "controls", [text for text, _ in head], *(colour for _, colour in head))
+
+
+def _lines(axes: "Axes", shown: Range, lines: dict[float, Any], direction: int) -> None:
+    """Draw 0, and the values that a verdict asks about; with labels, of two that are too close the higher one."""
+    axes.axhline(0, color="black", linewidth=1.2, zorder=1.5)
+    taken = math.inf
+    for at, dashes in sorted(lines.items(), reverse=True):
+        if not shown.has(at):
+            continue
+        axes.axhline(at, color=page.GREY, linestyle=dashes, linewidth=1.3, zorder=1.5)
+        if taken - at >= 0.05 * (shown.high - shown.low):
+            taken = at
+            axes.annotate(
+                pair_axis.change(direction * at).replace(".0", ""), (1, at), xycoords=("axes fraction", "data"),
+                xytext=(4, 0), textcoords="offset points", va="center", size=page.SMALL, color=page.GREY,
+                annotation_clip=False,
+            )  # fmt: skip
+
+
+def _head(axes: "Axes", name: str, figures: Sequence[str], *colours: str) -> None:
+    """Write a metric and its figures above its axes; the first colour is that of the first line, and so on."""
+    axes.set_title(name, pad=61)
+    for line, text in enumerate(figures):
+        colour = colours[line] if line < len(colours) else page.GREY
+        axes.annotate(
+            text, (0, 1), xycoords="axes fraction", xytext=(0, 42 - 17 * line), textcoords="offset points",
+            size=12 if line == 0 and len(colours) == 1 else page.SMALL, color=colour,
+            weight="bold" if line == 0 and len(colours) == 1 else "normal",
+        )  # fmt: skip
+
+
+def _notes(metrics: Sequence[Panel], tally: Tally, rule: Rule, lost: Lost) -> str:
+    first = tally.good[0]
+    caps = {first.workload[side].get("in_flight", 100) for side in "ab"}
+    turn = pairs.timed(first)[0]
+    work = [f"{units.count(turn['pages'])} pages a turn", units.latency(first.workload["latency"])]
+    work += [words.in_flight(caps.pop())] if len(caps) == 1 else []
+    left_out = [NAMES[name] for name in first.workload["metrics"] if name not in {panel.name for panel in metrics}]
+    less = " (of throughput, less)" if any(panel.direction < 0 for panel in metrics) else ""
+    least, most = (f"{math.expm1(end) * 100:.0f} %" for end in (rule.least, rule.acceptable))
+    return " ".join(
+        note
+        for note in (
+            f"A: {words.plain(first.workload['a']['label'], 44)}. B: {words.plain(first.workload['b']['label'], 44)}.",
+            f"{words.plain(', '.join(work), 120)}. Each mark is a pair; up is worse{less}.",
+            f"Band: mean and 95 % interval; at its end the {rule.pass_confidence * 100:.3g} % bound.",
+            f"Dashed: up to {least} is no regression. Dotted: a pass has its bound below {most}.",
+            "Controls: the same work beside both sides.",
+            _about(lost, tally),
+            "Crosses in the metric's colour: no value." if any(panel.missing for panel in metrics) else "",
+            f"Not gated, so not shown: {words.listed(left_out)}." if left_out else "",
+        )
+        if note
+    )
+
+
+def _about(lost: Lost, tally: Tally) -> str:
+    """Count the pairs without values, by what their crosses look like."""
+    failed = [f"{side} in {n}" for side, n in (("A", tally.failed_a), ("B", tally.failed_b)) if n]
+    parts = [f"grey, {len(lost.dropped)} dropped on an outside signal"] if lost.dropped else []
+    parts += [f"orange, {len(lost.failed)} failed ({', '.join(failed)})"] if failed else []
+    return f"Crosses: {'; '.join(parts)}." if parts else ""
+
+
+def _looks_reached(found: Sequence[Row], rule: Rule) -> list[tuple[int, int]]:
+    """Return each look that was reached, with the number of the pair that completed it."""
+    good = [number for number, row in enumerate(found, 1) if row.valid]
+    return [(look, good[size - 1]) for look, size in enumerate(rule.looks, 1) if size <= len(good)]
+
+
+def _memory_failed(row: Row) -> bool:
+    memory = row.measured.get("memory")
+    return memory is not None and memory["reason"] is not None
+
+
+def _amount(metric: str, value: float) -> str:
+    return _WRITE[metric](value, 3) if math.isfinite(value) else "-"
+
+
+def _size(number: int) -> float:
+    """Return how large a mark is, so that many do not hide each other."""
+    return max(3.0, min(9.0, 60.0 / math.sqrt(max(1, number))))
+
+
+def _pythons(good: Sequence[Row], machine: dict[str, Any]) -> str:
+    """Return on what the sides ran: once, if it is the same."""
+    knobs = [good[0].knobs.get(side, {}) for side in "AB"]
+    found = [page.pythons([replace(good[0], knobs=own)], machine) for own in knobs]
+    return found[0] if found[0] == found[1] else f"A: {found[0]}, B: {found[1]}"
+
+
+__all__: Sequence[str] = ("control_panels", "draw", "lost_of", "panels", "save_pairs", "save_selftest", "title")

@@ -1,0 +1,282 @@
+"""Plot of a self-test: what pairs without a change and with a planted one look like, and what that allows to find."""
+
+import math
+import statistics
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.analyse import pairs
+from bench.analyse.decide import DESIGNED
+from bench.present import page, pair_axis, units, words
+from bench.present.page import Look
+from bench.present.pair_axis import Dot, Range
+from bench.present.verdict import NAMES
+from bench.rows import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DRAWN = {"cpu_per_page": 1, "throughput": -1}
+"""The metrics whose pairs are drawn, with their own directions."""
+MOST_STRATEGIES = 16
+JITTER = 0.5
+"""How wide the dots of a group are spread, so that they do not hide each other; its groups are 1 apart."""
+_GOLDEN = (math.sqrt(5) - 1) / 2
+"""Multiples of it, modulo 1, fill a width evenly, however many they are (H. Weyl, 1916)."""
+_GREY_LOOK = Look(page.GREY, "o", "-")
+_LEFT, _RIGHT, _BETWEEN, _NAMES_ROOM, _LINE_ROOM = 1.15, 1.05, 0.95, 2.0, 0.85
+"""Inches: at the edges, between the axes, for the names of strategies, and for the lines below."""
+_LETTERS = 118
+"""So many letters fill one of the lines below."""
+PLANTED = "planted-"
+"""What may stand before the size of a planted slowdown."""
+
+Group = tuple[str, float | None, list[Row]]
+"""Pairs alike: their name, the planted share if there is one, and the good ones."""
+
+
+def save_selftest(
+    selftest: Mapping[str, Any],
+    aa_rows: Sequence[Row],
+    planted: Mapping[str, Sequence[Row]],
+    machine: dict[str, Any],
+    folder: Path,
+) -> list[Path]:
+    """Write ``selftest.png`` and ``selftest.svg`` into the folder; nothing without a good A/A pair.
+
+    ``planted`` has the pairs of each planted slowdown by its size in percent (``5`` or ``planted-5``).
+    Raises OSError when a file cannot be written.
+    """
+    with page.settings():
+        figure = draw(selftest, aa_rows, planted, machine)
+        if figure is None:
+            return []
+        folder.mkdir(parents=True, exist_ok=True)
+        return page.save(figure, folder, "selftest")
+
+
+def draw(
+    selftest: Mapping[str, Any],
+    aa_rows: Sequence[Row],
+    planted: Mapping[str, Sequence[Row]],
+    machine: dict[str, Any],
+) -> "Figure | None":
+    """Draw the pairs to the left, and to the right how much those of each strategy vary; None without an A/A pair."""
+    found = groups(aa_rows, planted)
+    if not found[0][2]:
+        return None
+    every = [*aa_rows, *(row for rows in planted.values() for row in rows)]
+    noise = dict(sorted(selftest["noise"].items(), key=lambda item: -_known(item[1].get("cpu_per_page"))))
+    looks = page.looks(list(noise)[: page.MOST_LINES])
+    sheet = page.sheet(title(selftest), _notes(selftest, every, noise), page.source(every, machine))
+    axes = _axes(sheet)
+    strips = [[_dots(place, group, metric) for place, group in enumerate(found)] for metric in DRAWN]
+    shown = pair_axis.range_of([[dot.value for _, dot in strip] for metric in strips for strip in metric])
+    for one, (metric, direction), metric_strips in zip(axes, DRAWN.items(), strips, strict=False):
+        _draw_strips(one, metric, direction, found, metric_strips, shown, looks)
+    _draw_noise(axes[-1], noise, aa_rows, looks)
+    below = textwrap.wrap(_resolves(selftest), _LETTERS, break_on_hyphens=False)[:2]
+    sheet.text(
+        0.03, sheet.subplotpars.bottom - 0.92 / page.HEIGHT, "\n".join(below), size=page.TEXT, weight="bold", va="top",
+        linespacing=1.35,
+    )  # fmt: skip
+    return sheet
+
+
+def groups(aa_rows: Sequence[Row], planted: Mapping[str, Sequence[Row]]) -> list[Group]:
+    """Return the A/A pairs, then those with planted slowdowns, the smallest first; only good ones."""
+    sizes = sorted(planted, key=lambda size: (_share(size) is None, _share(size) or 0.0, size))
+    return [
+        ("A/A", 0.0, list(pairs.tally(aa_rows).good)),
+        *((_named(size), _share(size), list(pairs.tally(planted[size]).good)) for size in sizes),
+    ]
+
+
+def title(selftest: Mapping[str, Any]) -> str:
+    """Return how often the rule was wrong."""
+    alarms = selftest["false_alarms"]["resampled"]
+    parts = [f"{_alarms(alarms)} without a change"]
+    found = sorted(selftest["detection"].items(), key=lambda item: _share(item[0]) or 0.0)
+    parts += [
+        f"{one['share'] * 100:.3g} % of {size} % slowdowns found"
+        if one["decisions"]
+        else f"no decision on {size} % slowdowns"
+        for size, one in found
+    ]
+    return f"Self-test: {'; '.join(parts)}"
+
+
+def _alarms(counts: Mapping[str, Any]) -> str:
+    number = counts["alarms"]
+    if not counts["decisions"]:
+        return "no decision"
+    return f"{units.count(number)} false {'alarm' if number == 1 else 'alarms'} in {_decisions(counts)}"
+
+
+def _decisions(counts: Mapping[str, Any]) -> str:
+    number = counts["decisions"]
+    return f"{units.count(number)} {'decision' if number == 1 else 'decisions'}"
+
+
+def _axes(sheet: "Figure") -> list["Axes"]:
+    """Return axes for the two metrics and, with room for names, for the strategies."""
+    adjust = sheet.subplotpars
+    top, bottom = adjust.top, adjust.bottom + _LINE_ROOM / page.HEIGHT
+    sheet.subplots_adjust(bottom=bottom, top=top)
+    width = page.WIDTH - _LEFT - _RIGHT - _BETWEEN - _NAMES_ROOM
+    places = [(_LEFT, 0.37), (_LEFT + _BETWEEN + 0.37 * width, 0.37)]
+    places.append((_LEFT + _BETWEEN + _NAMES_ROOM + 0.74 * width, 0.26))
+    return [
+        sheet.add_axes((left / page.WIDTH, bottom, share * width / page.WIDTH, top - bottom)) for left, share in places
+    ]
+
+
+def _dots(place: int, group: Group, metric: str) -> list[tuple[str, Dot]]:
+    """Return the strategy and the dot of each pair that has the metric."""
+    valued = [(row, pairs.values(row)) for row in group[2]]
+    return [
+        (row.workload["a"]["strategy"], Dot(place + JITTER * ((n * _GOLDEN) % 1 - 0.5) - 0.08, values[metric]))
+        for n, (row, values) in enumerate((row, values) for row, values in valued if metric in values)
+    ]
+
+
+def _draw_strips(
+    axes: "Axes",
+    metric: str,
+    direction: int,
+    found: Sequence[Group],
+    strips: Sequence[Sequence[tuple[str, Dot]]],
+    shown: Range,
+    looks: Mapping[str, Look],
+) -> None:
+    """Draw one metric: each group of pairs as a strip of dots, with mean and standard deviation beside it."""
+    axes.set_xlim(-0.6, len(found) - 0.3)
+    pair_axis.set_axis(axes, shown, direction)
+    axes.grid(visible=False)
+    axes.axhline(0, color="black", linewidth=1.2, zorder=1.5)
+    size = max(3.0, min(8.0, 70.0 / math.sqrt(max(1, *map(len, strips)))))
+    names = []
+    for place, ((name, share, _), strip) in enumerate(zip(found, strips, strict=True)):
+        if metric == "cpu_per_page" and share:
+            ends, at = [place - 0.4, place + 0.45], math.log1p(share)
+            axes.plot(ends, [at, at], color="black", linestyle=(0, (6, 2)), linewidth=1.6, zorder=4)
+        for strategy in dict.fromkeys(strategy for strategy, _ in strip):
+            look = looks.get(strategy, _GREY_LOOK)
+            dots = [dot for own, dot in strip if own == strategy]
+            pair_axis.draw_dots(
+                axes, dots, shown, direction, marker=look.marker, color=look.colour, alpha=0.6, markeredgewidth=0,
+                markersize=size,
+            )  # fmt: skip
+        values = [dot.value for _, dot in strip if math.isfinite(dot.value)]
+        spread = _draw_spread(axes, place + 0.3, values, shown)
+        names.append(f"{name}\n{'no change' if share == 0 else 'planted'}\n{_pairs(len(strip))}\n{spread}")
+    axes.set_xticks(range(len(found)), names, size=page.SMALL)
+    axes.tick_params(axis="x", length=0)
+    axes.set_title(NAMES[metric])
+    axes.set_ylabel("B worse \N{RIGHTWARDS ARROW}" + ("  (fewer pages/s)" if direction < 0 else "  (more CPU time)"))
+
+
+def _draw_spread(axes: "Axes", place: float, values: Sequence[float], shown: Range) -> str:
+    """Draw mean and standard deviation; return the deviation in words."""
+    if len(values) < 2:
+        return ""
+    mean, sd = statistics.fmean(values), statistics.stdev(values)
+    ends = [shown.clip(mean - sd), shown.clip(mean + sd)]
+    axes.plot([place, place], ends, color="black", linewidth=2.4, solid_capstyle="butt", zorder=5)
+    axes.plot(place, shown.clip(mean), marker="o", color="black", markersize=6, zorder=6)
+    return f"SD {_percent(sd)}"
+
+
+def _draw_noise(
+    axes: "Axes", noise: Mapping[str, Mapping[str, float]], aa_rows: Sequence[Row], looks: Mapping[str, Look]
+) -> None:
+    """Draw the standard deviation of each strategy's pairs, and how many there are."""
+    names = list(noise)[:MOST_STRATEGIES]
+    good = [row.workload["a"]["strategy"] for row in pairs.tally(aa_rows).good]
+    for place, name in enumerate(names):
+        look = looks.get(name, _GREY_LOOK)
+        for metric, fill in (("cpu_per_page", look.colour), ("throughput", "white")):
+            sd = noise[name].get(metric)
+            if sd is not None and math.isfinite(sd):
+                axes.plot(
+                    100 * sd, place, marker=look.marker, markersize=10, color=look.colour, markerfacecolor=fill,
+                    markeredgewidth=1.6, clip_on=False, zorder=4 if fill != "white" else 3,
+                )  # fmt: skip
+        axes.annotate(
+            _pairs(good.count(name)) if name in good else "", (1.03, place), xycoords=("axes fraction", "data"),
+            va="center", size=page.SMALL, color=page.GREY, annotation_clip=False,
+        )  # fmt: skip
+    axes.set_ylim(max(len(names), 4) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), [words.plain(name, 20) for name in names], size=12)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(left=0, right=1.12 * max([0.1, *_deviations(noise, names)]))
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel("SD of a pair (%)")
+    axes.set_title("how much pairs vary")
+
+
+def _deviations(noise: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> list[float]:
+    found = [noise[name].get(metric) for name in names for metric in DRAWN]
+    return [100 * sd for sd in found if sd is not None and math.isfinite(sd)]
+
+
+def _notes(selftest: Mapping[str, Any], every: Sequence[Row], noise: Mapping[str, Any]) -> str:
+    alarms = selftest["false_alarms"]
+    tally = pairs.tally(every)
+    lost = len(every) - len(tally.good)
+    rest = len(noise) - MOST_STRATEGIES
+    return " ".join(
+        note
+        for note in (
+            "Each mark is a pair: the change from A to B, up is worse for B; A/A: both sides are alike.",
+            "Black: mean and SD; dashed: what was planted. To the right, filled: CPU per page; hollow: throughput.",
+            f"Rates: of decisions on pairs drawn again from these ({units.count(alarms['resampled']['pairs'])} A/A);",
+            f"in the order of measuring, {_alarms(alarms['real'])}.",
+            f"{lost} of {len(every)} pairs failed or were dropped." if lost else "",
+            f"{rest} more strategies are not shown." if rest > 0 else "",
+        )
+        if note
+    )
+
+
+def _resolves(selftest: Mapping[str, Any]) -> str:
+    """Say what so many minutes find; what is below the least regression of the rule is none."""
+    parts = []
+    for one in selftest["resolves"]:
+        minutes = f"{units.number_tick(one['minutes'])} min"
+        if one["smallest"] is None:
+            parts.append(f"nothing in {minutes}")
+            continue
+        without = "" if "memory" in one.get("metrics", ["memory"]) else ", memory left out"
+        size = pair_axis.change(max(math.log(one["smallest"]), DESIGNED.least)).lstrip("+")
+        parts.append(f"{size} in {minutes} ({_pairs(one['pairs'])}{without})")
+    whose = f" of {words.plain(selftest['strategy'], 24)}" if "strategy" in selftest else ""
+    kept = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}", 4) for part in parts)
+    return f"The least slowdown{whose} that is found 95 times in 100: {kept}" if parts else ""
+
+
+def _pairs(number: int) -> str:
+    return f"{units.count(number)} {'pair' if number == 1 else 'pairs'}"
+
+
+def _percent(sd: float) -> str:
+    return f"{units.number(100 * sd, 2)} %"
+
+
+def _share(size: str) -> float | None:
+    """Return a planted size, given in percent, as a share; None if it is no number."""
+    try:
+        return float(size.removeprefix(PLANTED)) / 100
+    except ValueError:
+        return None
+
+
+def _named(size: str) -> str:
+    return words.plain(size, 12) if _share(size) is None else f"+{size.removeprefix(PLANTED)} %"
+
+
+def _known(sd: float | None) -> float:
+    return -1.0 if sd is None or not math.isfinite(sd) else sd

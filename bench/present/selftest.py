@@ -1,0 +1,106 @@
+"""What a self-test found, as text: error rates, noise, and what can be resolved in how much time."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from bench.analyse import pairs
+from bench.present import units, words
+from bench.rows import Row
+
+_MS = 1_000_000
+
+
+def line(name: str, row: Row, good: int, wanted: int) -> str:
+    """Return what one pair brought, while a self-test goes on."""
+    if row.valid:
+        figures = "  ".join(f"{metric} {100 * value:+.1f} %" for metric, value in pairs.values(row).items())
+    else:
+        figures = words.plain("; ".join(check.name for check in row.failed_checks) or str(row.reason), 100)
+        figures = f"left out: {figures}"
+    return f"{name:<20} {good:>3}/{wanted}  {figures}"
+
+
+def text(found: Mapping[str, Any]) -> str:
+    """Return the whole result."""
+    machine = found["machine"]
+    where = f"{machine['cpu']}, {machine['usable_cores']} cores, {machine['system']}, {machine['python']}"
+    when = f"{found['made_at'][:16].replace('T', ' ')} UTC"
+    head = ["inflight selftest", f"{where}; {when}", _about_pairs(found)]
+    parts = [_alarms(found), _detection(found), _noise(found), _resolves(found), _rest(found)]
+    return "\n".join([*head, *("\n" + part for part in parts)])
+
+
+def _about_pairs(found: Mapping[str, Any]) -> str:
+    dropped = found["dropped"]
+    told = f"{dropped['tried']} pairs tried, {dropped['left_out']} left out"
+    reasons = sorted(dropped["reasons"].items(), key=lambda item: -item[1])[:3]
+    told += f" ({'; '.join(f'{words.plain(reason, 60)}: {number}' for reason, number in reasons)})" if reasons else ""
+    return told + (f"; TOO FEW good pairs: {', '.join(found['too_few'])}" if found["too_few"] else "")
+
+
+def _alarms(found: Mapping[str, Any]) -> str:
+    alarms = found["false_alarms"]
+    lines = [f"false alarms, both sides {found['strategy']} (designed: at most 0.5 %)"]
+    for kind, about in (("real", "decisions, one after another"), ("resampled", "decisions resampled")):
+        one = alarms[kind]
+        bound = f"rate at most {one['upper']:.1%} with 95 % confidence"
+        caution = "" if kind == "real" else "; they share pairs, so the true bound is wider"
+        lines.append(
+            f"  {one['alarms']} alarms in {one['decisions']} {about} from {one['pairs']} pairs ({bound}{caution}); "
+            f"{one['passes']} passed, {one['inconclusive']} inconclusive, {one['mean_pairs']:.1f} pairs each"
+        )
+    return "\n".join(lines)
+
+
+def _detection(found: Mapping[str, Any]) -> str:
+    lines = ["planted slowdowns, a loop added to each page of side B"]
+    for size, one in found["detection"].items():
+        seen = "not measured" if one["seen"] is None else f"seen as {100 * math.expm1(one['seen']):+.1f} % CPU"
+        real = one["real"]
+        lines.append(
+            f"  {size:>2} %: {seen} over {one['pairs']} pairs; found in {one['share']:.1%} of {one['decisions']} "
+            f"resampled decisions (at least {one['lower']:.1%}), {one['mean_pairs']:.1f} pairs each; "
+            f"real ones: {real['alarms']} of {real['decisions']}"
+        )
+    return "\n".join(lines)
+
+
+def _noise(found: Mapping[str, Any]) -> str:
+    lines = ["pair noise (SD), and how long a pair takes"]
+    for name, noise in found["noise"].items():
+        figures = ", ".join(f"{metric.replace('_', ' ')} {100 * sd:.1f} %" for metric, sd in noise.items())
+        taken = found["pair_s"][name]
+        memory = f" + {taken['memory']:.1f} s for memory" if taken["memory"] else ""
+        lines.append(f"  {name:<16} {figures}; {taken['turns']:.1f} s{memory}")
+    controls = ", ".join(f"{name} {100 * sd:.1f} %" for name, sd in found["controls"].items())
+    return "\n".join([*lines, f"  {'controls':<16} {controls}"])
+
+
+def _resolves(found: Mapping[str, Any]) -> str:
+    lines = [f"the least slowdown of {found['strategy']} that is found 95 times in 100"]
+    for one in found["resolves"]:
+        if one["smallest"] is None:
+            lines.append(f"  {one['minutes']:>2} min: not enough for the 12 pairs that a verdict needs")
+            continue
+        what = "" if "memory" in one["metrics"] else ", memory left out"
+        size = max(one["smallest"], 1.02)
+        lines.append(f"  {one['minutes']:>2} min: {100 * (size - 1):.1f} % ({one['pairs']} pairs{what})")
+    return "\n".join(lines)
+
+
+def _rest(found: Mapping[str, Any]) -> str:
+    late, extra = found["lateness"], found["overhead"]
+    ceiling = found["server_ceiling_per_s"]
+    lateness = "unknown" if late["p99"] is None else f"p50 {late['p50'] / _MS:.2f} ms, p99 {late['p99'] / _MS:.2f} ms"
+    red = "" if late["valid"] else " (the trial is red)"
+    capacity = "unknown" if ceiling is None else f"{units.number(ceiling, 3)} responses/s"
+    share = "an unknown share" if extra["share"] is None else f"{extra['share']:.1%}"
+    cost = f"{extra['per_fetch_ns'] / 1000:.2f} µs a fetch, {share} of the CPU time of {found['strategy']}"
+    return "\n".join(
+        [
+            f"server ceiling, by a null client: {capacity}",
+            f"timer lateness, 1,000 in flight at 50 ms: {lateness}{red}",
+            f"harness overhead: {cost} (target: at most 1 µs and 1 %)",
+        ]
+    )

@@ -1,0 +1,219 @@
+"""What ``inflight selftest`` does: the harness measures itself on this machine, and keeps what it found.
+
+Pairs whose two sides are the same (A/A) tell its noise and its false alarms; pairs with a planted slowdown tell what it
+detects. The decisions are those of ``inflight ab``, on pairs that are measured just as there.
+"""
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import strategies
+from bench import ab, ab_command, commands, rows, selftests
+from bench import run as runs
+from bench.ab import Bench
+from bench.analyse import pairs, self_test
+from bench.comparison import METRICS, Comparison, Metric, PairTrial, Side
+from bench.experiment import Workload
+from bench.judge import ExperimentError, check_known
+from bench.measure import host
+from bench.measure.controller import run_trial
+from bench.measure.pair import run_pair, spin_ns_per_loop
+from bench.measure.process import environment
+from bench.plan import Trial
+from bench.present.selftest import line, text
+from bench.rows import Row
+from fake_server.site import SiteConfig
+
+REFUSALS = commands.REFUSALS
+SIZES = (5, 10)
+"""The planted slowdowns, in percent of the CPU time a page."""
+TIMED: tuple[Metric, ...] = ("cpu_per_page", "throughput")
+LATE = Workload("selftest/lateness", "crawl", SiteConfig(pages=10_000, links=0, delay="50ms"), 1000, "keep-alive")
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """How many good pairs of each kind are measured."""
+
+    same: int
+    planted: int
+    other: int
+
+
+FULL = Numbers(same=104, planted=48, other=12)
+QUICK = Numbers(same=24, planted=12, other=0)
+MOST_TRIES = 3
+"""So many times the good pairs that are wanted are tried; then the machine is too busy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the run's folder says it is about."""
+
+    strategy: str
+    numbers: Numbers
+    name: str = "selftest"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as values for TOML."""
+        return {"about": "The harness measures itself.", "strategy": self.strategy, "pairs": asdict(self.numbers)}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    strategy: str
+    quick: bool
+    out: Path
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """Where a self-test's pairs are run and kept."""
+
+    bench: Bench
+    folder: Path
+    place: Path
+
+
+def run(asked: Asked) -> int:
+    """Measure the harness, keep and tell what was found.
+
+    Returns 0; 1 when there was an alarm in a decision on pairs without a change; 3 when too few pairs were good; 130
+    when interrupted.
+    """
+    check_known(asked.strategy, strategies.names(), "strategy", "--strategy")
+    if missing := strategies.describe(asked.strategy).missing:
+        raise ExperimentError(f"{asked.strategy} needs {', '.join(missing)}, which is not installed here")
+    plan = Plan(asked.strategy, QUICK if asked.quick else FULL)
+    folder = runs.new_folder(asked.out, plan)
+    try:
+        with (
+            commands.interruptible(),
+            tempfile.TemporaryDirectory(prefix="inflight-") as place,
+            ab_command.bench() as b,
+        ):
+            found = _measure(plan, Measuring(b, folder, Path(place)))
+    except KeyboardInterrupt:
+        _say(f"interrupted; the rows are in {folder}, and no verdict will quote them")
+        return 130
+    _keep(folder, found)
+    print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
+    sys.stdout.flush()
+    _say(f"kept:  {folder / selftests.SELFTEST_FILE}")
+    alarms = found["false_alarms"]["real"]["alarms"] + found["false_alarms"]["resampled"]["alarms"]
+    return 3 if found["too_few"] else 1 if alarms else 0
+
+
+def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
+    """Run every part, and return what ``selftest.json`` has."""
+    same = _pairs(where, "aa", Side(plan.strategy), Side(plan.strategy), plan.numbers.same, METRICS)
+    planted = {size: _planted(where, plan, same, size) for size in SIZES}
+    others = [name for name in strategies.names() if name != plan.strategy and not strategies.describe(name).missing]
+    by_strategy = {plan.strategy: same} | {
+        name: _pairs(where, f"aa-{name}", Side(name), Side(name), plan.numbers.other, TIMED)
+        for name in others
+        if plan.numbers.other
+    }
+    measured = {name: series for name, series in by_strategy.items() if len(self_test.good(series)) > 1}
+    server = where.bench.keeper.server()
+    late = run_trial(_late_trial(plan.strategy), server, ab.setting(where.folder.name, where.bench))
+    ab.append(where.folder, late)
+    return {
+        "format": selftests.FORMAT,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": host.machine(),
+        "strategy": plan.strategy,
+        "pairs": asdict(plan.numbers),
+        "too_few": [name for name, series in by_strategy.items() if not _is_enough(series, name, plan)],
+        "dropped": self_test.left_out([*by_strategy.values(), *planted.values()]),
+        "noise": {name: self_test.noise(series) for name, series in measured.items()},
+        "pair_s": {name: self_test.pair_seconds(series) for name, series in measured.items()},
+        "controls": self_test.spreads([pairs.controls(row) for row in self_test.good(same)]),
+        "false_alarms": self_test.false_alarms(same),
+        "detection": {str(size): self_test.detection(series) for size, series in planted.items()},
+        "resolves": self_test.resolves(same),
+        "server_ceiling_per_s": server.ceiling_per_s,
+        "lateness": {name: late.server.get(f"lateness_{name}_ns") for name in ("p50", "p99")} | {"valid": late.valid},
+        "overhead": _overhead(where.bench.cpus, same),
+    }
+
+
+def _pairs(where: Measuring, name: str, a: Side, b: Side, wanted: int, metrics: tuple[Metric, ...]) -> list[Row]:
+    """Run pairs until so many are good; give up when too many are not. Each row is kept as soon as it is there."""
+    comparison = Comparison(a, b, SiteConfig(links=10), metrics, name)
+    sides = ab.prepare_both(comparison, where.place / name)
+    comparison, _ = ab.calibrated(comparison, sides, where.bench, None)
+    setting = ab.setting(where.folder.name, where.bench)
+    found: list[Row] = []
+    while len(self_test.good(found)) < wanted and len(found) < MOST_TRIES * wanted:
+        trial = PairTrial(comparison, len(found) + 1, memory="memory" in comparison.metrics)
+        row = run_pair(trial, sides, where.bench.keeper.server(), setting)
+        ab.append(where.folder, row)
+        found.append(row)
+        _say(line(name, row, len(self_test.good(found)), wanted))
+    return found
+
+
+def _planted(where: Measuring, plan: Plan, same: Sequence[Row], size: int) -> list[Row]:
+    """Run pairs whose side B has a loop a page that costs so many percent of what a page takes without it."""
+    if not self_test.good(same):
+        return []
+    cpu_ns = pairs.figure(self_test.good(same), "A", "cpu_per_page")
+    comparison = Comparison(Side(plan.strategy), Side(plan.strategy), SiteConfig(links=10, pages=200))
+    loop_ns = spin_ns_per_loop(comparison, where.bench.keeper.server(), ab.setting(where.folder.name, where.bench))
+    loops = round(cpu_ns * size / 100 / loop_ns)
+    a, b = replace(Side(plan.strategy), planted_loops=0), replace(Side(plan.strategy), planted_loops=loops)
+    return _pairs(where, f"planted-{size}", a, b, plan.numbers.planted, TIMED)
+
+
+def _late_trial(strategy: str) -> Trial:
+    described = strategies.describe(strategy)
+    return Trial(LATE.id, 1, strategy, described.stack, LATE, LATE.in_flight, described.threads_each)
+
+
+def _overhead(cpus: host.Cpus, same: Sequence[Row]) -> dict[str, float | None]:
+    """Return what measuring costs a fetch inside the worker, in nanoseconds and as a share of its CPU time."""
+    command = [sys.executable, "-P", "-m", "bench.measure.overhead_worker"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment()) as worker:
+        host.pin(worker.pid, cpus.client)
+        said, _ = worker.communicate(timeout=60)
+    found: dict[str, float | None] = json.loads(said)
+    extra_ns = float(found["with_ns"] or 0) - float(found["without_ns"] or 0)
+    page_ns = pairs.figure(self_test.good(same), "A", "cpu_per_page")
+    return found | {"per_fetch_ns": extra_ns, "share": extra_ns / page_ns if math.isfinite(page_ns) else None}
+
+
+def _is_enough(found: Sequence[Row], name: str, plan: Plan) -> bool:
+    return len(self_test.good(found)) >= (plan.numbers.same if name == plan.strategy else plan.numbers.other)
+
+
+def _keep(folder: Path, found: dict[str, Any]) -> None:
+    from bench.present.plot_pairs import save_selftest
+
+    try:
+        told = json.dumps(found, indent=2, allow_nan=False) + "\n"
+        (folder / selftests.SELFTEST_FILE).write_text(told, encoding="utf-8")
+        (folder / "selftest.txt").write_text(text(found) + "\n", encoding="utf-8")
+        by_name: dict[str, list[Row]] = {}
+        for row in rows.read(folder):
+            if row.kind == "pair":
+                by_name.setdefault(row.workload["id"].partition("/")[2], []).append(row)
+        planted = {name: own for name, own in by_name.items() if name.startswith("planted-")}
+        save_selftest(found, by_name.get("aa", []), planted, found["machine"], folder / "plots")
+    except OSError as error:
+        raise runs.RunError(f"cannot write {error.filename}: {error.strerror}; the rows are complete") from error
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)

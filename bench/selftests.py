@@ -1,0 +1,44 @@
+"""The latest self-test of this machine: what a verdict quotes as its measured error rates."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SELFTEST_FILE = "selftest.json"
+FORMAT = 1
+SAME = ("cpu", "system", "usable_cores", "python")
+"""What must be alike in ``machine.json`` for a self-test to speak for a later run."""
+
+
+def latest(out: Path, machine: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the newest self-test of a machine like this one in the folder of results, or in its ``reference``.
+
+    None when there is none. One that cannot be read is passed over: it cannot be quoted.
+    """
+    found = [test for test in _readable(out) if all(test["machine"].get(key) == machine[key] for key in SAME)]
+    return max(found, key=lambda test: str(test["made_at"]), default=None)
+
+
+def _readable(out: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted([*out.glob(f"*/{SELFTEST_FILE}"), *out.glob(f"reference/*/{SELFTEST_FILE}")]):
+        try:
+            test = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(test, dict) and test.get("format") == FORMAT and _is_quotable(test):
+            yield test
+
+
+def _is_quotable(test: dict[str, Any]) -> bool:
+    """Tell whether there is all that a verdict and its plan quote."""
+    try:
+        alarms = test["false_alarms"]["resampled"]
+        figures = [alarms["alarms"], alarms["decisions"], alarms["pairs"]]
+        figures += [value for size, one in test["detection"].items() for value in (int(size), one["share"])]
+        figures += [noise["cpu_per_page"] for noise in test["noise"].values()]
+        fine = isinstance(test["machine"], dict) and isinstance(test["made_at"], str)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return fine and all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures)
