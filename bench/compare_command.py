@@ -1,0 +1,158 @@
+"""What ``inflight compare`` does: read both sides, refuse what cannot be compared, compare, and tell."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import rows
+from bench import run as runs
+from bench.analyse.benchmark_json import BenchmarkError, of_json, parse
+from bench.analyse.compare import Comparison, compare_sides
+from bench.analyse.sides import Side, differences, of_rows
+from bench.present import comparison as show
+from bench.present import words
+from bench.rows import RowsError
+
+EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
+JSON_FILE, MARKDOWN_FILE = "compare.json", "compare.md"
+
+
+class CompareError(Exception):
+    """Two things that cannot be compared; the message says which, why, and what to do."""
+
+
+REFUSALS = (CompareError, RowsError, BenchmarkError)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    base: Path
+    head: Path
+    unlike: bool
+    out: Path | None
+    as_json: bool
+    as_markdown: bool
+
+
+def run(asked: Asked) -> int:
+    """Compare, print, and write the files that were asked for; return the exit code of the verdict."""
+    if asked.as_json and asked.as_markdown:
+        raise CompareError("--json and --markdown both want standard output; give one, and --out FOLDER for both files")
+    base, head = _sides(asked.base, asked.head)
+    if not asked.unlike:
+        _refuse_unlike(base, head)
+    found = compare_sides(base, head)
+    if not found.compared:
+        raise CompareError(
+            f"{asked.base} and {asked.head} have no cell in common: nothing was run on the same workload in both"
+        )
+    if asked.as_json:
+        print(_json(found))
+    else:
+        print(show.markdown(found) if asked.as_markdown else show.text(found), end="")
+    sys.stdout.flush()
+    if asked.as_json or asked.as_markdown:
+        _say(show.headline(found))
+    if asked.out is not None:
+        for path in _write(found, asked.out):
+            _say(f"written: {path}")
+    return EXITS[found.verdict]
+
+
+def _sides(base: Path, head: Path) -> tuple[Side, Side]:
+    for path in (base, head):
+        if not path.exists():
+            raise CompareError(f"there is no {path}; give two run folders, or two JSON files of pytest-benchmark")
+    if base.samefile(head) or _same_rows(base, head):
+        raise CompareError(f"{base} and {head} are the same run: there is nothing to compare")
+    if base.is_dir() != head.is_dir():
+        file, folder = (head, base) if base.is_dir() else (base, head)
+        raise CompareError(
+            f"{folder} is a folder and {file} is a file; compare two runs, or two files of pytest-benchmark"
+        )
+    read: Callable[[Path], Side] = _run if base.is_dir() else _benchmarks
+    return read(base), read(head)
+
+
+def _same_rows(base: Path, head: Path) -> bool:
+    """Tell whether two folders lead to one file of rows."""
+    files = [path / rows.ROWS_FILE for path in (base, head)]
+    return all(file.is_file() for file in files) and files[0].samefile(files[1])
+
+
+def _run(folder: Path) -> Side:
+    found = rows.read(folder)
+    if not found:
+        raise CompareError(f"{folder} has no rows: its run ended before the first trial did")
+    if not any(row.valid for row in found):
+        raise CompareError(f"{folder} has no valid row among {len(found)}: nothing in it can be compared")
+    side = of_rows(str(folder), found, _machine(folder / runs.MACHINE_FILE))
+    if not side.entries:
+        raise CompareError(f"{folder} has no crawls and no memory trials, and only these are compared")
+    return side
+
+
+def _machine(path: Path) -> dict[str, object]:
+    try:
+        machine = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CompareError(
+            f"{path.parent} is not a whole run: cannot read {path.name} ({error.strerror}), "
+            "which says what machine it ran on"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise CompareError(f"{path} is not JSON: {error}") from error
+    if not isinstance(machine, dict):
+        raise CompareError(f"{path} does not describe a machine: it must be a JSON object")
+    return machine
+
+
+def _benchmarks(path: Path) -> Side:
+    try:
+        values = parse(path.read_text(encoding="utf-8"))
+        side = of_json(str(path), values)
+    except OSError as error:
+        raise CompareError(f"cannot read {path} ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise CompareError(
+            f"{path} is not text; give two run folders, or two JSON files of pytest-benchmark"
+        ) from error
+    except BenchmarkError as error:
+        raise CompareError(f"{path} {error}; give two run folders, or two JSON files of pytest-benchmark") from error
+    if not side.entries:
+        raise CompareError(f"{path} has no benchmark in it: were they all skipped, or did they fail?")
+    if side.red == side.trials:
+        raise CompareError(f"{path} has no valid benchmark among {side.trials}: a check of each of them failed")
+    return side
+
+
+def _refuse_unlike(base: Side, head: Side) -> None:
+    found = differences(base.facts.hardware, head.facts.hardware)
+    if found:
+        told = words.plain(", ".join(f"{one.name} ({one.base} / {one.head})" for one in found), 600)
+        raise CompareError(f"the machines differ in {told}; --unlike compares all the same, without a verdict on times")
+
+
+def _json(found: Comparison) -> str:
+    return json.dumps(show.to_json(found), allow_nan=False)
+
+
+def _write(found: Comparison, folder: Path) -> list[Path]:
+    from bench.present.plot_forest import save_forest
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / JSON_FILE).write_text(json.dumps(show.to_json(found), indent=2, allow_nan=False) + "\n", "utf-8")
+        (folder / MARKDOWN_FILE).write_text(show.markdown(found), encoding="utf-8")
+        plots = save_forest(found, folder)
+    except OSError as error:
+        raise CompareError(f"cannot write to {folder}: {error.strerror}") from error
+    return [folder / JSON_FILE, folder / MARKDOWN_FILE, *plots]
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr)

@@ -1,0 +1,69 @@
+"""Runs to be compared: rows with known noise, as values, and as folders like those of ``inflight run``."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from bench import rows
+from bench.rows import Row
+from bench.run import MACHINE_FILE
+from tests.made_rows import MACHINE, crawl_row, memory_rows
+
+STRATEGIES = ("callbacks", "generators")
+
+
+def noisy_run(
+    seed: int = 1,
+    *,
+    sd: float = 0.02,
+    rounds: int = 3,
+    strategies: Sequence[str] = STRATEGIES,
+    caps: Sequence[int] = (10, 100),
+    memory: bool = True,
+) -> list[Row]:
+    """Make a run whose times vary by a lognormal factor, whose core is full, and which has memory trials."""
+    noise = Random(seed)
+    found = []
+    for place, name in enumerate(strategies, 1):
+        for cap in caps:
+            for number in range(1, rounds + 1):
+                cpu_ns = round(50_000 * place * noise.lognormvariate(0.0, sd))
+                found.append(
+                    crawl_row(name, in_flight=cap, number=number, cpu_per_page_ns=cpu_ns, pages_per_s=0.99e9 / cpu_ns)
+                )
+        if memory:
+            found += memory_rows(name, 1000 * place)
+    return [replace(row, run=f"run-{seed}") for row in found]
+
+
+def slowed(many: Iterable[Row], factor: float, strategy: str = "callbacks") -> list[Row]:
+    """Return rows in which each page of one strategy cost so many times the CPU time."""
+    return [
+        row if row.strategy != strategy or row.kind != "crawl" else changed(row, "cpu_per_page_ns", factor)
+        for row in many
+    ]
+
+
+def changed(row: Row, key: str, factor: float) -> Row:
+    """Return the row with one figure multiplied; whole numbers stay whole."""
+    value = row.measured[key]
+    new = round(value * factor) if isinstance(value, int) else value * factor
+    return replace(row, measured=row.measured | {key: new})
+
+
+def with_ceiling(many: Iterable[Row], per_s: float | None) -> list[Row]:
+    """Return rows whose null client got so many responses a second."""
+    return [replace(row, server=row.server | {"ceiling_per_s": per_s}) for row in many]
+
+
+def saved(folder: Path, many: Iterable[Row], machine: dict[str, Any] | None = None) -> Path:
+    """Write a run's folder, and return it."""
+    folder.mkdir(parents=True)
+    (folder / rows.ROWS_FILE).touch()
+    for row in many:
+        rows.append(folder, row)
+    (folder / MACHINE_FILE).write_text(json.dumps(MACHINE if machine is None else machine), encoding="utf-8")
+    return folder

@@ -1,0 +1,257 @@
+"""``inflight compare`` from end to end: verdicts as exit codes, what is printed and written, and what is refused."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import rows
+from bench.compare_command import JSON_FILE, MARKDOWN_FILE
+from bench.run import MACHINE_FILE
+from tests.cli.command import inflight
+from tests.compare.made_runs import noisy_run, saved, slowed
+from tests.made_rows import MACHINE, bare_row, crawl_row
+
+REFERENCE = Path(__file__).parent.parent.parent / "results" / "reference"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    return saved(tmp_path / "base", noisy_run(1))
+
+
+@pytest.fixture
+def head(tmp_path: Path) -> Path:
+    return saved(tmp_path / "head", noisy_run(2))
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    return saved(tmp_path / "slow", slowed(noisy_run(2), 1.3))
+
+
+def test_no_change_passes(base: Path, head: Path) -> None:
+    done = inflight("compare", base, head)
+
+    assert done.code == 0, done
+    assert done.out.startswith("Pass: all 14 gated figures are less than 10 % worse\n")
+    assert "not run in turns" in done.out
+    assert done.err == ""
+
+
+def test_a_slowdown_is_exit_code_1(base: Path, slow: Path) -> None:
+    done = inflight("compare", base, slow)
+
+    assert done.code == 1
+    assert done.out.startswith("Regression: CPU per page of callbacks")
+    assert max(map(len, done.out.splitlines())) <= 100
+
+
+def test_noise_is_exit_code_3(tmp_path: Path) -> None:
+    sides = [saved(tmp_path / str(seed), noisy_run(seed, sd=0.5)) for seed in (1, 2)]
+
+    assert inflight("compare", *sides).code == 3
+
+
+def test_json_is_one_object_on_standard_output(base: Path, slow: Path) -> None:
+    done = inflight("compare", base, slow, "--json")
+
+    found = json.loads(done.out)
+    worse = [one for one in found["cells"] if one["verdict"] == "regression"]
+    assert (done.code, found["verdict"], found["paired"]) == (1, "regression", False)
+    assert {one["strategy"] for one in worse} == {"callbacks"}
+    assert all(one["low"] < one["worse"] < one["high"] and one["at_least"] > 1.05 for one in worse)
+    assert done.err.startswith("Regression: ")
+
+
+def test_markdown_is_a_table_on_standard_output(base: Path, slow: Path) -> None:
+    done = inflight("compare", base, slow, "--markdown")
+
+    assert done.out.startswith("# Comparison of stored runs\n\n**Regression: ")
+    tables = [line for line in done.out.splitlines() if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in tables} == {8}
+
+
+def test_files_are_written_only_when_asked_for(base: Path, head: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    inflight("compare", base, head, folder=tmp_path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+    done = inflight("compare", base, head, "--out", tmp_path / "new" / "out")
+
+    written = {path.name for path in (tmp_path / "new" / "out").iterdir()}
+    assert written == {JSON_FILE, MARKDOWN_FILE, "forest.png", "forest.svg"}
+    assert json.loads((tmp_path / "new" / "out" / JSON_FILE).read_text(encoding="utf-8"))["verdict"] == "pass"
+    assert done.err.count("written: ") == 4
+
+
+def test_unlike_machines_are_refused_unless_asked_for(base: Path, tmp_path: Path) -> None:
+    other = saved(tmp_path / "other", slowed(noisy_run(2), 2), MACHINE | {"cores": 8, "cpu": "Other"})
+
+    assert inflight("compare", base, other).sentence == (
+        "the machines differ in cpu (Imaginary 9000 / Other), cores (4 / 8); --unlike compares all the same, "
+        "without a verdict on times"
+    )
+
+    done = inflight("compare", base, other, "--unlike")
+
+    assert done.code == 3
+    assert "The machines differ (cpu Imaginary 9000 / Other; cores 4 / 8)" in done.out
+    assert "REGRESSION" not in done.out
+
+
+# A real run against an edited copy
+
+
+def edited(run: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """Copy a run, with each row changed in place."""
+    folder.mkdir()
+    shutil.copy(run / MACHINE_FILE, folder)
+    many = [json.loads(line) for line in (run / rows.ROWS_FILE).read_text(encoding="utf-8").splitlines()]
+    for row in many:
+        change(row)
+    (folder / rows.ROWS_FILE).write_text("".join(json.dumps(row) + "\n" for row in many), encoding="utf-8")
+    return folder
+
+
+def newest_quick() -> Path:
+    return max(REFERENCE.glob("*-quick"))
+
+
+def test_a_real_run_with_one_strategy_made_slower_is_a_regression_of_that_strategy(tmp_path: Path) -> None:
+    def slower(row: dict[str, Any]) -> None:
+        if row["strategy"] == "callbacks":
+            for key in ("cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns"):
+                if key in row["measured"]:
+                    row["measured"][key] = round(2 * row["measured"][key])
+
+    done = inflight("compare", newest_quick(), edited(newest_quick(), tmp_path / "slow", slower), "--json")
+
+    worse = [one for one in json.loads(done.out)["cells"] if one["verdict"] == "regression"]
+    assert done.code == 1
+    assert {(one["strategy"], one["metric"]) for one in worse} == {("callbacks", "cpu_per_page_ns")}
+    assert all(one["worse"] == pytest.approx(2, rel=1e-3) for one in worse)
+
+
+def test_a_real_run_and_its_copy_are_no_regression(tmp_path: Path) -> None:
+    done = inflight("compare", newest_quick(), edited(newest_quick(), tmp_path / "copy", lambda _: None))
+
+    assert done.code == 3
+    assert "such cells cannot pass" in done.out
+
+
+# Bad input
+
+
+def test_a_half_written_last_line_is_left_out(base: Path, head: Path) -> None:
+    with (head / rows.ROWS_FILE).open("a", encoding="utf-8") as file:
+        file.write('{"run": "half')
+
+    assert inflight("compare", base, head).code == 0
+
+
+def test_the_same_run_is_refused_by_whatever_name(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(base)
+    (tmp_path / "copy").mkdir()
+    os.link(base / rows.ROWS_FILE, tmp_path / "copy" / rows.ROWS_FILE)
+    shutil.copy(base / MACHINE_FILE, tmp_path / "copy")
+
+    for other in (base, tmp_path / "base" / ".", tmp_path / "link", tmp_path / "copy"):
+        assert "are the same run: there is nothing to compare" in inflight("compare", base, other).sentence
+
+
+def test_what_is_not_there_is_refused(base: Path, tmp_path: Path) -> None:
+    assert inflight("compare", base, tmp_path / "none").sentence == (
+        f"there is no {tmp_path / 'none'}; give two run folders, or two JSON files of pytest-benchmark"
+    )
+
+
+def test_a_folder_and_a_file_are_refused(base: Path) -> None:
+    assert "is a file; compare two runs" in inflight("compare", base, base / MACHINE_FILE).sentence
+
+
+def test_files_that_are_none_of_pytest_benchmark_are_refused(base: Path, head: Path) -> None:
+    assert "has no list of benchmarks" in inflight("compare", base / MACHINE_FILE, head / MACHINE_FILE).sentence
+    assert "is not JSON" in inflight("compare", base / rows.ROWS_FILE, head / rows.ROWS_FILE).sentence
+
+
+def test_a_binary_file_is_refused(tmp_path: Path, base: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+
+    assert "is not text" in inflight("compare", tmp_path / "binary", base / MACHINE_FILE).sentence
+
+
+def test_a_file_without_benchmarks_is_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(json.dumps({"benchmarks": [], "name": name}), encoding="utf-8")
+
+    assert "has no benchmark in it" in inflight("compare", tmp_path / "a", tmp_path / "b").sentence
+
+
+def test_a_folder_that_is_no_run_is_refused(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    assert "is not a run: cannot read rows.jsonl" in inflight("compare", base, tmp_path / "empty").sentence
+
+
+def test_a_run_without_rows_is_refused(base: Path, tmp_path: Path) -> None:
+    assert "has no rows" in inflight("compare", base, saved(tmp_path / "none", [])).sentence
+
+
+def test_a_run_of_red_rows_only_is_refused(base: Path, tmp_path: Path) -> None:
+    red = saved(tmp_path / "red", [crawl_row(number=n, red=True) for n in (1, 2)])
+
+    assert "has no valid row among 2" in inflight("compare", base, red).sentence
+
+
+def test_runs_without_a_common_cell_are_refused(base: Path, tmp_path: Path) -> None:
+    other = saved(tmp_path / "other", noisy_run(2, strategies=("thread_pool",)))
+
+    assert "have no cell in common" in inflight("compare", base, other).sentence
+
+
+def test_a_run_of_nothing_that_is_compared_is_refused(base: Path, tmp_path: Path) -> None:
+    probe = bare_row("probe", "spin", {"probe": "spin", "arguments": {}}, {})
+
+    assert "has no crawls and no memory trials" in inflight("compare", base, saved(tmp_path / "p", [probe])).sentence
+
+
+def test_rows_of_a_newer_format_are_refused(base: Path, tmp_path: Path) -> None:
+    newer = saved(tmp_path / "newer", [])
+    (newer / rows.ROWS_FILE).write_text(json.dumps(asdict(crawl_row()) | {"format": rows.FORMAT + 1}) + "\n", "utf-8")
+
+    assert f"a row of format {rows.FORMAT + 1}" in inflight("compare", base, newer).sentence
+
+
+@pytest.mark.parametrize(("text", "sentence"), [("{", "is not JSON"), ("[]", "does not describe a machine")])
+def test_a_broken_description_of_the_machine_is_refused(base: Path, head: Path, text: str, sentence: str) -> None:
+    (head / MACHINE_FILE).write_text(text, encoding="utf-8")
+
+    assert sentence in inflight("compare", base, head).sentence
+
+
+def test_a_run_without_its_machine_is_refused(base: Path, head: Path) -> None:
+    (head / MACHINE_FILE).unlink()
+
+    assert "cannot read machine.json" in inflight("compare", base, head).sentence
+
+
+def test_two_kinds_of_output_are_refused(base: Path, head: Path) -> None:
+    assert "both want standard output" in inflight("compare", base, head, "--json", "--markdown").sentence
+
+
+def test_a_folder_that_cannot_be_written_is_refused_after_the_comparison(
+    base: Path, head: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+
+    done = inflight("compare", base, head, "--out", tmp_path / "file" / "out")
+
+    assert done.code == 2
+    assert "cannot write to" in done.err
+    assert done.out.startswith("Pass: ")

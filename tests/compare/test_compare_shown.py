@@ -1,0 +1,174 @@
+"""A comparison as text, Markdown, JSON and plot: complete, honest, within its width, whatever the names."""
+
+import json
+import math
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from bench.analyse.compare import Change, Comparison, compare
+from bench.present import comparison as show
+from bench.present import page, plot_forest
+from bench.present.plot_forest import MOST_HALF, MOST_ROWS, draw, reach, save_forest, ticks
+from bench.rows import Row
+from tests.compare.made_runs import noisy_run, slowed, with_ceiling
+from tests.made_rows import MACHINE, bare_row, crawl_row
+
+
+def compared(base: list[Row] | None = None, head: list[Row] | None = None) -> Comparison:
+    return compare(base or noisy_run(1), head or noisy_run(2), MACHINE, MACHINE, ("before", "after"))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(1.0, "0 %"), (1.004, "+0.4 %"), (1.3, "+30 %"), (0.5, "-50 %"), (3.0, "+200 %"), (50.0, "50x"), (1.00001, "0 %")],
+)
+def test_changes_are_percentages_with_a_sign(ratio: float, text: str) -> None:
+    assert show.percent(math.log(ratio)) == text
+
+
+def test_an_interval_names_both_its_ends() -> None:
+    assert show.interval_text(Change(0.0, math.log(0.98), math.log(1.3), 0.0)) == "-2.0 to +30 %"
+    assert show.interval_text(Change(0.3)) == "-"
+
+
+def test_every_output_says_that_the_runs_are_not_paired() -> None:
+    found = compared()
+
+    assert "not run in turns" in " ".join(show.text(found).split())
+    assert "not run in turns" in show.markdown(found)
+    assert show.to_json(found)["paired"] is False
+
+
+def test_every_cell_is_in_every_output() -> None:
+    head = [row for row in noisy_run(2) if row.strategy != "generators"]
+    found = compared(head=[*head, crawl_row("thread_pool")])
+
+    for text in (show.text(found), show.markdown(found).replace("\\", "")):
+        assert all(show.name_of(one)[:30] in text for one in found.compared)
+        assert "Only in BASE: generators, 0 ms, 10 in flight" in " ".join(text.split())
+        assert "Only in HEAD: thread_pool, 0 ms, 100 in flight" in " ".join(text.split())
+    values = show.to_json(found)
+    assert len(values["cells"]) == len(found.compared)
+    assert {one["side"] for one in values["one_sided"]} == {"BASE", "HEAD"}
+
+
+def test_a_control_that_moved_is_told_in_percent() -> None:
+    found = compared(with_ceiling(noisy_run(1), 100_000), with_ceiling(noisy_run(2), 80_000))
+
+    assert "The machine itself was 20 % slower in HEAD" in " ".join(show.text(found).split())
+
+
+def test_other_kinds_of_trials_are_counted() -> None:
+    probe = bare_row("probe", "spin", {"probe": "spin", "arguments": {}}, {})
+
+    text = " ".join(show.text(compared(head=[*noisy_run(2), probe])).split())
+
+    assert "HEAD has 1 trial of building blocks, probes or limits, which are not compared." in text
+
+
+def test_what_decides_nothing_is_listed_with_its_reason() -> None:
+    head = [row for row in noisy_run(2) if row.strategy != "callbacks" or row.kind != "crawl"]
+    broken = [crawl_row(in_flight=10, number=n, status="timeout") for n in (1, 2)]
+
+    text = " ".join(show.text(compared(head=head + broken)).split())
+
+    assert "Undecided, HEAD: no valid trial (timeout): CPU per page of callbacks, 0 ms, 10 in flight." in text
+
+
+def test_json_holds_no_number_that_json_does_not_have() -> None:
+    wild = [crawl_row(number=n, cpu_per_page_ns=10 ** (3 * n)) for n in (1, 2, 3)]
+
+    text = json.dumps(show.to_json(compared(wild, slowed(wild, 1.5))), allow_nan=False)
+
+    assert json.loads(text)["verdict"] == "inconclusive"
+
+
+def test_names_cannot_break_out_of_their_place() -> None:
+    name = "a|b`<script>\x1b[31m\n" + "x" * 200
+    many = [crawl_row(name, number=n, cpu_per_page_ns=50_000 + 100 * n) for n in (1, 2)]
+    found = compared(many, slowed(many, 1.5, name))
+
+    assert "\x1b" not in show.text(found)
+    assert max(map(len, show.text(found).splitlines())) <= show.WIDTH
+    assert "<script>" not in show.markdown(found)
+
+
+def test_text_fits_a_terminal() -> None:
+    found = compared(head=slowed(noisy_run(2), 1.3))
+
+    assert max(map(len, show.text(found).splitlines())) <= show.WIDTH
+
+
+# The plot
+
+
+def svg_text(folder: Path) -> str:
+    root = ET.parse(folder / "forest.svg").getroot()  # noqa: S314
+    return " ".join("".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text"))
+
+
+def test_the_plot_states_the_finding_and_names_each_row(tmp_path: Path) -> None:
+    found = compared(head=slowed(noisy_run(2), 1.3))
+
+    paths = save_forest(found, tmp_path)
+
+    text = svg_text(tmp_path)
+    assert [path.name for path in paths] == ["forest.png", "forest.svg"]
+    assert "Regression: CPU per page of callbacks" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert all(show.name_of(one) in text for one in found.compared)
+    assert all(line in text.replace("\N{NO-BREAK SPACE}", " ") for line in ("+5 %", "+10 %"))
+
+
+def test_many_cells_are_bounded_and_the_rest_counted(tmp_path: Path) -> None:
+    caps = range(10, 330, 10)
+    found = compared(noisy_run(1, caps=caps), slowed(noisy_run(2, caps=caps), 1.5))
+
+    figure = draw(found)
+
+    assert figure is not None
+    assert figure.get_figheight() < 12
+    save_forest(found, tmp_path)
+    rest = sum(one.change is not None for one in found.compared) - MOST_ROWS
+    assert f"{rest} more figures are not shown" in " ".join(svg_text(tmp_path).split())
+
+
+def test_the_worst_is_on_top() -> None:
+    found = compared(head=slowed(noisy_run(2), 1.3, "generators"))
+
+    first = plot_forest.chosen(found)[0]
+
+    assert first.verdict == "regression"
+    assert first.key.subject == "generators"
+
+
+def test_without_any_change_nothing_is_drawn(tmp_path: Path) -> None:
+    broken = [crawl_row(number=n, red=True) for n in (1, 2)]
+
+    assert save_forest(compared(broken, broken), tmp_path) == []
+
+
+def test_a_long_name_keeps_its_beginning_and_its_end() -> None:
+    name = "tests/bench/test_crawler.py::test_crawl[keep-alive-100-callbacks]"
+
+    short = plot_forest.shortened(name)
+
+    assert len(short) == plot_forest.MOST_LETTERS
+    assert short.startswith("tests/be…")
+    assert short.endswith("[keep-alive-100-callbacks]")
+    assert plot_forest.shortened("callbacks, slope") == "callbacks, slope"
+
+
+def test_the_axis_is_bounded_and_ticks_keep_their_distance() -> None:
+    found = compared(head=slowed(noisy_run(2), 40))
+
+    assert reach(found.compared) == MOST_HALF
+    with page.settings():
+        assert draw(found) is not None
+    for half in (math.log(1.15), math.log(1.5), MOST_HALF):
+        places = [math.log1p(share) for share in ticks(half)]
+        assert 0.0 in places
+        gaps = [later - earlier for earlier, later in pairwise(places)]
+        assert min(gaps) >= 0.08 * 2 * half
