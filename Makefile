@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help run memory c10k limits claims test test-long check speed lock readme clean
+.PHONY: help run memory c10k limits claims test test-long check speed lock readme bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ check: $(VENV)/.test ## run the linters and the type checker
 
 speed: $(VENV)/.run  ## measure the server and the strategies against their targets (needs wrk)
 	$(BIN)/python -m bench.speed
+
+bench: $(VENV)/.test ## benchmark every strategy with pytest-benchmark; BENCH= takes more options, such as --benchmark-compare
+	$(BIN)/python -m pytest bench/suite --benchmark-only --benchmark-autosave --benchmark-columns=min,median,max,rounds -o timeout=300 $(BENCH)
 
 lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 	$(BIN)/pip install --quiet uv

@@ -1,0 +1,267 @@
+"""A pytest plug-in: a synthetic site for the tests of any crawler, and this project's strategies as a yardstick.
+
+Two fixtures and a marker; docs/pytest.md has the recipe::
+
+    @pytest.mark.synthetic_site(pages=200, links=5, delay="10ms", faults={"reset-mid": 0.01})
+    def test_my_crawler(synthetic_site, crawl_with):
+        assert my_crawler(synthetic_site.url) == synthetic_site.expected
+
+pytest loads this module in every run of an environment that has it, so it imports nothing but pytest until a fixture or
+the marker is used.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import pytest
+
+if TYPE_CHECKING:
+    from bench.measure.host import Cpus
+    from bench.measure.server import Server
+    from fake_server.config import SiteConfig
+
+MARKER = "synthetic_site"
+MODEST = {"pages": 100, "links": 5}
+IDLE_S = 1.0
+"""How long a test's connections may take to close before the next test gets a server of its own."""
+
+Pages = dict[str, tuple[int | None, int]]
+"""Path -> (status, body bytes); (None, 0) for a page that no try can get."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticSite:
+    """A site that is served while the test runs."""
+
+    url: str
+    """Without a slash at its end: ``url + path`` is a page, ``url`` alone the first one, from which all are linked."""
+    config: "SiteConfig"
+    _server: "Server"
+
+    @property
+    def pages(self) -> int:
+        """Return how many pages there are, those that redirect, fail or are missing included."""
+        return self.config.pages
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths of all pages, the first page first."""
+        from bench.measure.expected import root_paths
+
+        return tuple(root_paths(self.config, self.config.pages))
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Return the URLs that a crawl begins with: the first page, or all pages of a site without links."""
+        return tuple(self.url + path for path in self.paths[: _roots(self.config)])
+
+    @property
+    def expected(self) -> Pages:
+        """Return what a crawl from ``roots`` must bring, worked out without a socket.
+
+        Every URL counts by itself: a redirect has its own status and body, and what it points to is another page.
+        """
+        from bench.measure.expected import expected_answer
+        from strategies.base import Job
+
+        return dict(expected_answer(self.config, _roots(self.config), Job(roots=()).max_redirects))
+
+    def requests(self) -> int:
+        """Return how many requests the server has received since the test began, those of ``crawl_with`` included."""
+        return int(self._server.stats()["requests"])
+
+
+@dataclass(frozen=True, slots=True)
+class Crawled:
+    """What one of inflight's strategies found on the site, and what it took."""
+
+    strategy: str
+    pages: Pages
+    difference: str | None
+    """How ``pages`` differ from what the site has, in one sentence; None when they are right."""
+    cpu_per_page_ns: int
+    pages_per_s: float
+    """Whole pages over the time of the crawl; pages that failed are no throughput."""
+    makespan_ns: int
+    peak_in_flight: int
+
+
+class CrawlWith(Protocol):
+    """The type of the fixture ``crawl_with``."""
+
+    def __call__(
+        self,
+        strategy: str,
+        *,
+        in_flight: int = 100,
+        connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
+        deadline_s: float = 60,
+    ) -> Crawled:
+        """Crawl the site with a strategy of inflight, in a fresh process that is killed after ``deadline_s``."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known, also to --strict-markers."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(pages=100, links=5, delay='10ms', faults={{'reset-mid': 0.01}}, ...): "
+        "the site that the fixture synthetic_site serves; the nearest marker's values win",
+    )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse sites that cannot be, before any test runs."""
+    if hasattr(session.config, "workerinput"):
+        return  # a worker of pytest-xdist has nobody to say it to; there each test that is concerned says it
+    for item in session.items:
+        if item.get_closest_marker(MARKER):
+            try:
+                _config_of(item)
+            except ValueError as error:
+                raise pytest.UsageError(str(error)) from error
+
+
+@pytest.fixture(scope="session")
+def _synthetic_cpus() -> "Cpus":
+    """Pick cores for the server and for ``crawl_with``; none where several processes run tests side by side."""
+    from bench.measure.host import choose_cpus
+
+    return choose_cpus(pin="PYTEST_XDIST_WORKER" not in os.environ)
+
+
+@pytest.fixture(scope="session")
+def _synthetic_servers(_synthetic_cpus: "Cpus") -> Iterator["_Servers"]:
+    with ExitStack() as stack:
+        yield _Servers(_synthetic_cpus.server, stack)
+
+
+@pytest.fixture
+def synthetic_site(request: pytest.FixtureRequest, _synthetic_servers: "_Servers") -> SyntheticSite:
+    """Serve a synthetic site to this test, from a process of its own; the marker of the same name says which."""
+    try:
+        config = _config_of(request.node)
+    except ValueError as error:
+        raise _failure(str(error)) from None
+    server = _synthetic_servers.serve(config)
+    return SyntheticSite(server.base, config, server)
+
+
+@pytest.fixture
+def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlWith:
+    """Give a function that crawls the test's synthetic site with one of inflight's strategies."""
+
+    def crawl(
+        strategy: str,
+        *,
+        in_flight: int = 100,
+        connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
+        deadline_s: float = 60,
+    ) -> Crawled:
+        from bench import judge
+        from bench.crawl import CrawlError, check_available
+        from bench.grid import CONNECTIONS, MOST_IN_FLIGHT
+        from strategies.base import Job
+
+        try:
+            check_available(strategy)
+            judge.whole(in_flight, 1, MOST_IN_FLIGHT, "crawl_with: in_flight")
+            judge.check_known(connection, CONNECTIONS, "connection use", "crawl_with")
+        except (CrawlError, judge.ExperimentError) as error:
+            raise _failure(str(error)) from None
+        job = Job(roots=synthetic_site.roots, max_in_flight=in_flight, connection=connection)
+        return _crawl(strategy, job, synthetic_site.expected, _synthetic_cpus.client, deadline_s)
+
+    return crawl
+
+
+class _Servers:
+    """One server for all tests, as long as each leaves it idle; else another one."""
+
+    def __init__(self, cpus: set[int] | None, stack: ExitStack) -> None:
+        self._cpus = cpus
+        self._stack = stack
+        self._server: Server | None = None
+
+    def serve(self, config: "SiteConfig") -> "Server":
+        """Return a server that serves this site, at a port of its own, and has counted nothing yet."""
+        from bench.measure.server import running
+
+        if self._server is None or not _is_idle(self._server, time.monotonic() + IDLE_S):
+            self._stack.close()
+            self._server = self._stack.enter_context(running(self._cpus))
+        self._server.configure(config)
+        self._server.tell("reset")
+        return self._server
+
+
+def _is_idle(server: "Server", give_up_s: float) -> bool:
+    """Tell whether a server lives and its last connection closes in time, on the clock of time.monotonic()."""
+    from bench.measure.server import ServerError
+
+    try:
+        while (stats := server.stats())["in_flight"] + stats["connections"]:
+            if time.monotonic() > give_up_s:  # a client that outlives its test, such as a session's fixture
+                return False
+            time.sleep(0.01)
+    except ServerError:
+        return False
+    return True
+
+
+def _config_of(item: pytest.Item) -> "SiteConfig":
+    """Return the site that an item's markers ask for. Raises ValueError with one sentence that names the item."""
+    from fake_server.config import SiteConfig
+
+    markers = list(item.iter_markers(MARKER))
+    values = dict(MODEST)
+    for marker in reversed(markers):  # the nearest comes first, and is to win
+        if marker.args:
+            raise ValueError(f"{item.nodeid}: @pytest.mark.{MARKER} takes names and values only, such as pages=200")
+        values |= marker.kwargs
+    try:
+        return SiteConfig.from_dict(values)
+    except ValueError as error:
+        raise ValueError(f"{item.nodeid}: @pytest.mark.{MARKER}: {error}") from None
+
+
+def _failure(sentence: str) -> BaseException:
+    """Return what fails a test with one sentence and no traceback; raised ``from None``, it says nothing else."""
+    return pytest.fail.Exception(sentence, pytrace=False)
+
+
+def _roots(config: "SiteConfig") -> int:
+    return 1 if config.links else config.pages
+
+
+def _crawl(strategy: str, job: Any, expected: Pages, cpus: set[int] | None, deadline_s: float) -> Crawled:
+    """Let a fresh process do the job once. Fails the test with one sentence when the process does not."""
+    from bench.measure import process
+    from bench.measure.expected import difference
+
+    try:
+        with process.running(cpus, deadline_s) as worker:
+            worker.send({"strategy": strategy, "job": job.to_dict(), "lifetime_s": deadline_s + 5})
+            worker.expect("ready", "knobs")
+            worker.send({"do": "crawl"})
+            error = worker.expect("crawled", "error")["error"]
+            if error is not None:
+                raise process.WorkerError(f"the strategy raised {error}")
+            worker.send({"do": "report"})
+            outcome = worker.expect("outcome", "answer")
+    except process.WorkerError as error:
+        raise _failure(f"crawl_with: {strategy}: {error}") from None
+    pages = {path: (status, size) for path, status, size, _ in outcome["answer"]}
+    whole = sum(status is not None for status, _ in pages.values())
+    return Crawled(
+        strategy,
+        pages,
+        difference(expected, pages),
+        cpu_per_page_ns=round((outcome["cpu_user_ns"] + outcome["cpu_system_ns"]) / max(1, whole)),
+        pages_per_s=whole / outcome["makespan_ns"] * 1e9,
+        makespan_ns=outcome["makespan_ns"],
+        peak_in_flight=outcome["peak_in_flight"],
+    )

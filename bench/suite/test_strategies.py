@@ -1,0 +1,40 @@
+"""Every strategy on three workloads, a warm-up and seven rounds each: under two minutes together."""
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+import strategies
+from bench.grid import Workload
+from bench.measure.host import Cpus
+from bench.measure.server import Server
+from bench.suite.measuring import measure
+from fake_server.site import SiteConfig
+
+ROUNDS = 7
+CRAWL = Workload("crawl", "crawl", SiteConfig(pages=3000), 100, "keep-alive")
+"""Pages full of links, no added latency: what parsing, joining and remembering links adds."""
+PAGES = Workload("pages", "crawl", SiteConfig(pages=3000, links=0), 100, "keep-alive")
+"""Pages without links, no added latency: what a fetch costs."""
+SLEEPY = Workload("sleepy", "crawl", SiteConfig(pages=1000, links=0, delay="50ms"), 100, "keep-alive")
+"""Pages that take 50 ms: mostly waiting."""
+ONE_BY_ONE = Workload("sleepy, one by one", "crawl", SiteConfig(pages=20, links=0, delay="50ms"), 1, "keep-alive")
+"""The same, with as many pages as a model gets in a second that has one in flight."""
+
+pytestmark = pytest.mark.filterwarnings("default::bench.suite.measuring.RedBenchmarkWarning")
+
+
+def test_crawl(benchmark: BenchmarkFixture, strategy: str, site_server: Server, cpus: Cpus) -> None:
+    """Crawl pages with links at no added latency."""
+    assert measure(benchmark, strategy, CRAWL, site_server, cpus, ROUNDS) is None
+
+
+def test_pages(benchmark: BenchmarkFixture, strategy: str, site_server: Server, cpus: Cpus) -> None:
+    """Fetch pages without links at no added latency."""
+    assert measure(benchmark, strategy, PAGES, site_server, cpus, ROUNDS) is None
+
+
+def test_sleepy(benchmark: BenchmarkFixture, strategy: str, site_server: Server, cpus: Cpus) -> None:
+    """Fetch pages that take 50 ms each."""
+    workload = ONE_BY_ONE if strategies.describe(strategy).most_in_flight == 1 else SLEEPY
+
+    assert measure(benchmark, strategy, workload, site_server, cpus, ROUNDS) is None

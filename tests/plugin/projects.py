@@ -1,0 +1,34 @@
+"""Another project's tests, in a folder of their own and run by a pytest of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HANG_S = 50
+# What this pytest, or the pytest-xdist around it, says to the processes that it starts is not meant for another pytest.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PY_COLORS"))} | {
+    "NO_COLOR": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+Done = subprocess.CompletedProcess[str]
+
+
+def write(folder: Path, **files: str) -> Path:
+    """Write Python files, by name without suffix."""
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def run_pytest(folder: Path, *options: str) -> Done:
+    """Run the tests in a folder as its user would."""
+    return subprocess.run(
+        [*PYTEST, *options], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False
+    )
+
+
+def assert_passed(done: Done, tests: int) -> None:
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{tests} passed" in done.stdout

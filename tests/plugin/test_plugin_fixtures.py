@@ -1,0 +1,273 @@
+"""The plug-in in another project: what its fixtures give, what they refuse, and that they leave nothing behind."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bench.pytest_plugin import MODEST
+from tests.plugin.projects import ENVIRONMENT, HANG_S, PYTEST, assert_passed, run_pytest, write
+
+SITES = """
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+pytestmark = pytest.mark.synthetic_site(pages=20, links=3)
+
+
+def fetch(url):
+    try:
+        with urlopen(url) as answer:
+            return answer.status, len(answer.read())
+    except HTTPError as error:
+        return error.code, len(error.read())
+
+
+def test_every_page_is_as_expected(synthetic_site):
+    assert synthetic_site.pages == len(synthetic_site.paths) == 20
+    assert {path: fetch(synthetic_site.url + path) for path in synthetic_site.paths} == synthetic_site.expected
+    assert synthetic_site.requests() == 20
+
+
+def test_requests_count_from_the_beginning_of_the_test(synthetic_site):
+    assert synthetic_site.requests() == 0
+    assert fetch(synthetic_site.url)[0] == 200
+    assert synthetic_site.requests() == 1
+
+
+@pytest.mark.synthetic_site(missing=0.5)
+def test_the_nearest_marker_adds_to_the_others(synthetic_site):
+    statuses = [fetch(synthetic_site.url + path)[0] for path in synthetic_site.paths]
+    assert (statuses.count(200), statuses.count(404)) == (10, 10)
+
+
+@pytest.mark.synthetic_site(links=0)
+def test_a_crawl_of_a_site_without_links_begins_with_all_pages(synthetic_site, crawl_with):
+    assert len(synthetic_site.roots) == len(synthetic_site.expected) == 20
+    assert crawl_with("sequential", in_flight=1).pages == synthetic_site.expected
+
+
+@pytest.mark.synthetic_site(pages=50, delay="1ms", faults={"reset-mid": 0.2, "error-500": 0.1})
+@pytest.mark.parametrize("connection", ["keep-alive", "per-fetch"])
+def test_crawl_with_brings_the_right_answer(synthetic_site, crawl_with, connection):
+    found = crawl_with("callbacks", in_flight=10, connection=connection)
+
+    assert found.difference is None
+    assert found.pages == synthetic_site.expected
+    assert {status for status, _ in found.pages.values()} == {200, 500, None}
+    assert 0 < found.peak_in_flight <= 10
+    assert found.cpu_per_page_ns > 0
+    assert 0 < found.pages_per_s < 10_000
+    assert synthetic_site.requests() >= len(found.pages)
+"""
+DEFAULT = """
+import asyncio
+import sys
+
+
+def test_nothing_of_the_harness_is_loaded_until_a_fixture_is_used():
+    loaded = {name for name in sys.modules if name.partition(".")[0] in {"bench", "fake_server", "strategies"}}
+    assert loaded == {"bench", "bench.pytest_plugin"}
+
+
+def test_coroutines_can_crawl(synthetic_site):
+    async def first_line():
+        reader, writer = await asyncio.open_connection(*synthetic_site.url.removeprefix("http://").split(":"))
+        writer.write(b"GET / HTTP/1.1\\r\\nHost: test\\r\\n\\r\\n")
+        try:
+            return await reader.readline()
+        finally:
+            writer.close()
+            await writer.wait_closed()
+
+    assert asyncio.run(first_line()).startswith(b"HTTP/1.1 200")
+
+
+def test_a_modest_site_is_the_default(synthetic_site):
+    assert (synthetic_site.pages, synthetic_site.config.links) == PAGES_AND_LINKS
+"""
+KEPT = """
+import socket
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def kept():
+    with socket.socket() as client:
+        yield client
+
+
+def ask(client):
+    client.sendall(b"GET / HTTP/1.1\\r\\nHost: test\\r\\n\\r\\n")
+    assert client.recv(12) == b"HTTP/1.1 200"
+
+
+def test_one(synthetic_site, kept):
+    kept.connect(("127.0.0.1", int(synthetic_site.url.rpartition(":")[2])))
+    ask(kept)
+
+
+def test_other(synthetic_site, kept):
+    assert synthetic_site.requests() == 0
+    with socket.create_connection(("127.0.0.1", int(synthetic_site.url.rpartition(":")[2]))) as client:
+        ask(client)
+    assert synthetic_site.requests() == 1
+"""
+WRONG = """
+import pytest
+
+
+@pytest.mark.synthetic_site({marker})
+def test_of_a_site_that_cannot_be(synthetic_site):
+    pass
+
+
+def test_of_something_else():
+    print("told by a test")
+"""
+WRONG_CRAWL = """
+def test_strategy(crawl_with):
+    crawl_with("callback")
+
+
+def test_connection(crawl_with):
+    crawl_with("callbacks", connection="none")
+
+
+def test_in_flight(crawl_with):
+    crawl_with("callbacks", in_flight=0)
+
+
+def test_deadline(crawl_with):
+    crawl_with("callbacks", deadline_s=0)
+"""
+LEFT = """
+import os
+import time
+from pathlib import Path
+
+import psutil
+
+
+def test_which_goes_on(synthetic_site):
+    (child,) = psutil.Process().children()
+    told = f"{child.pid} {synthetic_site.url.rpartition(':')[2]}"
+    Path("new").write_text(told)
+    Path("new").rename("told")
+    time.sleep(GO_ON_S)
+"""
+
+
+def test_the_fixtures_give_what_the_marker_asks_for(tmp_path: Path) -> None:
+    done = run_pytest(write(tmp_path, test_sites=SITES), "-W", "error", "--strict-markers")
+
+    assert_passed(done, 6)
+
+
+def test_the_fixtures_work_in_several_processes_of_xdist(tmp_path: Path) -> None:
+    assert_passed(run_pytest(write(tmp_path, test_sites=SITES), "-W", "error", "-n", "2"), 6)
+
+
+def test_without_a_marker_there_is_a_modest_site_also_for_coroutines(tmp_path: Path) -> None:
+    text = DEFAULT.replace("PAGES_AND_LINKS", str((MODEST["pages"], MODEST["links"])))
+
+    assert_passed(run_pytest(write(tmp_path, test_default=text), "-W", "error"), 3)
+
+
+def test_a_client_that_outlives_its_test_does_not_hold_up_the_next(tmp_path: Path) -> None:
+    assert_passed(run_pytest(write(tmp_path, test_kept=KEPT), "-W", "error"), 2)
+
+
+@pytest.mark.parametrize(
+    ("marker", "sentence"),
+    [
+        ("pagez=50", 'unknown key "pagez"; did you mean "pages"?'),
+        ("pages=0", "pages must be between 1 and 1000000000, not 0"),
+        ("delay='soon'", '"soon" is not a delay of at most 60 s; write one of: '),
+        ("faults={'rest': 0.1}", "unknown fault 'rest'; known: reset-before, "),
+        ("50", "takes names and values only, such as pages=200"),
+    ],
+)
+def test_a_site_that_cannot_be_is_refused_in_one_sentence_before_any_test_runs(
+    tmp_path: Path, marker: str, sentence: str
+) -> None:
+    done = run_pytest(write(tmp_path, test_wrong=WRONG.format(marker=marker)), "-s")
+
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    (line,) = [line for line in done.stderr.splitlines() if line]
+    assert line.startswith("ERROR: test_wrong.py::test_of_a_site_that_cannot_be: @pytest.mark.synthetic_site")
+    assert sentence in line
+    assert "told by a test" not in done.stdout
+
+
+def test_under_xdist_a_site_that_cannot_be_fails_its_test_in_one_sentence(tmp_path: Path) -> None:
+    done = run_pytest(write(tmp_path, test_wrong=WRONG.format(marker="pagez=50")), "-n", "1")
+
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "1 passed, 1 error" in done.stdout
+    assert (
+        '\ntest_wrong.py::test_of_a_site_that_cannot_be: @pytest.mark.synthetic_site: unknown key "pagez"'
+        in done.stdout
+    )
+    assert "Traceback" not in done.stdout
+    assert "ValueError" not in done.stdout
+
+
+def test_a_crawl_that_cannot_be_made_fails_its_test_in_one_sentence(tmp_path: Path) -> None:
+    done = run_pytest(write(tmp_path, test_wrong_crawl=WRONG_CRAWL))
+
+    assert "4 failed" in done.stdout
+    for sentence in (
+        "unknown strategy 'callback'; did you mean \"callbacks\"?",
+        "crawl_with: unknown connection use 'none'; known: keep-alive, per-fetch",
+        "crawl_with: in_flight must be a whole number from 1 to 1000000, not 0",
+        "crawl_with: callbacks: the worker was not done by its deadline, and was killed",
+    ):
+        assert f"\n{sentence}\n" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_the_server_ends_with_the_session_and_its_port_is_free(tmp_path: Path) -> None:
+    assert_passed(run_pytest(write(tmp_path, test_left=LEFT.replace("GO_ON_S", "0"))), 1)
+
+    assert_gone(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_server_ends_when_the_session_is_interrupted_or_killed(tmp_path: Path, number: signal.Signals) -> None:
+    with subprocess.Popen(
+        PYTEST,
+        cwd=write(tmp_path, test_left=LEFT.replace("GO_ON_S", str(HANG_S))),
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            while not (tmp_path / "told").exists():
+                assert process.poll() is None
+            os.killpg(process.pid, number)
+            process.wait(HANG_S)
+        finally:
+            process.kill()
+
+    assert_gone(tmp_path)
+
+
+def assert_gone(folder: Path) -> None:
+    """Check that the server whose test wrote down its process and port is no more."""
+    server, port = map(int, (folder / "told").read_text(encoding="utf-8").split())
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(server).wait(20)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", port))

@@ -1,0 +1,93 @@
+"""The recipe of docs/pytest.md, taken from there and followed to the letter in a new folder."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.projects import Done, assert_passed, run_pytest, write
+
+DOCS = Path(__file__).parents[2] / "docs"
+RECIPE = (DOCS / "pytest.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", RECIPE, re.DOTALL))
+COMMANDS = [
+    shlex.split(line) for block in re.findall(r"```sh\n(.*?)```", RECIPE, re.DOTALL) for line in block.splitlines()
+]
+SAVE, COMPARE, CPU_TIME = (command[1:] for command in COMMANDS)
+
+
+def test_the_test_of_the_recipe_has_at_most_ten_lines() -> None:
+    lines = [line for line in FILES["test_crawler"].splitlines() if line]
+
+    assert len(lines) <= 10
+    assert {command[0] for command in COMMANDS} == {"pytest"}
+
+
+@pytest.mark.slow
+def test_the_recipe_works_in_a_new_project(tmp_path: Path) -> None:
+    project = write(tmp_path, **FILES)
+
+    assert_passed(run_pytest(project, *SAVE), 1)
+    again = run_pytest(project, *not_failing(COMPARE), "--benchmark-autosave")
+
+    assert_passed(again, 1)
+    assert "Comparing against benchmarks from: " in again.stdout + again.stderr
+    assert len(saved(project)) == 2
+    assert_passed(run_pytest(project, *CPU_TIME), 1)
+
+
+@pytest.mark.slow
+def test_the_recipe_fails_when_the_crawler_is_slower_or_wrong(tmp_path: Path) -> None:
+    project = write(tmp_path, **FILES)
+    assert_passed(run_pytest(project, *SAVE), 1)
+
+    make_faster(*saved(project))
+    slower = run_pytest(project, *COMPARE)
+    assert "Performance has regressed" in slower.stdout + slower.stderr
+    assert slower.returncode == pytest.ExitCode.TESTS_FAILED
+
+    forgetful = FILES["crawler"].replace("    return found", "    found.popitem()\n    return found")
+    wrong = run_pytest(write(project, crawler=forgetful))
+    assert "1 failed" in wrong.stdout
+    assert "synthetic_site.expected" in wrong.stdout
+
+
+@pytest.mark.slow
+def test_two_runs_of_the_recipe_can_be_compared_by_inflight(tmp_path: Path) -> None:
+    project = write(tmp_path, **FILES)
+    for name in ("base", "head"):
+        assert_passed(run_pytest(project, f"--benchmark-json={name}.json"), 1)
+
+    done = inflight(project, "compare", "base.json", "head.json")
+
+    assert done.returncode in {0, 1, 3}, done.stderr
+    assert "test_crawler.py::test_crawler" in done.stdout
+
+
+def not_failing(options: list[str]) -> list[str]:
+    """Leave out the option that makes a test of this machine's speed."""
+    return [option for option in options if not option.startswith("--benchmark-compare-fail")]
+
+
+def make_faster(file: Path) -> None:
+    """Divide what was measured by a hundred, so that whatever is measured next is slower."""
+    values = json.loads(file.read_text(encoding="utf-8"))
+    for benchmark in values["benchmarks"]:
+        stats = benchmark["stats"]
+        stats |= {key: stats[key] / 100 for key in ("min", "max", "mean", "median")}
+    file.write_text(json.dumps(values), encoding="utf-8")
+
+
+def saved(project: Path) -> list[Path]:
+    return list((project / ".benchmarks").rglob("*.json"))
+
+
+def inflight(folder: Path, *arguments: str) -> Done:
+    return subprocess.run(
+        [sys.executable, "-m", "bench", *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=50, check=False,
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""The suite of benchmarks for pytest-benchmark: one of them, made twice, and compared by pytest-benchmark itself."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import strategies
+from bench.grid import Workload
+from bench.suite.measuring import CHECKS
+from bench.suite.test_strategies import CRAWL, PAGES, ROUNDS, SLEEPY
+from tests.measure.workshop import Workshop
+from tests.plugin.projects import ENVIRONMENT, HANG_S, assert_passed, run_pytest
+
+ROOT = Path(__file__).parents[2]
+SUITE = "bench/suite"
+
+
+def run_suite(json_file: Path, chosen: str) -> dict[str, Any]:
+    done = run_pytest(ROOT, SUITE, "--benchmark-only", "-k", chosen, f"--benchmark-json={json_file}")
+    assert_passed(done, 1)
+    values: dict[str, Any] = json.loads(json_file.read_text(encoding="utf-8"))
+    return values
+
+
+@pytest.mark.slow
+def test_a_benchmark_records_its_turns_and_two_runs_can_be_compared(tmp_path: Path) -> None:
+    files = [tmp_path / "base.json", tmp_path / "head.json"]
+    for file in files:
+        (made,) = run_suite(file, "test_crawl and callbacks")["benchmarks"]
+        assert made["name"] == "test_crawl[callbacks]"
+        assert made["group"] == "crawl"
+        assert len(made["stats"]["data"]) == ROUNDS
+        extra = made["extra_info"]
+        for figure in ("cpu_per_page_ns", "pages_per_s", "makespan_ns"):
+            assert len(extra[figure]) == ROUNDS
+            assert min(extra[figure]) > 0
+        assert [turn["pages"] for turn in extra["warm_up"]] == [CRAWL.site.pages]
+        assert list(extra["checks"]) == list(CHECKS)
+        assert extra["checks"]["answer correct"]["verdict"] == "passed"
+        assert extra["red"] == [name for name, made in extra["checks"].items() if made["verdict"] == "failed"]
+        assert extra["uss_bytes"] > 0
+        assert extra["server_share"] > 0
+        assert extra["knobs"]["strategy"] == "callbacks"
+
+    compared = subprocess.run(
+        [sys.executable, "-m", "pytest_benchmark", "compare", *map(str, files)],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+
+    assert compared.returncode == 0, compared.stderr
+    assert compared.stdout.count("test_crawl[callbacks]") == 2
+
+
+@pytest.mark.slow
+def test_red_figures_are_recorded_with_a_warning_and_a_wrong_answer_fails(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path)
+    workshop.add_strategy("timid", "def crawl(job, frontier):\n    honest(job, frontier)")
+    workshop.add_strategy(
+        "forgetful", "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished.pop()"
+    )
+
+    done = run_pytest(
+        tmp_path, SUITE, "--benchmark-only", "-k", "test_pages and (timid or forgetful)", "--benchmark-json=made.json"
+    )
+
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "1 pages missing, 0 too many, 0 different" in done.stdout
+    assert "RedBenchmarkWarning: pages, timid: red (" in done.stdout
+    made = json.loads((tmp_path / "made.json").read_text(encoding="utf-8"))["benchmarks"]
+    red = {benchmark["extra_info"]["strategy"]: benchmark["extra_info"]["red"] for benchmark in made}
+    assert "cap reached, never exceeded" in red["timid"]
+    assert "answer correct" in red["forgetful"]
+
+
+def test_every_strategy_is_benchmarked_on_three_workloads() -> None:
+    done = run_pytest(ROOT, SUITE, "--collect-only", "-q")
+
+    assert [line.rpartition("::")[2] for line in done.stdout.splitlines() if "::" in line] == [
+        f"{test}[{name}]" for test in ("test_crawl", "test_pages", "test_sleepy") for name in strategies.names()
+    ]
+
+
+@pytest.mark.parametrize("workload", [CRAWL, PAGES, SLEEPY])
+def test_a_workload_has_more_pages_than_it_has_in_flight(workload: Workload) -> None:
+    assert workload.in_flight == 100
+    assert workload.site.pages >= 10 * workload.in_flight
