@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help run memory c10k limits claims test test-long check speed lock readme bench clean
+.PHONY: help run memory c10k limits claims selftest test test-long check speed lock readme bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ check: $(VENV)/.test ## run the linters and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+selftest: $(VENV)/.run ## measure how noisy this machine is, and how often verdicts are wrong here (a quarter of an hour)
+	$(BIN)/inflight selftest
 
 speed: $(VENV)/.run  ## measure the server and the strategies against their targets (needs wrk)
 	$(BIN)/python -m bench.speed

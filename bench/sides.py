@@ -35,12 +35,14 @@ def sides(written: Written) -> tuple[Side, Side]:
     """Return the two sides. Raises ExperimentError."""
     a, b = (_side(written, number) for number in (0, 1))
     if a == b and _asks_for_two(written):
-        raise ExperimentError("both sides come to the same, although they are written differently; name two that differ")
+        raise ExperimentError(
+            "both sides come to the same, although they are written differently; name two that differ"
+        )
     return a, b
 
 
 def _asks_for_two(written: Written) -> bool:
-    """Tell whether anything is written of A that is not written of B: a strategy beside itself is asked for on purpose."""
+    """Tell whether the sides are written differently; a strategy beside itself is asked for on purpose."""
     options = (written.repositories, written.pythons, written.requirements, written.settings, written.variables)
     return written.a != written.b or any(len(set(values)) > 1 for values in options)
 

@@ -88,20 +88,22 @@ def is_throughput_gated(good: Sequence[Row]) -> bool:
 
 
 def sensitivity(good: Sequence[Row], side: str) -> Sensitivity | None:
-    """Return the sensitivity of a side's throughput to its CPU time; None without pairs.
+    """Return the sensitivity of a side's throughput to its CPU time; None without pairs, and where either is nothing.
 
     A core that others used while the side waited for it counts as full: the side would have used it.
     """
     turns = [turn for row in good for turn in timed(row) if turn["side"] == side]
     if not turns:
         return None
-    row = good[0]
+    row, cpu_ns, per_s = good[0], figure(good, side, "cpu_per_page"), figure(good, side, "throughput")
+    if cpu_ns <= 0 or per_s <= 0:
+        return None
     return sensitivity_of(
-        cpu_ns=figure(good, side, "cpu_per_page"),
+        cpu_ns=cpu_ns,
         added_ns=row.workload["mean_latency_ns"],
         in_flight=median(turn["peak_in_flight"] for turn in turns),
         pages=turns[0]["pages"],
-        per_s=figure(good, side, "throughput"),
+        per_s=per_s,
         core_share=median((turn["cpu_ns"] + (turn["run_delay_ns"] or 0)) / turn["makespan_ns"] for turn in turns),
     )
 

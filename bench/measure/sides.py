@@ -62,7 +62,9 @@ def _copy_strategies(side: Side, folder: Path) -> str | None:
         _copy(repository / PACKAGE, target)
     else:
         commit = _git(repository, "rev-parse", "--verify", "--quiet", f"{side.revision}^{{commit}}").decode().strip()
-        _unpack(_git(repository, "archive", "--format=tar", commit, PACKAGE), folder, f"{repository} at {side.revision}")
+        _unpack(
+            _git(repository, "archive", "--format=tar", commit, PACKAGE), folder, f"{repository} at {side.revision}"
+        )
     if not (target / "__init__.py").is_file():  # a repository that has strategies of its own only
         own = [path.relative_to(target) for path in target.rglob("*.py")]
         shutil.copytree(

@@ -14,6 +14,7 @@ from bench.present import page, units
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FENCE = 3
 """So many interquartile ranges beyond its quartiles a value is far out (J. W. Tukey, 1977), and may leave the axis."""
@@ -30,7 +31,9 @@ MOST_TOLD = 3
 """So many values beyond the axis are written beside their arrows."""
 MOST_TICKS = 9
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-_RATIOS = (1.5, 2, 3, 5, 10, 30, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
+_POWERS = (100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
+_RATIOS = {1: (1.5, 2, 3, 5, 10, 30, *_POWERS), -1: (1 / 0.7, 2, 1 / 0.3, 5, 10, *_POWERS)}
+"""Ticks of an axis that goes far, for more and for less: ``+50 %``, ``3x``; ``-30 %``, ``-70 %``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,15 @@ def _fenced(values: Sequence[float]) -> list[float]:
     return [min(inside), max(inside)]
 
 
+def fit_texts(sheet: "Figure") -> None:
+    """Make texts smaller that leave the page: lines are broken by letters, and names may be all capitals or signs."""
+    for written in sheet.texts:
+        size, end = float(written.get_fontsize()), 0.985 * page.WIDTH * sheet.dpi
+        while (box := written.get_window_extent()).x1 > end and size > 1:
+            size = min(size - 0.25, size * (end - box.x0) / box.width)  # widths do not follow sizes exactly
+            written.set_fontsize(size)
+
+
 def set_axis(axes: "Axes", shown: Range, direction: int) -> None:
     """Set limits and ticks; ``direction`` is -1 where worse is less, so that the labels fall as the axis rises."""
     axes.set_ylim(shown.low, shown.high)
@@ -96,7 +108,7 @@ def ticks(shown: Range, direction: int) -> list[float]:
     found = [0.0]
     for sign in (1, -1):
         place = 0.0
-        for ratio in _RATIOS:
+        for ratio in _RATIOS[sign]:
             at = direction * sign * math.log(ratio)
             if shown.has(at) and abs(at) - place >= (shown.high - shown.low) / MOST_TICKS:
                 place = abs(at)
@@ -156,9 +168,9 @@ def draw_crosses(axes: "Axes", places: Sequence[float], colour: str) -> None:
 
 def change(logarithm: float) -> str:
     """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; as a ratio from ten times on: ``12x``."""
-    if logarithm >= math.log(10):
+    share = 100 * math.expm1(_within(logarithm))
+    if logarithm >= math.log(10) or share < -99.95:
         return units.times(math.exp(_within(logarithm)))
-    share = 100 * math.expm1(logarithm)
     return f"{round(share, 1) + 0.0:+.1f} %" if abs(share) < 99.95 else f"{share:+.0f} %"
 
 
@@ -171,9 +183,9 @@ def interval(low: float, high: float, direction: int) -> str:
 def _tick(share: float) -> str:
     if abs(share) < 1e-9:
         return "0"
-    if share > 1.5:
-        return f"{units.number_tick(round(1 + share, 6))}x"
-    return f"{'+' if share > 0 else '-'}{units.number_tick(round(abs(share) * 100, 7))} %"
+    if share > 1.5 or share < -0.95:
+        return f"{units.number_tick(float(f'{1 + share:.2g}'))}x"
+    return f"{'+' if share > 0 else '-'}{units.number_tick(float(f'{abs(share) * 100:.3g}'))} %"
 
 
 def _within(logarithm: float) -> float:

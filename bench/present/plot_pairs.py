@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from bench.analyse import pairs
 from bench.analyse.decide import Decision, Effect, Rule
+from bench.analyse.effect import NAMES
 from bench.analyse.pairs import Tally
 from bench.present import page, pair_axis, units, words
 from bench.present.pair_axis import Dot, Range
 from bench.present.plot_selftest import save_selftest
-from bench.present.verdict import NAMES, WORDS
+from bench.present.verdict import WORDS
 from bench.rows import Row
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 LOOKS = {"cpu_per_page": ("#0072B2", "o"), "throughput": ("#007A5A", "s"), "memory": ("#A8487C", "^")}
 CONTROL_LOOKS = {"spin": ("#595959", "o"), "null client": ("#A66F00", "D")}
 """Colour and marker."""
+_SHAPES = {"o": "\N{WHITE CIRCLE}", "D": "\N{WHITE DIAMOND}"}
 NEITHER = "neither worse nor ruled out"
 """So begins what ``decide`` says where the pairs are too few for their noise."""
 FAILED, DROPPED = "#C24E00", "#8C8C8C"
@@ -51,8 +53,8 @@ class Panel:
 
     @property
     def direction(self) -> int:
-        """Of throughput, worse is less."""
-        return -1 if self.name == "throughput" else 1
+        """Where worse is: 1, more; -1, less."""
+        return _direction(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ def draw(found: Sequence[Row], decision: Decision, rule: Rule, machine: dict[str
     metrics, controls, lost = panels(found, decision), control_panels(found, decision), lost_of(found)
     footer = page.source(found, machine | {"python": _pythons(tally.good, machine)})
     sheet = page.sheet(title(decision, rule, tally), _notes(metrics, tally, rule, lost), footer)
+    pair_axis.fit_texts(sheet)
     every = _axes(sheet, len(metrics))
     shown = pair_axis.range_of([panel.values for panel in metrics] or [panel.values for panel in controls])
     reached = _looks_reached(found, rule)
@@ -141,38 +144,50 @@ def title(decision: Decision, rule: Rule, tally: Tally) -> str:
     a, b = (words.plain(tally.good[0].workload[side]["label"], 36) for side in "ab")
     if decision.verdict == "pass":
         names = words.listed([NAMES[one.metric] for one in decision.effects] or ["all that is gated"])
-        return f"{word}: {b} is at most {math.expm1(rule.acceptable):.0%} worse than {a} in {names}".replace("%", " %")
-    worst = _worst(decision, rule) if decision.verdict == "regression" else None
-    if worst is not None:
-        return f"{word}: {b} against {a}: {NAMES[worst.metric]} {_figures(worst)}"
+        return f"{word}: {b} is at most {math.expm1(rule.acceptable) * 100:.0f} % worse than {a} in {names}"
+    worse = _worse(decision, rule, len(pairs.gated(tally.good))) if decision.verdict == "regression" else []
+    if worse:
+        write = _figures if len(worse) == 1 else _estimate
+        told = words.listed([f"{NAMES[one.metric]} {_on_one_line(write(one))}" for one in worse])
+        return f"{word}: {b} against {a}: {told}"
     undecided = [one for one in decision.effects if one.upper >= rule.acceptable]
     if decision.why.startswith(NEITHER) and undecided:
         highest = max(undecided, key=lambda one: one.upper)
-        return f"{word}: {NEITHER}: {NAMES[highest.metric]} {_figures(highest)}"
+        return f"{word}: {NEITHER}: {NAMES[highest.metric]} {_on_one_line(_figures(highest))}"
     why = decision.why.split("; ", 1)[0].split(", so ", 1)[0]
     for metric, name in NAMES.items():
         why = why.replace(metric, name)
     return f"{word}: {words.plain(why, 150)}"
 
 
-def _worst(decision: Decision, rule: Rule) -> Effect | None:
-    """Return the surest of the effects that make a regression; None where failures make it."""
+def _worse(decision: Decision, rule: Rule, gated: int) -> list[Effect]:
+    """Return the effects that make a regression, by the rule of ``decide``; none where failures make it."""
     if decision.look is None:
-        return None
-    level = rule.level(decision.look, max(1, len(decision.effects)))
-    worse = [
-        (max(one.p, one.sign_flip_p or 0.0), -one.estimate, one)
+        return []
+    level = rule.level(decision.look, max(1, gated))
+    return [
+        one
         for one in decision.effects
-        if one.estimate > rule.least and one.pairs >= rule.looks[0]
+        if one.pairs >= rule.looks[0] and one.estimate > rule.least and max(one.p, one.sign_flip_p or 0.0) < level
     ]
-    surest = min(worse, key=lambda item: item[:2], default=None)
-    return surest[2] if surest is not None and surest[0] < level else None
+
+
+def _on_one_line(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _figures(one: Effect) -> str:
-    direction = -1 if one.metric == "throughput" else 1
-    between = pair_axis.interval(one.low, one.high, direction)
-    return f"{pair_axis.change(direction * one.estimate)} ({between})"
+    between = pair_axis.interval(one.low, one.high, _direction(one.metric))
+    return f"{_estimate(one)} ({between})"
+
+
+def _estimate(one: Effect) -> str:
+    return pair_axis.change(_direction(one.metric) * one.estimate)
+
+
+def _direction(metric: str) -> int:
+    """Return 1 where more is worse; of throughput, worse is less."""
+    return -1 if metric == "throughput" else 1
 
 
 def _axes(sheet: "Figure", metrics: int) -> list["Axes"]:
@@ -270,7 +285,7 @@ def _draw_controls(axes: "Axes", controls: Sequence[Panel], shown: Range, rule: 
             axes.plot([at, at], ends, color=colour, linewidth=3, solid_capstyle="butt", zorder=5)
             mean = shown.clip(panel.effect.estimate)
             axes.plot(at, mean, marker=marker, color=colour, markersize=7, zorder=6, clip_on=False)
-        head.append((f"{panel.name} {told}", colour))
+        head.append((f"{_SHAPES[marker]} {panel.name} {told}", colour))
     _head(axes, "controls", [text for text, _ in head], *(colour for _, colour in head))
 
 
@@ -315,7 +330,7 @@ def _notes(metrics: Sequence[Panel], tally: Tally, rule: Rule, lost: Lost) -> st
     return " ".join(
         note
         for note in (
-            f"A: {words.plain(first.workload['a']['label'], 44)}. B: {words.plain(first.workload['b']['label'], 44)}.",
+            f"A: {words.plain(first.workload['a']['label'], 60)}. B: {words.plain(first.workload['b']['label'], 60)}.",
             f"{words.plain(', '.join(work), 120)}. Each mark is a pair; up is worse{less}.",
             f"Band: mean and 95 % interval; at its end the {rule.pass_confidence * 100:.3g} % bound.",
             f"Dashed: up to {least} is no regression. Dotted: a pass has its bound below {most}.",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from bench.analyse import pairs
 from bench.analyse.decide import DESIGNED
+from bench.analyse.effect import NAMES
 from bench.present import page, pair_axis, units, words
 from bench.present.page import Look
 from bench.present.pair_axis import Dot, Range
-from bench.present.verdict import NAMES
 from bench.rows import Row
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def draw(
         0.03, sheet.subplotpars.bottom - 0.92 / page.HEIGHT, "\n".join(below), size=page.TEXT, weight="bold", va="top",
         linespacing=1.35,
     )  # fmt: skip
+    pair_axis.fit_texts(sheet)
     return sheet
 
 

@@ -5,15 +5,15 @@
     python -m bench.present.readme [FOLDER] [--readme README.md] [--check]
 
 The headline is of FOLDER; without it, of the newest run of ``quick`` in results/reference/, and the other parts whose
-marks the file has (memory, claims) are of the newest runs of these names. With ``--check`` nothing is written, and the
-exit code is 1 when README.md is not what would be written.
+marks the file has (memory, claims, selftest) are of the newest runs of these names. With ``--check`` nothing is
+written, and the exit code is 1 when README.md is not what would be written.
 """
 
 import argparse
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -22,10 +22,11 @@ from bench.present import notes, page, table, words
 from bench.rows import ROWS_FILE, Row, RowsError, read
 
 BEGIN, END = "<!-- headline: begin -->", "<!-- headline: end -->"
-PARTS = ("memory", "claims")
+PARTS = ("memory", "claims", "selftest")
 """What README.md may quote beside the headline: the experiment of the run, and the name of the marks."""
 REFERENCE = Path("results/reference")
 MACHINE_FILE = "machine.json"
+SELFTEST_FILE = "selftest.json"
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]$|~#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
@@ -98,8 +99,7 @@ def _with_parts(text: str, parent: Path, readme: Path) -> str:
         marks = (f"<!-- {part}: begin -->", f"<!-- {part}: end -->")
         if marks[0] in text:
             folder = newest(parent, part)
-            said = _memory(folder, readme.parent) if part == "memory" else _claims(folder, readme.parent)
-            text = replaced(text, said, readme.name, marks)
+            text = replaced(text, WRITERS[part](folder, readme.parent), readme.name, marks)
     return text
 
 
@@ -121,6 +121,24 @@ def _claims(folder: Path, beside: Path) -> str:
     rows = [row for row in rows if row.run == folder.name] or rows
     picture = _picture(folder, beside, "claims", "The claims and their verdicts")
     return "\n\n".join(filter(None, [_provenance(rows, machine), claims_pages.readme_table(verdicts), picture]))
+
+
+def _selftest(folder: Path, beside: Path) -> str:
+    """Return what a self-test found, as it printed it, how it was made, and its plot."""
+    from bench.present import selftest
+
+    path = folder / SELFTEST_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        told = selftest.text(found)
+    except (OSError, ValueError, KeyError) as error:
+        raise ReadmeError(f"{path} does not hold a self-test: {error}") from error
+    rows, machine = reference(folder)
+    picture = _picture(folder, beside, "selftest", "Pairs without a change, and with planted slowdowns")
+    return "\n\n".join(filter(None, [_provenance(rows, machine), f"```text\n{told}\n```", picture]))
+
+
+WRITERS: dict[str, Callable[[Path, Path], str]] = {"memory": _memory, "claims": _claims, "selftest": _selftest}
 
 
 def headline_markdown(rows: Sequence[Row], machine: dict[str, Any]) -> str:

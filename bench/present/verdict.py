@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.analyse import pairs
-from bench.analyse.decide import MOST, Decision, Effect, Rule
+from bench.analyse.decide import Decision, Effect, Rule
+from bench.analyse.effect import NAMES
 from bench.analyse.pairs import Tally
+from bench.analyse.rule import MOST
 from bench.present import units, words
 from bench.rows import Row
 
-NAMES = {"cpu_per_page": "CPU per page", "throughput": "throughput", "memory": "user memory per fetch"}
 WORDS = {"regression": "REGRESSION", "pass": "PASS", "inconclusive": "INCONCLUSIVE"}
 COLOURS = {"regression": "\x1b[1;31m", "pass": "\x1b[1;32m", "inconclusive": "\x1b[1;33m"}
 PLAIN = "\x1b[0m"
@@ -109,12 +110,15 @@ def rates_told(rates: Mapping[str, Any] | None, rule: Rule) -> str:
     """Say how often this rule is wrong: as measured on this machine, or as designed."""
     if rates is None:
         return (
-            f"error rates, designed: a false alarm in at most {100 * rule.alpha:.1f} % of comparisons; a change of 5 % is "
-            "found in 95 % or more while pairs vary by no more than 5 % (`inflight selftest` measures both here)"
+            f"error rates, designed: a false alarm in at most {100 * rule.alpha:.1f} % of comparisons; a change of 5 % "
+            "is found in 95 % or more while pairs vary by no more than 5 % (`inflight selftest` measures both here)"
         )
     alarms, found = rates["false_alarms"]["resampled"], rates["detection"]
     told = [f"{alarms['alarms']} alarms in {alarms['decisions']} decisions on {alarms['pairs']} pairs without a change"]
-    told += [f"{100 * one['share']:.0f} % of planted {size} % slowdowns found" for size, one in sorted(found.items(), key=_size)]
+    told += [
+        f"{100 * one['share']:.0f} % of planted {size} % slowdowns found"
+        for size, one in sorted(found.items(), key=_size)
+    ]
     return f"error rates, measured on this machine ({str(rates['made_at'])[:10]}): {'; '.join(told)}"
 
 
@@ -218,7 +222,7 @@ def _own(metric: str, value: float) -> float:
 
 def _signed(value: float) -> str:
     """Write the logarithm of a ratio as a change: ``+5.1 %``, with one decimal below 100 %."""
-    change = 100 * math.expm1(min(value, MOST))
+    change = round(100 * math.expm1(min(value, MOST)), 1) + 0.0  # no "-0.0"
     return f"{change:+,.1f} %" if abs(change) < 99.95 else f"{change:+,.0f} %"
 
 

@@ -1,0 +1,71 @@
+"""What a comparison in pairs goes by: when to look, what to spend there, and what counts as worse. Pure."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+MOST = math.log(1e9)
+"""A ratio beyond a billion is a broken figure, not a measured one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When to look, how much false alarm to spend there, and what counts as worse.
+
+    Raises ValueError, one sentence, for a rule that cannot be followed.
+    """
+
+    looks: tuple[int, ...] = (12, 24, 48)
+    """Numbers of pairs at which a decision may be made."""
+    alpha: float = 0.005
+    """The chance of a false alarm in the whole run, over all gated metrics and looks."""
+    shares: tuple[float, ...] = (0.1, 0.3, 0.6)
+    """How alpha is divided between the looks."""
+    least: float = math.log(1.02)
+    """A smaller estimate is never a regression."""
+    acceptable: float = math.log(1.05)
+    """What a pass rules out."""
+    pass_confidence: float = 0.99
+    """Of the one-sided upper bound that must lie below ``acceptable``, at each look."""
+    sign_flip_from: int = 24
+    """From so many pairs on, a regression needs an agreeing sign-flip test."""
+    control_alpha: float = 0.001
+    control_least: float = math.log(1.01)
+    """A control has moved when its two-sided p is below the one and its estimate beyond the other."""
+    steps: Mapping[str, float] = field(default_factory=lambda: {"memory": 0.002})
+    """The metrics that are counted in steps, and a step as a share of what they are: memory comes in pages of 4 KiB, a
+    thousandth or two of what a pair holds. Such values may repeat exactly; those of clocks do not."""
+    power: float = 0.95
+    """The chance at which the smallest detectable effect would be caught."""
+
+    def __post_init__(self) -> None:
+        if not self.looks or self.looks[0] < 2 or any(late <= soon for soon, late in pairwise(self.looks)):
+            raise ValueError(f"the looks must be rising numbers of pairs from 2 on, not {self.looks}")
+        if len(self.shares) != len(self.looks):
+            raise ValueError(f"each look needs a share of alpha: {len(self.looks)} looks, {len(self.shares)} shares")
+        if not all(share > 0 for share in self.shares) or not math.isclose(math.fsum(self.shares), 1, abs_tol=1e-9):
+            raise ValueError(f"the shares of alpha must be above 0 and add up to 1, not {self.shares}")
+        for name in ("alpha", "pass_confidence", "control_alpha", "power"):
+            if not 0 < getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie between 0 and 1, not at {getattr(self, name)}")
+        for name in ("least", "acceptable", "control_least"):
+            if not 0 <= getattr(self, name) < MOST:
+                raise ValueError(f"{name} must be the logarithm of a ratio from 1 on, not {getattr(self, name)}")
+        if self.acceptable == 0:
+            raise ValueError("acceptable must be above 0: no number of pairs rules out every change")
+
+    @property
+    def most_noise(self) -> float:
+        """The standard deviation from which even the last look is too noisy for a pass: half-width ``acceptable``."""
+        from scipy.stats import t
+
+        last = self.looks[-1]
+        return self.acceptable * math.sqrt(last) / float(t.ppf(self.pass_confidence, last - 1))
+
+    def level(self, look: int, metrics: int) -> float:
+        """Return the p below which one of so many metrics is significant at a look, 1-based (Bonferroni)."""
+        return self.alpha * self.shares[look - 1] / metrics
+
+
+DESIGNED = Rule()
