@@ -274,8 +274,8 @@ def selftest(**options: Any) -> None:
     inflight selftest                      in about a quarter of an hour
     inflight selftest --quick
 
-    What it finds is kept, and every later verdict of `inflight ab` on this machine quotes it. Exit code: 0; 1 when a
-    decision was a false alarm; 3 when the machine was too busy for enough pairs.
+    What it finds is kept, and every later verdict of `inflight ab` on this machine quotes it. Exit code: 0; 1 when
+    false alarms are more frequent than designed; 3 when the machine was too busy for enough pairs.
     """
     try:
         from bench import selftest_command as command

@@ -19,7 +19,8 @@ import strategies
 from bench import ab, ab_command, commands, rows, selftests
 from bench import run as runs
 from bench.ab import Bench
-from bench.analyse import pairs, self_test
+from bench.analyse import error_rates, pairs, self_test
+from bench.analyse.decide import DESIGNED
 from bench.comparison import METRICS, Comparison, Metric, PairTrial, Side
 from bench.experiment import Workload
 from bench.judge import ExperimentError, check_known
@@ -89,8 +90,8 @@ class Measuring:
 def run(asked: Asked) -> int:
     """Measure the harness, keep and tell what was found.
 
-    Returns 0; 1 when there was an alarm in a decision on pairs without a change; 3 when too few pairs were good; 130
-    when interrupted.
+    Returns 0; 1 when false alarms are surely more frequent than designed; 3 when too few pairs were good; 130 when
+    interrupted.
     """
     check_known(asked.strategy, strategies.names(), "strategy", "--strategy")
     if missing := strategies.describe(asked.strategy).missing:
@@ -111,8 +112,13 @@ def run(asked: Asked) -> int:
     print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
     sys.stdout.flush()
     _say(f"kept:  {folder / selftests.SELFTEST_FILE}")
-    alarms = found["false_alarms"]["real"]["alarms"] + found["false_alarms"]["resampled"]["alarms"]
-    return 3 if found["too_few"] else 1 if alarms else 0
+    return 3 if found["too_few"] else 1 if _alarms_too_often(found["false_alarms"]) else 0
+
+
+def _alarms_too_often(found: dict[str, Any]) -> bool:
+    """Tell whether false alarms are surely more frequent than designed."""
+    rates = [error_rates.lower_bound(one["alarms"], one["decisions"]) for one in found.values()]
+    return max(rates) > DESIGNED.alpha
 
 
 def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:

@@ -27,8 +27,9 @@ def noise(found: Sequence[Row]) -> dict[str, float]:
 
 
 def spreads(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the standard deviation of each name's values."""
-    return {name: statistics.stdev(found) for name, found in pairs.series(each).items() if len(found) > 1}
+    """Return the standard deviation of each name's values, as far as they are numbers."""
+    finite = [{name: value for name, value in one.items() if math.isfinite(value)} for one in each]
+    return {name: statistics.stdev(found) for name, found in pairs.series(finite).items() if len(found) > 1}
 
 
 def pair_seconds(found: Sequence[Row]) -> dict[str, float]:

@@ -1,0 +1,112 @@
+"""What a self-test makes of its pairs, and how it is told."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from bench.analyse import self_test
+from bench.analyse.decide import DESIGNED
+from bench.present import readme, selftest, verdict
+from bench.present.readme import ReadmeError
+from tests.made_rows import MACHINE
+from tests.present.made_pair_rows import pair, series
+from tests.selftest.made_selftest import SAME, SLOWER, made_selftest, timed
+
+
+def test_pairs_without_a_change_alarm_nobody_and_are_counted_apart_when_resampled() -> None:
+    found = self_test.false_alarms(SAME)
+
+    assert (found["real"]["alarms"], found["resampled"]["alarms"]) == (0, 0)
+    assert found["resampled"]["decisions"] == 300
+    assert 5 <= found["real"]["decisions"] <= 104 // 12
+    assert found["real"]["upper"] > found["resampled"]["upper"]
+
+
+@pytest.mark.parametrize("size", [5, 10])
+def test_a_planted_slowdown_is_found_and_seen_as_large_as_it_is(size: int) -> None:
+    found = self_test.detection(SLOWER[size])
+
+    assert found["share"] > 0.95
+    assert math.expm1(found["seen"]) == pytest.approx(size / 100, abs=0.01)
+    assert found["lower"] <= found["share"]
+
+
+def test_pairs_that_are_left_out_are_no_part_of_any_figure_and_are_counted() -> None:
+    broken = [pair(n, 5.0, failed="B") for n in range(1, 4)]
+    red = [pair(n, 5.0, red=True) for n in range(4, 6)]
+
+    assert self_test.noise([*SAME, *broken, *red]) == self_test.noise(SAME)
+    lost = self_test.left_out([[*SAME, *broken, *red]])
+    assert (lost["tried"], lost["left_out"]) == (109, 5)
+    assert lost["reasons"] == {"server had room": 2, "B: it broke": 3}
+
+
+def test_a_figure_of_nothing_does_not_spoil_the_noise_of_the_others() -> None:
+    found = self_test.noise([*SAME, pair(200, math.nan)])
+
+    assert found["cpu_per_page"] == pytest.approx(self_test.noise(SAME)["cpu_per_page"])
+
+
+def test_with_too_few_pairs_nothing_is_decided_and_no_bound_is_claimed() -> None:
+    found = self_test.false_alarms(series(5))
+
+    assert found["real"]["decisions"] == found["resampled"]["decisions"] == 0
+    assert found["real"]["upper"] == 1.0
+    assert self_test.resolves(SAME[:1]) == []
+    assert self_test.detection([]) | {"real": None} == {
+        "pairs": 0, "loops": None, "seen": None, "share": 0.0, "decisions": 0, "mean_pairs": 0.0, "lower": 0.0,
+        "real": None,
+    }  # fmt: skip
+
+
+def test_more_time_resolves_a_smaller_change() -> None:
+    found = self_test.resolves(timed(SAME))
+
+    assert [one["minutes"] for one in found] == [1, 5, 15]
+    sizes = [one["smallest"] for one in found]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(size > 1 for size in sizes)
+
+
+def test_the_text_has_all_rates_with_their_bounds_and_says_which_are_resampled() -> None:
+    text = selftest.text(made_selftest())
+
+    assert "0 alarms in 300 decisions resampled from 104 pairs" in text
+    assert "they share pairs, so the true bound is wider" in text
+    assert "seen as +5." in text
+    assert "seen as +10." in text
+    assert "harness overhead: 0.20 µs a fetch, 0.8% of the CPU time of callbacks" in text
+
+
+def test_what_is_unknown_is_called_unknown() -> None:
+    unknown = {"server_ceiling_per_s": None, "lateness": {"p50": None, "p99": None, "valid": False}}
+
+    text = selftest.text(made_selftest(share=None) | unknown)
+
+    assert "null client: unknown" in text
+    assert "at 50 ms: unknown (the trial is red)" in text
+    assert "an unknown share of the CPU time" in text
+
+
+def test_a_later_verdict_quotes_it_as_measured() -> None:
+    told = verdict.rates_told(made_selftest(), DESIGNED)
+
+    assert "measured on this machine (2026-01-02)" in told
+    assert "0 alarms in 300 decisions on 104 pairs without a change" in told
+
+
+def test_the_readme_quotes_the_self_test_as_it_was_printed(tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "x-selftest"
+    folder.mkdir(parents=True)
+    for row in SAME[:2]:
+        rows.append(folder, row)
+    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
+
+    with pytest.raises(ReadmeError, match="does not hold a self-test"):
+        readme.WRITERS["selftest"](folder, tmp_path)
+    (folder / "selftest.json").write_text(json.dumps(made_selftest()), encoding="utf-8")
+
+    assert f"```text\n{selftest.text(made_selftest())}\n```" in readme.WRITERS["selftest"](folder, tmp_path)

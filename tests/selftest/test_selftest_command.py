@@ -1,0 +1,48 @@
+"""``inflight selftest`` from the command line, and the worker that measures the harness's overhead."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from bench.measure.process import environment
+from tests.cli.command import INFLIGHT, inflight
+
+
+def test_measuring_costs_a_fetch_something() -> None:
+    command = [sys.executable, "-P", "-m", "bench.measure.overhead_worker"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment())
+
+    found = json.loads(done.stdout)
+    assert set(found) == {"with_ns", "without_ns"}
+    assert found["without_ns"] > 0
+
+
+def test_an_unknown_strategy_is_one_sentence(tmp_path: Path) -> None:
+    done = inflight("selftest", "--strategy", "callback", "--out", tmp_path)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.strip() == "inflight: --strategy: unknown strategy 'callback'; did you mean \"callbacks\"?"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path) -> None:
+    def patient(*words: str) -> "subprocess.CompletedProcess[str]":
+        command = [*INFLIGHT, *words, "--out", str(tmp_path), "--json"]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=800)
+
+    done = patient("selftest", "--quick")
+
+    assert done.returncode in {0, 1, 3}
+    found = json.loads(done.stdout)
+    (folder,) = tmp_path.iterdir()
+    assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
+    names = {row.workload["id"] for row in rows.read(folder)}
+    assert names >= {"pair/aa", "pair/planted-5", "pair/planted-10"}
+    compared = patient("ab", "callbacks", "callbacks", "--metrics", "cpu_per_page")
+    assert json.loads(compared.stdout)["error_rates"] == {"measured": found["made_at"]}
