@@ -42,12 +42,12 @@ def _about_pairs(found: Mapping[str, Any]) -> str:
 def _alarms(found: Mapping[str, Any]) -> str:
     alarms = found["false_alarms"]
     lines = [f"false alarms, both sides {found['strategy']} (designed: at most 0.5 %)"]
-    for kind, about in (("real", "decisions, one after another"), ("resampled", "decisions resampled")):
+    for kind, about in (("real", "real decisions, one after another on"), ("resampled", "decisions resampled from")):
         one = alarms[kind]
         bound = f"rate at most {one['upper']:.1%} with 95 % confidence"
         caution = "" if kind == "real" else "; they share pairs, so the true bound is wider"
         lines.append(
-            f"  {one['alarms']} alarms in {one['decisions']} {about} from {one['pairs']} pairs ({bound}{caution}); "
+            f"  {one['alarms']} alarms in {one['decisions']} {about} {one['pairs']} pairs ({bound}{caution}); "
             f"{one['passes']} passed, {one['inconclusive']} inconclusive, {one['mean_pairs']:.1f} pairs each"
         )
     return "\n".join(lines)

@@ -76,8 +76,8 @@ def test_the_text_has_all_rates_with_their_bounds_and_says_which_are_resampled()
 
     assert "0 alarms in 300 decisions resampled from 104 pairs" in text
     assert "they share pairs, so the true bound is wider" in text
-    assert "seen as +5." in text
-    assert "seen as +10." in text
+    assert " 5 %: seen as +" in text
+    assert "10 %: seen as +10." in text
     assert "harness overhead: 0.20 µs a fetch, 0.8% of the CPU time of callbacks" in text
 
 
