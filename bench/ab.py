@@ -103,10 +103,12 @@ def decided(found: Sequence[Row], rule: Rule) -> Decision:
     tally = pairs.tally(found)
     gated = pairs.gated(tally.good)
     controls = pairs.series([pairs.controls(row) for row in tally.good])
+    failed = tally.failed_a, tally.failed_b
     if not gated and len(tally.good) < rule.looks[0]:
-        return decide(_empty(found), controls, rule, tally.failed_a, tally.failed_b, tally.dropped)
+        return decide(_empty(found), controls, rule, *failed, tally.dropped, tally.mostly_for)
     without = len(tally.good) - max(map(len, gated.values()), default=0)
-    return decide(gated, controls, rule, tally.failed_a, tally.failed_b, tally.dropped + without)
+    why = "no figure of what is compared" if without > tally.dropped else tally.mostly_for
+    return decide(gated, controls, rule, *failed, tally.dropped + without, why)
 
 
 def append(folder: Path, row: Row) -> None:
@@ -136,5 +138,6 @@ def _is_memory_open(decision: Decision, rule: Rule) -> bool:
 
 
 def describe_commit(side: Prepared) -> str:
-    """Return which files a side has: the commit, where it is one."""
-    return f"{side.side.label}" + (f", commit {side.commit[:12]}" if side.commit else "")
+    """Return which files a side has: the commit and its repository, where it is one."""
+    where = f" of {side.side.repository}" if side.side.repository else ""
+    return f"{side.side.label}" + (f", commit {side.commit[:12]}{where}" if side.commit else "")

@@ -57,6 +57,7 @@ def run(asked: Asked) -> int:
     )
     planned = comparison(written, latency=asked.latency, links=asked.links, metrics=asked.metrics)
     budget_s = None if asked.time is None else seconds(asked.time)
+    check_writable(asked)
     folder, found = None, 0
     try:
         with commands.interruptible(), tempfile.TemporaryDirectory(prefix="inflight-") as place, bench() as where:
@@ -82,6 +83,20 @@ def run(asked: Asked) -> int:
         _say(f"interrupted{kept}")
         return 130
     return tell(asked, folder, verdict, rates)
+
+
+def check_writable(asked: Asked) -> None:
+    """Find out before anything is measured that its result could not be written. Raises RunError."""
+    try:
+        there = next(place for place in (asked.out.resolve(), *asked.out.resolve().parents) if place.exists())
+        with tempfile.TemporaryFile(dir=there):
+            pass
+        if asked.markdown is not None:
+            with asked.markdown.open("a", encoding="utf-8"):
+                pass
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str) else asked.out
+        raise runs.RunError(f"cannot write results to {where}: {error.strerror}; choose another place") from error
 
 
 @contextmanager

@@ -222,7 +222,9 @@ def compare(**options: Any) -> None:
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="in_flight or connection, e.g. in_flight=10."
 )
-@click.option("--env", "variables", multiple=True, metavar="NAME=VALUE", help="Set an environment variable.")
+@click.option(
+    "--env", "variables", multiple=True, metavar="NAME=VALUE", help='Set environment variables, e.g. "A=1 B=2".'
+)
 @click.option("--latency", default="0", show_default=True, help="What the server adds to each page, e.g. 50ms.")
 @click.option("--links", type=click.IntRange(0, 100), default=10, show_default=True, help="Links on each page.")
 @click.option(

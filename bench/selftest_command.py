@@ -191,9 +191,15 @@ def _late_trial(strategy: str) -> Trial:
 def _overhead(cpus: host.Cpus, same: Sequence[Row]) -> dict[str, float | None]:
     """Return what measuring costs a fetch inside the worker, in nanoseconds and as a share of its CPU time."""
     command = [sys.executable, "-P", "-m", "bench.measure.overhead_worker"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment()) as worker:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment(), start_new_session=True
+    ) as worker:
         host.pin(worker.pid, cpus.client)
-        said, _ = worker.communicate(timeout=60)
+        try:
+            said, _ = worker.communicate(timeout=60)
+        except BaseException:
+            worker.kill()
+            raise
     found: dict[str, float | None] = json.loads(said)
     extra_ns = float(found["with_ns"] or 0) - float(found["without_ns"] or 0)
     page_ns = pairs.figure(self_test.good(same), "A", "cpu_per_page")

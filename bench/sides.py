@@ -1,6 +1,7 @@
 """From what is written on the command line to the two sides of a comparison. Each refusal is one sentence."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,10 +108,13 @@ def _settings(text: str | None) -> dict[str, Any]:
 def _variables(text: str | None) -> dict[str, str]:
     if not text:
         return {}
-    need(_VARIABLE.fullmatch(text) is not None, f"--env takes NAME=VALUE, not {text!r}")
-    name, _, value = text.partition("=")
-    need(name != "PYTHONPATH", "--env PYTHONPATH would hide the harness; use --repo for other strategies")
-    return {name: value}
+    found = {}
+    for part in judged(lambda: shlex.split(text), "--env"):
+        need(_VARIABLE.fullmatch(part) is not None, f"--env takes NAME=VALUE, not {part!r}")
+        name, _, value = part.partition("=")
+        need(name != "PYTHONPATH", "--env PYTHONPATH would hide the harness; use --repo for other strategies")
+        found[name] = value
+    return found
 
 
 def _metrics(text: str | None) -> tuple[Metric, ...]:

@@ -23,12 +23,25 @@ from bench.analyse.effect import (
 )
 from bench.analyse.rule import DESIGNED, MOST, Rule
 
-__all__ = ["DESIGNED", "Decision", "Effect", "Rule", "Verdict", "decide", "detectable", "effect", "sign_flip_p"]
+__all__ = [
+    "DESIGNED",
+    "Decision",
+    "Effect",
+    "Rule",
+    "Verdict",
+    "better_ones",
+    "decide",
+    "detectable",
+    "effect",
+    "sign_flip_p",
+]
 
 Verdict = Literal["regression", "pass", "inconclusive"]
 
 STILL = 1e-9
 """Values that lie closer together than this do not vary: clocks do not resolve it."""
+LOAD = frozenset({"", "client had its core", "no CPU steal", "turns steady", "no listen drops"})
+"""The checks of a pair that others on the machine make red; the empty one stands for a signal that is not known."""
 FAILED_PAIRS = 3
 FAILED_SHARE = 0.5
 """So many failed pairs, if they are also this share of those tried, end the run."""
@@ -60,6 +73,7 @@ class _Seen:
     failed_a: int
     failed_b: int
     dropped: int
+    dropped_for: str
 
     @property
     def pairs(self) -> int:
@@ -89,15 +103,17 @@ def decide(
     failed_a: int = 0,
     failed_b: int = 0,
     dropped: int = 0,
+    dropped_for: str = "",
 ) -> Decision:
     """Decide on the values of each gated metric and of each control; any values are answered, none raise.
 
     A metric may have fewer values than there are pairs. ``failed_a`` counts the pairs without values because A failed,
-    alone or with B; ``failed_b`` those in which only B failed; ``dropped`` those left out on an outside signal.
+    alone or with B; ``failed_b`` those in which only B failed; ``dropped`` those left out on an outside signal, for the
+    most part on the one that ``dropped_for`` names.
 
     Between looks nothing is tested, so that asking often does not add false alarms.
     """
-    seen = _Seen(gated, controls, rule, failed_a, failed_b, dropped)
+    seen = _Seen(gated, controls, rule, failed_a, failed_b, dropped, dropped_for)
     level = rule.level(_reached(seen.pairs, rule), max(1, len(gated)))
     effects = _effects(gated, level, rule)
     control_effects = _effects(controls, rule.control_alpha / 2, rule)
@@ -139,8 +155,10 @@ def _under_load(seen: _Seen) -> _Said | None:
     """End a run that loses its pairs: most were dropped at a look, or when the first look should long have been."""
     mostly_dropped = seen.dropped > seen.tried / 2
     if mostly_dropped and (seen.look is not None or seen.tried >= 2 * seen.rule.looks[0]):
-        why = f"machine under load: {seen.dropped} of {seen.tried} pairs were dropped on an outside signal"
-        return "inconclusive", True, f"{why}; close other programs and run again"
+        lost = f"{seen.dropped} of {seen.tried} pairs were dropped on an outside signal"
+        if seen.dropped_for in LOAD:
+            return "inconclusive", True, f"machine under load: {lost}; close other programs and run again"
+        return "inconclusive", True, f"{lost}, mostly for {seen.dropped_for!r}"
     if seen.tried >= 2 * seen.rule.looks[-1] and seen.pairs < seen.rule.looks[-1]:
         return "inconclusive", True, f"only {seen.pairs} of {seen.tried} pairs are good{_lost(seen)}"
     return None
@@ -195,8 +213,13 @@ def _passed(effects: Sequence[Effect], rule: Rule) -> str:
     """Say what a pass rules out, and what is better for sure (by its 95 % interval)."""
     highest = max(effects, key=lambda one: one.upper)
     said = f"B is at most {amount(rule.acceptable)} worse (at most {percent(highest.upper)} in {named(highest.metric)})"
-    better = [one for one in effects if one.high < 0 and one.estimate < -rule.least]
+    better = better_ones(effects, rule)
     return f"B is better ({listed(better)}), and" + said[1:] if better else said
+
+
+def better_ones(effects: Sequence[Effect], rule: Rule) -> list[Effect]:
+    """Return what is better in B for sure, by its 95 % interval, and by more than is too small to matter."""
+    return [one for one in effects if one.high < 0 and one.estimate < -rule.least]
 
 
 def _undecided(seen: _Seen, why: str, final: bool) -> _Said:

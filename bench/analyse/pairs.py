@@ -33,6 +33,11 @@ class Tally:
     reasons: Mapping[str, int]
     """The names of the red checks and the reasons of failures, each with how many pairs had it."""
 
+    @property
+    def mostly_for(self) -> str:
+        """The reason that most pairs have; empty without any."""
+        return max(self.reasons, key=lambda reason: self.reasons[reason], default="")
+
 
 def tally(rows: Iterable[Row]) -> Tally:
     """Sort the pairs: good ones, those in which a side failed, and those that an outside signal discards."""

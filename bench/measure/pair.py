@@ -16,13 +16,14 @@ from bench.measure.sides import Prepared
 from bench.measure.turns import Crawler, crawler
 from bench.plan import AnyTrial, Trial
 from bench.rows import Check, Row
+from fake_server.delays import parse_delay
 from fake_server.site import SiteConfig
 from strategies.base import Job
 
 Sides = dict[SideName, Prepared]
 TURN_NS = 150_000_000
 """A turn lasts about so long: long beside a clock, short beside what disturbs a machine."""
-FEWEST_PAGES, MOST_PAGES, FIRST_PAGES = 200, 20_000, 400
+FEWEST_PAGES, MOST_PAGES, FIRST_PAGES = 20, 20_000, 400
 CONTROLS_S, MEMORY_S = 0.5, 2.0
 """About how long the controls of a pair and its readings at rest take; nothing but an estimate rests on it."""
 LIFETIME_S = 90
@@ -61,7 +62,7 @@ def calibrate(
     Raises WorkerError, which names the side, when one cannot do the work.
     """
     most_in_flight = max(comparison.a.in_flight, comparison.b.in_flight)
-    first = max(FIRST_PAGES, 2 * most_in_flight)
+    first = max(_enough_pages(comparison), 2 * most_in_flight)
     small = replace(comparison, site=replace(comparison.site, pages=first))
     server.configure(small.site)
     each_ns, starts_s = [], 0.0
@@ -81,6 +82,19 @@ def calibrate(
         pages = min(MOST_PAGES, max(FEWEST_PAGES, 2 * most_in_flight, wanted))
     turns_s = starts_s + pages * sum(each_ns) / 1e9 * (1 + len(PairTrial(comparison, 1, memory=False).order) / 2)
     return Calibration(pages, turns_s + CONTROLS_S, 2 * starts_s + MEMORY_S)
+
+
+def _enough_pages(comparison: Comparison) -> int:
+    """Return how many pages the first look takes: few where each waits long."""
+    wait_ns = parse_delay(comparison.site.delay).mean_ns / min(comparison.a.in_flight, comparison.b.in_flight)
+    return min(FIRST_PAGES, max(FEWEST_PAGES, round(TURN_NS / wait_ns))) if wait_ns else FIRST_PAGES
+
+
+def _lifetime_s(comparison: Comparison) -> float:
+    """Return when a worker of a pair is killed: long after it should have been done, also where pages wait."""
+    least = min(comparison.a.in_flight, comparison.b.in_flight)
+    turn_s = comparison.site.pages * parse_delay(comparison.site.delay).mean_ns / least / 1e9
+    return LIFETIME_S + 40 * turn_s
 
 
 def run_pair(pair: PairTrial, sides: Sides, server: Server, setting: Setting) -> Row:
@@ -115,6 +129,7 @@ def _observe(pair: PairTrial, sides: Sides, server: Server, setting: Setting, se
             crawlers[name] = stack.enter_context(one)
             seen.knobs[name] = crawlers[name].knobs
             seen.turns.append(crawlers[name].turn().to_dict() | {"side": name, "warm_up": True})
+        _control(controls)  # not counted: a fresh interpreter takes another time for its first loop
         seen.measured["controls"] = []
         before = _system(setting)
         for name in _names(pair.order):
@@ -161,7 +176,13 @@ def _crawler(
 ) -> Iterator[Crawler]:
     workload = comparison.workload(name)
     with crawler(
-        side.side.strategy, server, workload, setting.cpus.client, LIFETIME_S, side.runtime, side.side.planted_loops
+        side.side.strategy,
+        server,
+        workload,
+        setting.cpus.client,
+        _lifetime_s(comparison),
+        side.runtime,
+        side.side.planted_loops,
     ) as running:
         yield running
 
@@ -170,9 +191,9 @@ def _crawler(
 def _controls(comparison: Comparison, server: Server, setting: Setting) -> Iterator[process.Worker]:
     """Start the process of the negative controls, on the core of the sides."""
     waits = comparison.site.delay != "0"
-    with process.running(setting.cpus.client, LIFETIME_S, ["bench.measure.control_worker"]) as worker:
+    with process.running(setting.cpus.client, _lifetime_s(comparison), ["bench.measure.control_worker"]) as worker:
         size = {"connections": 200, "requests": 400} if waits else {"connections": 20, "requests": 600}
-        worker.send({"port": server.port, "lifetime_s": LIFETIME_S + 5} | size)
+        worker.send({"port": server.port, "lifetime_s": _lifetime_s(comparison) + 5} | size)
         worker.expect("ready", "knobs")
         yield worker
 

@@ -86,7 +86,13 @@ class Server:
     def find_ceiling(self, client_cpus: set[int] | None) -> None:
         """Let a null client on the client's core find out how many responses per second the server can give."""
         command = [sys.executable, "-P", "-m", "bench.measure.null_client", str(self.port)]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment()) as client:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            env=environment(),
+            start_new_session=True,  # Ctrl-C is the harness's affair
+        ) as client:
             if client_cpus is not None:
                 os.sched_setaffinity(client.pid, client_cpus)
             try:

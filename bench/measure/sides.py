@@ -89,9 +89,20 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _unpack(archive: bytes, folder: Path, where: str) -> None:
+    """Write the archive's files below the folder, and nothing elsewhere: a commit may hold any name, and any link.
+
+    By hand, because ``extractall(filter="data")`` does not exist before Python 3.11.4.
+    """
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            files.extractall(folder, filter="data")
+            for member in files:
+                path = (folder / member.name).resolve()
+                if not path.is_relative_to(folder.resolve()) or not (member.isfile() or member.isdir()):
+                    raise ExperimentError(f"{where} has {member.name}, which is no plain file of its own")
+                content = files.extractfile(member)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if content is not None:
+                    path.write_bytes(content.read())
     except (OSError, tarfile.TarError) as error:
         raise ExperimentError(f"cannot take {PACKAGE}/ from {where}: {error}") from error
 

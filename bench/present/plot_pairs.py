@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.analyse import pairs
-from bench.analyse.decide import Decision, Effect, Rule
+from bench.analyse.decide import Decision, Effect, Rule, better_ones
 from bench.analyse.effect import NAMES
 from bench.analyse.pairs import Tally
 from bench.present import page, pair_axis, units, words
@@ -144,6 +144,9 @@ def title(decision: Decision, rule: Rule, tally: Tally) -> str:
     a, b = (words.plain(tally.good[0].workload[side]["label"], 36) for side in "ab")
     if decision.verdict == "pass":
         names = words.listed([NAMES[one.metric] for one in decision.effects] or ["all that is gated"])
+        better = [f"{NAMES[one.metric]} {_on_one_line(_estimate(one))}" for one in better_ones(decision.effects, rule)]
+        if better:
+            return f"{word}: {b} is better than {a}: {words.listed(better)}"
         return f"{word}: {b} is at most {math.expm1(rule.acceptable) * 100:.0f} % worse than {a} in {names}"
     worse = _worse(decision, rule, len(pairs.gated(tally.good))) if decision.verdict == "regression" else []
     if worse:

@@ -1,0 +1,305 @@
+"""``inflight ab`` from end to end: verdict and exit code, rows and files, refusals, Ctrl-C."""
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import rows
+from bench.ab import Verdict, decided
+from bench.ab_command import EXITS, JSON_FILE, MARKDOWN_FILE, Asked, seconds, tell
+from bench.analyse.decide import Rule
+from bench.comparison import Comparison, Side
+from bench.judge import ExperimentError
+from bench.rows import Row
+from bench.run import RunError, new_folder
+from fake_server.site import SiteConfig
+from tests.ab import hurried
+from tests.ab.repositories import FAILS_THE_THIRD_TIME, HONEST, NO_CONFIG, commit, new_repository, slow_down, with_mine
+from tests.cli import command
+from tests.cli.command import Done, inflight, running, survivors
+from tests.made_rows import pair_row
+
+SMALL = ("--pages", 300, "--metrics", "cpu_per_page")
+BLAME_THE_MACHINE = ("machine under load", "a control moved")
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder for temporary files of all that the test starts."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(command, "ENVIRONMENT", command.ENVIRONMENT | NO_CONFIG | {"TMPDIR": str(folder)})
+    return folder
+
+
+@pytest.fixture
+def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "INFLIGHT", [sys.executable, str(Path(hurried.__file__))])
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Return a repository whose second commit makes ``callbacks`` several times as expensive."""
+    folder = new_repository(tmp_path / "repository")
+    slow_down(folder, "callbacks")
+    commit(folder, "slower")
+    return folder
+
+
+def only_run(folder: Path) -> Path:
+    (found,) = (folder / "results").iterdir()
+    return found
+
+
+def told(done: Done) -> dict[str, Any]:
+    """Return the verdict on standard output, which is one JSON object and nothing else."""
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def last_line(done: Done) -> str:
+    return done.err.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("_in_a_hurry")
+def test_a_strategy_beside_itself_gives_a_verdict_and_keeps_its_rows(tmp_path: Path, scratch: Path) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("# Before\n", encoding="utf-8")
+
+    done = inflight("ab", "callbacks", "callbacks", *SMALL, "--json", "--markdown", summary, folder=tmp_path)
+
+    folder, verdict = only_run(tmp_path), told(done)
+    found = rows.read(folder)
+    assert done.code == EXITS[verdict["verdict"]]
+    assert verdict["pairs"] == len(found) == hurried.PAIRS
+    assert [row.round for row in found] == list(range(1, hurried.PAIRS + 1))
+    assert {row.workload["site"]["pages"] for row in found} == {300}
+    assert all(row.valid and row.kind == "pair" and row.run == folder.name for row in found)
+    assert set(verdict["effects"]) == {"cpu_per_page"}
+    assert verdict["folder"] == str(folder.relative_to(tmp_path))
+    assert json.loads((folder / JSON_FILE).read_text(encoding="utf-8")) == verdict
+    written = (folder / MARKDOWN_FILE).read_text(encoding="utf-8")
+    assert summary.read_text(encoding="utf-8") == "# Before\n" + written
+    assert f"inflight: {verdict['verdict']}" in written
+    assert [line for line in done.err.splitlines() if line.startswith(("A: ", "B: "))] == [
+        "A: callbacks",
+        "B: callbacks",
+    ]
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_commit_that_makes_a_strategy_expensive_is_a_regression(repository: Path, tmp_path: Path) -> None:
+    done = inflight("ab", "callbacks@HEAD~1", "callbacks@HEAD", "--repo", repository, *SMALL, folder=tmp_path)
+
+    verdict = json.loads((only_run(tmp_path) / JSON_FILE).read_text(encoding="utf-8"))
+    assert done.code == EXITS[verdict["verdict"]]
+    assert len(rows.read(only_run(tmp_path))) == verdict["pairs"] + verdict["dropped"]
+    assert verdict["failed"] == {"A": 0, "B": 0}
+    assert "A: callbacks@HEAD~1, commit " in done.err
+    if not any(words in verdict["why"] for words in BLAME_THE_MACHINE):
+        assert verdict["verdict"] == "regression"
+        assert verdict["effects"]["cpu_per_page"]["low"] > 1.5
+        assert "A  callbacks@HEAD~1\nB  callbacks@HEAD\n300 pages a turn, no added latency, 100 in flight" in done.out
+        assert "REGRESSION: B is worse" in done.out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_in_a_hurry")
+def test_a_b_that_takes_less_is_no_regression(repository: Path, tmp_path: Path) -> None:
+    done = inflight("ab", "callbacks@HEAD", "callbacks@HEAD~1", "--repo", repository, *SMALL, "--json", folder=tmp_path)
+
+    verdict = told(done)
+    assert verdict["effects"]["cpu_per_page"]["high"] < 0.7
+    if not any(words in verdict["why"] for words in BLAME_THE_MACHINE):
+        assert (done.code, verdict["verdict"]) == (EXITS["pass"], "pass")
+
+
+@pytest.mark.usefixtures("_in_a_hurry")
+def test_a_side_that_fails_in_every_pair_is_a_regression(tmp_path: Path) -> None:
+    bodies = {"honest": HONEST, "third": FAILS_THE_THIRD_TIME}
+    repositories = [with_mine(tmp_path / name, body) for name, body in bodies.items()]
+    where = [word for folder in repositories for word in ("--repo", folder)]
+
+    done = inflight("ab", "mine", "mine", *where, *SMALL, "--json", folder=tmp_path)
+
+    verdict = told(done)
+    assert (done.code, verdict["verdict"]) == (EXITS["regression"], "regression")
+    assert verdict["failed"] == {"A": 0, "B": 3}
+    assert {row.status for row in rows.read(only_run(tmp_path))} == {"failed"}
+    assert verdict["reasons"] == {"B: the strategy raised LookupError: the third time": 3}
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("callbacks@", "callbacks"), "callbacks@ lacks its revision"),
+        (("callbacks", "generators", "--metrics", "speed"), "--metrics: unknown metric 'speed'; known: cpu_per_page"),
+        (("callbacks", "generators", "--budget", "soon"), "--budget must be a time such as 90s, 5m or 1h, not 'soon'"),
+    ],
+)
+def test_a_refusal_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path, scratch: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert inflight("ab", *arguments, folder=tmp_path).sentence.startswith(sentence)
+    assert list(tmp_path.iterdir()) == [scratch]
+    assert list(scratch.iterdir()) == []
+
+
+def test_an_unknown_strategy_is_refused_before_anything_is_measured(tmp_path: Path, scratch: Path) -> None:
+    sentence = inflight("ab", "callbacks", "calbacks", folder=tmp_path).sentence
+
+    assert sentence.startswith("calbacks: there is no strategy 'calbacks'; there are ")
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_side_that_cannot_do_the_work_is_refused_by_name(tmp_path: Path, scratch: Path) -> None:
+    folder = with_mine(tmp_path / "fork", "def crawl(job, frontier):\n    raise LookupError('nothing here')\n")
+
+    done = inflight("ab", "mine", "mine", "--repo", folder, *SMALL, folder=tmp_path)
+
+    assert done.code == 2
+    assert last_line(done) == (
+        f"inflight: nothing to compare: side A, mine ({folder}): the strategy raised LookupError: nothing here"
+    )
+    assert not (tmp_path / "results").exists()
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_budget_that_is_too_short_is_refused_with_one_that_would_do(tmp_path: Path) -> None:
+    done = inflight("ab", "callbacks", "callbacks", "--pages", 300, "--budget", "1s", folder=tmp_path)
+
+    assert (done.code, done.out) == (2, "")
+    assert last_line(done).startswith(
+        "inflight: --budget 1s is too short: the 12 pairs that a verdict needs at least take about "
+    )
+    assert last_line(done).endswith("leave memory out with --metrics cpu_per_page,throughput")
+    assert not (tmp_path / "results").exists()
+
+
+def test_results_that_cannot_be_written_are_one_sentence(tmp_path: Path, scratch: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    done = inflight("ab", "callbacks", "callbacks", *SMALL, "--out", tmp_path / "file" / "results")
+
+    assert (done.code, done.out) == (2, "")
+    assert last_line(done).startswith(f"inflight: cannot write results to {tmp_path / 'file' / 'results'}")
+    assert list(scratch.iterdir()) == []
+
+
+# Telling
+
+
+def asked(out: Path, markdown: Path | None = None, *, as_json: bool = False) -> Asked:
+    return Asked(
+        "callbacks", "generators", (), (), (), (), (), "0", 10, 300, None, None, out, markdown, as_json=as_json
+    )
+
+
+def verdict_of(found: Sequence[Row]) -> Verdict:
+    rule = Rule(looks=(4,), shares=(1.0,))
+    return Verdict(decided(found, rule), tuple(found), rule)
+
+
+def slower(change: float) -> list[Row]:
+    """Return pairs whose side B takes so much more CPU time, as a share, and whose controls vary a little."""
+    return [
+        pair_row(
+            n, cpu_ns=(10e6, 10e6 * (1 + change + 0.001 * n)), spin_ns=(4e6, 4e6 + n % 2), null_ns=(5e6, 5e6 + n % 3)
+        )
+        for n in range(1, 5)
+    ]
+
+
+RED = [pair_row(n, red=True) for n in range(1, 9)]
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """Return the folder of a run that has been measured."""
+    return new_folder(tmp_path / "out", Comparison(Side("callbacks"), Side("generators"), SiteConfig()))
+
+
+@pytest.mark.parametrize(
+    ("found", "code"), [(slower(-0.2), 0), (slower(0.2), 1), (RED, 3)], ids=["pass", "regression", "inconclusive"]
+)
+def test_the_exit_code_is_that_of_the_verdict(
+    kept: Path, capsys: pytest.CaptureFixture[str], found: list[Row], code: int
+) -> None:
+    assert tell(asked(kept.parent, as_json=True), kept, verdict_of(found), None) == code
+    assert EXITS[json.loads(capsys.readouterr().out)["verdict"]] == code
+    assert (kept / MARKDOWN_FILE).is_file()
+
+
+def test_a_summary_that_cannot_be_written_is_one_sentence_and_costs_no_rows(kept: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "missing" / "summary.md"
+
+    with pytest.raises(RunError) as caught:
+        tell(asked(kept.parent, missing), kept, verdict_of(slower(0.0)), None)
+
+    assert str(caught.value) == f"cannot write {missing}: No such file or directory; the rows are complete"
+    assert (kept / JSON_FILE).is_file()
+
+
+# Ctrl-C
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_an_interrupted_comparison_keeps_its_rows_and_leaves_nothing_behind(
+    tmp_path: Path, scratch: Path, number: signal.Signals
+) -> None:
+    with running("ab", "callbacks", "generators", *SMALL, folder=tmp_path) as started:
+        while not started.read_error_line().startswith("pair  1"):
+            pass
+        family = started.family_when(2)
+        started.process.send_signal(number)
+        done = started.end()
+
+    found = rows.read(only_run(tmp_path))
+    assert (done.code, done.out) == (130, "")
+    assert last_line(done) == (
+        f"interrupted after {len(found)} pairs; their rows are in {only_run(tmp_path).relative_to(tmp_path)}"
+    )
+    assert len(found) >= 1
+    assert survivors(family) == []
+    assert list(scratch.iterdir()) == []
+
+
+def test_an_interruption_before_the_first_pair_leaves_no_run(tmp_path: Path, scratch: Path) -> None:
+    folder = with_mine(tmp_path / "fork", "def crawl(job, frontier):\n    time.sleep(1000)\n")
+    with running("ab", "mine", "mine", "--repo", folder, *SMALL, folder=tmp_path) as started:
+        assert started.read_error_line().startswith("A: mine")
+        family = started.family_when(2)
+        started.interrupt(whole_group=True)
+        done = started.end()
+
+    assert done.code == 130
+    assert last_line(done) == "interrupted"
+    assert survivors(family) == []
+    assert not (tmp_path / "results").exists()
+    assert list(scratch.iterdir()) == []
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    ("text", "found_s"),
+    [("90", 90), ("90s", 90), ("1.5m", 90), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("24h", 86_400)],
+)
+def test_a_budget_is_written_in_seconds_minutes_or_hours(text: str, found_s: float) -> None:
+    assert seconds(text) == pytest.approx(found_s)
+
+
+@pytest.mark.parametrize("text", ["", "m", "-5m", "0", "0s", "nanm", "infh", "25h", "1d", "five", "5mm", "1e400m"])
+def test_what_is_no_budget_is_refused(text: str) -> None:
+    with pytest.raises(ExperimentError, match=r"^--budget must be "):
+        seconds(text)

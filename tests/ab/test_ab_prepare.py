@@ -1,0 +1,339 @@
+"""A side made ready from real repositories, interpreters and environments; or the sentence that says why not."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import strategies
+from bench.comparison import Side
+from bench.judge import ExperimentError
+from bench.measure import sides
+from bench.measure.sides import Prepared
+from tests.ab.repositories import (
+    HONEST,
+    NO_CONFIG,
+    ROOT,
+    commit,
+    copy_strategies,
+    git,
+    new_repository,
+    slow_down,
+    with_mine,
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_git_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in NO_CONFIG.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return new_repository(tmp_path / "repository")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Return where sides are made ready, each in a folder that is not there yet."""
+    return tmp_path / "place"
+
+
+def prepare(side: Side, folder: Path) -> Prepared:
+    return sides.prepare(side, folder)
+
+
+def refusal(side: Side, folder: Path) -> str:
+    with pytest.raises(ExperimentError) as caught:
+        prepare(side, folder)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert "Traceback" not in sentence
+    return sentence
+
+
+def text_of(prepared: Prepared, strategy: str) -> str:
+    assert prepared.runtime.strategies is not None
+    return (prepared.runtime.strategies / "strategies" / f"{strategy}.py").read_text(encoding="utf-8")
+
+
+def script(folder: Path, text: str) -> str:
+    path = folder / "interpreter"
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+# Where the files come from
+
+
+def test_without_revision_and_repository_the_strategies_are_ours(place: Path) -> None:
+    found = prepare(Side("callbacks"), place)
+
+    assert found.commit is None
+    assert found.described == strategies.describe("callbacks")
+    assert text_of(found, "callbacks") == (ROOT / "strategies" / "callbacks.py").read_text(encoding="utf-8")
+    assert found.runtime.python is None
+    assert list(place.rglob("__pycache__")) == []
+
+
+def test_a_revision_gives_what_was_committed_and_no_revision_what_lies_there(repository: Path, place: Path) -> None:
+    before = (repository / "strategies" / "callbacks.py").read_text(encoding="utf-8")
+    first = git(repository, "rev-parse", "HEAD")
+    slow_down(repository, "callbacks")
+    second = commit(repository, "slower")
+    slow_down(repository, "generators")
+
+    old, new, lying = (
+        prepare(Side("callbacks", revision, repository), place / name)
+        for name, revision in (("old", "HEAD~1"), ("new", "main"), ("lying", None))
+    )
+
+    assert (old.commit, new.commit, lying.commit) == (first, second, None)
+    assert text_of(old, "callbacks") == before
+    assert "8_000" in text_of(new, "callbacks")
+    assert "8_000" not in text_of(new, "generators")
+    assert "8_000" in text_of(lying, "generators")
+
+
+def test_a_revision_without_repository_is_of_the_repository_here(
+    repository: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+
+    assert prepare(Side("callbacks", "HEAD"), place).commit == git(repository, "rev-parse", "HEAD")
+
+
+def test_an_edit_after_the_copy_changes_neither_side(repository: Path, place: Path) -> None:
+    committed = prepare(Side("callbacks", "HEAD", repository), place / "committed")
+    lying = prepare(Side("callbacks", None, repository), place / "lying")
+    before = text_of(committed, "callbacks")
+
+    slow_down(repository, "callbacks")
+    commit(repository, "slower")
+
+    assert text_of(committed, "callbacks") == text_of(lying, "callbacks") == before
+
+
+@pytest.mark.parametrize("revision", [None, "HEAD"])
+def test_a_repository_that_has_its_own_strategy_only_gets_the_rest_from_ours(
+    tmp_path: Path, place: Path, revision: str | None
+) -> None:
+    folder = with_mine(tmp_path / "fork", HONEST)
+    git(folder, "init", "--quiet")
+    commit(folder, "mine")
+
+    found = prepare(Side("mine", revision, folder), place)
+
+    assert found.described.model == "A model for the test."
+    assert text_of(found, "mine") == (folder / "strategies" / "mine.py").read_text(encoding="utf-8")
+    for name in ("__init__", "base", "core/frontier", "callbacks"):
+        assert text_of(found, name) == (ROOT / "strategies" / f"{name}.py").read_text(encoding="utf-8")
+
+
+def test_of_a_file_that_both_have_a_repository_without_package_keeps_its_own(tmp_path: Path, place: Path) -> None:
+    folder = with_mine(tmp_path / "fork", HONEST)
+    (folder / "strategies" / "mine.py").rename(folder / "strategies" / "callbacks.py")
+
+    assert prepare(Side("callbacks", None, folder), place).described.model == "A model for the test."
+
+
+def test_a_link_that_leads_nowhere_is_left_out_as_editors_keep_them_beside_open_files(
+    repository: Path, place: Path
+) -> None:
+    link = repository / "strategies" / ".#callbacks.py"
+    link.symlink_to("someone@somewhere.1234")
+
+    prepare(Side("callbacks", None, repository), place)
+
+    assert not (place / "strategies" / link.name).is_symlink()
+
+
+# What is refused
+
+
+def test_an_unknown_revision_is_named_with_its_repository(repository: Path, place: Path) -> None:
+    assert refusal(Side("callbacks", "v99", repository), place) == (
+        f"cannot take strategies/ from {repository} at v99: there is no such revision"
+    )
+
+
+def test_a_folder_that_is_no_git_repository_has_no_revisions(tmp_path: Path, place: Path) -> None:
+    folder = copy_strategies(tmp_path / "plain")
+
+    assert refusal(Side("callbacks", "HEAD", folder), place) == (
+        f"cannot take strategies/ from {folder} at HEAD: fatal: not a git repository "
+        "(or any of the parent directories): .git"
+    )
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path, place: Path) -> None:
+    missing = tmp_path / "missing"
+
+    assert str(missing) in refusal(Side("callbacks", "HEAD", missing), place / "a")
+    assert refusal(Side("callbacks", None, missing), place / "b") == (
+        f"{missing} has no folder strategies; --repo takes the root of a repository"
+    )
+
+
+def test_a_commit_without_strategies_is_refused(tmp_path: Path, place: Path) -> None:
+    git(tmp_path, "init", "--quiet", "empty")
+    (tmp_path / "empty" / "README").write_text("nothing else\n", encoding="utf-8")
+    commit(tmp_path / "empty", "no strategies")
+
+    sentence = refusal(Side("callbacks", "HEAD", tmp_path / "empty"), place)
+
+    assert sentence.startswith(f"cannot take strategies/ from {tmp_path / 'empty'}: fatal: ")
+    assert "strategies" in sentence.split("fatal: ")[1]
+
+
+def test_a_commit_whose_links_lead_out_of_the_folder_is_refused(repository: Path, place: Path) -> None:
+    (repository / "strategies" / "out.py").symlink_to("/etc/hostname")
+    commit(repository, "a link")
+
+    assert refusal(Side("callbacks", "HEAD", repository), place) == (
+        f"{repository} at HEAD has strategies/out.py, which is no plain file of its own"
+    )
+
+
+def test_a_strategy_that_a_revision_does_not_have_is_refused_with_those_that_it_has(
+    repository: Path, place: Path
+) -> None:
+    sentence = refusal(Side("calbacks", "HEAD", repository), place)
+
+    assert sentence.startswith("calbacks@HEAD: there is no strategy 'calbacks'; there are ")
+    assert sentence.split("; there are ")[1].split(", ") == sorted(strategies.names())
+
+
+@pytest.mark.parametrize("name", ["../../etc/x", "core", "base", "__init__", "x" * 300])
+def test_what_is_no_name_of_a_strategy_is_refused(place: Path, name: str) -> None:
+    assert name[:40] in refusal(Side(name), place)
+
+
+@pytest.mark.parametrize(
+    ("text", "lack"),
+    [
+        ("def crawl(:\n", "invalid syntax"),
+        ("", "has no 'STACK'"),
+        ("STACK = 'shared'\n", "has no 'REQUIRES'"),
+        ("STACK = 'shared'\nREQUIRES = f()\n", "malformed node"),
+        ("STACK = 'shared'\nREQUIRES = 3\n", "not iterable"),
+    ],
+)
+def test_a_broken_strategy_is_refused_and_only_where_it_is_asked_for(
+    tmp_path: Path, place: Path, text: str, lack: str
+) -> None:
+    folder = with_mine(tmp_path / "fork", HONEST)
+    (folder / "strategies" / "broken.py").write_text(text, encoding="utf-8")
+
+    sentence = refusal(Side("broken", None, folder), place / "broken")
+
+    assert "strategies/broken.py is no strategy: " in sentence
+    assert lack in sentence
+    assert prepare(Side("mine", None, folder), place / "mine").described.name == "mine"
+    assert "there are " in refusal(Side("absent", None, folder), place / "absent")
+
+
+def test_a_strategy_that_needs_what_is_not_installed_leads_to_the_option_that_installs_it(
+    tmp_path: Path, place: Path
+) -> None:
+    folder = with_mine(tmp_path / "fork", HONEST)
+    path = folder / "strategies" / "mine.py"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("REQUIRES = ()", "REQUIRES = ('no-such-thing',)"), encoding="utf-8"
+    )
+
+    assert refusal(Side("mine", None, folder), place) == (
+        "mine needs no-such-thing, which is not installed here; install it, or use --with no-such-thing"
+    )
+
+
+# Interpreters
+
+
+def test_an_interpreter_is_run_by_the_name_that_it_gives_itself(tmp_path: Path, place: Path) -> None:
+    shim = script(tmp_path, f'exec "{sys.executable}" "$@"')
+
+    assert prepare(Side("callbacks", python=sys.executable), place / "a").runtime.python == sys.executable
+    assert prepare(Side("callbacks", python=shim), place / "b").runtime.python == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("echo 3 9", "is 3.9; Python 3.11 or newer is needed"),
+        ("echo 3 10; echo /usr/bin/python", "is 3.10; Python 3.11 or newer is needed"),
+        ("exit 0", "is no Python; Python 3.11 or newer is needed"),
+        ("exit 1", "is no Python; Python 3.11 or newer is needed"),
+        ("echo hello there", "does not run as a Python interpreter: "),
+        (r"printf '\377\377\n'", "does not run as a Python interpreter: "),
+    ],
+)
+def test_what_is_no_python_or_too_old_is_refused(tmp_path: Path, place: Path, text: str, told: str) -> None:
+    name = script(tmp_path, text)
+
+    assert refusal(Side("callbacks", python=name), place).startswith(f"--python: {name} {told}")
+
+
+def test_an_interpreter_that_is_not_there_is_refused(place: Path) -> None:
+    assert refusal(Side("callbacks", python="python3.99"), place) == "--python: there is no program python3.99"
+
+
+def test_a_file_that_is_no_program_is_refused(tmp_path: Path, place: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("not a program", encoding="utf-8")
+    path.chmod(0o755)
+
+    assert refusal(Side("callbacks", python=str(path)), place).startswith(f"--python: {path} does not run as")
+
+
+# Environments
+
+
+def distribution(folder: Path, name: str, version: str) -> Path:
+    """Write a wheel by hand, so that installing it asks nobody for anything."""
+    import zipfile
+
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{name}.py", f"VERSION = {json.dumps(version)}\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@pytest.mark.slow
+def test_a_requirement_is_installed_for_its_side_alone_and_one_that_cannot_be_is_refused(
+    tmp_path: Path, place: Path
+) -> None:
+    wheel = distribution(tmp_path, "madeup", "1.2")
+
+    found = prepare(Side("callbacks", requirements=(str(wheel),)), place / "a")
+    missing = str(tmp_path / "missing")
+    sentence = refusal(Side("callbacks", requirements=(missing,)), place / "b")
+
+    own = place / "a" / "environment"
+    assert found.runtime.python == str(own / "bin" / "python")
+    assert [path.name for path in own.rglob("madeup.py")] == ["madeup.py"]
+    assert sentence.startswith(f"--with {missing}: {missing} cannot be installed: ")
+
+
+def test_where_no_environment_can_be_made_the_interpreter_says_why(tmp_path: Path, place: Path) -> None:
+    name = script(tmp_path, 'case "$1" in -c) echo 3 12; echo "$0";; *) echo no module named venv >&2; exit 1;; esac')
+
+    assert refusal(Side("callbacks", python=name, requirements=("x==1",)), place) == (
+        "--with x==1: no environment could be made: no module named venv"
+    )
+
+
+def test_git_that_is_not_there_is_one_sentence(repository: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+
+    assert refusal(Side("callbacks", "HEAD", repository), place).startswith(f"git could not be run on {repository}: ")

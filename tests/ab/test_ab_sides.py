@@ -1,0 +1,204 @@
+"""What is written on the command line, and the two sides that it means; or the one sentence that refuses it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.comparison import METRICS, Comparison, PairTrial, Side
+from bench.judge import ExperimentError
+from bench.sides import Written, comparison, sides
+from fake_server.site import SiteConfig
+
+
+def both(a: str = "callbacks", b: str = "generators", **options: Any) -> tuple[Side, Side]:
+    return sides(Written(a, b, **options))
+
+
+def refusal(a: str = "callbacks", b: str = "generators", metrics: str | None = None, **options: Any) -> str:
+    latency = options.pop("latency", "0")
+    with pytest.raises(ExperimentError) as caught:
+        comparison(Written(a, b, **options), latency=latency, links=10, metrics=metrics)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    return sentence
+
+
+def compared(**options: Any) -> Comparison:
+    given: dict[str, Any] = {"latency": "0", "links": 10, "metrics": None} | options
+    return comparison(Written("callbacks", "generators"), **given)
+
+
+def test_a_side_is_a_strategy_as_it_lies_here() -> None:
+    assert both() == (Side("callbacks"), Side("generators"))
+
+
+def test_a_revision_stands_behind_the_first_at_sign() -> None:
+    assert both("callbacks@v1.2", "callbacks@HEAD@{1}") == (
+        Side("callbacks", "v1.2"),
+        Side("callbacks", "HEAD@{1}"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "values", "key", "wanted"),
+    [
+        ("repositories", (Path("x"), Path("y")), "repository", (Path("x"), Path("y"))),
+        ("pythons", ("p", "q"), "python", ("p", "q")),
+        ("requirements", ("x==1 y", "z"), "requirements", (("x==1", "y"), ("z",))),
+        ("settings", ("in_flight=10", "in_flight = 20"), "in_flight", (10, 20)),
+        ("settings", ("connection=per-fetch", ""), "connection", ("per-fetch", "keep-alive")),
+        ("settings", ("in_flight=7,connection=per-fetch", "in_flight=8"), "in_flight", (7, 8)),
+        ("variables", ("X=1", "Y='a=b c' Z=2"), "variables", ({"X": "1"}, {"Y": "a=b c", "Z": "2"})),
+        ("variables", ("X=", ""), "variables", ({"X": ""}, {})),
+    ],
+)
+def test_an_option_given_once_is_for_both_sides_and_given_twice_for_each(
+    option: str, values: tuple[Any, Any], key: str, wanted: tuple[Any, Any]
+) -> None:
+    first: dict[str, Any] = {option: values[:1]}
+    once, twice = both(**first), both(**first | {option: values})
+
+    assert [getattr(side, key) for side in once] == [wanted[0], wanted[0]]
+    assert [getattr(side, key) for side in twice] == list(wanted)
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("repositories", "--repo"),
+        ("pythons", "--python"),
+        ("requirements", "--with"),
+        ("settings", "--set"),
+        ("variables", "--env"),
+    ],
+)
+def test_an_option_given_thrice_is_refused(option: str, name: str) -> None:
+    given: dict[str, Any] = {option: ("a=1", "a=2", "a=3")}
+
+    assert refusal(**given) == (f"{name} may be given once, for both sides, or twice, for A and for B; not 3 times")
+
+
+@pytest.mark.parametrize(
+    ("side", "sentence"),
+    [
+        ("", "a side is a strategy, or strategy@revision, not ''"),
+        ("@x", "a side is a strategy, or strategy@revision, not '@x'"),
+        ("@", "a side is a strategy, or strategy@revision, not '@'"),
+        ("callbacks@", "callbacks@ lacks its revision"),
+        ("callbacks@-x", "'-x' is no git revision"),
+        ("callbacks@--output=x", "'--output=x' is no git revision"),
+    ],
+)
+def test_what_is_no_side_is_refused_on_either_hand(side: str, sentence: str) -> None:
+    assert refusal(a=side) == refusal(b=side) == sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"settings": ("in_flight",)}, "--set takes NAME=VALUE, not 'in_flight'"),
+        ({"settings": ("in_fligth=3",)}, "--set: unknown setting 'in_fligth'; did you mean \"in_flight\"?"),
+        ({"settings": ("=3",)}, "--set: unknown setting ''; known: in_flight, connection"),
+        ({"settings": ("in_flight=",)}, "--set in_flight takes a whole number, not ''"),
+        ({"settings": ("in_flight=ten",)}, "--set in_flight takes a whole number, not 'ten'"),
+        ({"settings": ("in_flight=-1",)}, "--set in_flight takes a whole number, not '-1'"),
+        ({"settings": ("in_flight=1.5",)}, "--set in_flight takes a whole number, not '1.5'"),
+        ({"settings": ("in_flight=0",)}, "--set in_flight must be a whole number from 1 to 1000000, not 0"),
+        ({"settings": ("in_flight=1000001",)}, "--set in_flight must be a whole number from 1 to 1000000, not 1000001"),
+        ({"settings": ("connection=tls",)}, "--set: unknown connection use 'tls'; known: keep-alive, per-fetch"),
+        ({"variables": ("X",)}, "--env takes NAME=VALUE, not 'X'"),
+        ({"variables": ("=1",)}, "--env takes NAME=VALUE, not '=1'"),
+        ({"variables": ("A B=1",)}, "--env takes NAME=VALUE, not 'A'"),
+        ({"variables": ("A='",)}, "--env: No closing quotation"),
+        ({"variables": ("1A=1",)}, "--env takes NAME=VALUE, not '1A=1'"),
+        (
+            {"variables": ("PYTHONPATH=/x",)},
+            "--env PYTHONPATH would hide the harness; use --repo for other strategies",
+        ),
+        ({"requirements": ("-r x",)}, "--with takes requirements such as aiohttp==3.11, not '-r'"),
+        (
+            {"requirements": ("x --index-url=y",)},
+            "--with takes requirements such as aiohttp==3.11, not '--index-url=y'",
+        ),
+        ({"metrics": ""}, "--metrics names none"),
+        ({"metrics": " , "}, "--metrics names none"),
+        ({"metrics": "cpu"}, "--metrics: unknown metric 'cpu'; known: cpu_per_page, throughput, memory"),
+        ({"metrics": "memroy"}, "--metrics: unknown metric 'memroy'; did you mean \"memory\"?"),
+    ],
+    ids=str,
+)
+def test_each_refusal_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
+    assert refusal(**options) == sentence
+
+
+def test_a_number_of_many_thousand_digits_is_refused_like_any_other() -> None:
+    assert refusal(settings=("in_flight=" + "9" * 9999,)).startswith("--set in_flight takes a whole number, not '999")
+
+
+def test_a_latency_that_is_none_is_refused_by_its_option() -> None:
+    assert refusal(latency="soon").startswith("--latency: ")
+
+
+def test_a_strategy_beside_itself_is_asked_for_on_purpose() -> None:
+    a, b = both("callbacks", "callbacks", settings=("in_flight=10",))
+
+    assert a == b
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"settings": ("in_flight=100", "in_flight=0100")},
+        {"settings": ("in_flight=100", "connection=keep-alive")},
+        {"requirements": ("x==1", " x==1 ")},
+    ],
+    ids=str,
+)
+def test_sides_that_are_written_differently_and_come_to_the_same_are_refused(options: dict[str, Any]) -> None:
+    assert refusal("callbacks", "callbacks", **options) == (
+        "both sides come to the same, although they are written differently; name two that differ"
+    )
+
+
+def test_metrics_are_all_unless_some_are_named_and_are_kept_in_their_own_order() -> None:
+    assert compared().metrics == METRICS
+    assert compared(metrics="memory, cpu_per_page,memory").metrics == ("cpu_per_page", "memory")
+
+
+def test_the_site_has_the_links_and_the_latency_that_were_asked_for_in_one_spelling() -> None:
+    assert compared(latency="0.05s", links=3).site == SiteConfig(delay="50ms", links=3)
+
+
+def test_a_label_says_what_is_not_as_usual_and_nothing_else() -> None:
+    assert Side("callbacks").label == "callbacks"
+    assert Side("callbacks", "v1", in_flight=100).label == "callbacks@v1"
+    assert Side("a", python="p", requirements=("x==1",), in_flight=7, connection="per-fetch").label == (
+        "a (p, x==1, in_flight=7, per-fetch)"
+    )
+    assert Side("a", repository=Path("/r"), variables={"X": "1"}).label == "a (/r, X=1)"
+
+
+def test_a_side_in_a_row_leaves_out_what_is_as_usual() -> None:
+    assert Side("callbacks").to_dict() == {"strategy": "callbacks", "label": "callbacks"}
+    assert Side("a", "v1", Path("/r"), "p", ("x",), 7, "per-fetch", {"X": "1"}).to_dict() == {
+        "strategy": "a",
+        "revision": "v1",
+        "repository": "/r",
+        "python": "p",
+        "requirements": ["x"],
+        "in_flight": 7,
+        "connection": "per-fetch",
+        "variables": {"X": "1"},
+        "label": "a@v1 (p, x, in_flight=7, per-fetch, X=1)",
+    }
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_drifts_of_first_and_second_order_cancel_in_the_order_of_turns(number: int) -> None:
+    order = PairTrial(Comparison(Side("a"), Side("b"), SiteConfig()), number, memory=False).order
+    signs = [1 if name == "A" else -1 for name in order]
+
+    for power in (0, 1, 2):
+        assert sum(sign * place**power for place, sign in enumerate(signs)) == 0
+    assert order[0] == "BA"[number % 2]

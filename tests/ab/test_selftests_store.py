@@ -1,0 +1,104 @@
+"""The self-test that a verdict quotes: the newest of a machine like this one, whatever else lies there."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import selftests
+
+MACHINE = {"cpu": "Imaginary 9000", "system": "Linux 6.1", "usable_cores": 4, "python": "CPython 3.11.7", "host": "x"}
+
+
+def whole(made_at: str | None = "2026-01-01T00:00:00+00:00", **changed: Any) -> dict[str, Any]:
+    return {
+        "format": selftests.FORMAT,
+        "made_at": made_at,
+        "machine": MACHINE,
+        "noise": {"callbacks": {"cpu_per_page": 0.02}},
+        "false_alarms": {"resampled": {"alarms": 0, "decisions": 300, "pairs": 104}},
+        "detection": {"5": {"share": 0.98}, "10": {"share": 1.0}},
+    } | changed
+
+
+def keep(out: Path, name: str, test: object) -> None:
+    folder = out / name
+    folder.mkdir(parents=True)
+    text = test if isinstance(test, str) else json.dumps(test)
+    (folder / selftests.SELFTEST_FILE).write_text(text, encoding="utf-8")
+
+
+def test_without_any_there_is_none(tmp_path: Path) -> None:
+    assert selftests.latest(tmp_path, MACHINE) is None
+    assert selftests.latest(tmp_path / "missing", MACHINE) is None
+
+
+def test_it_is_the_newest_whatever_the_folders_are_called(tmp_path: Path) -> None:
+    keep(tmp_path, "b-old", whole("2026-01-01T00:00:00+00:00"))
+    keep(tmp_path, "a-new", whole("2026-01-03T00:00:00+00:00"))
+    keep(tmp_path, "reference/c", whole("2026-01-02T00:00:00+00:00"))
+
+    found = selftests.latest(tmp_path, MACHINE)
+
+    assert found == whole("2026-01-03T00:00:00+00:00")
+
+
+def test_the_reference_is_looked_at_too(tmp_path: Path) -> None:
+    keep(tmp_path, "reference/c", whole())
+
+    assert selftests.latest(tmp_path, MACHINE) == whole()
+
+
+@pytest.mark.parametrize("key", selftests.SAME)
+def test_one_of_an_unlike_machine_is_passed_over(tmp_path: Path, key: str) -> None:
+    keep(tmp_path, "old", whole("2026-01-01T00:00:00+00:00"))
+    keep(tmp_path, "new", whole("2026-01-03T00:00:00+00:00", machine=MACHINE | {key: "another"}))
+    keep(tmp_path, "newest", whole("2026-01-04T00:00:00+00:00", machine={k: v for k, v in MACHINE.items() if k != key}))
+
+    assert selftests.latest(tmp_path, MACHINE) == whole()
+
+
+def test_a_machine_by_another_name_is_alike(tmp_path: Path) -> None:
+    keep(tmp_path, "one", whole(machine=MACHINE | {"host": "renamed"}))
+
+    assert selftests.latest(tmp_path, MACHINE) is not None
+
+
+RUBBISH: dict[str, object] = {
+    "empty": "",
+    "no_json": "{",
+    "no_object": [],
+    "null": None,
+    "another_format": whole(format=99),
+    "no_format": {"machine": MACHINE},
+    "no_machine": whole(machine=None),
+    "no_date": whole(made_at=None),
+    "nothing_but_the_machine": {"format": selftests.FORMAT, "machine": MACHINE},
+    "no_noise": whole(noise=None),
+    "noise_without_figures": whole(noise={"callbacks": {}}),
+    "noise_that_is_no_number": '{"format": 1, "noise": {"callbacks": {"cpu_per_page": NaN}}}',
+    "no_alarms": whole(false_alarms={}),
+    "alarms_in_words": whole(false_alarms={"resampled": {"alarms": "none", "decisions": 1, "pairs": 1}}),
+    "detection_of_what": whole(detection={"much": {"share": 1.0}}),
+    "detection_in_words": whole(detection={"5": {"share": "all"}}),
+}
+
+
+@pytest.mark.parametrize("name", RUBBISH)
+def test_rubbish_is_passed_over(tmp_path: Path, name: str) -> None:
+    rubbish = RUBBISH[name]
+    newer = rubbish | {"made_at": rubbish.get("made_at", "2027") and "2027"} if isinstance(rubbish, dict) else rubbish
+    keep(tmp_path, "old", whole())
+    keep(tmp_path, "rubbish", newer)
+
+    assert selftests.latest(tmp_path, MACHINE) == whole()
+
+
+def test_a_file_that_is_no_text_and_a_folder_of_that_name_are_passed_over(tmp_path: Path) -> None:
+    keep(tmp_path, "good", whole())
+    keep(tmp_path, "binary", "")
+    (tmp_path / "binary" / selftests.SELFTEST_FILE).write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "folder" / selftests.SELFTEST_FILE).mkdir(parents=True)
+
+    assert selftests.latest(tmp_path, MACHINE) == whole()
