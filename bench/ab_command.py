@@ -87,15 +87,16 @@ def run(asked: Asked) -> int:
 
 def check_writable(asked: Asked) -> None:
     """Find out before anything is measured that its result could not be written. Raises RunError."""
+    where = asked.out
     try:
-        there = next(place for place in (asked.out.resolve(), *asked.out.resolve().parents) if place.exists())
+        there = next(place for place in (where.resolve(), *where.resolve().parents) if place.exists())
         with tempfile.TemporaryFile(dir=there):
             pass
         if asked.markdown is not None:
-            with asked.markdown.open("a", encoding="utf-8"):
+            where = asked.markdown
+            with where.open("a", encoding="utf-8"):
                 pass
     except OSError as error:
-        where = error.filename if isinstance(error.filename, str) else asked.out
         raise runs.RunError(f"cannot write results to {where}: {error.strerror}; choose another place") from error
 
 

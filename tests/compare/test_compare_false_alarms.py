@@ -24,7 +24,7 @@ def crawls() -> list[Row]:
 
 
 def noise_of_each(found: Sequence[Row]) -> dict[tuple[str, str], float]:
-    """Return for each cell a noise (SD of the logarithm), half-way on a scale of ratios between its own and all cells'."""
+    """Return for each cell a noise (SD of logarithms), half-way on a scale of ratios between its own and all cells'."""
     groups: dict[tuple[str, str], list[float]] = {}
     for row in found:
         key = row.strategy, row.workload["id"]

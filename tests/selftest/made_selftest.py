@@ -8,7 +8,8 @@ from bench.rows import Row
 from tests.made_rows import MACHINE
 from tests.present.made_pair_rows import series
 
-SAME, SLOWER = series(104, sd=0.01, memory_pairs=104), {5: series(48, 0.0488, 0.02, seed=2), 10: series(48, 0.0953, 0.02, seed=3)}
+SAME = series(104, sd=0.01, memory_pairs=104)
+SLOWER = {5: series(48, 0.0488, 0.02, seed=2), 10: series(48, 0.0953, 0.02, seed=3)}
 
 
 def timed(rows: Sequence[Row]) -> list[Row]:
