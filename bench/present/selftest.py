@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from bench.analyse import pairs
+from bench.analyse import effect, pairs
 from bench.present import units, words
 from bench.rows import Row
 
@@ -14,7 +14,8 @@ _MS = 1_000_000
 def line(name: str, row: Row, good: int, wanted: int) -> str:
     """Return what one pair brought, while a self-test goes on."""
     if row.valid:
-        figures = "  ".join(f"{metric} {100 * value:+.1f} %" for metric, value in pairs.values(row).items())
+        values = pairs.values(row).items()
+        figures = "  ".join(f"{effect.named(name)} {effect.percent(effect.own(name, value))}" for name, value in values)
     else:
         figures = words.plain("; ".join(check.name for check in row.failed_checks) or str(row.reason), 100)
         figures = f"left out: {figures}"
@@ -69,7 +70,7 @@ def _detection(found: Mapping[str, Any]) -> str:
 def _noise(found: Mapping[str, Any]) -> str:
     lines = ["pair noise (SD), and how long a pair takes"]
     for name, noise in found["noise"].items():
-        figures = ", ".join(f"{metric.replace('_', ' ')} {100 * sd:.1f} %" for metric, sd in noise.items())
+        figures = ", ".join(f"{effect.named(metric)} {100 * sd:.1f} %" for metric, sd in noise.items())
         taken = found["pair_s"][name]
         memory = f" + {taken['memory']:.1f} s for memory" if taken["memory"] else ""
         lines.append(f"  {name:<16} {figures}; {taken['turns']:.1f} s{memory}")
