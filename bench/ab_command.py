@@ -58,17 +58,17 @@ def run(asked: Asked) -> int:
     planned = comparison(written, latency=asked.latency, links=asked.links, metrics=asked.metrics)
     budget_s = None if asked.time is None else seconds(asked.time)
     check_writable(asked)
-    folder, found = None, 0
+    folder, found, machine = None, 0, host.machine()
     try:
         with commands.interruptible(), tempfile.TemporaryDirectory(prefix="inflight-") as place, bench() as where:
             sides = ab.prepare_both(planned, Path(place))
             for name, side in sides.items():
                 _say(f"{name}: {ab.describe_commit(side)}")
             planned, calibration = ab.calibrated(planned, sides, where, asked.pages)
-            rates = selftests.latest(asked.out, host.machine())
+            rates = selftests.latest(asked.out, machine)
             rule = rule_within(budget_s, calibration, planned)
             _say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
-            folder = runs.new_folder(asked.out, planned)
+            folder = runs.new_folder(asked.out, planned, machine)
 
             def report(row: Row, decision: Decision) -> None:
                 nonlocal found

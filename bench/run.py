@@ -78,8 +78,11 @@ class Planned(Protocol):
         """Return what can be written as TOML."""
 
 
-def new_folder(parent: Path, experiment: Planned) -> Path:
-    """Make the folder of a new run, with the experiment as it is run and the machine; never one that exists."""
+def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None = None) -> Path:
+    """Make the folder of a new run, with the experiment as it is run and the machine; never one that exists.
+
+    ``machine`` is what ``host.machine()`` said before this process was pinned, where it is by now.
+    """
     now = datetime.now(UTC)
     machine_name = re.sub(r"[^0-9A-Za-z]+", "-", socket.gethostname()).strip("-") or "machine"
     name = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}Z-{machine_name}-{experiment.name}"
@@ -89,7 +92,7 @@ def new_folder(parent: Path, experiment: Planned) -> Path:
         (folder / EXPERIMENT_FILE).write_text(
             tomli_w.dumps(experiment.to_dict(), multiline_strings=True), encoding="utf-8"
         )
-        (folder / MACHINE_FILE).write_text(json.dumps(host.machine(), indent=2) + "\n", encoding="utf-8")
+        (folder / MACHINE_FILE).write_text(json.dumps(machine or host.machine(), indent=2) + "\n", encoding="utf-8")
         (folder / rows.ROWS_FILE).touch()
     except OSError as error:
         raise RunError(

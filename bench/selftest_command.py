@@ -6,6 +6,7 @@ detects. The decisions are those of ``inflight ab``, on pairs that are measured 
 
 import json
 import math
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -47,10 +48,12 @@ class Numbers:
     same: int
     planted: int
     other: int
+    planting: int
+    """To find out what a planted loop costs."""
 
 
-FULL = Numbers(same=104, planted=48, other=12)
-QUICK = Numbers(same=24, planted=12, other=0)
+FULL = Numbers(same=104, planted=48, other=12, planting=12)
+QUICK = Numbers(same=24, planted=12, other=0, planting=6)
 MOST_TRIES = 3
 """So many times the good pairs that are wanted are tried; then the machine is too busy."""
 
@@ -124,7 +127,8 @@ def _alarms_too_often(found: dict[str, Any]) -> bool:
 def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
     """Run every part, and return what ``selftest.json`` has."""
     same = _pairs(where, "aa", Side(plan.strategy), Side(plan.strategy), plan.numbers.same, METRICS)
-    planted = {size: _planted(where, plan, same, size) for size in SIZES}
+    loop_share = _loop_share(where, plan, same)
+    planted = {size: _planted(where, plan, loop_share, size) for size in SIZES}
     others = [name for name in strategies.names() if name != plan.strategy and not strategies.describe(name).missing]
     by_strategy = {plan.strategy: same} | {
         name: _pairs(where, f"aa-{name}", Side(name), Side(name), plan.numbers.other, TIMED)
@@ -171,16 +175,33 @@ def _pairs(where: Measuring, name: str, a: Side, b: Side, wanted: int, metrics: 
     return found
 
 
-def _planted(where: Measuring, plan: Plan, same: Sequence[Row], size: int) -> list[Row]:
+def _planted(where: Measuring, plan: Plan, loop_share: float | None, size: int) -> list[Row]:
     """Run pairs whose side B has a loop a page that costs so many percent of what a page takes without it."""
-    if not self_test.good(same):
+    if loop_share is None:
         return []
+    a, b = _with_loops(plan, round(size / 100 / loop_share))
+    return _pairs(where, f"planted-{size}", a, b, plan.numbers.planted, TIMED)
+
+
+def _loop_share(where: Measuring, plan: Plan, same: Sequence[Row]) -> float | None:
+    """Return what one round of a planted loop costs, as a share of what a page takes; None where that is not known.
+
+    Measured where the loop is planted: a loop that runs seldom, among other work, is dearer than the same one alone.
+    """
+    if not self_test.good(same):
+        return None
     cpu_ns = pairs.figure(self_test.good(same), "A", "cpu_per_page")
     comparison = Comparison(Side(plan.strategy), Side(plan.strategy), SiteConfig(links=10, pages=200))
     loop_ns = spin_ns_per_loop(comparison, where.bench.keeper.server(), ab.setting(where.folder.name, where.bench))
-    loops = round(cpu_ns * size / 100 / loop_ns)
-    a, b = replace(Side(plan.strategy), planted_loops=0), replace(Side(plan.strategy), planted_loops=loops)
-    return _pairs(where, f"planted-{size}", a, b, plan.numbers.planted, TIMED)
+    loops = round(cpu_ns * max(SIZES) / 100 / loop_ns)
+    tried = self_test.good(_pairs(where, "planting", *_with_loops(plan, loops), plan.numbers.planting, TIMED))
+    seen = statistics.median(pairs.values(row)["cpu_per_page"] for row in tried) if tried else 0.0
+    return math.expm1(seen) / loops if seen > 0 else None
+
+
+def _with_loops(plan: Plan, loops: int) -> tuple[Side, Side]:
+    side = Side(plan.strategy)
+    return replace(side, planted_loops=0), replace(side, planted_loops=loops)
 
 
 def _late_trial(strategy: str) -> Trial:

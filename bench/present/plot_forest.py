@@ -18,7 +18,7 @@ MOST_ROWS = 28
 """So many rows fit a page; the rest are counted."""
 LEAST_HALF, MOST_HALF = math.log(1.15), math.log(3)
 """The axis reaches at least this far to either side of 0, and no farther than that."""
-LEAST_GAP = 0.1
+LEAST_GAP = 0.11
 """Of the axis: the least space between two ticks, for their labels."""
 MOST_LETTERS = 40
 _PITCH = 0.27
