@@ -88,6 +88,7 @@ class Measuring:
     bench: Bench
     folder: Path
     place: Path
+    machine: dict[str, Any]
 
 
 def run(asked: Asked) -> int:
@@ -100,14 +101,15 @@ def run(asked: Asked) -> int:
     if missing := strategies.describe(asked.strategy).missing:
         raise ExperimentError(f"{asked.strategy} needs {', '.join(missing)}, which is not installed here")
     plan = Plan(asked.strategy, QUICK if asked.quick else FULL)
-    folder = runs.new_folder(asked.out, plan)
+    machine = host.machine()
+    folder = runs.new_folder(asked.out, plan, machine)
     try:
         with (
             commands.interruptible(),
             tempfile.TemporaryDirectory(prefix="inflight-") as place,
             ab_command.bench() as b,
         ):
-            found = _measure(plan, Measuring(b, folder, Path(place)))
+            found = _measure(plan, Measuring(b, folder, Path(place), machine))
     except KeyboardInterrupt:
         _say(f"interrupted; the rows are in {folder}, and no verdict will quote them")
         return 130
@@ -142,7 +144,7 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
     return {
         "format": selftests.FORMAT,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": host.machine(),
+        "machine": where.machine,
         "strategy": plan.strategy,
         "pairs": asdict(plan.numbers),
         "too_few": [name for name, series in by_strategy.items() if not _is_enough(series, name, plan)],
