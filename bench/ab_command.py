@@ -26,7 +26,8 @@ from fake_server.delays import parse_duration_ns
 REFUSALS = commands.REFUSALS
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
 JSON_FILE, MARKDOWN_FILE = "verdict.json", "verdict.md"
-MOST_PAGES = 1_000_000
+RESULTS = Path("results")
+"""Where self-tests are kept unless another folder was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def run(asked: Asked) -> int:
             for name, side in sides.items():
                 _say(f"{name}: {ab.describe_commit(side)}")
             planned, calibration = ab.calibrated(planned, sides, where, asked.pages)
-            rates = selftests.latest(asked.out, machine)
+            rates = selftests.latest([asked.out, RESULTS], machine)
             rule = rule_within(budget_s, calibration, planned)
             _say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
             folder = runs.new_folder(asked.out, planned, machine)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,13 @@ SAME = ("cpu", "system", "usable_cores", "python")
 """What must be alike in ``machine.json`` for a self-test to speak for a later run."""
 
 
-def latest(out: Path, machine: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the newest self-test of a machine like this one in the folder of results, or in its ``reference``.
+def latest(places: Iterable[Path], machine: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the newest self-test of a machine like this one in folders of results, or in their ``reference``.
 
     None when there is none. One that cannot be read is passed over: it cannot be quoted.
     """
-    found = [test for test in _readable(out) if all(test["machine"].get(key) == machine[key] for key in SAME)]
+    tests = (test for place in places for test in _readable(place))
+    found = [test for test in tests if all(test["machine"].get(key) == machine[key] for key in SAME)]
     return max(found, key=lambda test: str(test["made_at"]), default=None)
 
 

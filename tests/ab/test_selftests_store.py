@@ -30,8 +30,8 @@ def keep(out: Path, name: str, test: object) -> None:
 
 
 def test_without_any_there_is_none(tmp_path: Path) -> None:
-    assert selftests.latest(tmp_path, MACHINE) is None
-    assert selftests.latest(tmp_path / "missing", MACHINE) is None
+    assert selftests.latest([tmp_path], MACHINE) is None
+    assert selftests.latest([tmp_path / "missing"], MACHINE) is None
 
 
 def test_it_is_the_newest_whatever_the_folders_are_called(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_it_is_the_newest_whatever_the_folders_are_called(tmp_path: Path) -> Non
     keep(tmp_path, "a-new", whole("2026-01-03T00:00:00+00:00"))
     keep(tmp_path, "reference/c", whole("2026-01-02T00:00:00+00:00"))
 
-    found = selftests.latest(tmp_path, MACHINE)
+    found = selftests.latest([tmp_path], MACHINE)
 
     assert found == whole("2026-01-03T00:00:00+00:00")
 
@@ -47,7 +47,7 @@ def test_it_is_the_newest_whatever_the_folders_are_called(tmp_path: Path) -> Non
 def test_the_reference_is_looked_at_too(tmp_path: Path) -> None:
     keep(tmp_path, "reference/c", whole())
 
-    assert selftests.latest(tmp_path, MACHINE) == whole()
+    assert selftests.latest([tmp_path], MACHINE) == whole()
 
 
 @pytest.mark.parametrize("key", selftests.SAME)
@@ -56,13 +56,13 @@ def test_one_of_an_unlike_machine_is_passed_over(tmp_path: Path, key: str) -> No
     keep(tmp_path, "new", whole("2026-01-03T00:00:00+00:00", machine=MACHINE | {key: "another"}))
     keep(tmp_path, "newest", whole("2026-01-04T00:00:00+00:00", machine={k: v for k, v in MACHINE.items() if k != key}))
 
-    assert selftests.latest(tmp_path, MACHINE) == whole()
+    assert selftests.latest([tmp_path], MACHINE) == whole()
 
 
 def test_a_machine_by_another_name_is_alike(tmp_path: Path) -> None:
     keep(tmp_path, "one", whole(machine=MACHINE | {"host": "renamed"}))
 
-    assert selftests.latest(tmp_path, MACHINE) is not None
+    assert selftests.latest([tmp_path], MACHINE) is not None
 
 
 RUBBISH: dict[str, object] = {
@@ -92,7 +92,7 @@ def test_rubbish_is_passed_over(tmp_path: Path, name: str) -> None:
     keep(tmp_path, "old", whole())
     keep(tmp_path, "rubbish", newer)
 
-    assert selftests.latest(tmp_path, MACHINE) == whole()
+    assert selftests.latest([tmp_path], MACHINE) == whole()
 
 
 def test_a_file_that_is_no_text_and_a_folder_of_that_name_are_passed_over(tmp_path: Path) -> None:
@@ -101,4 +101,4 @@ def test_a_file_that_is_no_text_and_a_folder_of_that_name_are_passed_over(tmp_pa
     (tmp_path / "binary" / selftests.SELFTEST_FILE).write_bytes(b"\xff\xfe\x00")
     (tmp_path / "folder" / selftests.SELFTEST_FILE).mkdir(parents=True)
 
-    assert selftests.latest(tmp_path, MACHINE) == whole()
+    assert selftests.latest([tmp_path], MACHINE) == whole()
