@@ -1,9 +1,11 @@
 """The commands: parse, call one function, exit code. What they need is imported when they are called.
 
 Exit codes: 0 done; 1 a run with no valid row (with --strict: with any that is red, wrong, failed or timed out);
-2 usage, or something here forbids it; 130 Ctrl-C. ``compare``: 0 pass, 1 regression, 3 inconclusive.
+2 usage, or something here forbids it; 130 Ctrl-C. ``ab`` and ``compare``: 0 pass, 1 regression, 3
+inconclusive. ``selftest``: 1 false alarms are more frequent than designed, 3 too few pairs were good.
 """
 
+import importlib
 import sys
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -22,6 +24,8 @@ def main() -> None:
 
     \b
     inflight run quick                     every strategy side by side, in about a minute
+    inflight ab callbacks@main callbacks   is what lies here slower than what is committed?
+    inflight claims --quick                what is said of threads and coroutines, put to the test
     inflight crawl http://HOST/ --strategy callbacks
     inflight serve --delay 50ms            the synthetic site, for your own client
     inflight list                          strategies and presets
@@ -128,15 +132,7 @@ def limits(**options: Any) -> None:
 
     What is tried is tried in processes that end with it; docs/limits.md says how, and what is never done.
     """
-    try:
-        from bench import limits_command as command
-
-        sys.exit(command.run(command.Asked(**options)))
-    except KeyboardInterrupt:
-        click.echo("interrupted: what was begun is ended", err=True)
-        sys.exit(130)
-    except command.REFUSALS as error:
-        _refuse(str(error))
+    _do("limits_command", options, "interrupted: what was begun is ended")
 
 
 @main.command()
@@ -158,15 +154,7 @@ def claims(**options: Any) -> None:
     inflight claims --quick
     inflight claims stack-ripping          one, with its explanation
     """
-    try:
-        from bench import claims_command as command
-
-        sys.exit(command.run(command.Asked(**options)))
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(130)
-    except command.REFUSALS as error:
-        _refuse(str(error))
+    _do("claims_command", options)
 
 
 @main.command()
@@ -189,15 +177,7 @@ def compare(**options: Any) -> None:
 
     Exit codes: 0 pass, 1 regression, 3 inconclusive, 2 refused. Stored runs are not paired; `inflight ab` is finer.
     """
-    try:
-        from bench import compare_command as command
-
-        sys.exit(command.run(command.Asked(**options)))
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(130)
-    except command.REFUSALS as error:
-        _refuse(str(error))
+    _do("compare_command", options)
 
 
 @main.command()
@@ -253,15 +233,7 @@ def ab(**options: Any) -> None:
 
     Exit code: 0 pass, 1 regression, 3 inconclusive, 2 something is wrong with what was asked.
     """
-    try:
-        from bench import ab_command as command
-
-        sys.exit(command.run(command.Asked(**options)))
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(130)
-    except command.REFUSALS as error:
-        _refuse(str(error))
+    _do("ab_command", options)
 
 
 @main.command()
@@ -279,15 +251,7 @@ def selftest(**options: Any) -> None:
     What it finds is kept, and every later verdict of `inflight ab` on this machine quotes it. Exit code: 0; 1 when
     false alarms are more frequent than designed; 3 when the machine was too busy for enough pairs.
     """
-    try:
-        from bench import selftest_command as command
-
-        sys.exit(command.run(command.Asked(**options)))
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(130)
-    except command.REFUSALS as error:
-        _refuse(str(error))
+    _do("selftest_command", options)
 
 
 @main.command("list")
@@ -299,6 +263,19 @@ def list_() -> None:
         commands.show_list()
     except commands.REFUSALS as error:
         _refuse(str(error))
+
+
+def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:
+    """Run the command of a module, which is imported only now, and exit with its code."""
+    try:
+        command = importlib.import_module(f"bench.{module}")
+        try:
+            sys.exit(command.run(command.Asked(**options)))
+        except command.REFUSALS as error:
+            _refuse(str(error))
+    except KeyboardInterrupt:
+        click.echo(interrupted, err=True)
+        sys.exit(130)
 
 
 def _refuse(sentence: str) -> NoReturn:

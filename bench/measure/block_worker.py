@@ -11,9 +11,7 @@ It talks with the controller as ``bench.measure.worker`` does::
 """
 
 import contextlib
-import json
 import resource
-import signal
 import sys
 import threading
 import time
@@ -21,17 +19,12 @@ from collections.abc import Callable
 from typing import Any
 
 from bench import blocks
-from bench.measure.worker import knobs_of_interpreter, raise_descriptor_limit, take_over_stdout
+from bench.measure.worker import knobs_of_interpreter, take_order
 
 
 def main() -> None:
     """Hold what standard input asks for."""
-    say = take_over_stdout()
-    order = json.loads(sys.stdin.readline())
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise_descriptor_limit()
+    say, order = take_order()
     start = blocks.BLOCKS[order["block"]]
     with contextlib.suppress(blocks.ShortageError):
         _first = start(1, order["port"])  # what is needed once (imports, the first arena) belongs to the baseline

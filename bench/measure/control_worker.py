@@ -6,16 +6,14 @@ loop, which sees the processor alone; and ``null_ns``, requests that are asked a
 and the server too. If these differ between the turns of A and those of B, something else than the sides does.
 """
 
-import json
 import selectors
-import signal
 import socket
 import sys
 import time
 from typing import Self
 
 from bench.measure.null_client import REQUEST, response_length
-from bench.measure.worker import knobs_of_interpreter, take_over_stdout
+from bench.measure.worker import knobs_of_interpreter, take_order
 
 SPINS, LOOPS = 1_500, 200
 """Short loops, as planted slowdowns are: below 257 CPython has all integers ready, beyond it makes them, at twice the
@@ -24,11 +22,7 @@ cost (Objects/longobject.c, small_ints)."""
 
 def main() -> None:
     """Do the work as often as standard input asks for it."""
-    say = take_over_stdout()
-    order = json.loads(sys.stdin.readline())
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    say, order = take_order()
     with NullClient(order["port"], order["connections"], order["requests"]) as client:
         say({"event": "ready", "knobs": knobs_of_interpreter()})
         for _ in sys.stdin:

@@ -17,7 +17,6 @@ Garbage of the turn before is collected before the clocks are read, so that ever
 import gc
 import json
 import os
-import signal
 import sys
 import time
 import traceback
@@ -26,20 +25,14 @@ from functools import partial
 from typing import Any
 
 import strategies
-from bench.measure.worker import knobs_of_strategy, last_line, raise_descriptor_limit, take_over_stdout
+from bench.measure.worker import knobs_of_strategy, last_line, take_order
 from strategies.base import Job
 from strategies.core.frontier import Frontier
 
 
 def main() -> None:
     """Crawl as often as standard input asks for it."""
-    say = take_over_stdout()
-    order = json.loads(sys.stdin.readline())
-    # Should the controller vanish, nobody would kill a hanging crawl: the kernel will.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's affair
-    raise_descriptor_limit()
+    say, order = take_order()
     job = Job.from_dict(order["job"])
     strategy = strategies.load(order["strategy"])
     loops = order["planted_loops"]

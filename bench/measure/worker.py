@@ -35,13 +35,7 @@ BIN_NS = 10_000_000
 
 def main() -> None:
     """Do one trial's work, as told on standard input."""
-    say = take_over_stdout()
-    order = json.loads(sys.stdin.readline())
-    # Should the controller vanish, nobody would kill a hanging crawl: the kernel will.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's affair
-    raise_descriptor_limit()
+    say, order = take_order()
     job = Job.from_dict(order["job"])
     strategy = strategies.load(order["strategy"])
     frontier = Frontier(job)
@@ -71,6 +65,21 @@ def main() -> None:
             }
         )
         sys.stdin.readline()
+
+
+def take_order() -> tuple[Callable[[dict[str, Any]], None], dict[str, Any]]:
+    """Become a worker: return how to speak to the controller, and what it ordered.
+
+    Should the controller vanish, nobody would kill a hanging worker: after ``lifetime_s`` of the order the kernel will.
+    Ctrl-C is the controller's affair.
+    """
+    say = take_over_stdout()
+    order = json.loads(sys.stdin.readline())
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise_descriptor_limit()
+    return say, order
 
 
 def take_over_stdout() -> Callable[[dict[str, Any]], None]:
