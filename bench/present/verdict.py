@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.analyse import pairs
 from bench.analyse.decide import Decision, Effect, Rule
-from bench.analyse.effect import NAMES
+from bench.analyse.effect import NAMES, amount
 from bench.analyse.pairs import Tally
 from bench.analyse.rule import MOST
 from bench.present import units, words
@@ -106,8 +106,11 @@ def pair_line(row: Row, decision: Decision) -> str:
     return f"{looks}  {figures}{state}"
 
 
-def rates_told(rates: Mapping[str, Any] | None, rule: Rule) -> str:
-    """Say how often this rule is wrong: as measured on this machine, or as designed."""
+def rates_told(rates: Mapping[str, Any] | None, rule: Rule, effects: Sequence[Effect] = ()) -> str:
+    """Say how often this rule is wrong: as measured on this machine, or as designed.
+
+    What was measured holds for pairs that vary as much as they did then, so both are told.
+    """
     if rates is None:
         return (
             f"error rates, designed: a false alarm in at most {100 * rule.alpha:.1f} % of comparisons; a change of 5 % "
@@ -119,6 +122,10 @@ def rates_told(rates: Mapping[str, Any] | None, rule: Rule) -> str:
         f"{100 * one['share']:.0f} % of planted {size} % slowdowns found"
         for size, one in sorted(found.items(), key=_size)
     ]
+    then = rates["noise"].get(rates.get("strategy"), {}).get("cpu_per_page")
+    now = next((one.sd for one in effects if one.metric == "cpu_per_page"), None)
+    if then is not None and now is not None:
+        told.append(f"its pairs varied by {amount(then)} in CPU time, these by {amount(now)}")
     return f"error rates, measured on this machine ({str(rates['made_at'])[:10]}): {'; '.join(told)}"
 
 
@@ -185,7 +192,7 @@ def _notes(shown: Shown) -> list[str]:
         notes.append(f"{lost} of {lost + len(tally.good)} pairs left out: {reasons}")
     if decision.effects:
         notes.append("detectable: the least change that so many pairs find with 95 % probability")
-    return [*notes, rates_told(shown.rates, shown.rule)]
+    return [*notes, rates_told(shown.rates, shown.rule, decision.effects)]
 
 
 def _table(entries: Sequence[Line]) -> list[str]:
