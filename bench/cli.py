@@ -167,13 +167,15 @@ def claims(**options: Any) -> None:
     help="Write compare.json, compare.md and forest.png/.svg into this folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Markdown on standard output.")
+@click.option(
+    "--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Add the verdict to this file."
+)
 def compare(**options: Any) -> None:
     """Compare two stored runs: run folders, or two JSON files of pytest-benchmark.
 
     \b
     inflight compare results/20261120T101500000Z-laptop-quick results/20261121T090000000Z-laptop-quick
-    inflight compare before.json after.json --markdown
+    inflight compare before.json after.json --markdown report.md
 
     Exit codes: 0 pass, 1 regression, 3 inconclusive, 2 refused. Stored runs are not paired; `inflight ab` is finer.
     """

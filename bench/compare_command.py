@@ -35,13 +35,11 @@ class Asked:
     unlike: bool
     out: Path | None
     as_json: bool
-    as_markdown: bool
+    markdown: Path | None
 
 
 def run(asked: Asked) -> int:
     """Compare, print, and write the files that were asked for; return the exit code of the verdict."""
-    if asked.as_json and asked.as_markdown:
-        raise CompareError("--json and --markdown both want standard output; give one, and --out FOLDER for both files")
     base, head = _sides(asked.base, asked.head)
     if not asked.unlike:
         _refuse_unlike(base, head)
@@ -53,10 +51,12 @@ def run(asked: Asked) -> int:
     if asked.as_json:
         print(_json(found))
     else:
-        print(show.markdown(found) if asked.as_markdown else show.text(found), end="")
+        print(show.text(found), end="")
     sys.stdout.flush()
-    if asked.as_json or asked.as_markdown:
+    if asked.as_json:
         _say(show.headline(found))
+    if asked.markdown is not None:
+        _add(show.markdown(found), asked.markdown)
     if asked.out is not None:
         for path in _write(found, asked.out):
             _say(f"written: {path}")
@@ -139,6 +139,14 @@ def _refuse_unlike(base: Side, head: Side) -> None:
 
 def _json(found: Comparison) -> str:
     return json.dumps(show.to_json(found), allow_nan=False)
+
+
+def _add(text: str, path: Path) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise CompareError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _write(found: Comparison, folder: Path) -> list[Path]:

@@ -59,7 +59,8 @@ def _entries(subject: str, benchmark: Mapping[str, Any]) -> dict[Key, Entry]:
             figures[metric] = sample(found if isinstance(found, list) else [found])
     why = f"no valid trial (failed: {', '.join(reasons)})"
     marks = frozenset([f"{subject} {json.dumps(benchmark.get('stats'), sort_keys=True, default=str)}"])
-    asked = json.dumps(benchmark.get("params"), sort_keys=True, default=str)
+    timer = _table(benchmark, "options").get("timer")
+    asked = json.dumps([benchmark.get("params"), timer], sort_keys=True, default=str)
     return {
         Key(subject, "", metric): Entry(
             why if reasons else figure, "", 1, int(bool(reasons)), workload=asked, marks=marks

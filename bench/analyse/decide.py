@@ -155,7 +155,7 @@ def _under_load(seen: _Seen) -> _Said | None:
     """End a run that loses its pairs: most were dropped at a look, or when the first look should long have been."""
     mostly_dropped = seen.dropped > seen.tried / 2
     if mostly_dropped and (seen.look is not None or seen.tried >= 2 * seen.rule.looks[0]):
-        lost = f"{seen.dropped} of {seen.tried} pairs were dropped on an outside signal"
+        lost = f"{seen.dropped} of {seen.tried} pairs were left out on an outside signal"
         if seen.dropped_for in LOAD:
             return "inconclusive", True, f"machine under load: {lost}; close other programs and run again"
         return "inconclusive", True, f"{lost}, mostly for {seen.dropped_for!r}"
@@ -282,7 +282,7 @@ def _lost(seen: _Seen) -> str:
     parts = [
         _side_failed(side, failed, seen) for side, failed in (("A", seen.failed_a), ("B", seen.failed_b)) if failed
     ]
-    parts += [f"dropped on an outside signal: {seen.dropped} of {seen.tried} pairs"] if seen.dropped else []
+    parts += [f"left out on an outside signal: {seen.dropped} of {seen.tried} pairs"] if seen.dropped else []
     return "".join(f"; {part}" for part in parts)
 
 

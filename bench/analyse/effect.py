@@ -152,7 +152,8 @@ def percent(logarithm: float) -> str:
     ratio = math.exp(min(logarithm, MOST))
     if ratio >= 10:
         return units.times(ratio)
-    return f"{round(100 * math.expm1(logarithm), 1) + 0.0:+.1f} %"
+    change = round(100 * math.expm1(logarithm), 1) + 0.0  # no "-0.0"
+    return f"{change:+.1f} %" if abs(change) < 100 else f"{change:+.0f} %"
 
 
 def amount(logarithm: float) -> str:

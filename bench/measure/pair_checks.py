@@ -18,7 +18,7 @@ from bench.measure.validity import (
 from bench.rows import Check
 
 MOST_STEAL_SHARE = 0.20
-MOST_RUN_DELAY_SHARE = 0.50
+MOST_RUN_DELAY_SHARE = 0.65
 MOST_DRIFT = 0.30
 """These limits are wider than a single trial's: both sides are disturbed within the same second, and what is left of it
 makes pairs vary more, which the decision takes into account. Beyond them a pair says next to nothing."""

@@ -143,13 +143,14 @@ def _interpreter(name: str | None) -> str | None:
         raise ExperimentError(f"--python: there is no program {name}")
     code = "import sys; print(*sys.version_info[:2]); print(sys.executable)"
     try:
-        said = subprocess.run([found, "-c", code], capture_output=True, text=True, check=False, timeout=30).stdout
-        numbers, _, executable = said.partition("\n")
+        done = subprocess.run([found, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+        numbers, _, executable = done.stdout.partition("\n")
         version = tuple(map(int, numbers.split()))
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise ExperimentError(f"--python: {found} does not run as a Python interpreter: {error}") from error
     if len(version) != 2 or version < LEAST_PYTHON:
-        told = ".".join(map(str, version)) or "no Python"
+        said = (done.stderr.strip().splitlines() or [""])[0]
+        told = ".".join(map(str, version)) or "no Python" + (f" ({said})" if said else "")
         raise ExperimentError(f"--python: {found} is {told}; Python 3.11 or newer is needed")
     return executable.strip() or os.path.abspath(found)  # noqa: PTH100  (resolved, it would leave its environment)
 

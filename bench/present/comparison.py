@@ -29,7 +29,7 @@ NAMES = {
     CPU: "CPU per page",
     THROUGHPUT: "throughput",
     MEMORY: "user memory per fetch in flight",
-    WALL: "wall time of an iteration",
+    WALL: "time of an iteration",
 }
 _HEADS = ("BASE", "HEAD", "worse by", "95 % interval", "verdict")
 _VERDICTS = {"regression": "REGRESSION", "pass": "pass", "inconclusive": "inconclusive"}
@@ -39,7 +39,7 @@ UNPAIRED = (
     f"{math.expm1(PASS_BELOW) * 100:.0f} %; `inflight ab` runs both sides in turns, and decides finer."
 )
 WORSE = (
-    "+ is worse: more CPU time, memory or wall time, or less throughput (+100 % is half of it). Figures are geometric "
+    "+ is worse: more CPU time, memory or time, or less throughput (+100 % is half of it). Figures are geometric "
     "means over the valid rounds."
 )
 
@@ -221,7 +221,7 @@ def _about_control(comparison: Comparison) -> str:
         )
     rates = f"{units.number(control.base_per_s)} and {units.number(control.head_per_s)} responses/s"
     if not control.moved:
-        return f"Negative control quiet: a null client got {rates}, {percent(control.slower)} slower."
+        return f"Negative control quiet: a null client got {rates}."
     word = "slower" if control.slower > 0 else "faster"
     by = abs(math.expm1(-control.slower)) * 100
     return (
@@ -236,7 +236,8 @@ def _about_noise(noise: Sequence[Noise]) -> Iterator[str]:
         if own:
             yield (
                 f"{NAMES[metric].capitalize().replace('Cpu', 'CPU')}: rounds of a cell differ by (SD) "
-                f"{' and '.join(own)}, estimated from all cells of a run together: they are taken to be equally noisy."
+                f"{' and '.join(own)}, estimated from all cells of a run together; a cell that varies more has its own "
+                "estimate, and a wide interval."
             )
 
 

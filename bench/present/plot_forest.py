@@ -23,7 +23,7 @@ LEAST_GAP = 0.11
 MOST_LETTERS = 40
 _PITCH = 0.27
 _REGRESSION, _PASS = "#C24E00", "#0072B2"
-_SHORT = {CPU: "CPU per page", THROUGHPUT: "throughput", MEMORY: "memory", WALL: "wall time"}
+_SHORT = {CPU: "CPU per page", THROUGHPUT: "throughput", MEMORY: "memory", WALL: "time"}
 _MARKERS = {CPU: "o", THROUGHPUT: "s", MEMORY: "^", WALL: "D"}
 _TICKS = (-0.9, -0.75, -0.5, -0.4, -0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0)
 
@@ -45,7 +45,7 @@ def draw(comparison: Comparison) -> "Figure | None":
         return None
     shown, rest = found[:MOST_ROWS], len(found) - MOST_ROWS
     notes = [
-        "Change from BASE to HEAD; to the right is worse: more CPU time, memory or wall time, or less throughput.",
+        "Change from BASE to HEAD; to the right is worse: more CPU time, memory or time, or less throughput.",
         "Lines are intervals of 95 %; an arrow goes on beyond the page.",
         "Orange: a regression, its stricter bound above +5 %. Blue: a pass, below +10 %.",
         "Hollow and grey: undecided; pale: not gated.",
@@ -170,7 +170,9 @@ def _about_control(comparison: Comparison) -> str:
     if control is None:
         return "No negative control."
     moved = f"more than the {math.expm1(CONTROL_MOST) * 100:.0f} % that is allowed" if control.moved else "quiet"
-    return f"Negative control (null client): {show.percent(control.slower)} slower, {moved}."
+    word = "slower" if control.slower > 0 else "faster"
+    by = abs(math.expm1(-control.slower)) * 100
+    return f"Negative control: the null client was {by:.0f} % {word}, {moved}."
 
 
 def _machine(comparison: Comparison) -> str:

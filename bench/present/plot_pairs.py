@@ -349,7 +349,7 @@ def _notes(metrics: Sequence[Panel], tally: Tally, rule: Rule, lost: Lost) -> st
 def _about(lost: Lost, tally: Tally) -> str:
     """Count the pairs without values, by what their crosses look like."""
     failed = [f"{side} in {n}" for side, n in (("A", tally.failed_a), ("B", tally.failed_b)) if n]
-    parts = [f"grey, {len(lost.dropped)} dropped on an outside signal"] if lost.dropped else []
+    parts = [f"grey, {len(lost.dropped)} left out on an outside signal"] if lost.dropped else []
     parts += [f"orange, {len(lost.failed)} failed ({', '.join(failed)})"] if failed else []
     return f"Crosses: {'; '.join(parts)}." if parts else ""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.analyse import pairs
 from bench.analyse.decide import Decision, Effect, Rule
-from bench.analyse.effect import NAMES, amount
+from bench.analyse.effect import NAMES, amount, own, percent
 from bench.analyse.pairs import Tally
 from bench.analyse.rule import MOST
 from bench.present import units, words
@@ -43,7 +43,7 @@ class Shown:
     """The latest self-test of this machine; None: there is none."""
 
 
-HEADS = Line("metric", "A", "B", "change", "95 % interval", "detectable", "")
+HEADS = Line("metric", "A", "B", "change", "95 % interval", "detectable", "note")
 
 
 def text(shown: Shown, *, colour: bool) -> str:
@@ -98,12 +98,12 @@ def pair_line(row: Row, decision: Decision) -> str:
     """Return what one pair brought, for the talk while a comparison goes on."""
     looks = f"pair {row.round:>2}"
     if row.valid:
-        own = [f"{NAMES[name]} {_signed(_own(name, value))}" for name, value in pairs.values(row).items()]
-        figures = "  ".join(own)
+        told = [f"{NAMES[name]} {percent(own(name, value))}" for name, value in pairs.values(row).items()]
+        figures = "  ".join(told)
     else:
         figures = "left out: " + words.plain("; ".join(_red(row)), 110)
-    state = f"  {words.plain(decision.why, 160)}" if decision.look is not None or decision.final else ""
-    return f"{looks}  {figures}{state}"
+    goes_on = decision.look is not None and not decision.final
+    return f"{looks}  {figures}" + (f"\n{words.plain(decision.why, 300)}" if goes_on else "")
 
 
 def rates_told(rates: Mapping[str, Any] | None, rule: Rule, effects: Sequence[Effect] = ()) -> str:
@@ -117,7 +117,8 @@ def rates_told(rates: Mapping[str, Any] | None, rule: Rule, effects: Sequence[Ef
             "is found in 95 % or more while pairs vary by no more than 5 % (`inflight selftest` measures both here)"
         )
     alarms, found = rates["false_alarms"]["resampled"], rates["detection"]
-    told = [f"{alarms['alarms']} alarms in {alarms['decisions']} decisions on {alarms['pairs']} pairs without a change"]
+    drawn = f"{alarms['alarms']} alarms in {alarms['decisions']} decisions"
+    told = [f"{drawn} resampled from {alarms['pairs']} pairs without a change"]
     told += [
         f"{100 * one['share']:.0f} % of planted {size} % slowdowns found"
         for size, one in sorted(found.items(), key=_size)
@@ -126,7 +127,8 @@ def rates_told(rates: Mapping[str, Any] | None, rule: Rule, effects: Sequence[Ef
     now = next((one.sd for one in effects if one.metric == "cpu_per_page"), None)
     if then is not None and now is not None:
         told.append(f"its pairs varied by {amount(then)} in CPU time, these by {amount(now)}")
-    return f"error rates, measured on this machine ({str(rates['made_at'])[:10]}): {'; '.join(told)}"
+    of = f"{rates.get('strategy')}, {rates['machine'].get('python')}, {str(rates['made_at'])[:10]}"
+    return f"error rates, measured on this machine ({of}): {'; '.join(told)}"
 
 
 def _size(item: tuple[str, Any]) -> int:
@@ -153,9 +155,9 @@ def _line(shown: Shown, metric: str) -> Line:
     one = next((one for one in shown.decision.effects if one.metric == metric), None)
     if one is None:
         return Line(NAMES[metric], a, b, "", "", "", _why_not_gated(shown, metric) or "not enough pairs")
-    ends = sorted(_own(metric, value) for value in (one.low, one.high))
-    interval = f"{_signed(ends[0]).removesuffix(' %')} to {_signed(ends[1])}"
-    return Line(NAMES[metric], a, b, _signed(_own(metric, one.estimate)), interval, f"{_unsigned(one.smallest)}", "")
+    ends = sorted(own(metric, value) for value in (one.low, one.high))
+    interval = f"{percent(ends[0]).removesuffix(' %')} to {percent(ends[1])}"
+    return Line(NAMES[metric], a, b, percent(own(metric, one.estimate)), interval, f"{amount(one.smallest)}", "")
 
 
 def _why_not_gated(shown: Shown, metric: str) -> str | None:
@@ -181,7 +183,7 @@ def _why_not_gated(shown: Shown, metric: str) -> str | None:
 def _notes(shown: Shown) -> list[str]:
     decision, tally = shown.decision, shown.tally
     controls = [
-        f"{one.metric} {_signed(one.estimate)} ({_signed(one.low).removesuffix(' %')} to {_signed(one.high)})"
+        f"{one.metric} {percent(one.estimate)} ({percent(one.low).removesuffix(' %')} to {percent(one.high)})"
         for one in decision.controls
     ]
     notes = [f"controls, the same work beside both sides: {', '.join(controls)}"] if controls else []
@@ -189,9 +191,13 @@ def _notes(shown: Shown) -> list[str]:
     if lost:
         most = sorted(tally.reasons.items(), key=lambda item: -item[1])[:_MOST_REASONS]
         reasons = "; ".join(f"{words.plain(reason, 120)} ({number})" for reason, number in most)
-        notes.append(f"{lost} of {lost + len(tally.good)} pairs left out: {reasons}")
+        several = " (some for several reasons)" if sum(tally.reasons.values()) > lost else ""
+        notes.append(f"{lost} of {lost + len(tally.good)} pairs left out{several}: {reasons}")
     if decision.effects:
-        notes.append("detectable: the least change that so many pairs find with 95 % probability")
+        notes.append(
+            "A, B: medians over all turns; change: the mean over the pairs; detectable: the least change that so many "
+            "pairs find with 95 % probability"
+        )
     return [*notes, rates_told(shown.rates, shown.rule, decision.effects)]
 
 
@@ -220,21 +226,6 @@ def _amount(metric: str, value: float) -> str:
         return "-"
     write = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}[metric]
     return write(value, 3)
-
-
-def _own(metric: str, value: float) -> float:
-    """Return a logarithm in the metric's own direction: of throughput, worse is less."""
-    return -value if metric == "throughput" else value
-
-
-def _signed(value: float) -> str:
-    """Write the logarithm of a ratio as a change: ``+5.1 %``, with one decimal below 100 %."""
-    change = round(100 * math.expm1(min(value, MOST)), 1) + 0.0  # no "-0.0"
-    return f"{change:+,.1f} %" if abs(change) < 99.95 else f"{change:+,.0f} %"
-
-
-def _unsigned(value: float) -> str:
-    return _signed(value).lstrip("+")
 
 
 def _red(row: Row) -> list[str]:

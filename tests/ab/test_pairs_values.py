@@ -237,7 +237,7 @@ def test_pairs_that_are_all_dropped_come_to_an_end() -> None:
 
     assert not decided(rows[:-1]).final
     assert decided(rows).final
-    assert decided(rows).why == "6 of 6 pairs were dropped on an outside signal, mostly for 'server had room'"
+    assert decided(rows).why == "6 of 6 pairs were left out on an outside signal, mostly for 'server had room'"
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,9 @@ def test_the_benchmarks_of_base_and_head_are_run_each_in_its_own_folder(tmp_path
 def test_the_benchmarks_of_base_and_head_are_compared(tmp_path: Path) -> None:
     ran = run_step(tmp_path, BENCHMARK, "Compare", CODE="0")
 
-    assert ran.asked == ["compare", "results/base.json", "results/head.json", "--out", "results", "--markdown"]
+    summary = str(tmp_path / "GITHUB_STEP_SUMMARY")
+    files = ["results/base.json", "results/head.json"]
+    assert ran.asked == ["compare", *files, "--out", "results", "--markdown", summary]
 
 
 @pytest.mark.parametrize("name", FILES)

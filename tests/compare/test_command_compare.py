@@ -69,11 +69,14 @@ def test_json_is_one_object_on_standard_output(base: Path, slow: Path) -> None:
     assert done.err.startswith("Regression: ")
 
 
-def test_markdown_is_a_table_on_standard_output(base: Path, slow: Path) -> None:
-    done = inflight("compare", base, slow, "--markdown")
+def test_markdown_is_a_table_that_is_added_to_a_file(base: Path, slow: Path, tmp_path: Path) -> None:
+    (tmp_path / "summary.md").write_text("before\n", encoding="utf-8")
 
-    assert done.out.startswith("# Comparison of stored runs\n\n**Regression: ")
-    tables = [line for line in done.out.splitlines() if line.startswith("|")]
+    inflight("compare", base, slow, "--markdown", tmp_path / "summary.md")
+
+    text = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert text.startswith("before\n# Comparison of stored runs\n\n**Regression: ")
+    tables = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in tables} == {8}
 
 
@@ -241,8 +244,13 @@ def test_a_run_without_its_machine_is_refused(base: Path, head: Path) -> None:
     assert "cannot read machine.json" in inflight("compare", base, head).sentence
 
 
-def test_two_kinds_of_output_are_refused(base: Path, head: Path) -> None:
-    assert "both want standard output" in inflight("compare", base, head, "--json", "--markdown").sentence
+def test_a_report_that_cannot_be_written_is_one_sentence(base: Path, head: Path) -> None:
+    done = inflight("compare", base, head, "--markdown", base / "missing" / "report.md")
+
+    assert (done.code, done.err.strip().splitlines()[-1]) == (
+        2,
+        f"inflight: cannot write {base / 'missing' / 'report.md'}: No such file or directory",
+    )
 
 
 def test_a_folder_that_cannot_be_written_is_refused_after_the_comparison(

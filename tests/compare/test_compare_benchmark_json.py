@@ -140,7 +140,7 @@ def test_the_command_finds_what_became_slower_in_a_real_file(real: Path, tmp_pat
     done = inflight("compare", real / "with.json", head)
 
     assert done.code == 1
-    assert done.out.startswith("Regression: wall time of an iteration of test_work.py::test_small is worse by 50x")
+    assert done.out.startswith("Regression: time of an iteration of test_work.py::test_small is worse by 50x")
 
 
 # What is in them

@@ -94,8 +94,8 @@ def test_what_is_unknown_is_called_unknown() -> None:
 def test_a_later_verdict_quotes_it_as_measured() -> None:
     told = verdict.rates_told(made_selftest(), DESIGNED)
 
-    assert "measured on this machine (2026-01-02)" in told
-    assert "0 alarms in 300 decisions on 104 pairs without a change" in told
+    assert "measured on this machine (callbacks, CPython 3.11.7, 2026-01-02)" in told
+    assert "0 alarms in 300 decisions resampled from 104 pairs without a change" in told
 
 
 def test_the_readme_quotes_the_self_test_as_it_was_printed(tmp_path: Path) -> None:
