@@ -27,8 +27,6 @@ EDGE = 0.03
 """Share of the axis between its end and an arrow."""
 BOTTOM = 0.03
 """Share of the axes' height at which stands what has no value."""
-MOST_TOLD = 3
-"""So many values beyond the axis are written beside their arrows."""
 MOST_TICKS = 9
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 _POWERS = (100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
@@ -121,25 +119,24 @@ def draw_dots(axes: "Axes", dots: Sequence[Dot], shown: Range, direction: int, *
     inside = [dot for dot in dots if shown.has(dot.value)]
     axes.plot([dot.x for dot in inside], [dot.value for dot in inside], linestyle="none", zorder=3, **style)
     colour = style["color"]
-    told = 0
-    for dot in sorted((dot for dot in dots if not shown.has(dot.value)), key=lambda dot: -abs(dot.value)):
-        if math.isnan(dot.value):
-            draw_crosses(axes, [dot.x], colour)
-            continue
-        end = shown.edge(dot.value)
-        axes.plot(dot.x, end, marker="^" if dot.value > 0 else "v", color=colour, markersize=10, zorder=4)
-        if told < MOST_TOLD:
-            told += 1
-            _tell(axes, dot, end, direction)
+    draw_crosses(axes, [dot.x for dot in dots if math.isnan(dot.value)], colour)
+    beyond = [dot for dot in dots if not math.isnan(dot.value) and not shown.has(dot.value)]
+    for marker, own in (("^", [d for d in beyond if d.value > 0]), ("v", [d for d in beyond if d.value <= 0])):
+        for dot in own:
+            axes.plot(dot.x, shown.edge(dot.value), marker=marker, color=colour, markersize=10, zorder=4)
+        if own:
+            _tell(axes, own, shown, direction)
 
 
-def _tell(axes: "Axes", dot: Dot, end: float, direction: int) -> None:
-    """Write a value beside its arrow, on the side that has more room."""
+def _tell(axes: "Axes", beyond: Sequence[Dot], shown: Range, direction: int) -> None:
+    """Write the farthest value at one end beside its arrow, on the side that has more room, and how many more are."""
+    dot = max(beyond, key=lambda one: abs(one.value))
     left, right = axes.get_xlim()
     is_late = dot.x > (left + right) / 2
+    more = f" and {len(beyond) - 1} more" if len(beyond) > 1 else ""
     axes.annotate(
-        change(direction * dot.value),
-        (dot.x, end),
+        change(direction * dot.value) + more,
+        (dot.x, shown.edge(dot.value)),
         xytext=(-8 if is_late else 8, 0),
         textcoords="offset points",
         ha="right" if is_late else "left",
