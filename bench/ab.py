@@ -5,6 +5,8 @@
     Comparison --prepare--> sides --calibrate--> pages a turn --run_pair--> Row --values--> decide --> again, or an end
 """
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from bench.comparison import Comparison, PairTrial, SideName
 from bench.judge import ExperimentError
 from bench.measure import host
 from bench.measure.controller import Setting
+from bench.measure.limits import descriptor_shortage
 from bench.measure.pair import Calibration, Sides, calibrate, run_pair
 from bench.measure.process import WorkerError
 from bench.measure.sides import Prepared, prepare
@@ -27,6 +30,9 @@ from bench.run import RunError, ServerKeeper
 
 Report = Callable[[Row, Decision], None]
 """Called after each pair with its row, and what the pairs so far amount to."""
+
+
+OVERRUN = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,11 @@ def calibrated(comparison: Comparison, sides: Sides, bench: Bench, pages: int | 
     """
     if any(side.described.most_in_flight is not None for side in sides.values()):
         comparison = replace(comparison, metrics=tuple(m for m in comparison.metrics if m != "memory"))
+    if not comparison.metrics:
+        raise ExperimentError("memory per fetch in flight is not defined for a model that can have only one in flight")
+    for side in sides.values():
+        if shortage := descriptor_shortage(side.side.in_flight, per_fetch=side.side.connection == "per-fetch"):
+            raise ExperimentError(shortage)
     try:
         found = calibrate(comparison, sides, bench.keeper.server(), setting("calibration", bench), pages)
     except WorkerError as error:
@@ -72,13 +83,22 @@ def calibrated(comparison: Comparison, sides: Sides, bench: Bench, pages: int | 
     return replace(comparison, site=replace(comparison.site, pages=found.pages)), found
 
 
-def run(folder: Path, comparison: Comparison, sides: Sides, bench: Bench, rule: Rule, report: Report) -> Verdict:
+def run(
+    folder: Path,
+    comparison: Comparison,
+    sides: Sides,
+    bench: Bench,
+    rule: Rule,
+    report: Report,
+    budget_s: float | None = None,
+) -> Verdict:
     """Run pairs until the decision is final; each row is on the disk before the next pair begins.
 
     Memory is measured in as many pairs as the first look needs, and in more only while it is what keeps the decision
-    open.
+    open. A budget that pairs overrun by half ends the run as inconclusive, whatever they say.
     """
     found: list[Row] = []
+    give_up_s = math.inf if budget_s is None else time.monotonic() + OVERRUN * budget_s
     memory_is_open = False
     while True:
         memory = "memory" in comparison.metrics and (memory_is_open or _lacks_memory(found, rule))
@@ -87,6 +107,9 @@ def run(folder: Path, comparison: Comparison, sides: Sides, bench: Bench, rule: 
         append(folder, row)
         found.append(row)
         decision = decided(found, rule)
+        if not decision.final and time.monotonic() > give_up_s:
+            why = f"pairs took longer than planned: the budget was used up after {len(found)} ({decision.why})"
+            decision = replace(decision, verdict="inconclusive", final=True, why=why)
         report(row, decision)
         if decision.final:
             return Verdict(decision, tuple(found), rule)
@@ -95,13 +118,25 @@ def run(folder: Path, comparison: Comparison, sides: Sides, bench: Bench, rule: 
 
 
 def decided(found: Sequence[Row], rule: Rule) -> Decision:
-    """Decide on the rows of pairs so far.
+    """Decide on the rows of pairs so far; B never passes with a wrong answer."""
+    decision = _decided(found, rule)
+    wrong = sum(row.status == "wrong" and row.measured.get("failed_side") == "B" for row in found)
+    if decision.verdict == "pass" and wrong:
+        why = f"B gave a wrong answer in {wrong} of {len(found)} pairs, so it cannot pass"
+        return replace(decision, verdict="inconclusive", why=f"{why} ({decision.why})")
+    return decision
+
+
+def _decided(found: Sequence[Row], rule: Rule) -> Decision:
+    """Decide on what the pairs say.
 
     A good pair without a value of any gated metric counts as dropped, so that a run of such pairs ends too. If at the
     first look no metric is gated at all, that is the decision.
     """
     tally = pairs.tally(found)
     gated = pairs.gated(tally.good)
+    if gated and "memory" in found[0].workload["metrics"]:
+        gated.setdefault("memory", [])  # asked for and never had: it must keep a pass away
     controls = pairs.series([pairs.controls(row) for row in tally.good])
     failed = tally.failed_a, tally.failed_b
     if not gated and len(tally.good) < rule.looks[0]:

@@ -78,7 +78,7 @@ def run(asked: Asked) -> int:
 
                 _say(pair_line(row, decision))
 
-            verdict = ab.run(folder, planned, sides, where, rule, report)
+            verdict = ab.run(folder, planned, sides, where, rule, report, budget_s)
     except KeyboardInterrupt:
         kept = "" if folder is None else f" after {found} pairs; their rows are in {folder}"
         _say(f"interrupted{kept}")
@@ -117,6 +117,8 @@ def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] 
 
     shown = present.Shown(verdict.decision, verdict.tally, verdict.rule, rates)
     told = present.to_json(shown) | {"folder": str(folder)}
+    coloured = wants_colour(sys.stdout)
+    commands.put(json.dumps(told, allow_nan=False) if asked.as_json else present.text(shown, colour=coloured))
     try:
         (folder / JSON_FILE).write_text(json.dumps(told, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         (folder / MARKDOWN_FILE).write_text(present.markdown(shown), encoding="utf-8")
@@ -126,9 +128,8 @@ def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] 
         machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
         plots = save_pairs(verdict.rows, verdict.decision, verdict.rule, machine, folder / "plots")
     except OSError as error:
-        raise runs.RunError(f"cannot write {error.filename}: {error.strerror}; the rows are complete") from error
-    print(json.dumps(told, allow_nan=False) if asked.as_json else present.text(shown, colour=wants_colour(sys.stdout)))
-    sys.stdout.flush()
+        where = error.filename or folder
+        raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
     _say(f"rows:  {folder / rows.ROWS_FILE}")
     for path in plots:
         if path.suffix == ".png":

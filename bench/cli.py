@@ -1,12 +1,14 @@
 """The commands: parse, call one function, exit code. What they need is imported when they are called.
 
 Exit codes: 0 done; 1 a run with no valid row (with --strict: with any that is red, wrong, failed or timed out);
-2 usage, or something here forbids it; 130 Ctrl-C. ``ab`` and ``compare``: 0 pass, 1 regression, 3
+2 usage, or something here forbids it; 130 Ctrl-C; 70 a bug of ours. ``ab`` and ``compare``: 0 pass, 1 regression, 3
 inconclusive. ``selftest``: 1 false alarms are more frequent than designed, 3 too few pairs were good.
 """
 
 import importlib
+import os
 import sys
+import traceback
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
@@ -15,9 +17,25 @@ from typing import Any, NoReturn
 import click
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+BUG = 70
 
 
-@click.group(context_settings=CONTEXT)
+class Guarded(click.Group):
+    """A group whose bugs do not look like verdicts: Python would end them with 1, which means a regression here."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command line; exit with 70 (EX_SOFTWARE of sysexits.h) on a bug, with its traceback."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by whoever started this
+                setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  (until the end)
+        try:
+            return super().__call__(*arguments, **options)
+        except Exception:  # noqa: BLE001  (it is shown whole, and ends the program)
+            traceback.print_exc()
+            sys.exit(BUG)
+
+
+@click.group(cls=Guarded, context_settings=CONTEXT)
 @click.version_option(version("inflight-bench"), prog_name="inflight")
 def main() -> None:
     """Compare Python concurrency models: the same crawl of the same local site, one thing different.

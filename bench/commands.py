@@ -1,6 +1,7 @@
 """What ``inflight run`` and ``inflight list`` do, one step after another."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -21,7 +22,7 @@ from bench.plan import AnyTrial, estimate_ns
 from bench.rows import Row, RowsError
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(
@@ -183,12 +184,24 @@ def execute(
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Turn Ctrl-C and what `timeout` sends into one KeyboardInterrupt while this lasts."""
-    previous = {number: signal.signal(number, _interrupt) for number in INTERRUPTS}
+    heard = [number for number in INTERRUPTS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
+    previous = {number: signal.signal(number, _interrupt) for number in heard}
     try:
         yield
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def put(text: str) -> None:
+    """Print a result. A reader that has gone, or a full disk behind it, changes no verdict and no exit code."""
+    try:
+        print(text)
+        sys.stdout.flush()
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            _say(f"cannot write to standard output: {error.strerror}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered fails once more at exit
 
 
 def _interrupt(_number: int, _frame: object) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import rows
+from bench import commands, rows
 from bench import run as runs
 from bench.analyse.benchmark_json import BenchmarkError, of_json, parse
 from bench.analyse.compare import Comparison, compare_sides
@@ -49,10 +49,9 @@ def run(asked: Asked) -> int:
             f"{asked.base} and {asked.head} have no cell in common: nothing was run on the same workload in both"
         )
     if asked.as_json:
-        print(_json(found))
+        commands.put(_json(found))
     else:
-        print(show.text(found), end="")
-    sys.stdout.flush()
+        commands.put(show.text(found).rstrip("\n"))
     if asked.as_json:
         _say(show.headline(found))
     if asked.markdown is not None:
@@ -74,6 +73,11 @@ def _sides(base: Path, head: Path) -> tuple[Side, Side]:
         raise CompareError(
             f"{folder} is a folder and {file} is a file; compare two runs, or two files of pytest-benchmark"
         )
+    for path in (base, head):
+        if not (path.is_dir() or path.is_file()):
+            raise CompareError(
+                f"{path} is no regular file; give two run folders, or two JSON files of pytest-benchmark"
+            )
     read: Callable[[Path], Side] = _run if base.is_dir() else _benchmarks
     return read(base), read(head)
 

@@ -114,8 +114,7 @@ def run(asked: Asked) -> int:
         _say(f"interrupted; the rows are in {folder}, and no verdict will quote them")
         return 130
     _keep(folder, found)
-    print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
-    sys.stdout.flush()
+    commands.put(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
     _say(f"kept:  {folder / selftests.SELFTEST_FILE}")
     return 3 if found["too_few"] else 1 if _alarms_too_often(found["false_alarms"]) else 0
 
@@ -247,7 +246,8 @@ def _keep(folder: Path, found: dict[str, Any]) -> None:
         planted = {name: own for name, own in by_name.items() if name.startswith("planted-")}
         save_selftest(found, by_name.get("aa", []), planted, found["machine"], folder / "plots")
     except OSError as error:
-        raise runs.RunError(f"cannot write {error.filename}: {error.strerror}; the rows are complete") from error
+        where = error.filename or folder
+        raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
 
 
 def _say(sentence: str) -> None:

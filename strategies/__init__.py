@@ -61,7 +61,7 @@ def describe(name: str, folder: Path = _FOLDER) -> Description:
         raise KeyError(name)
     try:
         return _read(name, ast.parse(path.read_text(encoding="utf-8"), path.name))
-    except (SyntaxError, ValueError, KeyError, TypeError) as error:
+    except (SyntaxError, ValueError, KeyError, TypeError, MemoryError, RecursionError) as error:
         lack = f"has no {error}" if isinstance(error, KeyError) else str(error)
         raise StrategyError(f"strategies/{name}.py is no strategy: {lack}; see strategies/base.py") from error
 

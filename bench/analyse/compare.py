@@ -175,6 +175,8 @@ def compare_sides(base: Side, head: Side) -> Comparison:
     holds = _holds(base, head, unlike, control)
     compared = tuple(_judged(_with_interval(one, level), holds) for one in found)
     verdict, why = _overall(compared, holds)
+    lost = sum(one.side == "BASE" for one in one_sided)
+    why += f"; {lost} figures of BASE are not in HEAD" if lost else ""
     metrics = {one.key.metric for one in compared if one.gated}
     return Comparison(
         verdict,

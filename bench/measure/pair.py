@@ -109,10 +109,12 @@ def run_pair(pair: PairTrial, sides: Sides, server: Server, setting: Setting) ->
     if status == "ok":
         evidence = _evidence(pair, sides, setting, seen)
         checks = pair_checks.check(evidence)
-        if seen.differences:
-            status, reason = "wrong", seen.differences[0]
+        if (blame := pair_checks.blamed(evidence)) is not None:
+            status, reason = "wrong", f"side {blame[0]}: {blame[1].removeprefix(f'side {blame[0]}: ')}"
+            seen.measured["failed_side"] = blame[0]
     elif server.alive and seen.side is not None:
-        _blame(seen, seen.side)
+        wrong_before = any(text.startswith("side A") for text in seen.differences)
+        seen.measured["failed_side"] = "A" if wrong_before else seen.side
     seen.measured["turns"] = seen.turns
     return row_of(pair, setting.run, begin, status, reason, seen, checks)
 
@@ -142,7 +144,6 @@ def _observe(pair: PairTrial, sides: Sides, server: Server, setting: Setting, se
             seen.turns.append(turn.to_dict() | {"side": name, "warm_up": False, "run_delay_ns": delay_ns})
             if (difference := crawlers[name].check()) is not None:
                 seen.differences.append(f"side {name}: {difference}")
-                _blame(seen, name)
             seen.side = None
             seen.measured["controls"].append(_control(controls) | {"side": name})
         seen.host = _system_difference(before, _system(setting))
@@ -153,13 +154,7 @@ def _observe(pair: PairTrial, sides: Sides, server: Server, setting: Setting, se
     }
     seen.measured["turns_ns"] = time.monotonic_ns() - begin_ns
     if pair.memory:
-        seen.measured["memory"] = _memory(pair, sides, server, setting)
-
-
-def _blame(seen: Seen, name: SideName) -> None:
-    """Note that a side failed; where A did too, it stays A."""
-    if seen.measured.get("failed_side") != "A":
-        seen.measured["failed_side"] = name
+        seen.measured["memory"] = _memory(pair, sides, server, setting, seen)
 
 
 def _names(order: str) -> list[SideName]:
@@ -277,8 +272,11 @@ def _reachable(workload: Workload, side: Prepared) -> int:
     return min(limits if side.described.most_in_flight is None else [*limits, side.described.most_in_flight])
 
 
-def _memory(pair: PairTrial, sides: Sides, server: Server, setting: Setting) -> dict[str, Any]:
-    """Hold two numbers of fetches at the gate with each side, each in a fresh process; return USS of all four."""
+def _memory(pair: PairTrial, sides: Sides, server: Server, setting: Setting, seen: Seen) -> dict[str, Any]:
+    """Hold two numbers of fetches at the gate with each side, each in a fresh process; return USS of all four.
+
+    A red reading is no reading. Raises WorkerError, and blames the side, when it did not hold them at all.
+    """
     sizes = MEMORY_SIZES[pair.round % len(MEMORY_SIZES)]
     found: dict[str, Any] = {"sizes": list(sizes), "A": [], "B": [], "reason": None}
     for name in _names(pair.order[:2]):
@@ -291,7 +289,11 @@ def _memory(pair: PairTrial, sides: Sides, server: Server, setting: Setting) -> 
             )
             if not row.valid:
                 reason = row.reason or "; ".join(f"{check.name}: {check.detail}" for check in row.failed_checks)
-                return found | {"reason": f"side {name} with {size} in flight: {reason}"}
+                told = f"side {name} with {size} in flight held for memory: {reason}"
+                if row.status != "ok":
+                    seen.side = name
+                    raise process.WorkerError(told)
+                return found | {"reason": told}
             found[name].append(row.measured["held_uss_bytes"])
     return found
 

@@ -98,7 +98,7 @@ class Worker:
         code = self.process.returncode
         if code is None:
             return "the worker closed its output and went on running"
-        how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exited with {code}"
+        how = f"was killed by signal {-code}{_signal_name(-code)}" if code < 0 else f"exited with {code}"
         return f"the worker {how}{self.last_words()}"
 
     def last_words(self) -> str:
@@ -135,6 +135,14 @@ class Runtime:
     """A folder that has the package ``strategies`` to use; None: the one beside ``bench``."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that are set on purpose."""
+
+
+def _signal_name(number: int) -> str:
+    """Return the name of a signal in brackets; real-time signals have none."""
+    try:
+        return f" ({signal.Signals(number).name})"
+    except ValueError:
+        return ""
 
 
 DEFAULT = Runtime()

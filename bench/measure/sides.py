@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -62,9 +63,13 @@ def _copy_strategies(side: Side, folder: Path) -> str | None:
         _copy(repository / PACKAGE, target)
     else:
         commit = _git(repository, "rev-parse", "--verify", "--quiet", f"{side.revision}^{{commit}}").decode().strip()
-        _unpack(
-            _git(repository, "archive", "--format=tar", commit, PACKAGE), folder, f"{repository} at {side.revision}"
-        )
+        where = f"{repository} at {side.revision}"
+        _unpack(_git(repository, "archive", "--format=tar", commit, PACKAGE), folder, where)
+        _check_whole(_git(repository, "ls-tree", "-r", "-z", "--name-only", commit, PACKAGE), folder, where)
+    there = sorted(path.stem for path in target.glob("*.py") if path.stem not in {"__init__", "base"})
+    if side.strategy not in there:
+        told = ", ".join(there) or "none"
+        raise ExperimentError(f"{side.label}: there is no strategy {side.strategy!r:.80}; there are {told}")
     if not (target / "__init__.py").is_file():  # a repository that has strategies of its own only
         own = [path.relative_to(target) for path in target.rglob("*.py")]
         shutil.copytree(
@@ -107,11 +112,32 @@ def _unpack(archive: bytes, folder: Path, where: str) -> None:
         raise ExperimentError(f"cannot take {PACKAGE}/ from {where}: {error}") from error
 
 
+def _check_whole(listed: bytes, folder: Path, where: str) -> None:
+    """Refuse a commit of which git leaves out files (export-ignore in .gitattributes, a submodule).
+
+    What is missing would be taken from this harness, and compared under the commit's name.
+    """
+    names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing or not names:
+        what = missing[0] if missing else f"all of {PACKAGE}/"
+        raise ExperimentError(
+            f"{where}: git does not hand out {what} (a submodule, or export-ignore in .gitattributes)"
+        )
+
+
 def _git(repository: Path, *arguments: str) -> bytes:
     """Run git there and return what it prints. Raises ExperimentError."""
     where = f"{repository} at {arguments[-1].removesuffix('^{commit}')}" if arguments[0] == "rev-parse" else repository
     try:
-        done = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, check=False, timeout=60)
+        done = subprocess.run(
+            ["git", "-C", repository, *arguments],
+            capture_output=True,
+            check=False,
+            timeout=60,
+            # Inside a git hook GIT_DIR and others name another repository than the one that was asked for.
+            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExperimentError(f"git could not be run on {repository}: {error}") from error
     if done.returncode:
@@ -152,7 +178,8 @@ def _interpreter(name: str | None) -> str | None:
         said = (done.stderr.strip().splitlines() or [""])[0]
         told = ".".join(map(str, version)) or "no Python" + (f" ({said})" if said else "")
         raise ExperimentError(f"--python: {found} is {told}; Python 3.11 or newer is needed")
-    return executable.strip() or os.path.abspath(found)  # noqa: PTH100  (resolved, it would leave its environment)
+    own = executable.strip()
+    return own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100  (resolved, it would leave its venv)
 
 
 def _environment(side: Side, described: Description, python: str, folder: Path) -> str:
@@ -169,13 +196,23 @@ def _environment(side: Side, described: Description, python: str, folder: Path) 
 
 def _run(command: list[str], failure: str) -> None:
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, env=_plain_environment()
-        )
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=_plain_environment(),
+            start_new_session=True,
+        ) as process:
+            try:
+                told, _ = process.communicate(timeout=INSTALL_SECONDS)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
+                raise
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExperimentError(f"{failure}: {error}") from error
-    if done.returncode:
-        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+    if process.returncode:
+        said = [line for line in told.splitlines() if line.strip()]
         errors = [line for line in said if line.startswith("ERROR")] or said
         raise ExperimentError(f"{failure}: {errors[-1].strip() if errors else 'no reason was given'}")
 

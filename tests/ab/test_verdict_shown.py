@@ -151,10 +151,11 @@ def test_no_change_has_no_sign_of_a_change() -> None:
     assert "-0.0" not in plain(ALL["pass"])
 
 
-def test_memory_that_was_not_had_is_shown_with_the_reason_and_decides_nothing() -> None:
+def test_memory_that_was_asked_for_and_not_had_is_shown_with_the_reason_and_keeps_a_pass_away() -> None:
     found = to_json(shown(ALL["memory_failed"]))
 
-    assert found["verdict"] == "pass"
+    assert found["verdict"] == "inconclusive"
+    assert "user memory per fetch has only 0 of the 4 values" in found["why"]
     assert found["not_gated"]["memory"].startswith("side B with 240 in flight: ")
     assert "side B with 240 in flight" in plain(ALL["memory_failed"])
     assert to_json(shown(ALL["memory_alone_failed"]))["verdict"] == "inconclusive"
