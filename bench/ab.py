@@ -165,7 +165,7 @@ def _empty(found: Sequence[Row]) -> dict[str, list[float]]:
 
 
 def _lacks_memory(found: Sequence[Row], rule: Rule) -> bool:
-    return len(pairs.gated(pairs.tally(found).good).get("memory", [])) < rule.looks[0]
+    return sum("memory" in pairs.values(row) for row in found if row.valid) < rule.looks[0]
 
 
 def _is_memory_open(decision: Decision, rule: Rule) -> bool:

@@ -4,7 +4,7 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,12 +141,11 @@ def rule_within(budget_s: float | None, calibration: Calibration, planned: Compa
     """Return the rule that a budget allows; the designed one without a budget. Raises ExperimentError."""
     if budget_s is None:
         return DESIGNED
-    first = DESIGNED.looks[0] if "memory" in planned.metrics else 0
-    for_turns_s = budget_s - first * calibration.memory_s
-    found = budget.rule_for(max(for_turns_s, 1e-3), calibration.turns_s)
+    memory_s = calibration.memory_s if "memory" in planned.metrics else 0.0
+    found = budget.rule_for(budget_s, calibration.turns_s, memory_s=memory_s)
     if isinstance(found, budget.Refusal):
-        least_s = math.ceil(DESIGNED.looks[0] * calibration.turns_s + first * calibration.memory_s)
-        without = "" if not first else ", or leave memory out with --metrics cpu_per_page,throughput"
+        least_s = math.ceil(DESIGNED.looks[0] * (calibration.turns_s + memory_s))
+        without = ", or leave memory out with --metrics cpu_per_page,throughput" if memory_s else ""
         raise ExperimentError(
             f"--budget {budget_s:g}s is too short: the {DESIGNED.looks[0]} pairs that a verdict needs at least take "
             f"about {least_s} s here; give that much{without}"
@@ -194,6 +193,3 @@ def seconds(text: str) -> float:
 
 def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
-
-
-__all__: Sequence[str] = ("Asked", "bench", "noise_of", "plan_told", "rule_within", "run", "seconds", "tell")

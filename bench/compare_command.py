@@ -10,8 +10,8 @@ from bench import commands, rows
 from bench import run as runs
 from bench.analyse.benchmark_json import BenchmarkError, of_json, parse
 from bench.analyse.compare import Comparison, compare_sides
-from bench.analyse.sides import Side, differences, of_rows
-from bench.present import comparison as show
+from bench.analyse.stored import Side, differences, of_rows
+from bench.present import stored as show
 from bench.present import words
 from bench.rows import RowsError
 

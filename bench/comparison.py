@@ -11,6 +11,8 @@ from fake_server.site import SiteConfig
 
 SideName = Literal["A", "B"]
 Metric = Literal["cpu_per_page", "throughput", "memory"]
+IN_FLIGHT = 100
+"""How many are in flight unless something else is asked for."""
 METRICS: tuple[Metric, ...] = ("cpu_per_page", "throughput", "memory")
 
 
@@ -27,7 +29,7 @@ class Side:
     """The interpreter of the workers; None: that of the harness."""
     requirements: tuple[str, ...] = ()
     """What is installed into an environment made for this side alone; none: no environment is made."""
-    in_flight: int = 100
+    in_flight: int = IN_FLIGHT
     connection: Literal["keep-alive", "per-fetch"] = "keep-alive"
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the workers."""
@@ -42,17 +44,12 @@ class Side:
             *([str(self.repository)] if self.repository and not self.revision else []),
             *([self.python] if self.python else []),
             *self.requirements,
-            *([f"in_flight={self.in_flight}"] if self.in_flight != Side.in_flight_usually() else []),
+            *([f"in_flight={self.in_flight}"] if self.in_flight != IN_FLIGHT else []),
             *([self.connection] if self.connection != "keep-alive" else []),
             *(f"{key}={value}" for key, value in self.variables.items()),
             *([f"{self.planted_loops} loops planted"] if self.planted_loops else []),
         ]
         return f"{name} ({', '.join(told)})" if told else name
-
-    @staticmethod
-    def in_flight_usually() -> int:
-        """Return how many are in flight unless something else is asked for."""
-        return 100
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a row says of the side; what is as usual is left out."""

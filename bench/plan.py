@@ -104,7 +104,7 @@ def estimate_ns(trials: Iterable[AnyTrial]) -> int:
 
 def _crawled(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
     return [
-        _trial(number, workload, described[name])
+        trial_of(f"{workload.id}/{name}/round={number}", number, workload, described[name])
         for grid, workload in experiment.cells()
         for name in experiment.strategies
         if _makes_sense(grid, workload, described[name], number)
@@ -126,9 +126,13 @@ def _makes_sense(grid: Grid, workload: Workload, strategy: Description, number: 
     return fits and grid.takes_part(strategy.name, number)
 
 
-def _trial(number: int, workload: Workload, strategy: Description) -> Trial:
+def reachable(workload: Workload, strategy: Description) -> int:
+    """Return the most that can be in flight: the cap, or the size of the site, or what the model can do."""
     limits = [workload.in_flight, workload.site.pages]
-    if strategy.most_in_flight is not None:
-        limits.append(strategy.most_in_flight)
-    trial_id = f"{workload.id}/{strategy.name}/round={number}"
-    return Trial(trial_id, number, strategy.name, strategy.stack, workload, min(limits), strategy.threads_each)
+    return min(limits if strategy.most_in_flight is None else [*limits, strategy.most_in_flight])
+
+
+def trial_of(trial_id: str, number: int, workload: Workload, strategy: Description) -> Trial:
+    """Return the trial of a strategy on a workload."""
+    most = reachable(workload, strategy)
+    return Trial(trial_id, number, strategy.name, strategy.stack, workload, most, strategy.threads_each)

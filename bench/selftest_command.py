@@ -7,7 +7,6 @@ detects. The decisions are those of ``inflight ab``, on pairs that are measured 
 import json
 import math
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -25,11 +24,10 @@ from bench.analyse.decide import DESIGNED
 from bench.comparison import METRICS, Comparison, Metric, PairTrial, Side
 from bench.experiment import Workload
 from bench.judge import ExperimentError, check_known
-from bench.measure import host
+from bench.measure import host, process
 from bench.measure.controller import run_trial
 from bench.measure.pair import run_pair, spin_ns_per_loop
-from bench.measure.process import environment
-from bench.plan import Trial
+from bench.plan import Trial, trial_of
 from bench.present.selftest import line, text
 from bench.rows import Row
 from fake_server.site import SiteConfig
@@ -206,22 +204,12 @@ def _with_loops(plan: Plan, loops: int) -> tuple[Side, Side]:
 
 
 def _late_trial(strategy: str) -> Trial:
-    described = strategies.describe(strategy)
-    return Trial(LATE.id, 1, strategy, described.stack, LATE, LATE.in_flight, described.threads_each)
+    return trial_of(LATE.id, 1, LATE, strategies.describe(strategy))
 
 
 def _overhead(cpus: host.Cpus, same: Sequence[Row]) -> dict[str, float | None]:
     """Return what measuring costs a fetch inside the worker, in nanoseconds and as a share of its CPU time."""
-    command = [sys.executable, "-P", "-m", "bench.measure.overhead_worker"]
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment(), start_new_session=True
-    ) as worker:
-        host.pin(worker.pid, cpus.client)
-        try:
-            said, _ = worker.communicate(timeout=60)
-        except BaseException:
-            worker.kill()
-            raise
+    _, said = process.output(["bench.measure.overhead_worker"], cpus.client, 60)
     found: dict[str, float | None] = json.loads(said)
     extra_ns = float(found["with_ns"] or 0) - float(found["without_ns"] or 0)
     page_ns = pairs.figure(self_test.good(same), "A", "cpu_per_page")

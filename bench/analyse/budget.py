@@ -22,20 +22,22 @@ def smallest(noise_sd: float, pairs: int, metrics: int, rule: Rule = DESIGNED) -
     return detectable(noise_sd, pairs, rule.level(len(rule.looks), metrics), rule.power)
 
 
-def rule_for(budget_s: float, pair_s: float, rule: Rule = DESIGNED) -> Rule | Refusal:
+def rule_for(budget_s: float, pair_s: float, rule: Rule = DESIGNED, memory_s: float = 0.0) -> Rule | Refusal:
     """Fit the looks to the pairs that a budget allows: multiples of them, or the first ones only.
+
+    ``memory_s`` is what measuring memory adds to a pair, which is done in as many as the first look needs.
 
     With fewer looks the last one gets the shares of alpha of those that are left out. Raises ValueError for times that
     are not finite and above 0.
     """
     if not (0 < budget_s < math.inf and 0 < pair_s < math.inf):
         raise ValueError(f"a budget and a pair take a time above 0, not {budget_s} s and {pair_s} s")
-    pairs = _fitting(budget_s, pair_s)
+    pairs = _fitting(max(0.0, budget_s - rule.looks[0] * memory_s), pair_s)
     if pairs < rule.looks[0]:
         allowed = "1 pair" if pairs == 1 else f"{pairs} pairs"
         return Refusal(
             f"a budget of {units.number_tick(budget_s)} s allows {allowed}; at least "
-            f"{rule.looks[0]} are needed: give {units.count(math.ceil(rule.looks[0] * pair_s))} s or more"
+            f"{rule.looks[0]} are needed: give {units.count(math.ceil(rule.looks[0] * (pair_s + memory_s)))} s or more"
         )
     if pairs >= rule.looks[-1]:
         times = pairs // rule.looks[-1]

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bench.analyse.sides import (
+from bench.analyse.stats import CONFIDENCE, Slope
+from bench.analyse.stored import (
     MEMORY,
     METRICS,
     THROUGHPUT,
@@ -25,7 +26,6 @@ from bench.analyse.sides import (
     differences,
     of_rows,
 )
-from bench.analyse.stats import CONFIDENCE, Slope
 from bench.rows import Row
 
 REGRESSION_ABOVE = math.log(1.05)

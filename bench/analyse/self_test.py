@@ -71,8 +71,8 @@ def resolves(same: Sequence[Row]) -> list[dict[str, Any]]:
     taken, found = pair_seconds(same), []
     for whole_s in BUDGETS_S:
         for metrics in (WITH_MEMORY, TIMED):
-            memory_s = DESIGNED.looks[0] * taken["memory"] if "memory" in metrics else 0.0
-            rule = budget.rule_for(max(1e-3, whole_s - memory_s), taken["turns"])
+            memory_s = taken["memory"] if "memory" in metrics else 0.0
+            rule = budget.rule_for(whole_s, taken["turns"], memory_s=memory_s)
             if not isinstance(rule, budget.Refusal):
                 last = rule.looks[-1]
                 sd = noise(same)["cpu_per_page"]

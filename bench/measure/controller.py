@@ -141,8 +141,8 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
         crawled_ns = time.monotonic_ns()
         after = _counts(server, setting)
         delay_after_ns = host.run_delay_ns(worker.pid)
-        if delay_before_ns is not None and delay_after_ns is not None:
-            seen.measured["run_delay_ns"] = delay_after_ns - delay_before_ns
+        if (delay_ns := host.since(delay_before_ns, delay_after_ns)) is not None:
+            seen.measured["run_delay_ns"] = delay_ns
         seen.measured |= {"peak_threads": sampler.peak_threads} | _memory(worker.pid)
         if "released_ns" in seen.measured:
             seen.measured["drain_ns"] = crawled_ns - seen.measured.pop("released_ns")
@@ -193,13 +193,8 @@ def _counts(server: Server, setting: Setting) -> dict[str, Any]:
     return {
         "server": server.stats(),
         "run_delay_ns": host.run_delay_ns(server.process.pid),
-        "drops": host.listen_drops(),
-        "ticks": host.cpu_ticks(_both(setting.cpus)),
+        "disturbances": host.disturbances(setting.cpus),
     }
-
-
-def _both(cpus: host.Cpus) -> set[int] | None:
-    return None if cpus.server is None or cpus.client is None else cpus.server | cpus.client
 
 
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -207,16 +202,11 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[st
     old, new = before["server"], after["server"]
     cpu_ns = new["cpu_ns"] - old["cpu_ns"]
     clock_ns = max(1, new["clock_ns"] - old["clock_ns"])
-    delay_share = None
-    if before["run_delay_ns"] is not None and after["run_delay_ns"] is not None:
-        delay_share = (after["run_delay_ns"] - before["run_delay_ns"]) / clock_ns
+    delay_ns = host.since(before["run_delay_ns"], after["run_delay_ns"])
+    delay_share = None if delay_ns is None else delay_ns / clock_ns
     server = new | {"cpu_ns": cpu_ns, "cpu_share": cpu_ns / clock_ns, "run_delay_share": delay_share}
-    steal_share = None
-    if before["ticks"] is not None and after["ticks"] is not None:
-        stolen, all_ticks = (new - old for old, new in zip(before["ticks"], after["ticks"], strict=True))
-        steal_share = stolen / all_ticks if all_ticks > 0 else 0.0
-    drops = None if after["drops"] is None or before["drops"] is None else after["drops"] - before["drops"]
-    return server, {"steal_share": steal_share, "listen_drops": drops, "ephemeral_ports": host.ephemeral_ports()}
+    disturbed = after["disturbances"].since(before["disturbances"])
+    return server, disturbed | {"ephemeral_ports": host.ephemeral_ports()}
 
 
 def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]:

@@ -36,12 +36,6 @@ def choose_cpus(*, pin: bool) -> Cpus:
     return Cpus({server}, {apart[-1]})
 
 
-def pin(pid: int, cpus: set[int] | None) -> None:
-    """Put a process on the given cores; on any where there are none to choose."""
-    if cpus is not None:
-        os.sched_setaffinity(pid, cpus)
-
-
 def machine() -> dict[str, Any]:
     """Describe the machine and the software, for ``machine.json``; what is unknown is None."""
     memory = psutil.virtual_memory()
@@ -95,6 +89,33 @@ def cpu_ticks(cpus: set[int] | None) -> tuple[float, float] | None:
         return None
     chosen = [time for cpu, time in enumerate(times) if cpus is None or cpu in cpus]
     return sum(time.steal for time in chosen), sum(sum(time[:8]) for time in chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbances:
+    """What others did to this machine, counted until some moment; None where it is not counted."""
+
+    ticks: tuple[float, float] | None
+    drops: int | None
+
+    def since(self, before: "Disturbances") -> dict[str, Any]:
+        """Return what came between two moments: ``steal_share`` of the CPU time, and ``listen_drops``."""
+        steal_share = None
+        if before.ticks is not None and self.ticks is not None:
+            stolen, all_ticks = (new - old for old, new in zip(before.ticks, self.ticks, strict=True))
+            steal_share = stolen / all_ticks if all_ticks > 0 else 0.0
+        return {"steal_share": steal_share, "listen_drops": since(before.drops, self.drops)}
+
+
+def disturbances(cpus: Cpus) -> Disturbances:
+    """Return the counts of now: steal of the cores of server and client (of all, where not pinned), listen drops."""
+    both = None if cpus.server is None or cpus.client is None else cpus.server | cpus.client
+    return Disturbances(cpu_ticks(both), listen_drops())
+
+
+def since(before: int | None, after: int | None) -> int | None:
+    """Return how much a count has grown; None where it is not known at both moments."""
+    return None if before is None or after is None else after - before
 
 
 def run_delay_ns(pid: int) -> int | None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from bench.measure.expected import expected_answer
 from bench.measure.server import Server
 from bench.measure.sides import Prepared
 from bench.measure.turns import Crawler, crawler
-from bench.plan import AnyTrial, Trial
+from bench.plan import AnyTrial, Trial, reachable, trial_of
 from bench.rows import Check, Row
 from fake_server.delays import parse_delay
 from fake_server.site import SiteConfig
@@ -127,26 +127,25 @@ def _observe(pair: PairTrial, sides: Sides, server: Server, setting: Setting, se
         crawlers: dict[SideName, Crawler] = {}
         for name in _names(pair.order[:2]):
             seen.side = name
-            one = _crawler(name, comparison, sides[name], server, setting)
-            crawlers[name] = stack.enter_context(one)
+            crawlers[name] = stack.enter_context(_crawler(name, comparison, sides[name], server, setting))
             seen.knobs[name] = crawlers[name].knobs
             seen.turns.append(crawlers[name].turn().to_dict() | {"side": name, "warm_up": True})
         _control(controls)  # not counted: a fresh interpreter takes another time for its first loop
         seen.measured["controls"] = []
-        before = _system(setting)
+        before = host.disturbances(setting.cpus)
         for name in _names(pair.order):
             seen.side = name
             server.tell("reset")
             counts_before, delay_before_ns = server.stats(), host.run_delay_ns(crawlers[name].pid)
             turn = crawlers[name].turn()
-            delay_ns = _since(delay_before_ns, host.run_delay_ns(crawlers[name].pid))
+            delay_ns = host.since(delay_before_ns, host.run_delay_ns(crawlers[name].pid))
             seen.counts.append(_difference(counts_before, server.stats()))
             seen.turns.append(turn.to_dict() | {"side": name, "warm_up": False, "run_delay_ns": delay_ns})
             if (difference := crawlers[name].check()) is not None:
                 seen.differences.append(f"side {name}: {difference}")
             seen.side = None
             seen.measured["controls"].append(_control(controls) | {"side": name})
-        seen.host = _system_difference(before, _system(setting))
+        seen.host = host.disturbances(setting.cpus).since(before)
     seen.measured |= {"steal_share": seen.host["steal_share"], "listen_drops": seen.host["listen_drops"]}
     seen.server = {
         "ceiling_per_s": server.ceiling_per_s,
@@ -161,25 +160,18 @@ def _names(order: str) -> list[SideName]:
     return ["A" if letter == "A" else "B" for letter in order]
 
 
-@contextmanager
 def _crawler(
-    name: SideName,
-    comparison: Comparison,
-    side: Prepared,
-    server: Server,
-    setting: Setting,
-) -> Iterator[Crawler]:
-    workload = comparison.workload(name)
-    with crawler(
+    name: SideName, comparison: Comparison, side: Prepared, server: Server, setting: Setting
+) -> AbstractContextManager[Crawler]:
+    return crawler(
         side.side.strategy,
         server,
-        workload,
+        comparison.workload(name),
         setting.cpus.client,
         _lifetime_s(comparison),
         side.runtime,
         side.side.planted_loops,
-    ) as running:
-        yield running
+    )
 
 
 @contextmanager
@@ -211,26 +203,6 @@ def spin_ns_per_loop(comparison: Comparison, server: Server, setting: Setting, t
     return float(sorted(found)[len(found) // 2])
 
 
-def _since(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before
-
-
-def _system(setting: Setting) -> dict[str, Any]:
-    both = setting.cpus.client | setting.cpus.server if setting.cpus.client and setting.cpus.server else None
-    return {
-        "ticks": host.cpu_ticks(both),
-        "drops": host.listen_drops(),
-    }
-
-
-def _system_difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    steal_share = None
-    if before["ticks"] is not None and after["ticks"] is not None:
-        stolen, all_ticks = (new - old for old, new in zip(before["ticks"], after["ticks"], strict=True))
-        steal_share = stolen / all_ticks if all_ticks > 0 else 0.0
-    return {"steal_share": steal_share, "listen_drops": _since(before["drops"], after["drops"])}
-
-
 def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     share = (after["cpu_ns"] - before["cpu_ns"]) / max(1, after["clock_ns"] - before["clock_ns"])
     return {"requests": after["requests"], "peak_in_flight": after["peak_in_flight"], "cpu_share": share}
@@ -246,7 +218,7 @@ def _evidence(pair: PairTrial, sides: Sides, setting: Setting, seen: Seen) -> pa
     expected = expected_answer(comparison.site, comparison.workload("A").roots, Job(roots=()).max_redirects)
     return pair_checks.PairEvidence(
         turns=turns,
-        caps={name: _reachable(comparison.workload(name), sides[name]) for name in names},
+        caps={name: reachable(comparison.workload(name), sides[name].described) for name in names},
         waits=comparison.site.delay != "0",
         differences=seen.differences,
         expected_failures=sum(status is None for status, _ in expected.values()),
@@ -265,11 +237,6 @@ def _wanted_knobs(side: Prepared, setting: Setting) -> dict[str, Any]:
     cpus = {} if setting.cpus.client is None else {"cpus": sorted(setting.cpus.client)}
     python = {} if side.runtime.python is None else {"executable": side.runtime.python}
     return {"strategy": side.side.strategy, "variables": dict(side.runtime.variables)} | cpus | python
-
-
-def _reachable(workload: Workload, side: Prepared) -> int:
-    limits = [workload.in_flight, workload.site.pages]
-    return min(limits if side.described.most_in_flight is None else [*limits, side.described.most_in_flight])
 
 
 def _memory(pair: PairTrial, sides: Sides, server: Server, setting: Setting, seen: Seen) -> dict[str, Any]:
@@ -305,12 +272,4 @@ def _memory_deadline(_trial: AnyTrial) -> float:
 def _held(pair: PairTrial, name: SideName, side: Prepared, size: int) -> Trial:
     connection = pair.comparison.side(name).connection
     workload = Workload(f"pair/memory/{size}", "memory", SiteConfig(pages=size, links=0), size, connection)
-    return Trial(
-        f"{pair.id}/memory/{name}/{size}",
-        pair.round,
-        side.side.strategy,
-        side.described.stack,
-        workload,
-        size,
-        side.described.threads_each,
-    )
+    return trial_of(f"{pair.id}/memory/{name}/{size}", pair.round, workload, side.described)

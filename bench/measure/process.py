@@ -177,11 +177,37 @@ def running(
             start_new_session=True,
         )
         try:
-            if cpus is not None:
-                os.sched_setaffinity(process.pid, cpus)
+            pin(process.pid, cpus)
             yield Worker(process, errors, time.monotonic() + lifetime_s)
         finally:
             _end(process)
+
+
+def pin(pid: int, cpus: set[int] | None) -> None:
+    """Put a process on the given cores; on any where there are none to choose."""
+    if cpus is not None:
+        os.sched_setaffinity(pid, cpus)
+
+
+def output(command: Sequence[str], cpus: set[int] | None, timeout_s: float) -> tuple[int, bytes]:
+    """Run a module of ours with its arguments to its end, on these cores; return its exit code and what it printed.
+
+    Raises subprocess.TimeoutExpired when it takes longer; it is killed then, as at a Ctrl-C, which is not its affair.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env=environment(),
+        start_new_session=True,
+    ) as program:
+        pin(program.pid, cpus)
+        try:
+            said, _ = program.communicate(timeout=timeout_s)
+        except BaseException:
+            program.kill()
+            raise
+    return program.returncode, said
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

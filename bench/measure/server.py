@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import select
 import socket
 import subprocess
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure.process import TICK_S, environment
+from bench.measure.process import TICK_S, environment, output, pin
 from fake_server.site import SiteConfig
 
 START_SECONDS = 20
@@ -85,22 +84,8 @@ class Server:
 
     def find_ceiling(self, client_cpus: set[int] | None) -> None:
         """Let a null client on the client's core find out how many responses per second the server can give."""
-        command = [sys.executable, "-P", "-m", "bench.measure.null_client", str(self.port)]
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            env=environment(),
-            start_new_session=True,  # Ctrl-C is the harness's affair
-        ) as client:
-            if client_cpus is not None:
-                os.sched_setaffinity(client.pid, client_cpus)
-            try:
-                said, _ = client.communicate(timeout=START_SECONDS)
-            except BaseException:
-                client.kill()
-                raise
-        self.ceiling_per_s = json.loads(said)["per_s"] if client.returncode == 0 else None
+        code, said = output(["bench.measure.null_client", str(self.port)], client_cpus, START_SECONDS)
+        self.ceiling_per_s = json.loads(said)["per_s"] if code == 0 else None
 
     @property
     def alive(self) -> bool:
@@ -130,8 +115,7 @@ def running(cpus: set[int] | None) -> Iterator[Server]:
         start_new_session=True,  # a Ctrl-C at the terminal is the harness's to handle
     )
     try:
-        if cpus is not None:
-            os.sched_setaffinity(process.pid, cpus)
+        pin(process.pid, cpus)
         port, control_port = _await_ready(process)
         with socket.create_connection(("127.0.0.1", control_port), START_SECONDS) as control:
             control.settimeout(ANSWER_SECONDS)

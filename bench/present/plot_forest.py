@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.analyse.compare import ALL, CONTROL_MOST, PASS_BELOW, REGRESSION_ABOVE, Compared, Comparison
-from bench.analyse.sides import CPU, MEMORY, THROUGHPUT, WALL
-from bench.present import comparison as show
+from bench.analyse.stored import CPU, MEMORY, THROUGHPUT, WALL
 from bench.present import page, words
+from bench.present import stored as show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from bench.analyse.compare import (
     Comparison,
     Noise,
 )
-from bench.analyse.sides import CPU, MEMORY, METRICS, THROUGHPUT, WALL, Side
+from bench.analyse.stored import CPU, MEMORY, METRICS, THROUGHPUT, WALL, Side
 from bench.present import text_grid, units, words
 from bench.present.readme import escaped
 from bench.present.text_grid import Grid

@@ -1,27 +1,20 @@
 """What the benchmarks are made with: the cores, one server for all of them, and each strategy in turn."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 import strategies
 from bench.measure import host, server
+from bench.run import beside_the_server
 
 
 @pytest.fixture(scope="session")
 def cpus() -> Iterator[host.Cpus]:
     """Pick cores for server and client, and keep pytest itself away from the client's."""
     chosen = host.choose_cpus(pin=True)
-    if chosen.server is None:
+    with beside_the_server(chosen):
         yield chosen
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, chosen.server)
-    try:
-        yield chosen
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 @pytest.fixture(scope="session")

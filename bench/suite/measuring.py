@@ -13,7 +13,7 @@ from bench.measure import host, memory, preflight, validity
 from bench.measure.expected import expected_answer, mean_delay_ns
 from bench.measure.server import Server
 from bench.measure.turns import Crawler, Turn, crawler
-from bench.plan import Trial
+from bench.plan import trial_of
 from bench.rows import Check
 from strategies.base import Job
 
@@ -44,14 +44,12 @@ class Counts:
 
     server: dict[str, Any]
     run_delay_ns: int | None
-    drops: int | None
-    ticks: tuple[float, float] | None
+    disturbances: host.Disturbances
 
     @classmethod
     def now(cls, server: Server, worker: int, cpus: host.Cpus) -> "Counts":
         """Read them; ``worker`` is a process id."""
-        both = None if cpus.server is None or cpus.client is None else cpus.server | cpus.client
-        return cls(server.stats(), host.run_delay_ns(worker), host.listen_drops(), host.cpu_ticks(both))
+        return cls(server.stats(), host.run_delay_ns(worker), host.disturbances(cpus))
 
 
 def measure(
@@ -112,15 +110,14 @@ def _evidence(
     """Put together what is known of all turns, the warm-up included: the server counted them all."""
     (before, after), workload = counts, worker.workload
     described = strategies.describe(strategy)
-    reachable = min(workload.in_flight, workload.site.pages, described.most_in_flight or workload.in_flight)
-    trial = Trial(workload.id, 1, strategy, described.stack, workload, reachable, described.threads_each)
+    trial = trial_of(workload.id, 1, workload, described)
     crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
     expected = expected_answer(*crawl)
     makespan_ns = sum(turn.makespan_ns for turn in turns)
     verified = sum(turn.pages - turn.failed_pages for turn in turns)
     return validity.Evidence(
         kind="crawl",
-        planned_in_flight=reachable,
+        planned_in_flight=trial.reachable,
         cap=workload.in_flight,
         mean_latency_ns=workload.mean_latency_ns,
         mean_delay_ns=mean_delay_ns(*crawl),
@@ -137,11 +134,11 @@ def _evidence(
             "peak_threads": 1 + preflight.threads_needed(trial),
             "makespan_ns": makespan_ns,
             "tries": sum(turn.tries for turn in turns),
-            "run_delay_ns": _difference(before.run_delay_ns, after.run_delay_ns),
+            "run_delay_ns": host.since(before.run_delay_ns, after.run_delay_ns),
         },
         server=after.server
         | {"cpu_share": _server_share(before, after, turns), "run_delay_share": None, "ceiling_per_s": ceiling_per_s},
-        host={"listen_drops": _difference(before.drops, after.drops), "steal_share": _steal_share(before, after)},
+        host=after.disturbances.since(before.disturbances),
         knobs=worker.knobs,
         wanted_knobs={"strategy": strategy} | ({} if cpus.client is None else {"cpus": sorted(cpus.client)}),
         descriptors_needed=preflight.descriptors_needed(trial),
@@ -160,14 +157,3 @@ def _server_share(before: Counts, after: Counts, turns: Sequence[Turn]) -> float
     """Return the server's CPU time over that of the crawls: between two turns it has nothing to do."""
     cpu_ns: int = after.server["cpu_ns"] - before.server["cpu_ns"]
     return cpu_ns / sum(turn.makespan_ns for turn in turns)
-
-
-def _steal_share(before: Counts, after: Counts) -> float | None:
-    if before.ticks is None or after.ticks is None:
-        return None
-    stolen, all_ticks = (new - old for old, new in zip(before.ticks, after.ticks, strict=True))
-    return stolen / all_ticks if all_ticks > 0 else 0.0
-
-
-def _difference(old: int | None, new: int | None) -> int | None:
-    return None if old is None or new is None else new - old

@@ -12,7 +12,7 @@ import pytest
 
 from bench.analyse.benchmark_json import BenchmarkError, of_json, parse
 from bench.analyse.compare import Comparison, compare_sides
-from bench.analyse.sides import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample
+from bench.analyse.stored import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample
 from tests.cli.command import inflight
 
 MACHINE: dict[str, Any] = {

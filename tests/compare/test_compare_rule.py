@@ -20,7 +20,7 @@ from bench.analyse.compare import (
     compare,
     compare_sides,
 )
-from bench.analyse.sides import CPU, MEMORY, THROUGHPUT, Key, Sample, of_rows, sample
+from bench.analyse.stored import CPU, MEMORY, THROUGHPUT, Key, Sample, of_rows, sample
 from bench.rows import Row
 from tests.compare.made_runs import changed, noisy_run, slowed, with_ceiling
 from tests.made_rows import MACHINE, crawl_row, memory_row, memory_rows

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.analyse.compare import Change, Comparison, compare
-from bench.present import comparison as show
 from bench.present import page, plot_forest
+from bench.present import stored as show
 from bench.present.plot_forest import MOST_HALF, MOST_ROWS, draw, reach, save_forest, ticks
 from bench.rows import Row
 from tests.compare.made_runs import noisy_run, slowed, with_ceiling
