@@ -26,7 +26,7 @@ from bench.measure.pair import Calibration, Sides, calibrate, run_pair
 from bench.measure.process import WorkerError
 from bench.measure.sides import Prepared, prepare
 from bench.rows import Row
-from bench.run import RunError, ServerKeeper
+from bench.runs import RunError, ServerKeeper
 
 Report = Callable[[Row, Decision], None]
 """Called after each pair with its row, and what the pairs so far amount to."""

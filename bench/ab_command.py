@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import ab, commands, rows, selftests
-from bench import run as runs
+from bench import ab, commands, rows, runs, selftests
 from bench.ab import Bench, Verdict
 from bench.analyse import budget
 from bench.analyse.decide import DESIGNED, Decision, Rule

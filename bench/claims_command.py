@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import strategies
-from bench import claims, commands, rows
-from bench import run as runs
+from bench import claims, commands, rows, runs
 from bench.analyse.claims import RULES, Verdict
 from bench.claims import Claim, cells, reuse
 from bench.claims.cells import Key

@@ -14,8 +14,7 @@ from typing import Any
 
 import strategies
 from bench import experiment as experiments
-from bench import rows
-from bench import run as runs
+from bench import rows, runs
 from bench.experiment import Experiment, ExperimentError
 from bench.judge import check_known
 from bench.plan import AnyTrial, estimate_ns

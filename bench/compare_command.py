@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import commands, rows
-from bench import run as runs
+from bench import commands, rows, runs
 from bench.analyse.benchmark_json import BenchmarkError, of_json, parse
 from bench.analyse.compare import Comparison, compare_sides
 from bench.analyse.stored import Side, differences, of_rows

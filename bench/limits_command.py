@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 import strategies
-from bench import bare, experiment, plan, rows
-from bench import run as runs
+from bench import bare, experiment, plan, rows, runs
 from bench.judge import check_known
 from bench.measure import limits
 from bench.measure.controller import Begin

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import strategies
-from bench import ab, ab_command, commands, rows, selftests
-from bench import run as runs
+from bench import ab, ab_command, commands, rows, runs, selftests
 from bench.ab import Bench
 from bench.analyse import error_rates, pairs, self_test
 from bench.analyse.decide import DESIGNED

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bench import bare, run
+from bench import bare, runs
 from bench.bare import BareGrid
 from bench.experiment import KINDS, Experiment
 from bench.grid import Grid, Workload
@@ -23,7 +23,7 @@ def key_of(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -
 
 def trials_of(experiment: Experiment) -> dict[Key, AnyTrial]:
     """Return the trials of an experiment by their keys, in the order of the plan."""
-    return {key_of(t.kind, t.strategy, t.values, t.round): t for t in run.all_trials(experiment)}
+    return {key_of(t.kind, t.strategy, t.values, t.round): t for t in runs.all_trials(experiment)}
 
 
 def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:

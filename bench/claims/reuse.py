@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bench import rows, run
+from bench import rows, runs
 from bench.claims.cells import Key, key_of
 from bench.measure import host
 from bench.plan import AnyTrial
@@ -112,7 +112,7 @@ def _rows(folder: Path) -> list[Row]:
 
 def _same_machine(folder: Path, machine: Mapping[str, object]) -> bool:
     try:
-        before = json.loads((folder / run.MACHINE_FILE).read_text(encoding="utf-8"))
+        before = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
         return all(before[key] == machine[key] for key in SAME_MACHINE)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
@@ -121,6 +121,6 @@ def _same_machine(folder: Path, machine: Mapping[str, object]) -> bool:
 def _is_pinned(folder: Path) -> bool:
     """Tell whether a run's trials were pinned, as those of claims are."""
     try:
-        return "\npin = false" not in "\n" + (folder / run.EXPERIMENT_FILE).read_text(encoding="utf-8")
+        return "\npin = false" not in "\n" + (folder / runs.EXPERIMENT_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return False

@@ -17,7 +17,7 @@ from bench.judge import ExperimentError
 from bench.measure import host
 from bench.measure.pair_checks import MOST_DRIFT, PairEvidence, blamed, drift
 from bench.measure.sides import prepare
-from bench.run import ServerKeeper
+from bench.runs import ServerKeeper
 from fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, commit, git, new_repository, with_mine
 from tests.ab.test_pair_checks import ORDER, SOUND, turn

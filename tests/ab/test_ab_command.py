@@ -16,7 +16,7 @@ from bench.analyse.decide import Rule
 from bench.comparison import Comparison, Side
 from bench.judge import ExperimentError
 from bench.rows import Row
-from bench.run import RunError, new_folder
+from bench.runs import RunError, new_folder
 from fake_server.site import SiteConfig
 from tests.ab import hurried
 from tests.ab.repositories import FAILS_THE_THIRD_TIME, HONEST, NO_CONFIG, commit, new_repository, slow_down, with_mine

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench import rows
 from bench.rows import Row
-from bench.run import MACHINE_FILE
+from bench.runs import MACHINE_FILE
 from tests.made_rows import MACHINE, crawl_row, memory_rows
 
 STRATEGIES = ("callbacks", "generators")

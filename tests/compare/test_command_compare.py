@@ -12,7 +12,7 @@ import pytest
 
 from bench import rows
 from bench.compare_command import JSON_FILE, MARKDOWN_FILE
-from bench.run import MACHINE_FILE
+from bench.runs import MACHINE_FILE
 from tests.cli.command import inflight
 from tests.compare.made_runs import noisy_run, saved, slowed
 from tests.made_rows import MACHINE, bare_row, crawl_row
