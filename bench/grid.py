@@ -6,17 +6,19 @@ from functools import partial
 from typing import Any, Literal
 
 from bench import judge
-from fake_server.delays import parse_delay
+from fake_server.delays import duration_text, parse_delay, parse_duration_ns
 from fake_server.site import SiteConfig
 
 CONNECTIONS = ("keep-alive", "per-fetch")
 MOST_IN_FLIGHT = 1_000_000
 MOST_ROUNDS = 1000
 MOST_WAVES = 100
+MOST_CPU_NS = 1_000_000_000
 
 Kind = Literal["crawl", "memory"]
 
 _KEYS = ("latency", "in_flight", "connection", "seconds", "pages", "rounds", "strategies", "site")
+_KEYS_OF = {"crawl": (*_KEYS, "cpu"), "memory": (*_KEYS, "waves", "parked")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,13 @@ class Workload:
     connection: Literal["keep-alive", "per-fetch"]
     parked: bool = False
     """Of a memory trial: read memory once more when all fetches but one have been answered, and their workers wait."""
+    cpu: str = "0"
+    """The CPU work of each page, as a duration of one core of this machine."""
+
+    @property
+    def cpu_ns(self) -> int:
+        """The CPU work of each page, in nanoseconds."""
+        return parse_duration_ns(self.cpu)
 
     @property
     def roots(self) -> int:
@@ -51,6 +60,8 @@ class Workload:
             "connection": self.connection,
             "site": self.site.to_dict(),
         }
+        if self.cpu_ns:  # rows and ids of before there was any are those of none
+            values |= {"cpu": self.cpu, "cpu_ns": self.cpu_ns}
         return values | ({"parked": True} if self.parked else {})
 
 
@@ -63,7 +74,7 @@ class Grid:
     in_flight: tuple[int, ...] = (100,)
     connection: tuple[Literal["keep-alive", "per-fetch"], ...] = ("keep-alive",)
     seconds: float | None = None
-    """Where latency bounds the throughput: take only as many pages as an ideal client fetches in this time."""
+    """Where latency or CPU work bounds the throughput: only as many pages as an ideal client fetches in this time."""
     site: SiteConfig = field(default_factory=SiteConfig)
     rounds: int | None = None
     """Take part in the first so many rounds only; None: in all."""
@@ -73,12 +84,15 @@ class Grid:
     """Of memory trials: so many times the number in flight are fetched; the gate holds the first wave."""
     parked: bool = False
     """Of memory trials: see ``Workload.parked``."""
+    cpu: tuple[str, ...] = ("0",)
+    """Of crawls: see ``Workload.cpu``."""
 
     def workloads(self, prefix: str) -> list[Workload]:
         """Return the cells, in the order in which the lists are written."""
         return [
-            self._workload(prefix, latency, in_flight, connection)
+            self._workload(prefix, latency, cpu, in_flight, connection)
             for latency in self.latency
+            for cpu in self.cpu
             for in_flight in self.in_flight
             for connection in self.connection
         ]
@@ -103,27 +117,28 @@ class Grid:
             "strategies": None if self.strategies is None else list(self.strategies),
             "waves": self.waves if self.waves > 1 else None,
             "parked": self.parked or None,
+            "cpu": None if self.cpu == ("0",) else list(self.cpu),
         }
         return table | {key: value for key, value in optional.items() if value is not None}
 
     def _workload(
-        self, prefix: str, latency: str, in_flight: int, connection: Literal["keep-alive", "per-fetch"]
+        self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Literal["keep-alive", "per-fetch"]
     ) -> Workload:
         pages = self.site.pages
-        mean_ns = parse_delay(latency).mean_ns
+        least_ns = max(parse_delay(latency).mean_ns / in_flight, parse_duration_ns(cpu))
         if self.kind == "memory":
             pages = in_flight * self.waves  # the gate holds the first wave
-        elif self.seconds is not None and mean_ns:
-            pages = min(pages, max(in_flight, round(in_flight * self.seconds * 1e9 / mean_ns)))
+        elif self.seconds is not None and least_ns:
+            pages = min(pages, max(in_flight, round(self.seconds * 1e9 / least_ns)))
         values = self.site.to_dict() | {"delay": latency, "pages": pages}
-        cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}"
-        return Workload(cell, self.kind, SiteConfig.from_dict(values), in_flight, connection, self.parked)
+        cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")
+        return Workload(cell, self.kind, SiteConfig.from_dict(values), in_flight, connection, self.parked, cpu)
 
 
 def parse(kind: Kind, table: Any, common_site: Any, strategies: Iterable[str], where: str) -> Grid:
     """Turn a [[crawl]] or a [[memory]] table into a grid. Raises ExperimentError."""
     judge.need(isinstance(table, dict), f"{where} must be a table")
-    judge.check_keys(table, _KEYS if kind == "crawl" else (*_KEYS, "waves", "parked"), where)
+    judge.check_keys(table, _KEYS_OF[kind], where)
     chosen = table.get("strategies")
     if chosen is not None:
         judge.check_list(chosen, str, f"{where}: strategies")
@@ -141,6 +156,8 @@ def parse(kind: Kind, table: Any, common_site: Any, strategies: Iterable[str], w
         judge.check_known(use, CONNECTIONS, "connection use", where)
     for number in in_flight:
         judge.whole(number, 1, MOST_IN_FLIGHT, f"{where}: in_flight")
+    cpu = table.get("cpu", ["0"])
+    judge.check_list(cpu, str, f"{where}: cpu")
     site_values = common_site | own_site | ({"pages": table["pages"]} if "pages" in table else {})
     judge.need("delay" not in site_values, f'{where}: the site\'s delay is given as "latency" here')
     site = judge.judged(lambda: SiteConfig.from_dict(site_values), where)
@@ -158,8 +175,16 @@ def parse(kind: Kind, table: Any, common_site: Any, strategies: Iterable[str], w
         None if chosen is None else judge.distinct(chosen, f"{where}: strategies"),
         judge.whole(table.get("waves", 1), 1, MOST_WAVES, f"{where}: waves"),
         judge.truth(table.get("parked", False), f"{where}: parked"),
+        judge.distinct((_work(text, f"{where}: cpu") for text in cpu), f"{where}: cpu"),
     )
 
 
 def _canonical(delay: str) -> str:
     return parse_delay(delay).text
+
+
+def _work(text: str, where: str) -> str:
+    """Return the one spelling of a duration of CPU work."""
+    duration_ns = judge.judged(partial(parse_duration_ns, text), where)
+    judge.need(duration_ns <= MOST_CPU_NS, f"{where} must be at most {duration_text(MOST_CPU_NS)}, not {text!r}")
+    return duration_text(duration_ns)

@@ -43,7 +43,8 @@ class Trial:
     @property
     def expected_ns(self) -> int:
         """About how long it takes."""
-        workload, fetch_ns = self.workload, _FETCH_NS[self.stack]
+        workload = self.workload
+        fetch_ns = _FETCH_NS[self.stack] + workload.cpu_ns
         waves = -(-workload.site.pages // self.reachable)
         crawl_ns = max(workload.site.pages * fetch_ns, round(waves * (workload.mean_latency_ns + fetch_ns)))
         return _START_NS[self.stack] + crawl_ns + (_MEMORY_NS if workload.kind == "memory" else 0)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NoReturn, Protocol, Self
 
 import psutil
 import tomli_w
@@ -18,7 +18,7 @@ import tomli_w
 import strategies
 from bench import rows
 from bench.experiment import Experiment
-from bench.measure import host
+from bench.measure import host, process
 from bench.measure.block import run_block
 from bench.measure.controller import Setting, run_trial, skipped
 from bench.measure.limit import run_limit
@@ -26,11 +26,12 @@ from bench.measure.preflight import shortage
 from bench.measure.probe import run_probe
 from bench.measure.process import Runtime
 from bench.measure.server import Server, ServerError, running
-from bench.plan import AnyTrial, BareTrial, expand
+from bench.plan import AnyTrial, BareTrial, Trial, expand
 from bench.rows import Row
 
 EXPERIMENT_FILE = "experiment.toml"
 MACHINE_FILE = "machine.json"
+CALIBRATION_S = 60.0
 
 Report = Callable[[int, int, Row], None]
 """Called after each trial with its number, how many there are, and its row."""
@@ -125,8 +126,30 @@ def execute(
             lambda trial: experiment.deadline_s or 60 + 20 * trial.expected_ns / 1e9,
             psutil.virtual_memory().available // 2 if budget_bytes is None else budget_bytes,
             Runtime(python),
+            _unit_ns(folder, trials, cpus),
         )
         _run_missing(folder, setting, [trial for trial in trials if trial.id not in done], report)
+
+
+def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float | None:
+    """Return what a unit of CPU work costs: as this run went by before it was interrupted, or as it is measured now.
+
+    None where no trial asks for CPU work. Raises RunError when it cannot be measured.
+    """
+    if not any(isinstance(trial, Trial) and trial.workload.cpu_ns for trial in trials):
+        return None
+    for row in rows.read(folder):
+        if units := row.measured.get("work_units"):
+            return float(row.workload["cpu_ns"] / units)
+    try:
+        code, said = process.output(["bench.measure.calibrate"], cpus.client, CALIBRATION_S)
+        return float(said) if code == 0 else _not_calibrated(f"exited with {code}")
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return _not_calibrated(str(error))
+
+
+def _not_calibrated(why: str) -> NoReturn:
+    raise RunError(f"cannot find out how much CPU work this machine does in a time: {why}")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from strategies.core.http1 import (
     make_response,
 )
 from strategies.core.page import Fetch
+from strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "own"
 REQUIRES: tuple[str, ...] = ("aiohttp",)
@@ -63,6 +64,7 @@ async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]", sess
         except (OSError, ProtocolError) as error:
             found = frontier.fail(fetch, error)
         else:
+            consume(job)
             found = frontier.finish(fetch, response)
         for new in found:
             queue.put_nowait(new)

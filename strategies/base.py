@@ -24,10 +24,13 @@ class Job:
     exclude: str | None = None
     max_header_bytes: int = 64 * 1024
     max_body_bytes: int = 16 * 1024 * 1024
+    work_units: int = 0
+    """How much CPU work each page asks for, in units of ``strategies.core.work``."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the job as plain JSON values."""
-        return asdict(self)
+        """Return the job as plain JSON values; ``work_units`` only where there are any, as older jobs have none."""
+        values = asdict(self)
+        return values if self.work_units else {name: value for name, value in values.items() if name != "work_units"}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Job":
@@ -46,11 +49,14 @@ class Strategy(Protocol):
 
         waiting = frontier.roots()                      # fetches to be made, in any order
         frontier.start(fetch)                           # just before its first byte is sent, or its connect
+        consume(job)                                    # the response is whole: what a page asks to be computed
         waiting += frontier.finish(fetch, response)     # what was found is waiting now
         waiting += frontier.fail(fetch, error)          # likewise: a retry, or nothing
 
     A strategy catches ``OSError`` and ``ProtocolError`` of a fetch and hands them to ``frontier.fail``; any other
     exception is a bug and leaves ``crawl``. Whatever happens, no thread, task or descriptor outlives ``crawl``.
+
+    ``consume`` is that of ``strategies.core.work``; it is called once for each response, and under no lock.
 
     A model that can never have more than so many in flight says so in a module constant ``MOST_IN_FLIGHT``; the plan
     then leaves out the caps above it. One that needs threads for each fetch in flight says how many in

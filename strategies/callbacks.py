@@ -12,6 +12,7 @@ from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
 from strategies.core.page import Fetch, Origin
+from strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -210,6 +211,7 @@ class Connection:
         self.fetch = None
         del crawler.deadlines[self]
         waiting = crawler.waiting
+        consume(crawler.job)
         waiting.extend(crawler.frontier.finish(fetch, response))
         if waiting:
             self.begin(waiting.popleft())

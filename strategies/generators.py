@@ -19,6 +19,7 @@ from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
 from strategies.core.page import Fetch, Origin
+from strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -244,6 +245,7 @@ def work(
                 connection.close()
                 found = frontier.fail(fetch, error)
             else:
+                consume(job)
                 found = frontier.finish(fetch, response)
             deadline.clear()
             for new in found:

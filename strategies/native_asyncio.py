@@ -8,6 +8,7 @@ from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
 from strategies.core.page import Fetch, Origin
+from strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -49,6 +50,7 @@ async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]", conn
                 await connection.close()
                 found = frontier.fail(fetch, error)
             else:
+                consume(job)
                 found = frontier.finish(fetch, response)
             for new in found:
                 queue.put_nowait(new)

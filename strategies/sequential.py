@@ -10,6 +10,7 @@ from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
 from strategies.core.page import Fetch, Origin
+from strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ def crawl(job: Job, frontier: Frontier) -> None:
                 connection.close()
                 waiting.extend(frontier.fail(fetch, error))
             else:
+                consume(job)
                 waiting.extend(frontier.finish(fetch, response))
     finally:
         connection.close()

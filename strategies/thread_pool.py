@@ -13,6 +13,7 @@ from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
 from strategies.core.page import Fetch, Origin
+from strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -84,6 +85,7 @@ class Pool:
                         self.put(self.frontier.fail(fetch, error))
                         fetch = self.next()
                 else:
+                    consume(self.job)
                     with self.changed:
                         self.put(self.frontier.finish(fetch, response))
                         fetch = self.next()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bench.analyse.stats import NoSlope, Slope, Spread, memory_slope, spread
+from bench.present import units
 from bench.rows import Row
 
 Read = Callable[[Row], float | None]
@@ -13,18 +14,25 @@ Read = Callable[[Row], float | None]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Setting:
-    """What cells must share before they are put into one table: the use of connections, and the site.
+    """What cells must share before they are put into one table: the use of connections, the site and the CPU work.
 
     ``site`` is JSON without the delay (a cell's own) and the number of pages (chosen to make trials long enough).
     """
 
     connection: str
     site: str
+    cpu_ns: int = 0
+    cpu: str = "0"
+    """The CPU work of a page, as the experiment wrote it."""
 
     def site_values(self) -> dict[str, Any]:
         """Return the site's values."""
         values: dict[str, Any] = json.loads(self.site)
         return values
+
+    def told(self) -> dict[str, Any]:
+        """Return what people are told where settings differ: the site's values, and the CPU work of its pages."""
+        return self.site_values() | {"CPU work": units.latency(self.cpu) if self.cpu_ns else "none"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,16 @@ class Cell:
     in_flight: int
     pages: int
     rows: tuple[Row, ...]
+
+    @property
+    def cpu(self) -> str:
+        """The CPU work of a page, as the experiment wrote it; ``0`` for none."""
+        return self.setting.cpu
+
+    @property
+    def cpu_ns(self) -> int:
+        """The CPU work of a page that was asked for."""
+        return self.setting.cpu_ns
 
     @property
     def valid_rows(self) -> tuple[Row, ...]:
@@ -163,7 +181,12 @@ def _cell(strategy: str, stack: str, rows: tuple[Row, ...]) -> Cell:
         strategy,
         stack,
         rows[0].kind,
-        Setting(workload["connection"], json.dumps(site, sort_keys=True)),
+        Setting(
+            workload["connection"],
+            json.dumps(site, sort_keys=True),
+            workload.get("cpu_ns", 0),
+            workload.get("cpu", "0"),
+        ),
         workload["latency"],
         workload["mean_latency_ns"],
         workload["in_flight"],

@@ -55,6 +55,8 @@ _MEASURED = (
     "found",
     "bound_by",
     "stopped_by",
+    "work_units",
+    "work_ns",
     "steal_share",
     "listen_drops",
 )
@@ -91,6 +93,8 @@ COLUMNS: dict[str, Read] = {
     "mean_latency_ns": _of_workload("mean_latency_ns"),
     "in_flight": _of_workload("in_flight"),
     "connection": _of_workload("connection"),
+    "cpu_work": lambda row: row.workload.get("cpu", "0") if row.stack != "none" else None,
+    "cpu_work_ns": lambda row: row.workload.get("cpu_ns", 0) if row.stack != "none" else None,
     "site_pages": lambda row: row.workload.get("site", {}).get("pages"),
     "n": _of_workload("n"),
     "status": lambda row: row.status,

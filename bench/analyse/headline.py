@@ -162,6 +162,6 @@ def _rank(line: Line) -> tuple[object, ...]:
 def _differing(setting: Setting | None, others: Sequence[Setting]) -> dict[str, object]:
     if setting is None:
         return {}
-    sites = [other.site_values() for other in others]
-    mine = setting.site_values()
+    sites = [other.told() for other in others]
+    mine = setting.told()
     return {key: value for key, value in mine.items() if any(site.get(key) != value for site in sites)}

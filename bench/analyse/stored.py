@@ -196,7 +196,8 @@ def _labels(found: Sequence[Cell]) -> dict[str, str]:
 def _label(cell: Cell) -> str:
     connection = "" if cell.setting.connection == "keep-alive" else f", {cell.setting.connection}"
     latency = "0 ms" if cell.latency == "0" else units.latency(cell.latency)
-    return f"{latency}, {units.count(cell.in_flight)} in flight{connection}"
+    work = f", {units.latency(cell.cpu)} CPU work" if cell.cpu_ns else ""
+    return f"{latency}{work}, {units.count(cell.in_flight)} in flight{connection}"
 
 
 def _memory(found: Sequence[Cell]) -> dict[Key, Entry]:

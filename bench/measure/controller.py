@@ -14,6 +14,7 @@ import psutil
 from bench.comparison import PairTrial
 from bench.measure import held, host, memory, preflight, process, validity
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
+from bench.measure.sampler import Sampler
 from bench.measure.server import Server, ServerError
 from bench.plan import AnyTrial, Trial
 from bench.rows import Check, Row, Status
@@ -31,6 +32,8 @@ class Setting:
     """A trial that needs more memory than this is ended before it has it; None: no bound."""
     runtime: process.Runtime = process.DEFAULT
     """What the workers run on."""
+    unit_ns: float | None = None
+    """What a unit of CPU work costs on the client's core; None where no trial asks for any."""
 
 
 @dataclass(slots=True)
@@ -124,7 +127,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     deadline_s = setting.deadline_s(trial)
     server.configure(workload.site)
     with process.running(setting.cpus.client, deadline_s, runtime=setting.runtime) as worker:
-        job = _job(trial, server, deadline_s)
+        job = _job(trial, server, deadline_s, setting.unit_ns)
         worker.send({"strategy": trial.strategy, "job": job.to_dict(), "lifetime_s": deadline_s + 5})
         seen.knobs = worker.expect("ready", "knobs")["knobs"]
         sampler = Sampler(psutil.Process(worker.pid))
@@ -135,6 +138,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
             held.observe(trial, server, worker, seen.measured, setting.budget_bytes)
         else:
             worker.send({"do": "crawl"})
+            sampler.begin()
         crawled = worker.expect("crawled", "error", sampler.sample)
         if crawled["error"] is not None:  # the worker is about to exit: there is nothing more to be read from it
             raise process.WorkerError(f"the strategy raised {crawled['error']}")
@@ -144,6 +148,8 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
         if (delay_ns := host.since(delay_before_ns, delay_after_ns)) is not None:
             seen.measured["run_delay_ns"] = delay_ns
         seen.measured |= {"peak_threads": sampler.peak_threads} | _memory(worker.pid)
+        if workload.kind == "crawl":
+            seen.measured["samples"] = sampler.samples()
         if "released_ns" in seen.measured:
             seen.measured["drain_ns"] = crawled_ns - seen.measured.pop("released_ns")
         worker.send({"do": "report"})
@@ -159,8 +165,11 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     seen.measured |= seen.host
 
 
-def _job(trial: Trial, server: Server, deadline_s: float) -> Job:
-    """Return what the worker is to do. A held fetch has as much time as its trial: the gate is no fault of its own."""
+def _job(trial: Trial, server: Server, deadline_s: float, unit_ns: float | None) -> Job:
+    """Return what the worker is to do. A held fetch has as much time as its trial: the gate is no fault of its own.
+
+    Nor is the CPU work of all others that a fetch in flight may have to wait for.
+    """
     workload = trial.workload
     roots = root_paths(workload.site, workload.roots)
     job = Job(
@@ -168,19 +177,13 @@ def _job(trial: Trial, server: Server, deadline_s: float) -> Job:
         max_in_flight=workload.in_flight,
         connection=workload.connection,
     )
-    return replace(job, timeout_ns=round(deadline_s * 1e9)) if workload.kind == "memory" else job
-
-
-class Sampler:
-    """Look at the worker now and then while it crawls; from outside, so that it costs the worker nothing."""
-
-    def __init__(self, observed: psutil.Process) -> None:
-        self.peak_threads = 1
-        self._observed = observed
-
-    def sample(self) -> None:
-        """Note how many threads there are."""
-        self.peak_threads = max(self.peak_threads, self._observed.num_threads())
+    if workload.kind == "memory":
+        return replace(job, timeout_ns=round(deadline_s * 1e9))
+    if not workload.cpu_ns:
+        return job
+    assert unit_ns is not None
+    patience_ns = job.timeout_ns + 3 * workload.cpu_ns * workload.in_flight
+    return replace(job, work_units=max(1, round(workload.cpu_ns / unit_ns)), timeout_ns=patience_ns)
 
 
 def _memory(pid: int) -> dict[str, int]:
@@ -235,7 +238,9 @@ def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evi
         cap=workload.in_flight,
         mean_latency_ns=workload.mean_latency_ns,
         mean_delay_ns=mean_delay_ns(*crawl),
+        cpu_ns=workload.cpu_ns,
         answer_difference=difference(expected, seen.answer),
+        pages_answered=sum(status is not None for status, _ in seen.answer.values()),
         failures=seen.measured["failed_pages"],
         expected_failures=sum(status is None for status, _ in expected.values()),
         client_share=_client_share(setting, seen.measured),

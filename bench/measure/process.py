@@ -19,6 +19,8 @@ import bench
 
 ROOT = Path(bench.__file__).parent.parent
 TICK_S = 0.02
+LOOK_S = 0.01
+"""So often whoever waits for a worker's word may look at it."""
 _MEDDLING = (
     "PYTHON",
     "AIOHTTP_",
@@ -113,7 +115,7 @@ class Worker:
         while b"\n" not in self.buffer:
             if time.monotonic() > self.deadline_s:
                 raise WorkerTimeoutError("the worker was not done by its deadline, and was killed")
-            if select.select([output], [], [], TICK_S)[0]:
+            if select.select([output], [], [], LOOK_S)[0]:
                 data = os.read(output, 1 << 20)
                 if not data:
                     raise WorkerError(self.obituary())

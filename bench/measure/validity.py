@@ -31,6 +31,8 @@ DRIFT_BINS = 20
 DRIFT_TURNS = 20
 """With fewer turns, opening the connections is a good part of the crawl, and no drift."""
 MOST_DRIFT = 0.40
+WORK_TOLERANCE = 0.25
+"""A processor's clock speed changes; by more than this, the work was not what was asked for."""
 COUNTING_NOISE = 3.0
 """Standard deviations of a Poisson count: what chance alone may make of two halves."""
 
@@ -48,7 +50,11 @@ class Evidence:
     mean_latency_ns: float
     mean_delay_ns: float
     """The mean of the delays that the site has for just the pages of the right answer."""
+    cpu_ns: int
+    """The CPU work that each page asks for."""
     answer_difference: str | None
+    pages_answered: int
+    """How many pages have a response, whatever its status."""
     failures: int
     expected_failures: int
     client_share: float | None
@@ -292,6 +298,16 @@ def knobs(evidence: Evidence) -> Judgement:
     return ("failed", "; ".join(wrong)) if wrong else ("passed", ", ".join(sorted(evidence.wanted_knobs)))
 
 
+def work(evidence: Evidence) -> Judgement:
+    """Check that the CPU work was done for each page that came, and that it cost about what was asked for."""
+    if not evidence.cpu_ns:
+        return "not applicable", "no CPU work was asked for"
+    done, cost_ns = evidence.measured["worked_pages"], evidence.measured["work_ns"]
+    figures = f"done for {done} of {evidence.pages_answered} pages, {cost_ns / MS:.3g} of {evidence.cpu_ns / MS:.3g} ms"
+    fine = done == evidence.pages_answered and abs(cost_ns / evidence.cpu_ns - 1) <= WORK_TOLERANCE
+    return ("passed" if fine else "failed"), figures
+
+
 def requests(evidence: Evidence) -> Judgement:
     """Check that the server received just the tries that the client counted, but for those on stale connections."""
     tries, received = evidence.measured["tries"], evidence.server["requests"]
@@ -324,6 +340,7 @@ CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
     "enough samples for each quantile": samples,
     "no CPU steal": steal,
     "knobs reached the worker": knobs,
+    "CPU work done": work,
 }
 
 

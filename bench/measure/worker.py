@@ -39,6 +39,7 @@ def main() -> None:
     job = Job.from_dict(order["job"])
     strategy = strategies.load(order["strategy"])
     frontier = Frontier(job)
+    work_ns = _work_ns(job)
     say({"event": "ready", "knobs": knobs_of_strategy(order["strategy"], strategy.REQUIRES)})
     if not sys.stdin.readline():
         return
@@ -62,6 +63,7 @@ def main() -> None:
                 **_usage(before, after, cpu_ns),
                 **pauses.totals(),
                 **_outcome(job, frontier, begin_ns, end_ns),
+                **_worked(job, work_ns),
             }
         )
         sys.stdin.readline()
@@ -140,6 +142,24 @@ def _versions(requires: tuple[str, ...]) -> dict[str, str]:
     from importlib.metadata import version
 
     return {name: version(name) for name in requires}
+
+
+def _work_ns(job: Job) -> int:
+    """Return what the CPU work of a page costs here; 0 where there is none."""
+    if not job.work_units:
+        return 0
+    from strategies.core.work import cost_ns  # strategies of an older revision have no such module, and need none
+
+    return cost_ns(job.work_units)
+
+
+def _worked(job: Job, work_ns: int) -> dict[str, int]:
+    """Say how much CPU work a page was, and for how many pages it was done; nothing where there was none."""
+    if not job.work_units:
+        return {}
+    from strategies.core.work import consumed_pages
+
+    return {"work_units": job.work_units, "work_ns": work_ns, "worked_pages": consumed_pages()}
 
 
 class GcPauses:

@@ -40,14 +40,21 @@ def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list
     ``throughput-2`` and so on. A plot that would be empty is not written. Raises OSError when a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    footer = page.source(rows, machine)
-    looks = _looks(rows)
     paths: list[Path] = []
     with page.settings():
-        for name, figure in (*_of_cells(rows, looks, footer), *_of_layers(rows, looks, footer)):
-            if figure is not None:
-                paths += page.save(figure, folder, name)
+        for name, figure in figures(rows, machine):
+            paths += page.save(figure, folder, name)
     return paths
+
+
+def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[tuple[str, "Figure"]]:
+    """Draw these plots one after another, each with its name; to be called and saved under ``page.settings()``."""
+    footer = page.source(rows, machine)
+    looks = _looks(rows)
+    for drawn in (_of_cells(rows, looks, footer), _of_layers(rows, looks, footer)):
+        for name, figure in drawn:
+            if figure is not None:
+                yield name, figure
 
 
 def _of_cells(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[Named]:
@@ -86,8 +93,8 @@ def _numbered(name: str, number: int) -> str:
 
 def _subtitle(setting: c.Setting, settings: Sequence[c.Setting]) -> str:
     """Name the use of connections, and what of the site is not the same in all settings."""
-    sites = [other.site_values() for other in settings]
-    values = setting.site_values()
+    sites = [other.told() for other in settings]
+    values = setting.told()
     differing = [
         f"{key} {values[key]}" for key in sorted(values) if any(site.get(key) != values[key] for site in sites)
     ]

@@ -55,6 +55,11 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (CRAWL + "site = { size = 1 }", ['unknown key "size"; did you mean "body_bytes"?']),
         (CRAWL + "site = { delay = '1ms' }", ['[[crawl]] number 1: the site\'s delay is given as "latency" here']),
         ("[site]\ndelay = '1ms'\n" + CRAWL, ['the site\'s delay is given as "latency" here']),
+        (CRAWL + "cpu = '1ms'", ["cpu must be a list of texts, not '1ms'"]),
+        (CRAWL + "cpu = ['fast']", ['cpu: "fast" is not a duration']),
+        (CRAWL + "cpu = ['2s']", ["cpu must be at most 1s, not '2s'"]),
+        (CRAWL + "cpu = ['1ms', '1000us']", ["cpu names the same value twice"]),
+        ("[[memory]]\ncpu = ['1ms']", ['[[memory]] number 1: unknown key "cpu"']),
         # tables
         ("", ["my.toml: nothing to do; add a [[crawl]] or a [[memory]] table"]),
         ("crawl = []", ["my.toml: nothing to do"]),

@@ -25,7 +25,7 @@ MEASURED = {
     "involuntary_switches", "gc_collections", "gc_total_ns", "gc_max_ns", "makespan_ns", "peak_in_flight", "tries",
     "service", "response", "queueing", "steady_service", "steady_response", "run_delay_ns",
     "timeline", "steady", "pages", "failed_pages", "pages_per_s", "cpu_per_page_ns",
-    "switches_per_page", "steal_share", "listen_drops", "ephemeral_ports", "port_refusals", "warm_up_ns",
+    "switches_per_page", "steal_share", "listen_drops", "ephemeral_ports", "port_refusals", "warm_up_ns", "samples",
 }  # fmt: skip
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 LAYERS = {
@@ -55,13 +55,13 @@ def fake() -> Iterator[Server]:
 @pytest.fixture
 def run(fake: Server) -> Callable[..., Row]:
     """Return a function that runs one trial unpinned; its options are those of a grid and of a site."""
-    setting = Setting("run", host.Cpus(None, None), lambda _: 30)
+    setting = Setting("run", host.Cpus(None, None), lambda _: 30, unit_ns=20_000.0)
     return lambda *args, **options: run_trial(a_trial(*args, **options), fake, setting)
 
 
 def a_trial(strategy: str, kind: Any = "crawl", latency: str = "0", in_flight: int = 1, **options: Any) -> Trial:
     connection = options.pop("connection", "keep-alive")
-    held = {key: options.pop(key) for key in ("waves", "parked") if key in options}
+    held = {key: options.pop(key) for key in ("waves", "parked", "cpu") if key in options}
     site = SiteConfig(**({"pages": 40} | options))
     grid = Grid(kind, (latency,), (in_flight,), (connection,), site=site, **held)
     experiment = Experiment("x", "", (grid,), (strategy,))
@@ -90,10 +90,33 @@ def test_every_strategy_makes_a_row_with_all_that_a_row_has(run: Callable[..., R
     assert (row.server["requests"], row.server["responses_by_status"]) == (40, {"200": 40})
     assert row.knobs["strategy"] == row.strategy == strategy
     assert set(row.knobs["versions"]) == set(strategies.describe(strategy).requires)
-    assert len(row.checks) == 16
+    assert len(row.checks) == 17
     jsonschema.validate(json.loads(row.to_json()), SCHEMA)
     assert row.stack == strategies.describe(strategy).stack
     assert Row.from_json(row.to_json()) == row
+
+
+def test_a_row_tells_of_the_cpu_work_of_its_pages(run: Callable[..., Row], strategy: str) -> None:
+    row = run(strategy, in_flight=2, pages=30, cpu=("200us",))
+
+    assert (row.status, row.reason) == ("ok", None)
+    assert (row.workload["cpu"], row.workload["cpu_ns"]) == ("200us", 200_000)
+    assert (row.measured["work_units"], row.measured["worked_pages"]) == (10, 30)
+    assert row.measured["cpu_per_page_ns"] > row.measured["work_ns"] / 2 > 0
+    jsonschema.validate(json.loads(row.to_json()), SCHEMA)
+
+
+def test_what_was_seen_from_outside_is_kept_as_a_time_line(run: Callable[..., Row]) -> None:
+    row = run("thread_pool", latency="60ms", in_flight=10, pages=30)
+
+    samples = row.measured["samples"]
+    assert len({len(values) for values in samples.values()}) == 1
+    assert len(samples["at_ns"]) > 5
+    assert samples["at_ns"] == sorted(samples["at_ns"])
+    assert max(samples["threads"]) > 5
+    assert max(samples["rss_bytes"]) > 5_000_000
+    assert samples["cpu_ns"] == sorted(samples["cpu_ns"])
+    jsonschema.validate(json.loads(row.to_json()), SCHEMA)
 
 
 def test_the_cap_is_used_by_every_strategy_that_can(run: Callable[..., Row], strategy: str) -> None:
@@ -119,7 +142,7 @@ def test_memory_is_read_with_exactly_the_cap_in_flight(run: Callable[..., Row], 
     row = run(strategy, kind="memory", in_flight=number, links=0)
 
     assert_good(row)
-    assert set(row.measured) == MEASURED | HELD
+    assert set(row.measured) == MEASURED - {"samples"} | HELD
     assert row.measured["held_in_flight"] == row.server["peak_in_flight"] == row.measured["pages"] == number
     assert row.measured["held_uss_bytes"] > 1_000_000
     assert row.measured["held_connections"] == number

@@ -25,7 +25,9 @@ SOUND: dict[str, Any] = {
     "cap": 10,
     "mean_latency_ns": 50e6,
     "mean_delay_ns": 100.0,
+    "cpu_ns": 2_000_000,
     "answer_difference": None,
+    "pages_answered": 5000,
     "failures": 0,
     "expected_failures": 0,
     "measured": {
@@ -40,6 +42,8 @@ SOUND: dict[str, Any] = {
         "pages_per_s": 50_000.0,
         "peak_threads": 1,
         "run_delay_ns": 0,
+        "work_ns": 2_100_000,
+        "worked_pages": 5000,
     },
     "server": {
         "peak_in_flight": 10,
@@ -83,6 +87,7 @@ def test_sound_evidence_passes_every_check() -> None:
 
 
 STEADY_LAW, SAMPLES = "Little's law in the steady state", "enough samples for each quantile"
+WORK = "CPU work done"
 HALF = STEADY | {"completions": 500, "mean_in_flight": 5.0}
 SHORT = STEADY | {"window_ns": 4_000, "completions": 20}
 
@@ -266,6 +271,12 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("knobs reached the worker", {"knobs": {"gil": False}}, "passed", "cpus, strategy"),
     ("knobs reached the worker", {"knobs": {"cpus": [0, 1]}}, "failed", "cpus: wanted [1], got [0, 1]"),
     ("knobs reached the worker", {"wanted_knobs": {"loop": "uvloop"}}, "failed", "loop: wanted 'uvloop', got None"),
+    (WORK, {}, "passed", "done for 5000 of 5000 pages, 2.1 of 2 ms"),
+    (WORK, {"cpu_ns": 0}, "not applicable", "no CPU work was asked for"),
+    (WORK, {"measured": {"worked_pages": 4999}}, "failed", "done for 4999 of 5000 pages"),
+    (WORK, {"measured": {"work_ns": 1_400_000}}, "failed", "1.4 of 2 ms"),
+    (WORK, {"measured": {"work_ns": 2_600_000}}, "failed", "2.6 of 2 ms"),
+    (WORK, {"measured": {"work_ns": 2_400_000}}, "passed", "2.4 of 2 ms"),
 ]
 
 

@@ -19,11 +19,11 @@ _DRIVER = """
 import sys
 from pathlib import Path
 import strategies
-from bench import experiment, run
+from bench import experiment, runs
 
 chosen = experiment.load(sys.argv[1], strategies.names())
-folder = run.new_folder(Path("results"), chosen)
-run.execute(folder, chosen, run.plan(chosen), lambda *row: None)
+folder = runs.new_folder(Path("results"), chosen)
+runs.execute(folder, chosen, runs.plan(chosen), lambda *row: None)
 print(folder)
 """
 

@@ -1,0 +1,86 @@
+"""CPU work: how much of it a duration is, once for a whole run; and jobs of before there was any."""
+
+from pathlib import Path
+
+import pytest
+
+from bench import rows, runs
+from bench.experiment import Experiment
+from bench.grid import Grid
+from bench.measure import host, process
+from bench.plan import AnyTrial
+from fake_server.site import SiteConfig
+from strategies.base import Job
+from tests.made_rows import crawl_row
+
+CPUS = host.Cpus(None, None)
+
+
+def trials(*cpu: str) -> list[AnyTrial]:
+    grid = Grid("crawl", in_flight=(1,), site=SiteConfig(pages=10), cpu=cpu)
+    return runs.all_trials(Experiment("x", "", (grid,), ("sequential",)))
+
+
+def folder_of(tmp_path: Path, **measured: int) -> Path:
+    """Make a folder with a row that asked for 2 ms of CPU work, if it measured any."""
+    (tmp_path / rows.ROWS_FILE).touch()
+    if measured:
+        row = crawl_row()
+        row.workload.update(cpu="2ms", cpu_ns=2_000_000)
+        row.measured.update(measured)
+        rows.append(tmp_path, row)
+    return tmp_path
+
+
+def test_a_job_without_work_is_the_job_that_older_strategies_know() -> None:
+    job = Job(("http://h/",))
+
+    assert "work_units" not in job.to_dict()
+    assert Job.from_dict(job.to_dict()) == job
+
+
+def test_a_job_with_work_comes_back_from_its_json() -> None:
+    job = Job(("http://h/",), work_units=7)
+
+    assert Job.from_dict(job.to_dict()) == job
+
+
+def test_a_workload_without_work_is_what_it_was_before_there_was_any() -> None:
+    none, some = sorted((trial.values for trial in trials("0", "1500us")), key=lambda values: len(values["id"]))
+
+    assert "cpu" not in none
+    assert none["id"] == "crawl/latency=0/in_flight=1/keep-alive"
+    assert some["id"] == "crawl/latency=0/in_flight=1/keep-alive/cpu=1500us"
+    assert (some["cpu"], some["cpu_ns"]) == ("1500us", 1_500_000)
+
+
+def test_work_makes_a_crawl_shorter_where_it_bounds_it() -> None:
+    grid = Grid("crawl", latency=("10ms",), in_flight=(10,), seconds=1.0, cpu=("0", "5ms"), site=SiteConfig(pages=5000))
+
+    assert [workload.site.pages for workload in grid.workloads("crawl")] == [1000, 200]
+
+
+def test_a_unit_is_measured_by_a_program_of_its_own(tmp_path: Path) -> None:
+    found = runs._unit_ns(folder_of(tmp_path), trials("1ms"), CPUS)
+
+    assert found is not None
+    assert 1_000 < found < 1_000_000
+
+
+def test_nothing_is_measured_where_no_trial_asks_for_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(process, "output")
+
+    assert runs._unit_ns(folder_of(tmp_path), trials("0"), CPUS) is None
+
+
+def test_a_run_goes_on_with_the_units_that_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(process, "output")
+
+    assert runs._unit_ns(folder_of(tmp_path, work_units=100), trials("1ms"), CPUS) == 20_000
+
+
+def test_a_machine_that_cannot_be_calibrated_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "output", lambda *_: (1, b""))
+
+    with pytest.raises(runs.RunError, match="cannot find out how much CPU work"):
+        runs._unit_ns(folder_of(tmp_path), trials("1ms"), CPUS)
