@@ -17,7 +17,8 @@ from bench.comparison import Comparison
 from bench.judge import ExperimentError, need
 from bench.measure import host
 from bench.measure.pair import Calibration
-from bench.present import units
+from bench.present import progress, units
+from bench.present.console import complain
 from bench.rows import Row
 from bench.sides import Written, comparison
 from fake_server.delays import parse_duration_ns
@@ -70,19 +71,34 @@ def run(asked: Asked) -> int:
             _say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
             folder = runs.new_folder(asked.out, planned, machine)
 
-            def report(row: Row, decision: Decision) -> None:
-                nonlocal found
-                found = row.round
-                from bench.present.verdict import pair_line
+            with progress.shown(_at_most(rule, calibration)) as shown:
 
-                _say(pair_line(row, decision))
+                def report(row: Row, decision: Decision) -> None:
+                    nonlocal found
+                    found = row.round
+                    _show(shown, row, decision, calibration)
 
-            verdict = ab.run(folder, planned, sides, where, rule, report, budget_s)
+                verdict = ab.run(folder, planned, sides, where, rule, report, budget_s)
     except KeyboardInterrupt:
         kept = "" if folder is None else f" after {found} pairs; their rows are in {folder}"
-        _say(f"interrupted{kept}")
+        complain(f"interrupted{kept}")
         return 130
     return tell(asked, folder, verdict, rates)
+
+
+def _at_most(rule: Rule, calibration: Calibration) -> progress.Stand:
+    """Return how far a comparison is at its beginning: all the pairs may be needed, but fewer may do."""
+    return progress.Stand(rule.looks[-1], rule.looks[-1] * calibration.turns_s * 1e9, guess="at most")
+
+
+def _show(shown: progress.Progress, row: Row, decision: Decision, calibration: Calibration) -> None:
+    """Show what one pair brought; one that was left out brings the end no nearer."""
+    from bench.present.verdict import pair_line
+
+    if row.valid:
+        shown.finished(pair_line(row, decision), calibration.turns_s * 1e9)
+    else:
+        shown.repeated(pair_line(row, decision))
 
 
 def check_writable(asked: Asked) -> None:

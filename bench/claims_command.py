@@ -18,6 +18,7 @@ from bench.plan import AnyTrial, estimate_ns
 from bench.present import claims as show
 from bench.present import claims_pages
 from bench.present.claims import Report
+from bench.present.console import complain
 from bench.rows import Row
 
 REFUSALS = commands.REFUSALS
@@ -74,10 +75,10 @@ def run(asked: Asked) -> int:
     try:
         interrupted = _measure(folder, needed, budget_bytes, python)
     except runs.RunError as error:
-        _say(f"inflight: {error}")
+        complain(f"inflight: {error}")
         return 1
     if interrupted:
-        _say(f"interrupted; the rows are kept, and `inflight run --resume {folder}` goes on from them")
+        complain(f"interrupted; the rows are kept, and `inflight run --resume {folder}` goes on from them")
         return 130
     return _tell(asked, folder, needed, rows.read(folder), len(found))
 
@@ -177,13 +178,14 @@ def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reus
     report = Report(verdicts, machine, told, own_runs, len(found) - reused, reused, needed.left_out)
     _write(folder, report, found)
     if asked.as_json:
-        print(json.dumps(show.to_json(report) | {"folder": str(folder)}))
+        commands.put(json.dumps(show.to_json(report) | {"folder": str(folder)}))
     else:
-        _print(report, colour=wants_colour(sys.stdout), whole=len(asked.chosen) == 1)
+        with commands.putting():
+            _print(report, colour=wants_colour(sys.stdout), whole=len(asked.chosen) == 1)
     _say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
     broken = [verdict.id for verdict, own in judged if could_not_run(own)]
     if broken:
-        _say(f"could not be run: {', '.join(broken)}")
+        complain(f"could not be run: {', '.join(broken)}")
     return 1 if broken else 0
 
 
@@ -197,7 +199,6 @@ def _print(report: Report, *, colour: bool, whole: bool) -> None:
         width = min(160, max(80, shutil.get_terminal_size((120, 24)).columns))
         for verdict in report.verdicts:
             print(f"\n{show.whole(verdict, width)}")
-    sys.stdout.flush()
 
 
 def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:

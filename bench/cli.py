@@ -1,23 +1,42 @@
 """The commands: parse, call one function, exit code. What they need is imported when they are called.
 
-Exit codes: 0 done; 1 a run with no valid row (with --strict: with any that is red, wrong, failed or timed out);
-2 usage, or something here forbids it; 130 Ctrl-C; 70 a bug of ours. ``ab`` and ``compare``: 0 pass, 1 regression, 3
-inconclusive. ``selftest``: 1 false alarms are more frequent than designed, 3 too few pairs were good.
+The exit codes are in ``bench.exits``; docs/cli.md shows them and everything else that the commands have in common.
 """
 
 import importlib
 import os
 import sys
 import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from bench.exits import BUG, INTERRUPTED, REFUSED, told
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-BUG = 70
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but what went wrong.")
+
+
+def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
+    """Return a callback for ``shell_complete``: a function of the module that is imported when a shell asks."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+        found: list[CompletionItem] = getattr(importlib.import_module("bench.completion_command"), name)(incomplete)
+        return found
+
+    return complete
+
+
+PRESET, RUN, RUN_OR_FILE = _completing("presets"), _completing("stored_runs"), _completing("stored_runs_and_files")
+STRATEGY, STRATEGIES = _completing("strategy"), _completing("strategy_list")
 
 
 class Guarded(click.Group):
@@ -34,6 +53,18 @@ class Guarded(click.Group):
             traceback.print_exc()
             sys.exit(BUG)
 
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command; Ctrl-C ends it with 130, which click would make 1, and a reader may go when it likes."""
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            return None
+        finally:
+            _end_output()
+
 
 @click.group(cls=Guarded, context_settings=CONTEXT)
 @click.version_option(version("inflight-bench"), prog_name="inflight")
@@ -44,12 +75,22 @@ def main() -> None:
     inflight run quick                     every strategy side by side, in about a minute
     inflight ab callbacks@main callbacks   is what lies here slower than what is committed?
     inflight claims --quick                what is said of threads and coroutines, put to the test
+    inflight race                          watch the strategies crawl side by side
+    inflight advise --latency 80ms --cpu 2ms --in-flight 500
     inflight crawl http://HOST/ --strategy callbacks
     inflight serve --delay 50ms            the synthetic site, for your own client
     inflight list                          strategies and presets
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without "µ" shows "?", and nothing is lost for it
+
+
+SERVE_EXAMPLES = f"""
+examples:
+  inflight serve --delay 50ms
+  inflight serve --port 0 --pages 20 --fault reset-mid=0.1
+
+{told("serve")}"""
 
 
 @main.command(
@@ -62,12 +103,22 @@ def serve(context: click.Context) -> None:
     """Serve the synthetic site until Ctrl-C; the options are those of ``python -m fake_server``."""
     from fake_server.__main__ import main as serve_site
 
-    sys.exit(serve_site(context.args, prog="inflight serve"))
+    try:
+        sys.exit(serve_site(context.args, prog="inflight serve"))
+    finally:
+        if not {"-h", "--help"}.isdisjoint(context.args):  # the server knows nothing of this command
+            click.echo(SERVE_EXAMPLES)
 
 
-@main.command()
+@main.command(epilog=told("crawl"))
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--strategy", default="callbacks", show_default=True, help="The concurrency model to crawl with.")
+@click.option(
+    "--strategy",
+    default="callbacks",
+    show_default=True,
+    help="The concurrency model to crawl with.",
+    shell_complete=STRATEGY,
+)
 @click.option("--max-in-flight", type=click.IntRange(1, 1_000_000), default=100, show_default=True)
 @click.option("--max-redirect", type=click.IntRange(0, 1000), default=10, show_default=True)
 @click.option("--max-tries", type=click.IntRange(1, 1000), default=4, show_default=True)
@@ -96,25 +147,32 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
         sys.exit(command.run(options["strategy"], job, as_json=as_json))
     except KeyboardInterrupt:
         click.echo("interrupted: the crawl was not finished", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except command.CrawlError as error:
         _refuse(str(error))
 
 
-@main.command()
-@click.argument("experiment", required=False)
-@click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.")
+@main.command(epilog=told("run"))
+@click.argument("experiment", required=False, shell_complete=PRESET)
+@click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.", shell_complete=STRATEGIES)
 @click.option("--rounds", type=click.IntRange(1, 1000), help="How often each trial is repeated.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Decides the order of the trials.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
-@click.option("--resume", metavar="FOLDER", type=click.Path(path_type=Path), help="Go on with an interrupted run.")
+@click.option(
+    "--resume",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Go on with an interrupted run.",
+    shell_complete=RUN,
+)
 @click.option(
     "--memory-budget", metavar="SIZE", help="End a trial that needs more, e.g. 4GB. [default: half of what is free]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option("--list", "only_list", is_flag=True, help="Say what would be run, and how long it would take.")
 @click.option("--strict", is_flag=True, help="Exit with 1 unless every row is valid; skipped ones do not count.")
-def run(experiment: str | None, **options: Any) -> None:
+@QUIET
+def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
     """Run an experiment: a preset (see `inflight list`) or a TOML file.
 
     \b
@@ -123,23 +181,23 @@ def run(experiment: str | None, **options: Any) -> None:
     inflight run my-experiment.toml --list
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
-    try:
-        from bench import commands
+    from bench import commands
 
-        sys.exit(commands.run(experiment, **options))
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(130)
+    try:
+        with _talk(quiet=quiet):
+            code = commands.run(experiment, **options)
+        sys.exit(code)
     except commands.REFUSALS as error:
         _refuse(str(error))
 
 
-@main.command()
-@click.argument("resources", nargs=-1, metavar="[RESOURCE...]")
+@main.command(epilog=told("limits"))
+@click.argument("resources", nargs=-1, metavar="[RESOURCE...]", shell_complete=_completing("resources"))
 @click.option("--predict", "only_predict", is_flag=True, help="Say what each limit allows, and try nothing of it.")
 @click.option("--through-shared", is_flag=True, help="Go on to limits that stop other processes too when reached.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Keep the rows in a folder of this one.")
+@QUIET
 def limits(**options: Any) -> None:
     """Find how many threads, descriptors, ports, waiting connections and how much memory a process gets, and why.
 
@@ -153,8 +211,8 @@ def limits(**options: Any) -> None:
     _do("limits_command", options, "interrupted: what was begun is ended")
 
 
-@main.command()
-@click.argument("chosen", nargs=-1, metavar="[ID...]")
+@main.command(epilog=told("claims"))
+@click.argument("chosen", nargs=-1, metavar="[ID...]", shell_complete=_completing("claim_ids"))
 @click.option("--quick", is_flag=True, help="The cheap ones only, with fewer trials: under two minutes.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.option("--fresh", is_flag=True, help="Measure everything, whatever rows are there.")
@@ -164,6 +222,7 @@ def limits(**options: Any) -> None:
     "--memory-budget", metavar="SIZE", help="End a trial that needs more, e.g. 4GB. [default: half of what is free]"
 )
 @click.option("--list", "only_list", is_flag=True, help="Say what would be tested, and how long it would take.")
+@QUIET
 def claims(**options: Any) -> None:
     """Test what is said of threads, coroutines and callbacks on this machine, and give each claim a verdict.
 
@@ -175,9 +234,9 @@ def claims(**options: Any) -> None:
     _do("claims_command", options)
 
 
-@main.command()
-@click.argument("base", type=click.Path(path_type=Path))
-@click.argument("head", type=click.Path(path_type=Path))
+@main.command(epilog=told("compare"))
+@click.argument("base", type=click.Path(path_type=Path), shell_complete=RUN_OR_FILE)
+@click.argument("head", type=click.Path(path_type=Path), shell_complete=RUN_OR_FILE)
 @click.option("--unlike", is_flag=True, help="Compare although the machines differ, without a verdict on times.")
 @click.option(
     "--out",
@@ -188,6 +247,7 @@ def claims(**options: Any) -> None:
 @click.option(
     "--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Add the verdict to this file."
 )
+@QUIET
 def compare(**options: Any) -> None:
     """Compare two stored runs: run folders, or two JSON files of pytest-benchmark.
 
@@ -195,14 +255,14 @@ def compare(**options: Any) -> None:
     inflight compare results/20261120T101500000Z-laptop-quick results/20261121T090000000Z-laptop-quick
     inflight compare before.json after.json --markdown report.md
 
-    Exit codes: 0 pass, 1 regression, 3 inconclusive, 2 refused. Stored runs are not paired; `inflight ab` is finer.
+    Stored runs are not paired; `inflight ab` is finer.
     """
     _do("compare_command", options)
 
 
-@main.command()
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
+@main.command(epilog=told("ab"))
+@click.argument("a", metavar="A", shell_complete=STRATEGY)
+@click.argument("b", metavar="B", shell_complete=STRATEGY)
 @click.option(
     "--repo",
     "repositories",
@@ -237,6 +297,7 @@ def compare(**options: Any) -> None:
     "--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Add the verdict to this file."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON on standard output.")
+@QUIET
 def ab(**options: Any) -> None:
     """Compare two sides in pairs of processes that take turns, and say whether B is worse than A.
 
@@ -250,17 +311,22 @@ def ab(**options: Any) -> None:
     inflight ab aiohttp_client aiohttp_client --with aiohttp==3.10.11 --with aiohttp==3.11.18
     inflight ab native_asyncio native_asyncio --python python3.11 --python python3.13
     inflight ab thread_pool thread_pool --set in_flight=10 --set in_flight=100
-
-    Exit code: 0 pass, 1 regression, 3 inconclusive, 2 something is wrong with what was asked.
     """
     _do("ab_command", options)
 
 
-@main.command()
-@click.option("--strategy", default="callbacks", show_default=True, help="Whose pairs tell the error rates.")
+@main.command(epilog=told("selftest"))
+@click.option(
+    "--strategy",
+    default="callbacks",
+    show_default=True,
+    help="Whose pairs tell the error rates.",
+    shell_complete=STRATEGY,
+)
 @click.option("--quick", is_flag=True, help="Fewer pairs, one strategy: three minutes, and wide bounds.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@QUIET
 def selftest(**options: Any) -> None:
     """Measure this harness on this machine: its noise, its false alarms, and what it detects.
 
@@ -268,15 +334,92 @@ def selftest(**options: Any) -> None:
     inflight selftest                      in about a quarter of an hour
     inflight selftest --quick
 
-    What it finds is kept, and every later verdict of `inflight ab` on this machine quotes it. Exit code: 0; 1 when
-    false alarms are more frequent than designed; 3 when the machine was too busy for enough pairs.
+    What it finds is kept, and every later verdict of `inflight ab` on this machine quotes it.
     """
     _do("selftest_command", options)
 
 
-@main.command("list")
+@main.command(epilog=told("report"))
+@click.argument("run", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "md", "csv", "parquet", "json"]),
+    default="html",
+    show_default=True,
+    help="A page; Markdown for a pull request; the rows as a table; the figures as JSON.",
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write it there.")
+@click.option("--results", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@QUIET
+def report(**options: Any) -> None:
+    """Make one page of a stored run that explains itself, or a text or a table of it.
+
+    \b
+    inflight report                        of the newest run in results/, into its folder
+    inflight report results/20261120T101500000Z-laptop-quick --out page.html
+    inflight report --format md >> "$GITHUB_STEP_SUMMARY"
+
+    The page needs no network: plots, race and the raw rows are inside of it. md, csv and json go to standard output
+    without --out.
+    """
+    _do("report_command", options)
+
+
+@main.command(epilog=told("race"))
+@click.argument("run", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
+@click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.", shell_complete=STRATEGIES)
+@click.option("--speed", type=click.FloatRange(0.01, 100), default=1.0, show_default=True, help="How fast to replay.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@QUIET
+def race(**options: Any) -> None:
+    """Let the strategies crawl the same site side by side: a replay of what was recorded of each of them alone.
+
+    \b
+    inflight race                          measure the preset race, then watch it
+    inflight race results/20261120T101500000Z-laptop-quick --speed 0.5
+
+    On a terminal: space plays and pauses, + and - change the speed, the arrow keys go back and forth, q ends. The same
+    race is in the page that is written.
+    """
+    _do("race_command", options)
+
+
+@main.command(epilog=told("advise"))
+@click.option("--latency", required=True, metavar="TIME", help="What a page takes to come, e.g. 80ms.")
+@click.option("--cpu", default="0", show_default=True, metavar="TIME", help="What you compute for a page, e.g. 2ms.")
+@click.option("--in-flight", type=click.IntRange(1, 1_000_000), required=True, help="How many pages at once.")
+@click.option(
+    "--from",
+    "run",
+    metavar="RUN",
+    type=click.Path(path_type=Path),
+    help="The run to go by. [default: the newest]",
+    shell_complete=RUN,
+)
+@click.option("--verify", is_flag=True, help="Measure that very point, and say how far off the advice was.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@QUIET
+def advise(**options: Any) -> None:
+    """Say which model fits a workload, what to expect of it, and how sure that is.
+
+    \b
+    inflight advise --latency 80ms --cpu 2ms --in-flight 500
+    inflight advise --latency 5ms --in-flight 50 --verify
+
+    It goes by a run of the preset map on this machine (`inflight run map`).
+    """
+    _do("advise_command", options)
+
+
+@main.command("list", epilog=told("list"))
 def list_() -> None:
-    """Show the strategies, and the presets that `inflight run` knows."""
+    """Show the strategies, and the presets that `inflight run` knows.
+
+    \b
+    inflight list
+    """
     from bench import commands
 
     try:
@@ -285,19 +428,53 @@ def list_() -> None:
         _refuse(str(error))
 
 
+@main.command(epilog=told("completion"))
+@click.argument("shell", required=False, metavar="[bash|zsh|fish]", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(**options: Any) -> None:
+    """Print the script that lets a shell complete commands, options, strategies, presets and runs.
+
+    \b
+    inflight completion                    for the shell that $SHELL names
+    eval "$(inflight completion bash)"     the line for ~/.bashrc; ~/.zshrc takes the same with zsh
+    inflight completion fish > ~/.config/fish/completions/inflight.fish
+    """
+    _do("completion_command", options)
+
+
 def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:
     """Run the command of a module, which is imported only now, and exit with its code."""
     try:
         command = importlib.import_module(f"bench.{module}")
         try:
-            sys.exit(command.run(command.Asked(**options)))
+            with _talk(quiet=options.pop("quiet", False)):
+                code = command.run(command.Asked(**options))
+            sys.exit(code)
         except command.REFUSALS as error:
             _refuse(str(error))
     except KeyboardInterrupt:
         click.echo(interrupted, err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+
+
+def _talk(*, quiet: bool) -> AbstractContextManager[None]:
+    """Return what a command runs in: in a quiet one nobody hears its talk."""
+    if not quiet:
+        return nullcontext()
+    from bench.present.console import hushed
+
+    return hushed()
 
 
 def _refuse(sentence: str) -> NoReturn:
     click.echo(f"inflight: {sentence}", err=True)
-    sys.exit(2)
+    sys.exit(REFUSED)
+
+
+def _end_output() -> None:
+    """Write what is left for standard output; a reader that has gone, or a full disk behind it, is no bug of ours."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            click.echo(f"cannot write to standard output: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered fails once more at exit

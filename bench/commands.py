@@ -18,6 +18,7 @@ from bench import rows, runs
 from bench.experiment import Experiment, ExperimentError
 from bench.judge import check_known
 from bench.plan import AnyTrial, estimate_ns
+from bench.present.console import complain
 from bench.rows import Row, RowsError
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
@@ -46,13 +47,12 @@ def run(
         raise ExperimentError(
             "--resume goes on with what was begun; leave out EXPERIMENT and the options that change it"
         )
-    experiment = _experiment(name or "quick", chosen, rounds, seed) if resume is None else _interrupted(resume)
+    experiment = experiment_of(name or "quick", chosen, rounds, seed) if resume is None else _interrupted(resume)
     budget_bytes = None if memory_budget is None else size_bytes(memory_budget, "--memory-budget")
     trials = runs.plan(experiment)
     say_shortages(runs.shortages(trials))
     if only_list:
-        for trial in trials:
-            print(trial.id)
+        put("\n".join(trial.id for trial in trials))
         print(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s", file=sys.stderr)
         return 0
     folder = runs.new_folder(out, experiment) if resume is None else resume.resolve()
@@ -60,11 +60,11 @@ def run(
     found = rows.read(folder)
     _present(folder, found, as_json=as_json)
     if interrupted:
-        _say(f"interrupted after {len(found)} of {len(trials)} trials; go on with: inflight run --resume {folder}")
+        complain(f"interrupted after {len(found)} of {len(trials)} trials; go on with: inflight run --resume {folder}")
         return 130
     if strict:
         for sentence in strictly(found):
-            _say(sentence)
+            complain(sentence)
         if bad_rows(found):
             return 1
     return 0 if any(row.valid for row in found) else 1
@@ -98,16 +98,17 @@ def _trials(number: int) -> str:
 
 def show_list() -> None:
     """Print the strategies, with why one is unavailable, and the presets."""
-    print("strategies")
+    lines = ["strategies"]
     for name in strategies.names():
         described = strategies.describe(name)
-        print(f"  {name:<16} {_gist(described.model)}")
+        lines.append(f"  {name:<16} {_gist(described.model)}")
         if described.missing:
-            print(f"  {'':<16} unavailable: needs {', '.join(described.missing)}")
-    print("\npresets (inflight run NAME)")
+            lines.append(f"  {'':<16} unavailable: needs {', '.join(described.missing)}")
+    lines.append("\npresets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, strategies.names())
-        print(f"  {name:<16} about {estimate_ns(runs.all_trials(preset)) / 1e9:.0f} s. {_gist(preset.about)}")
+        lines.append(f"  {name:<16} about {estimate_ns(runs.all_trials(preset)) / 1e9:.0f} s. {_gist(preset.about)}")
+    put("\n".join(lines))
 
 
 def _gist(text: str) -> str:
@@ -115,7 +116,10 @@ def _gist(text: str) -> str:
     return re.split(r"[:.](?:\s|$)", text, maxsplit=1)[0].replace("``", "").replace("\n", " ")
 
 
-def _experiment(name: str, chosen: str | None, rounds: int | None, seed: int | None) -> Experiment:
+def experiment_of(
+    name: str, chosen: str | None = None, rounds: int | None = None, seed: int | None = None
+) -> Experiment:
+    """Return an experiment with what was asked to be different. Raises ExperimentError."""
     known = strategies.names()
     experiment = experiments.load(name, known)
     changes: dict[str, Any] = {}
@@ -167,13 +171,12 @@ def execute(
     python: str | None = None,
 ) -> bool:
     """Run what is left to run; say whether it was interrupted. The rows so far are on the disk in any case."""
-    from bench.present.console import trial_line
+    from bench.present import progress
 
-    def report(number: int, total: int, row: Row) -> None:
-        print(trial_line(number, total, row), file=sys.stderr, flush=True)
-
+    done = {row.trial for row in rows.read(folder)}
+    waiting = [trial for trial in trials if trial.id not in done]
     try:
-        with interruptible():
+        with interruptible(), progress.of_trials(waiting) as report:
             runs.execute(folder, experiment, trials, report, budget_bytes, python)
     except KeyboardInterrupt:
         return True
@@ -193,13 +196,20 @@ def interruptible() -> Iterator[None]:
 
 
 def put(text: str) -> None:
-    """Print a result. A reader that has gone, or a full disk behind it, changes no verdict and no exit code."""
-    try:
+    """Print a result; see ``putting``."""
+    with putting():
         print(text)
+
+
+@contextmanager
+def putting() -> Iterator[None]:
+    """Print a result in this. A reader that has gone, or a full disk behind it, changes no verdict and no exit code."""
+    try:
+        yield
         sys.stdout.flush()
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            _say(f"cannot write to standard output: {error.strerror}")
+            complain(f"cannot write to standard output: {error.strerror}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered fails once more at exit
 
 
@@ -212,23 +222,26 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     from bench.analyse.frames import write_csv
-    from bench.present import plots, table
+    from bench.present import plots, report_page, table
 
     if not as_json:
-        table.print_summary(found, sys.stdout)
-        sys.stdout.flush()
+        with putting():
+            table.print_summary(found, sys.stdout)
     _say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
         write_csv(found, folder / "rows.csv")
         machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
         saved = plots.save_all(found, machine, folder / "plots")
+        page = report_page.write(folder)
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
     if as_json:
-        print(json.dumps(table.summary_json(found) | {"folder": str(folder), "plots": [str(path) for path in saved]}))
+        files = {"folder": str(folder), "report": str(page), "plots": [str(path) for path in saved]}
+        put(json.dumps(table.summary_json(found) | files))
     for path in saved:
         if path.suffix == ".png":
             _say(f"plot:  {path}")
+    _say(f"page:  {page}")
 
 
 def _say(sentence: str) -> None:

@@ -27,6 +27,8 @@ from bench.measure import host, process
 from bench.measure.controller import run_trial
 from bench.measure.pair import run_pair, spin_ns_per_loop
 from bench.plan import Trial, trial_of
+from bench.present import progress
+from bench.present.console import complain
 from bench.present.selftest import line, text
 from bench.rows import Row
 from fake_server.site import SiteConfig
@@ -53,6 +55,8 @@ FULL = Numbers(same=104, planted=48, other=12, planting=12)
 QUICK = Numbers(same=24, planted=12, other=0, planting=6)
 MOST_TRIES = 3
 """So many times the good pairs that are wanted are tried; then the machine is too busy."""
+PAIR_NS = 3_300_000_000
+"""About how long a pair takes: the quarter of an hour that a full self-test takes, divided by its pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class Measuring:
     folder: Path
     place: Path
     machine: dict[str, Any]
+    shown: progress.Progress
 
 
 def run(asked: Asked) -> int:
@@ -105,10 +110,11 @@ def run(asked: Asked) -> int:
             commands.interruptible(),
             tempfile.TemporaryDirectory(prefix="inflight-") as place,
             ab_command.bench() as b,
+            progress.shown(_stand(plan)) as shown,
         ):
-            found = _measure(plan, Measuring(b, folder, Path(place), machine))
+            found = _measure(plan, Measuring(b, folder, Path(place), machine, shown))
     except KeyboardInterrupt:
-        _say(f"interrupted; the rows are in {folder}, and no verdict will quote them")
+        complain(f"interrupted; the rows are in {folder}, and no verdict will quote them")
         return 130
     _keep(folder, found)
     commands.put(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
@@ -127,11 +133,8 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
     same = _pairs(where, "aa", Side(plan.strategy), Side(plan.strategy), plan.numbers.same, METRICS)
     loop_share = _loop_share(where, plan, same)
     planted = {size: _planted(where, plan, loop_share, size) for size in SIZES}
-    others = [name for name in strategies.names() if name != plan.strategy and not strategies.describe(name).missing]
     by_strategy = {plan.strategy: same} | {
-        name: _pairs(where, f"aa-{name}", Side(name), Side(name), plan.numbers.other, TIMED)
-        for name in others
-        if plan.numbers.other
+        name: _pairs(where, f"aa-{name}", Side(name), Side(name), plan.numbers.other, TIMED) for name in _others(plan)
     }
     measured = {name: series for name, series in by_strategy.items() if len(self_test.good(series)) > 1}
     server = where.bench.keeper.server()
@@ -169,8 +172,29 @@ def _pairs(where: Measuring, name: str, a: Side, b: Side, wanted: int, metrics: 
         row = run_pair(trial, sides, where.bench.keeper.server(), setting)
         ab.append(where.folder, row)
         found.append(row)
-        _say(line(name, row, len(self_test.good(found)), wanted))
+        _show(where.shown, row, line(name, row, len(self_test.good(found)), wanted))
     return found
+
+
+def _show(shown: progress.Progress, row: Row, told: str) -> None:
+    """Show what one pair brought; one that was left out brings the end no nearer."""
+    if self_test.good([row]):
+        shown.finished(told, PAIR_NS)
+    else:
+        shown.repeated(told)
+
+
+def _others(plan: Plan) -> list[str]:
+    """Return the other strategies whose noise is measured."""
+    names = [name for name in strategies.names() if name != plan.strategy and not strategies.describe(name).missing]
+    return names if plan.numbers.other else []
+
+
+def _stand(plan: Plan) -> progress.Stand:
+    """Return how far a self-test is at its beginning: counted are the good pairs that are wanted in all."""
+    numbers = plan.numbers
+    wanted = numbers.same + numbers.planting + len(SIZES) * numbers.planted + len(_others(plan)) * numbers.other
+    return progress.Stand(wanted, wanted * PAIR_NS)
 
 
 def _planted(where: Measuring, plan: Plan, loop_share: float | None, size: int) -> list[Row]:

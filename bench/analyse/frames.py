@@ -120,10 +120,15 @@ def frame(rows: Iterable[Row]) -> "pd.DataFrame":
     import pandas as pd
 
     many = list(rows)
-    table = pd.DataFrame({name: pd.Series(map(read, many), dtype=object) for name, read in COLUMNS.items()})
-    return table.convert_dtypes()
+    table = {name: pd.Series([_written(read(row)) for row in many], dtype=object) for name, read in COLUMNS.items()}
+    return pd.DataFrame(table).convert_dtypes()
 
 
 def write_csv(rows: Iterable[Row], path: Path) -> None:
     """Write ``frame(rows)`` as CSV, with a line of column names."""
     frame(rows).to_csv(path, index=False, encoding="utf-8", lineterminator="\n")
+
+
+def _written(value: Any) -> Any:
+    """Return a text as UTF-8 can write it: JSON can name half a surrogate pair, which becomes a ``?``."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -1,7 +1,10 @@
-"""One line a trial, while a run goes on."""
+"""What is said on standard error: a line a trial, talk that can be switched off, and complaints that cannot."""
 
+import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from typing import TextIO
 
 from bench.present import units, words
@@ -30,6 +33,34 @@ def wants_colour(file: TextIO) -> bool:
     return file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def wants_live(file: TextIO) -> bool:
+    """Tell whether a line there can be drawn again: on a terminal that says what it is, and is not a dumb one."""
+    return file.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}
+
+
+class Hushed(io.TextIOBase):
+    """Stands in for standard error while a command is quiet: it swallows talk and keeps the way for complaints."""
+
+    def __init__(self, loud: TextIO) -> None:
+        self.loud = loud
+
+    def write(self, text: str) -> int:
+        """Take it, and show nothing."""
+        return len(text)
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Swallow what is said on standard error while this lasts, but for what ``complain`` says."""
+    with redirect_stderr(Hushed(sys.stderr)):
+        yield
+
+
+def complain(sentence: str) -> None:
+    """Say what went wrong, or why it ended early; a quiet command says this too."""
+    print(sentence, file=sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr, flush=True)
+
+
 def _where(row: Row) -> str:
     """Return what was asked for, in few words."""
     if row.kind == "block":
@@ -45,6 +76,8 @@ def _latency(row: Row) -> str:
     if row.kind == "memory":
         return "memory" if row.workload["connection"] == "keep-alive" else "memory, per-fetch"
     text = units.latency(row.workload["latency"])
+    if row.workload.get("cpu_ns"):
+        text += f", {units.latency(row.workload['cpu'])} CPU work"
     return text if row.workload["connection"] == "keep-alive" else f"{text}, {row.workload['connection']}"
 
 

@@ -89,19 +89,28 @@ def looks(strategies: Iterable[str]) -> dict[str, Look]:
 
 
 def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Figure":
-    """Return a page with the finding as its title, how to read it below, and where it comes from at the bottom."""
+    """Return a page with the finding as its title, how to read it below, and where it comes from at the bottom.
+
+    These three are texts of the figure with the gids ``title``, ``subtitle`` and ``footer``.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, height))
     FigureCanvasAgg(figure)
-    lines = textwrap.wrap(_kept_together(title), 76, break_on_hyphens=False)
-    figure.text(0.03, 1 - 0.22 / height, "\n".join(lines), size=TITLE, weight="bold", va="top", linespacing=1.25)
+    lines = textwrap.wrap(kept_together(title), 76, break_on_hyphens=False)
+    figure.text(
+        0.03, 1 - 0.22 / height, "\n".join(lines), size=TITLE, weight="bold", va="top", linespacing=1.25, gid="title"
+    )
     below = 0.22 + len(lines) * 0.34 + 0.08
-    notes = textwrap.wrap(_kept_together(" ".join(subtitle.split())), 138, break_on_hyphens=False)
-    figure.text(0.03, 1 - below / height, "\n".join(notes), size=12, color=GREY, va="top", linespacing=1.3)
+    notes = textwrap.wrap(kept_together(" ".join(subtitle.split())), 138, break_on_hyphens=False)
+    figure.text(
+        0.03, 1 - below / height, "\n".join(notes), size=12, color=GREY, va="top", linespacing=1.3, gid="subtitle"
+    )
     feet = textwrap.wrap(footer, 155, break_on_hyphens=False)
-    figure.text(0.03, 0.14 / height, "\n".join(feet), size=SMALL, color=GREY, va="bottom", linespacing=1.3)
+    figure.text(
+        0.03, 0.14 / height, "\n".join(feet), size=SMALL, color=GREY, va="bottom", linespacing=1.3, gid="footer"
+    )
     figure.subplots_adjust(
         left=0.08,
         right=0.84,
@@ -111,7 +120,7 @@ def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Fi
     return figure
 
 
-def _kept_together(text: str) -> str:
+def kept_together(text: str) -> str:
     """Keep a number and its unit on one line."""
     return _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
 

@@ -50,7 +50,7 @@ def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list
 def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[tuple[str, "Figure"]]:
     """Draw these plots one after another, each with its name; to be called and saved under ``page.settings()``."""
     footer = page.source(rows, machine)
-    looks = _looks(rows)
+    looks = looks_of(rows)
     for drawn in (_of_cells(rows, looks, footer), _of_layers(rows, looks, footer)):
         for name, figure in drawn:
             if figure is not None:
@@ -106,7 +106,7 @@ def _about_grey(found: Sequence[Cell], looks: dict[str, Look]) -> str:
     return f"{len(grey)} more strategies are grey, without a name." if grey else ""
 
 
-def _looks(rows: Sequence[Row]) -> dict[str, Look]:
+def looks_of(rows: Sequence[Row]) -> dict[str, Look]:
     """Give looks to the strategies; when they are too many to tell apart, to those with the highest throughput."""
     names = list(c.strategies(row for row in rows if row.stack != "none"))
     if len(names) > page.MOST_LINES:

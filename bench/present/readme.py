@@ -27,6 +27,8 @@ PARTS = ("memory", "claims", "selftest")
 REFERENCE = Path("results/reference")
 MACHINE_FILE = "machine.json"
 SELFTEST_FILE = "selftest.json"
+MOST_TEXT = 1000
+"""Longer sentences are cut: rows may hold anything."""
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]$|~#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
@@ -156,7 +158,7 @@ def headline_markdown(rows: Sequence[Row], machine: dict[str, Any]) -> str:
 
 def escaped(text: str) -> str:
     """Return text that Markdown and HTML show as it is."""
-    return words.plain(text).translate(_SPECIAL)
+    return words.plain(text, MOST_TEXT).translate(_SPECIAL)
 
 
 def command(machine: dict[str, Any]) -> str | None:

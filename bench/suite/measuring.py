@@ -121,7 +121,9 @@ def _evidence(
         cap=workload.in_flight,
         mean_latency_ns=workload.mean_latency_ns,
         mean_delay_ns=mean_delay_ns(*crawl),
+        cpu_ns=workload.cpu_ns,
         answer_difference=wrong,
+        pages_answered=verified,
         failures=sum(turn.failed_pages for turn in turns),
         expected_failures=len(turns) * sum(status is None for status, _ in expected.values()),
         client_share=sum(turn.cpu_ns for turn in turns) / makespan_ns

@@ -33,8 +33,9 @@ class Browser:
     def open(self, page: Path, width: int = 1200, *, dark: bool = False) -> None:
         """Open a file as wide as a screen of ``width`` px, and forget what was logged before."""
         self.resize(width)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wishes.items()]
+        self.chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         for log in ("browser", "performance"):
             self.chrome.get_log(log)
         self.chrome.get(page.resolve().as_uri())

@@ -1,11 +1,12 @@
-"""One line a trial."""
+"""One line a trial, and what is said in a quiet command."""
 
 import io
+import sys
 
 import pytest
 
 from bench.present import console
-from bench.present.console import trial_line, wants_colour
+from bench.present.console import complain, hushed, trial_line, wants_colour, wants_live
 from bench.rows import Status
 from tests.made_rows import crawl_row, memory_row
 
@@ -96,3 +97,38 @@ def test_without_being_told_standard_error_decides(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sys.stderr", Terminal())
 
     assert console.GREEN in trial_line(1, 2, crawl_row())
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown", "", None])
+def test_a_line_is_drawn_again_only_where_the_terminal_says_what_it_is(
+    monkeypatch: pytest.MonkeyPatch, term: str | None
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    assert wants_live(Terminal())
+    assert not wants_live(io.StringIO())
+
+    if term is None:
+        monkeypatch.delenv("TERM")
+    else:
+        monkeypatch.setenv("TERM", term)
+    assert not wants_live(Terminal())
+
+
+def test_a_quiet_command_says_only_what_went_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    with hushed():
+        print("talk", file=sys.stderr, flush=True)
+        complain("it went wrong")
+        print("a result")
+    print("talk again", file=sys.stderr)
+    complain("and again")
+
+    assert capsys.readouterr() == ("a result\n", "it went wrong\ntalk again\nand again\n")
+
+
+def test_nothing_is_coloured_or_drawn_where_nobody_hears(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", Terminal())
+
+    with hushed():
+        assert not wants_live(sys.stderr)
+        assert not wants_colour(sys.stderr)

@@ -1,0 +1,155 @@
+"""SVGs of matplotlib as parts of an HTML page: no style attribute, no id twice, colours that follow the page. Pure.
+
+A content policy without ``unsafe-inline`` forbids style attributes, and matplotlib writes thousands of them. So each
+distinct block of declarations becomes a class, over all plots of the page, and the rules go into its one stylesheet.
+Only elements, attributes and declarations that a drawing needs are taken over; all else is left out.
+"""
+
+import html
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bench.present import svg_colours
+
+_ELEMENTS = frozenset(
+    {"svg", "g", "defs", "path", "use", "text", "tspan", "clipPath", "pattern"}
+    | {"rect", "circle", "ellipse", "line", "polyline", "polygon"}
+)
+_ATTRIBUTES = frozenset(
+    {"d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "width", "height", "points", "transform"}
+    | {"viewBox", "patternUnits", "patternContentUnits", "clipPathUnits", "clip-path", "href", "id"}
+)
+_PAINT = frozenset({"fill", "stroke"})
+_DECLARATIONS = _PAINT | {
+    "fill-opacity", "fill-rule", "opacity", "stroke-dasharray", "stroke-dashoffset", "stroke-linecap",
+    "stroke-linejoin", "stroke-miterlimit", "stroke-opacity", "stroke-width",
+    "font", "font-size", "font-stretch", "font-style", "font-variant", "font-weight", "text-anchor",
+}  # fmt: skip
+_PLAIN_VALUE = re.compile(r"[\w\s.,%'-]*")
+_COLOUR = re.compile(r"#[0-9a-f]{6}|black|white")
+_LOCAL = re.compile(r"url\(#([\w-]+)\)")
+_NUMBER = re.compile(r"-?\d+\.\d{3,}(?!\d*e)")
+_NO_TURN = re.compile(r"rotate\(-?0 [^)]*\)")
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """An SVG as matplotlib writes it, and what a screen reader says in its place."""
+
+    svg: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """The drawings as parts of a page, and the style rules that they share."""
+
+    svgs: tuple[str, ...]
+    css: str
+
+
+@dataclass(slots=True)
+class _Styles:
+    """The classes of a page, and the custom properties that their colours have become."""
+
+    classes: dict[str, str] = field(default_factory=dict)
+    variables: set[str] = field(default_factory=set)
+
+
+def inline(drawings: Sequence[Drawing]) -> Inlined:
+    """Return the drawings for one page. Raises ValueError for what is not an SVG."""
+    styles = _Styles()
+    svgs = tuple(_inlined(drawing, f"p{number}-", styles) for number, drawing in enumerate(drawings))
+    rules = "".join(f".{name}{{{block}}}\n" for block, name in styles.classes.items())
+    return Inlined(svgs, svg_colours.rules(styles.variables) + rules)
+
+
+def _inlined(drawing: Drawing, prefix: str, styles: _Styles) -> str:
+    try:
+        root = ET.fromstring(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", drawing.svg))  # noqa: S314  (written by us)
+    except ET.ParseError as error:
+        raise ValueError(f"not an SVG: {error}") from error
+    if _name(root.tag) != "svg":
+        raise ValueError(f"not an SVG: its root is <{_name(root.tag)}>")
+    wanted = {match for element in root.iter() for match in _targets(element)}
+    parts = ['<svg role="img"', _attribute("aria-label", drawing.label)]
+    parts += [_attribute("viewBox", root.get("viewBox", "")), ">"]
+    parts += [_element(child, prefix, wanted, styles) for child in root]
+    return "".join([*parts, "</svg>"])
+
+
+def _element(element: "ET.Element", prefix: str, wanted: set[str], styles: _Styles) -> str:
+    """Write an element with all that is in it; nothing where it is no part of a drawing."""
+    name = _name(element.tag)
+    if name not in _ELEMENTS or name == "svg":
+        return ""
+    written = []
+    for key, value in element.attrib.items():
+        attribute = _name(key)
+        if attribute == "id":
+            written += [_attribute("id", prefix + value)] if value in wanted else []
+        elif attribute == "href":
+            written += [_attribute("href", f"#{prefix}{value[1:]}")] if value.startswith("#") else []
+        elif attribute in _ATTRIBUTES:
+            short = _NO_TURN.sub("", _shortened(_LOCAL.sub(rf"url(#{prefix}\1)", value))).strip()
+            written += [_attribute(attribute, short)] if short else []
+    if block := _block(element, name, prefix, styles):
+        written.append(f' class="{styles.classes.setdefault(block, f"s{len(styles.classes)}")}"')
+    inside = "".join(_element(child, prefix, wanted, styles) + _tail(child, name) for child in element)
+    text = html.escape(element.text or "", quote=False) if name in {"text", "tspan"} else ""
+    if name == "g" and not written:  # groups are there for their ids, which nothing here needs
+        return inside
+    start = f"<{name}{''.join(written)}"
+    return f"{start}>{text}{inside}</{name}>" if text or inside else f"{start}/>"
+
+
+def _tail(child: "ET.Element", parent: str) -> str:
+    return html.escape(child.tail or "", quote=False) if parent in {"text", "tspan"} else ""
+
+
+def _block(element: "ET.Element", name: str, prefix: str, styles: _Styles) -> str:
+    """Return the declarations of an element's style attribute, and of its paint, as the page wants them."""
+    pairs = [(key, value) for key, value in element.attrib.items() if key in _PAINT]
+    for declaration in element.get("style", "").split(";"):
+        key, _, value = declaration.partition(":")
+        pairs.append((key.strip(), value.strip()))
+    of_text = name in {"text", "tspan"}
+    values = ((key, _value(key, value, prefix, styles, of_text=of_text)) for key, value in pairs)
+    return ";".join(f"{key}:{value}" for key, value in values if value)
+
+
+def _value(key: str, value: str, prefix: str, styles: _Styles, *, of_text: bool) -> str:
+    """Return the value of a declaration; nothing for one that a drawing does not need."""
+    if key not in _DECLARATIONS:
+        return ""
+    if key in _PAINT:
+        if local := _LOCAL.fullmatch(value):
+            return f"url(#{prefix}{local[1]})"
+        if _COLOUR.fullmatch(value.lower()):
+            variable = svg_colours.variable(value.lower(), of_text=of_text)
+            styles.variables.add(variable)
+            return f"var({variable})"
+    return _shortened(value) if _PLAIN_VALUE.fullmatch(value) else ""
+
+
+def _targets(element: "ET.Element") -> list[str]:
+    """Return the ids to which an element refers."""
+    found = [match for value in element.attrib.values() for match in _LOCAL.findall(value)]
+    return found + [value[1:] for key, value in element.attrib.items() if _name(key) == "href" and value[:1] == "#"]
+
+
+def _shortened(text: str) -> str:
+    """Write coordinates with two decimals, a hundredth of a point, and without line ends."""
+    return _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), " ".join(text.split()))
+
+
+def _attribute(name: str, value: str) -> str:
+    return f' {name}="{html.escape(value)}"'
+
+
+def _name(tag: str) -> str:
+    """Return a name without its namespace."""
+    return tag.rpartition("}")[2]

@@ -1,0 +1,196 @@
+"""How far a command is, and how much longer it takes: the last line of a terminal; elsewhere one line a step.
+
+It is drawn when a step ends, and never between two steps. While a trial goes on, the harness has to share its core with
+the server, and whatever draws ten times a second there would be part of what is measured. So nothing ticks: the line
+says at what time of the day the end is to be expected, which stays right while nobody draws it.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from bench.present import words
+from bench.present.console import trial_line, wants_live
+from bench.rows import Row
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+BAR_WIDTH, TEXT_WIDTH = 24, 70
+"""The bar gets what the text leaves of a line: on a narrow terminal nothing."""
+TRUST_NS = 5_000_000_000
+"""The plan's word counts as much as so much measured time, so that one odd first step does not decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How far a command is. Times in nanoseconds; what a step was expected to take may be wrong by any factor."""
+
+    total: int
+    ahead_ns: float
+    """What the steps to come are expected to take."""
+    done: int = 0
+    behind_ns: float = 0
+    """What the steps that were timed had been expected to take."""
+    took_ns: float = 0
+    """What they took."""
+    now: str = ""
+    """What goes on now."""
+    guess: str = "about"
+    """How to read the time left: "about", or "at most" where the end may come sooner."""
+
+    @property
+    def left_ns(self) -> float:
+        """About how much longer it takes: as expected, scaled by what the timed steps took."""
+        return self.ahead_ns * (self.took_ns + TRUST_NS) / (self.behind_ns + TRUST_NS)
+
+    def after(self, expected_ns: float, took_ns: float, now: str = "") -> "Stand":
+        """Return where it is after a step that was timed."""
+        return replace(
+            self.without(expected_ns, now), behind_ns=self.behind_ns + expected_ns, took_ns=self.took_ns + took_ns
+        )
+
+    def without(self, expected_ns: float, now: str = "") -> "Stand":
+        """Return where it is after a step that was skipped, which says nothing of how fast the others are."""
+        return replace(self, done=self.done + 1, ahead_ns=max(0, self.ahead_ns - expected_ns), now=now)
+
+    def again(self, took_ns: float) -> "Stand":
+        """Return where it is after a step that has to be repeated: as far as before, and slower."""
+        return replace(self, took_ns=self.took_ns + took_ns)
+
+
+class Awaited(Protocol):
+    """A trial that is going to be run."""
+
+    @property
+    def id(self) -> str:
+        """Which one."""
+
+    @property
+    def strategy(self) -> str:
+        """Whose."""
+
+    @property
+    def expected_ns(self) -> int:
+        """About how long it takes."""
+
+
+Clock = Callable[[], int]
+"""Nanoseconds since any moment."""
+Put = Callable[[str, Stand, int], None]
+"""Shows the line of a step, where it is now, and nanoseconds since the beginning."""
+Report = Callable[[int, int, Row], None]
+"""Takes the number of a trial, how many there are, and its row."""
+
+
+class Progress:
+    """Steps that end one after another; a line each."""
+
+    def __init__(self, stand: Stand, put: Put, clock: Clock) -> None:
+        self._stand, self._put, self._clock = stand, put, clock
+        self._began = self._last = clock()
+
+    def finished(self, line: str, expected_ns: float, now: str = "") -> None:
+        """Show a step that ended."""
+        self._show(line, self._stand.after(expected_ns, self._took(), now))
+
+    def skipped(self, line: str, expected_ns: float, now: str = "") -> None:
+        """Show a step that was left out."""
+        self._show(line, self._stand.without(expected_ns, now))
+
+    def repeated(self, line: str) -> None:
+        """Show a step that did not count, and is made again."""
+        self._show(line, self._stand.again(self._took()))
+
+    def _took(self) -> int:
+        return self._clock() - self._last
+
+    def _show(self, line: str, stand: Stand) -> None:
+        self._stand, self._last = stand, self._clock()
+        self._put(line, stand, self._last - self._began)
+
+
+@contextmanager
+def of_trials(waiting: Sequence[Awaited], clock: Clock = time.monotonic_ns) -> Iterator[Report]:
+    """Show the trials that are waiting to be run, while this lasts: give the result what a run reports."""
+    expected = {trial.id: trial.expected_ns for trial in waiting}
+    names = [words.plain(trial.strategy, 30) for trial in waiting] + [""]
+    with shown(Stand(len(waiting), sum(expected.values()), now=names[0]), clock) as progress:
+
+        def report(number: int, total: int, row: Row) -> None:
+            tell = progress.skipped if row.status == "skipped" else progress.finished
+            tell(trial_line(number, total, row), expected[row.trial], names[number])
+
+        yield report
+
+
+@contextmanager
+def shown(stand: Stand, clock: Clock = time.monotonic_ns) -> Iterator[Progress]:
+    """Show steps on standard error while this lasts; on a terminal with a last line that says how far they are."""
+    putting: AbstractContextManager[Put] = _last_line(stand) if wants_live(sys.stderr) else nullcontext(_put_line)
+    with putting as put:
+        yield Progress(stand, put, clock)
+
+
+def _put_line(line: str, _stand: Stand, _elapsed_ns: int) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _last_line(stand: Stand) -> Iterator[Put]:
+    """Keep the last line of the terminal for how far it is, and take it away in the end, however that comes."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(file=sys.stderr, highlight=False)
+
+    def line_at(stand: Stand, elapsed_ns: int) -> "Table":
+        now = datetime.now()  # noqa: DTZ005  (the time of the day of who sits before the terminal)
+        return told(stand, elapsed_ns, now, console.width)
+
+    with Live(line_at(stand, 0), console=console, auto_refresh=False, transient=True, redirect_stdout=False) as live:
+        console.show_cursor()  # nothing flickers at this pace, and Ctrl-Z or kill -9 leave a terminal that has a cursor
+
+        def put(line: str, stand: Stand, elapsed_ns: int) -> None:
+            with console:  # one write for both
+                console.print(Text.from_ansi(line), soft_wrap=True)
+                live.update(line_at(stand, elapsed_ns), refresh=True)
+
+        yield put
+
+
+def told(stand: Stand, elapsed_ns: int, now: datetime, width: int) -> "Table":
+    """Return the last line, in so many columns: how many steps of how many, a bar of the time, and when it ends."""
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    text = Text(sentence(stand, elapsed_ns, now))
+    bar_width = max(0, min(BAR_WIDTH, width - TEXT_WIDTH))
+    whole_ns = elapsed_ns + stand.left_ns or 1
+    bar = ProgressBar(whole_ns, elapsed_ns, bar_width, complete_style="cyan", finished_style="cyan")
+    line = Table.grid(padding=(0, 1), expand=True)
+    line.add_column(no_wrap=True)
+    line.add_column(no_wrap=True, width=bar_width)
+    line.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    line.add_row(f"{stand.done}/{stand.total}", bar if bar_width else "", text)
+    return line
+
+
+def sentence(stand: Stand, elapsed_ns: int, now: datetime) -> str:
+    """Say how long it took so far, how much longer it takes, and what goes on: the bar in words."""
+    until = now + timedelta(microseconds=stand.left_ns / 1000)
+    left = f"{stand.guess} {minutes(stand.left_ns)} left, until {until:%H:%M}"
+    return f"{minutes(elapsed_ns)} so far, {left}" + (f"; now {stand.now}" if stand.now else "")
+
+
+def minutes(value_ns: float) -> str:
+    """Write a time as clocks do: ``0:07``, ``12:30``, ``1:02:03``."""
+    whole, seconds = divmod(round(value_ns / 1e9), 60)
+    hours, left = divmod(whole, 60)
+    return f"{hours}:{left:02}:{seconds:02}" if hours else f"{left}:{seconds:02}"

@@ -1,0 +1,150 @@
+"""A run as Markdown, for a pull request or the summary of a CI job: answer, tables, validity, how it was made. Pure.
+
+All that rows and machines hold is escaped. GitHub takes at most 65,536 characters of a comment, so each part has room
+for so many, and says how many lines it leaves out.
+"""
+
+import html
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.analyse.claims import Verdict
+from bench.present import check_words, findings_memory, page, readme, units, words
+from bench.present.answer import answer
+from bench.present.memory_table import grids
+from bench.present.notes import why_red
+from bench.present.text_grid import Grid
+from bench.rows import Row
+
+MOST = 60_000
+"""So many characters at most, in all."""
+_ROOM_FOR_TABLES, _ROOM_FOR_GRIDS, _ROOM_FOR_CLAIMS, _ROOM_FOR_RED = 22_000, 10_000, 12_000, 6_000
+_MOST_REASONS = 5
+
+
+def markdown(rows: Sequence[Row], machine: Mapping[str, Any], verdicts: Sequence[Verdict] | None = None) -> str:
+    """Return the report of a run; ``verdicts`` are those of its claims, if it tested any."""
+    parts = [
+        f"## inflight: {_escaped(words.plain(experiment(rows, machine), 60))}",
+        "\n".join(f"- {_escaped(sentence)}" for sentence in answer(rows)),
+        _claims(verdicts or ()),
+        _tables(rows, machine),
+        _grids(rows),
+        _validity(rows),
+    ]
+    return _within("\n\n".join(part for part in parts if part), MOST) + "\n"
+
+
+def experiment(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """Return the experiment's name, which the run's name ends with, behind the time and the host."""
+    run = max((row.run for row in rows), default="nothing was run")
+    _, found, name = run.partition(f"-{machine.get('host')}-")
+    return name if found and name else run.rpartition("-")[2]
+
+
+def _tables(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """Return the headline table with how it was made; of rows in which no strategy crawled, the latter alone."""
+    # Between backticks nothing can be escaped, so the words of the command are made harmless before.
+    told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
+    if any(row.stack != "none" for row in rows):
+        return _within(readme.headline_markdown(rows, told), _ROOM_FOR_TABLES)
+    made = (readme.command(told) or "").replace("`", "")
+    by = f"Made by `{made}`" if made else "Made"
+    return f"{by} on {_escaped(page.source(rows, told).replace(' · ', ', '))}." if rows else ""
+
+
+def _grids(rows: Sequence[Row]) -> str:
+    """Return the tables of memory, limits and probes; folded where the timed crawls come first."""
+    found = grids(rows)
+    if not found:
+        return ""
+    text = _within("\n\n".join(_grid(grid) for grid in found), _ROOM_FOR_GRIDS)
+    is_timed = any(row.kind == "crawl" for row in rows)
+    return _folded("; ".join(grid.title for grid in found), text) if is_timed else text
+
+
+def _grid(grid: Grid) -> str:
+    title, notes = f"**{_escaped(grid.title)}**", "\n".join(f"- {_escaped(note)}" for note in grid.notes)
+    if not grid.heads:
+        lines = [f"- {': '.join(_escaped(cell) for cell in cells)}" for cells in grid.lines]
+        return "\n\n".join(filter(None, [title, "\n".join(lines), notes]))
+    lines = [_row(grid.heads), f"|---|{'---:|' * (len(grid.heads) - 1)}"]
+    for cells in grid.lines:
+        group = [cells[0].strip("─ "), *[""] * (len(grid.heads) - 1)]
+        lines.append(_row(cells if len(cells) > 1 else group))
+    return "\n\n".join(filter(None, [title, "\n".join(lines), notes]))
+
+
+def _claims(verdicts: Sequence[Verdict]) -> str:
+    if not verdicts:
+        return ""
+    head = f"{findings_memory.of_claims(one.outcome.verdict for one in verdicts)}."
+    lines = [_row(("claim", "verdict", "what was measured")), "|---|---|---|"]
+    for one in sorted(verdicts, key=lambda verdict: verdict.order):
+        close = " (close)" if one.outcome.close else ""
+        lines.append(_row((one.claim, one.outcome.verdict + close, one.outcome.figures)))
+    return _within("\n".join([head, "", *lines]), _ROOM_FOR_CLAIMS)
+
+
+def _validity(rows: Sequence[Row]) -> str:
+    """Say how many trials are valid; folded below, which checks are red how often and what that means."""
+    if not rows:
+        return ""
+    bad = [row for row in rows if not row.valid]
+    if not bad:
+        return f"**All {units.count(len(rows))} trials are valid.**"
+    head = f"**{units.count(len(rows) - len(bad))} of {units.count(len(rows))} trials are valid.**"
+    lines = [*_red_checks(rows), *_not_ended(bad)]
+    return f"{head}\n\n{_folded('Why the others are not', _within(chr(10).join(lines), _ROOM_FOR_RED))}"
+
+
+def _red_checks(rows: Sequence[Row]) -> list[str]:
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        for check in row.checks:
+            counts.setdefault(check.name, Counter())[check.verdict] += 1
+    red = sorted((name for name in counts if counts[name]["failed"]), key=lambda name: -counts[name]["failed"])
+    return [
+        f"- **{_escaped(name)}**: {units.count(counts[name]['failed'])} failed, {units.count(counts[name]['passed'])} "
+        f"passed, {units.count(counts[name]['not applicable'])} not applicable. "
+        f"{_escaped(check_words.MEANINGS.get(name, ''))}".rstrip()
+        for name in red
+    ]
+
+
+def _not_ended(bad: Sequence[Row]) -> list[str]:
+    reasons = Counter(why for row in bad if row.status != "ok" for why in why_red(row))
+    lines = [f"- {_escaped(why)} ({_trials(number)})" for why, number in reasons.most_common(_MOST_REASONS)]
+    return [*lines, f"- {len(reasons) - len(lines)} more reasons"] if len(reasons) > len(lines) else lines
+
+
+def _trials(number: int) -> str:
+    return "1 trial" if number == 1 else f"{units.count(number)} trials"
+
+
+def _folded(summary: str, text: str) -> str:
+    """Return what is shown on a click; the empty lines let GitHub read Markdown inside of HTML."""
+    return f"<details><summary>{html.escape(words.plain(summary, 300))}</summary>\n\n{text}\n\n</details>"
+
+
+def _within(text: str, most: int) -> str:
+    """Return whole lines up to so many characters, and say how many lines are left out."""
+    if len(text) <= most:
+        return text
+    lines, kept, size = text.split("\n"), 0, 0
+    while size + len(lines[kept]) + 1 <= most - 100:
+        size += len(lines[kept]) + 1
+        kept += 1
+    left = len(lines) - kept
+    told = "line is" if left == 1 else "lines are"
+    return "\n".join([*lines[:kept], "", f"*{units.count(left)} more {told} left out here.*"])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text: str) -> str:
+    """Return text of any length as Markdown shows it as it is, in one line."""
+    return " ".join(readme.escaped(word) for word in text.split())

@@ -1,0 +1,83 @@
+"""The colours of plots inside a page: each becomes a custom property, with a value in the light and one in the dark.
+
+The known ones (``page``) have names, and ``templates/report.css`` gives both values. Any other gets a property of
+its own, whose values are worked out here: dark enough for text on white, light enough for all in the dark.
+"""
+
+import colorsys
+from collections.abc import Iterable
+
+from bench.present import page
+
+PAPER, DARK_PAPER = "#ffffff", "#14161a"
+"""What plots are drawn on; ``templates/report.css`` has the same."""
+LEAST_TEXT, LEAST_SHAPE = 4.5, 3.0
+"""Contrast of text, and of anything else (WCAG 2.2, 1.4.3 and 1.4.11)."""
+_STEP = 0.02
+_NAMED = {"#000000": "ink", "#ffffff": "paper", page.GREY.lower(): "grey", page.PALE.lower(): "pale"}
+_NUMBERED = {colour.lower(): n for n, colour in enumerate(page.COLOURS)}
+_WORDS = {"black": "#000000", "white": "#ffffff"}
+
+
+def variable(colour: str, *, of_text: bool) -> str:
+    """Return the custom property of a colour, such as ``--c0``; text has one of its own where shapes are too pale."""
+    colour = _WORDS.get(colour, colour)
+    if colour in _NAMED:
+        return f"--{_NAMED[colour]}"
+    kind = "t" if of_text else "c"
+    return f"--{kind}{_NUMBERED[colour]}" if colour in _NUMBERED else f"--{kind}-{colour[1:]}"
+
+
+def rules(variables: Iterable[str]) -> str:
+    """Return the style rules that give the properties of other colours (``--c-bbbbbb``) their values."""
+    others = sorted({name for name in variables if name[3:4] == "-"})
+    if not others:
+        return ""
+    light = [f"{name}:{_light(f'#{name[4:]}', of_text=name[2] == 't')}" for name in others]
+    dark = [f"{name}:{_dark(f'#{name[4:]}', of_text=name[2] == 't')}" for name in others]
+    return f":root{{{';'.join(light)}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{';'.join(dark)}}}}}\n"
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours written as ``#rrggbb``, between 1 and 21 (WCAG 2.2)."""
+    dim, bright = sorted((_luminance(one), _luminance(other)))
+    return (bright + 0.05) / (dim + 0.05)
+
+
+def _light(colour: str, *, of_text: bool) -> str:
+    """Return the colour itself; for text, no lighter than can be read."""
+    return _moved(colour, -_STEP, PAPER, LEAST_TEXT) if of_text else colour
+
+
+def _dark(colour: str, *, of_text: bool) -> str:
+    """Return the colour as light as the dark asks for; a grey becomes as far from the dark as it was from white."""
+    hue, light, saturation = colorsys.rgb_to_hls(*_shares(colour))
+    if saturation < 0.1:
+        light = 1 - 0.9 * light
+        return _moved(_hex(hue, light, saturation), _STEP, DARK_PAPER, LEAST_TEXT if of_text else 1.0)
+    return _moved(colour, _STEP, DARK_PAPER, LEAST_TEXT if of_text else LEAST_SHAPE)
+
+
+def _moved(colour: str, step: float, ground: str, least: float) -> str:
+    """Make a colour lighter or darker until it stands out from its ground."""
+    hue, light, saturation = colorsys.rgb_to_hls(*_shares(colour))
+    while contrast(colour, ground) < least and 0 < light < 1:
+        light = min(1.0, max(0.0, light + step))
+        colour = _hex(hue, light, saturation)
+    return colour
+
+
+def _hex(hue: float, light: float, saturation: float) -> str:
+    return "#" + "".join(f"{round(255 * share):02x}" for share in colorsys.hls_to_rgb(hue, light, saturation))
+
+
+def _shares(colour: str) -> tuple[float, float, float]:
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return red, green, blue
+
+
+def _luminance(colour: str) -> float:
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in _shares(colour)
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,309 @@
+// The race: plays recorded crawls side by side. Reads #race-data; writes text and pixels, never markup.
+(() => {
+  "use strict";
+  const source = document.getElementById("race-data");
+  const section = document.getElementById("race");
+  if (!source || !section) return;
+  const { races } = JSON.parse(source.textContent);
+  const SPEEDS = [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10];
+  const WATCHED_S = 8; // what a whole race should take to watch
+  const MOST_SQUARES = 400;
+  const GAP = 0.18; // of a square's side
+  const HEIGHT = 56, LEAST = 3; // of a field and of a square's side, about
+  const $ = (id) => document.getElementById(`race-${id}`);
+  const [stage, playButton, clock, scrub, speedBox, workloadBox, tableButton, list, live] = [
+    "stage", "play", "clock", "time", "speed", "workload", "table", "lanes", "live",
+  ].map($);
+  const state = { race: null, lanes: [], us: 0, speed: 1, playing: false, last: 0 };
+  let colours = {};
+
+  // --- what a lane looks like at a time ---------------------------------------------------------------------------
+
+  /** Return {done, flying, finished, ended, sample} of a lane; what happens in a bin is spread evenly over it. */
+  function at(lane, us) {
+    const finished = lane.finish_us !== null && us >= lane.finish_us;
+    const ended = finished || us >= lane.end_us;
+    const place = Math.floor(us / lane.bin_us);
+    const last = lane.done.length - 1;
+    const sample = latest(lane.samples, Math.min(us, lane.end_us));
+    if (ended || place > last) return { done: lane.sums[last + 1], flying: 0, finished, ended, sample };
+    const share = (us - place * lane.bin_us) / lane.bin_us;
+    const before = lane.flying[Math.max(0, place - 1)];
+    const flying = us > 0 ? Math.round(before + (lane.flying[place] - before) * share) : 0;
+    return { done: lane.sums[place] + Math.floor(lane.done[place] * share), flying, finished, ended, sample };
+  }
+
+  function latest(samples, us) {
+    if (!samples || samples.at[0] > us) return null;
+    let [low, high] = [0, samples.at.length];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (samples.at[middle] <= us) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // --- words --------------------------------------------------------------------------------------------------------
+
+  const count = (n) => n.toLocaleString("en-US");
+  const seconds = (us) => `${(us / 1e6).toFixed(3)} s`;
+  const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+  const size = (kB) => (kB < 1e6 ? `${(kB / 1e3).toFixed(1)} MB` : `${(kB / 1e6).toFixed(2)} GB`);
+
+  const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+
+  function figures(lane, now) {
+    const s = lane.samples, n = now.sample;
+    const threads = s ? (n === null ? "" : plural(s.threads[n], "thread")) :
+      lane.threads === null ? "" : `at most ${plural(lane.threads, "thread")}`;
+    const busy = s && n !== null && s.at[n] >= 20000; // of a shorter time the share is noise
+    return [
+      `${count(now.done)} of ${count(state.race.pages)} pages`,
+      `${count(now.flying)} in flight`,
+      threads,
+      s && n !== null ? size(s.rss[n]) : "",
+      busy ? `CPU ${percent(s.cpu[n] / s.at[n])}` : "",
+    ];
+  }
+
+  function verdict(lane, now) {
+    if (lane.red !== null) return ["red", now.finished ? lane.finish : ""];
+    if (now.finished) return [lane.placed, lane.finish];
+    if (now.ended) return ["", "recording ends"];
+    return ["", now.done === state.race.pages ? "still ending" : ""]; // its workers, after the last page
+  }
+
+  // --- the page -------------------------------------------------------------------------------------------------------
+
+  function element(name, className, text) {
+    const made = document.createElement(name);
+    made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+
+  function build(number) {
+    const race = races[number];
+    state.race = race;
+    state.lanes = race.lanes.map((lane) => {
+      const sums = [0];
+      for (const done of lane.done) sums.push(sums[sums.length - 1] + done);
+      const row = element("div", `race-lane race-c${lane.colour}${lane.red === null ? "" : " race-red"}`);
+      const name = element("div", "race-name");
+      const about = `${count(lane.cap)} in flight${lane.own ? ", own HTTP stack" : ""}`;
+      name.append(element("b", "", lane.name), element("small", "", about));
+      const canvas = element("canvas", "race-field");
+      const told = element("div", "race-figures");
+      const spans = [0, 1, 2, 3, 4].map(() => element("span", ""));
+      told.append(...spans);
+      const verdictBox = element("div", "race-verdict");
+      const texts = [element("b", ""), element("span", "")];
+      verdictBox.append(...texts);
+      row.append(name, canvas, told, verdictBox);
+      return { ...lane, sums, row, canvas, spans, texts };
+    });
+    list.replaceChildren(...state.lanes.map((lane) => lane.row));
+    const perSquare = Math.ceil(race.pages / MOST_SQUARES);
+    state.perSquare = perSquare;
+    $("key").textContent =
+      `One square is ${perSquare === 1 ? "a page" : `${count(perSquare)} pages`}: ` +
+      "full when it has come, pale while it is in flight.";
+    $("notes").textContent = race.notes.join(" ");
+    scrub.max = String(race.duration_us / 1e6);
+    const wanted = race.duration_us / 1e6 / WATCHED_S;
+    const distance = (speed) => Math.abs(Math.log(speed / wanted));
+    setSpeed(SPEEDS.reduce((best, speed) => (distance(speed) < distance(best) ? speed : best)));
+    for (const table of section.querySelectorAll(".race-static")) {
+      table.classList.toggle("race-other", table.dataset.race !== String(number));
+    }
+    live.textContent = "";
+    play(false);
+    layout();
+    seek(0);
+  }
+
+  function layout() {
+    const ratio = window.devicePixelRatio || 1;
+    const squares = Math.ceil(state.race.pages / state.perSquare);
+    for (const lane of state.lanes) {
+      const width = lane.canvas.clientWidth;
+      if (!width) continue;
+      const rows = Math.max(1, Math.round(Math.sqrt((squares * HEIGHT) / width)), Math.ceil((squares * LEAST) / width));
+      const side = Math.min(22, width / Math.ceil(squares / rows)) * ratio;
+      Object.assign(lane, { squares, rows, side });
+      lane.canvas.width = Math.round(width * ratio);
+      lane.canvas.height = Math.max(1, Math.ceil(rows * lane.side));
+      lane.canvas.style.height = `${lane.canvas.height / ratio}px`;
+    }
+  }
+
+  function readColours() {
+    const style = getComputedStyle(section);
+    const value = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+    colours = { waiting: value("--pale", "#d9d9d9"), red: value("--race-red", "#b00020") };
+    for (let n = 0; n < 8; n += 1) colours[n] = value(`--c${n}`, "#0072b2");
+  }
+
+  // --- drawing --------------------------------------------------------------------------------------------------------
+
+  function draw() {
+    clock.textContent = seconds(state.us);
+    scrub.value = String(state.us / 1e6);
+    for (const lane of state.lanes) {
+      const now = at(lane, state.us);
+      figures(lane, now).forEach((text, n) => write(lane.spans[n], text));
+      verdict(lane, now).forEach((text, n) => write(lane.texts[n], text));
+      lane.row.classList.toggle("race-done", now.finished && lane.red === null);
+      paint(lane, now);
+    }
+  }
+
+  function write(where, text) {
+    if (where.textContent !== text) where.textContent = text;
+  }
+
+  /** Fill the squares column by column, so that a lane grows to the right; first those done, then those in flight. */
+  function paint(lane, now) {
+    if (!lane.rows) return;
+    const pen = lane.canvas.getContext("2d");
+    const { side, rows, squares } = lane;
+    const inner = side * (1 - GAP);
+    const done = now.done / state.perSquare;
+    const open = Math.min(squares, (now.done + now.flying) / state.perSquare);
+    const colour = lane.red === null ? colours[lane.colour] : colours.red;
+    pen.clearRect(0, 0, lane.canvas.width, lane.canvas.height);
+    for (let n = 0; n < squares; n += 1) {
+      const x = Math.floor(n / rows) * side, y = (n % rows) * side;
+      pen.globalAlpha = 1;
+      pen.fillStyle = colours.waiting;
+      if (n + 1 > done) pen.fillRect(x, y, inner, inner);
+      pen.fillStyle = colour;
+      if (n < open && n + 1 > done) {
+        pen.globalAlpha = 0.45;
+        pen.fillRect(x, y, inner, inner * Math.min(1, open - n));
+      }
+      pen.globalAlpha = 1;
+      if (n < done) pen.fillRect(x, y, inner, inner * Math.min(1, done - n));
+    }
+  }
+
+  // --- time -----------------------------------------------------------------------------------------------------------
+
+  function seek(us) {
+    state.us = Math.min(Math.max(0, us), state.race.duration_us);
+    draw();
+  }
+
+  function play(on) {
+    if (on && state.us >= state.race.duration_us) state.us = 0;
+    state.playing = on;
+    playButton.textContent = on ? "Pause" : "Play";
+    if (on) {
+      state.last = performance.now();
+      requestAnimationFrame(step);
+    }
+  }
+
+  function step(now) {
+    if (!state.playing) return;
+    const before = state.us;
+    const passed = Math.min(Math.max(0, now - state.last), 250); // a tab that slept does not jump
+    state.last = now;
+    seek(before + passed * 1000 * state.speed);
+    tell(before, state.us);
+    if (state.us >= state.race.duration_us) play(false);
+    else requestAnimationFrame(step);
+  }
+
+  /** Say who finished between two times, for those who do not see it. */
+  function tell(before, after) {
+    const said = state.lanes
+      .filter((lane) => lane.finish_us !== null && lane.finish_us > before && lane.finish_us <= after)
+      .map((lane) => `${lane.name}: ${lane.red === null ? lane.placed : "red"}, ${lane.finish}`);
+    if (said.length) live.textContent = said.join("; ");
+  }
+
+  function setSpeed(speed) {
+    state.speed = speed;
+    speedBox.value = String(speed);
+  }
+
+  function faster(by) {
+    const place = SPEEDS.indexOf(state.speed) + by;
+    if (place >= 0 && place < SPEEDS.length) setSpeed(SPEEDS[place]);
+  }
+
+  // --- controls -------------------------------------------------------------------------------------------------------
+
+  const KEYS = {
+    " ": () => play(!state.playing),
+    ArrowLeft: () => seek(state.us - state.race.duration_us / 100),
+    ArrowRight: () => seek(state.us + state.race.duration_us / 100),
+    "+": () => faster(1),
+    "=": () => faster(1),
+    "-": () => faster(-1),
+    Home: () => seek(0),
+    End: () => seek(state.race.duration_us),
+  };
+  const PAGE_KEYS = new Set(["Home", "End"]); // outside of the race these belong to the reader
+
+  /** Tell whether the race fills half of the window, or half of it is there. */
+  function inSight() {
+    const box = stage.getBoundingClientRect();
+    const seen = Math.min(box.bottom, window.innerHeight) - Math.max(box.top, 0);
+    return seen >= Math.min(box.height, window.innerHeight) / 2;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const action = KEYS[event.key];
+    const target = event.target;
+    if (!action || event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+    const inside = section.contains(target);
+    const onPage = target === document.body && inSight() && !PAGE_KEYS.has(event.key);
+    if (!inside && !onPage) return;
+    if (target.closest("input, select, textarea, [contenteditable]")) return;
+    if (event.key === " " && target.closest("button, a, summary")) return;
+    event.preventDefault();
+    action();
+  });
+
+  for (const speed of SPEEDS) {
+    const option = element("option", "", `${speed}×`);
+    option.value = String(speed);
+    speedBox.append(option);
+  }
+  playButton.addEventListener("click", () => play(!state.playing));
+  scrub.addEventListener("input", () => seek(Number(scrub.value) * 1e6));
+  speedBox.addEventListener("change", () => setSpeed(Number(speedBox.value)));
+  workloadBox.addEventListener("change", () => build(Number(workloadBox.value)));
+  tableButton.addEventListener("click", () => {
+    const shown = section.classList.toggle("race-tabled");
+    tableButton.setAttribute("aria-pressed", String(shown));
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    readColours();
+    draw();
+  });
+  new ResizeObserver(() => {
+    layout();
+    draw();
+  }).observe(list);
+
+  section.classList.add("race-scripted");
+  stage.hidden = false;
+  $("workload").closest("label").hidden = races.length < 2;
+  readColours();
+  build(0);
+
+  window.inflightRace = Object.freeze({
+    time: () => state.us / 1e6,
+    duration: () => state.race.duration_us / 1e6,
+    playing: () => state.playing,
+    seek: (s) => seek(Number(s) * 1e6),
+    lanes: () => state.lanes.map((lane) => {
+      const now = at(lane, state.us);
+      return { strategy: lane.name, pages: state.race.pages, done: now.done, place: now.finished ? lane.place : null };
+    }),
+  });
+})();

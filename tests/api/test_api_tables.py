@@ -1,0 +1,168 @@
+"""The tables of results: their columns are those of docs/api.md, and their lines what the rows say."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+import bench
+from bench.analyse import tidy
+from bench.analyse.frames import COLUMNS
+from bench.api import Results
+from bench.measure.process import ROOT
+from tests.api.made_results import HOSTILE, made, reference
+from tests.made_rows import MS, bare_row, crawl_row, memory_row, memory_rows, pair_row
+
+DOCS = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def quick() -> Results:
+    return bench.load(reference("quick"))
+
+
+def documented(table: str) -> dict[str, str]:
+    """Return the columns that docs/api.md lists under a table's head, with their types."""
+    section = DOCS.partition(f"\n### `{table}`\n")[2].partition("\n#")[0]
+    return dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE))
+
+
+def types(results: Results, table: str) -> dict[str, str]:
+    return {str(name): str(kind) for name, kind in getattr(results, table).dtypes.items()}
+
+
+@pytest.mark.parametrize("table", tidy.COLUMNS)
+def test_columns_and_types_are_those_of_the_documentation_whatever_the_rows(table: str, quick: Results) -> None:
+    assert documented(table) == tidy.COLUMNS[table]
+    for results in (quick, made([]), made([crawl_row(status="skipped"), pair_row(), memory_row(HOSTILE)])):
+        assert types(results, table) == documented(table)
+        assert list(getattr(results, table).columns) == list(documented(table))
+
+
+@pytest.mark.parametrize("table", tidy.COLUMNS)
+def test_the_docstring_names_every_column(table: str) -> None:
+    text = str(getattr(Results, table).__doc__)
+
+    assert not [column for column in tidy.COLUMNS[table] if f"``{column}``" not in text]
+
+
+def test_everything_public_is_documented_and_explained() -> None:
+    public = [name for name in vars(Results) if not name.startswith("_")] + ["folder", "rows", "machine"]
+
+    assert not [name for name in public if not re.search(rf"`{name}\b", DOCS)]
+    assert not [name for name in public if name in vars(Results) and not getattr(Results, name).__doc__]
+
+
+def test_trials_are_the_table_that_a_run_writes(quick: Results) -> None:
+    assert list(quick.trials.columns) == list(COLUMNS)
+    assert quick.trials["trial"].tolist() == [row.trial for row in quick.rows]
+
+
+def test_a_table_is_the_callers_own_to_change() -> None:
+    results = made([crawl_row()])
+    table = results.cells
+    table["mine"] = 1
+    table.loc[0, "strategy"] = "other"
+
+    assert results.cells["strategy"].tolist() == ["callbacks"]
+    assert "mine" not in results.cells
+
+
+def test_cells_have_the_median_and_the_range_of_the_valid_rounds() -> None:
+    rates = [(1, 100.0), (2, 130.0), (3, 110.0)]
+    rows = [crawl_row(number=number, pages_per_s=rate) for number, rate in rates]
+    (cell,) = made([*rows, crawl_row(number=4, pages_per_s=900.0, red=True)]).cells.to_dict("records")
+
+    assert [cell[f"pages_per_s{end}"] for end in ("_low", "", "_high")] == [100, 110, 130]
+    assert (cell["rounds"], cell["valid"], cell["latency"], cell["cpu"], cell["cpu_ns"]) == (3, True, "0", "0", 0)
+    assert 0 <= cell["sensitivity_low"] <= cell["sensitivity_high"] <= 1
+    assert json.loads(cell["site"])["links"] == 10
+
+
+def test_cells_without_a_valid_trial_say_so() -> None:
+    table = made([crawl_row("one", red=True, pages_per_s=5.0), crawl_row("two", status="timeout")]).cells
+
+    assert table["valid"].tolist() == [False, False]
+    assert table["rounds"].tolist() == [1, 0]
+    assert table["pages_per_s"][0] == 5
+    assert table["pages_per_s"].isna().tolist() == [False, True]
+    assert table["sensitivity_low"].isna().all()
+
+
+def test_cpu_work_is_part_of_cell_and_trial() -> None:
+    row = crawl_row()
+    worked = replace(row, workload=row.workload | {"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
+    results = made([row, worked])
+
+    assert sorted(zip(results.cells["cpu"], results.cells["cpu_ns"], strict=True)) == [("0", 0), ("2ms", 2 * MS)]
+    assert set(results.timeline["cpu"]) == {"0", "2ms"}
+
+
+def test_memory_without_layers_is_user_memory() -> None:
+    table = made([*memory_rows("one", 1000), memory_row("two", 10)]).memory
+
+    assert table["layer"].tolist() == ["user", "user"]
+    assert table["bytes_per_fetch"][0] == pytest.approx(1000, rel=0.05)
+    assert table["bytes_per_fetch_low"][0] <= table["bytes_per_fetch"][0] <= table["bytes_per_fetch_high"][0]
+    assert (table["sizes"][0], table["points"][0], table["straight"][0]) == (5, 10, True)
+    assert table["reason"].tolist()[1] == "needs 5 different numbers in flight, has 1"
+
+
+def test_memory_in_layers_has_a_line_each() -> None:
+    table = bench.load(reference("memory")).memory
+
+    assert table["layer"].nunique() == 6
+    assert set(table["group"]) == {"building blocks, parked", "strategies, parked", "strategies, in flight"}
+    assert (table["connection"].isna() == (table["stack"] == "none")).all()
+    whole = table[table["group"] == "strategies, in flight"].pivot_table(
+        index="strategy", columns="layer", values="bytes_per_fetch"
+    )
+    assert (whole["all layers"] >= whole["user"]).all()
+
+
+def test_the_time_line_has_a_line_a_bin() -> None:
+    row = crawl_row(in_flight=7)
+    line = {"bin_ns": 10 * MS, "completions": [0, 3, 4], "in_flight": [7, 4, 0]}
+    table = made([replace(row, measured=row.measured | {"timeline": line}), crawl_row(status="failed")]).timeline
+
+    assert table["at_ns"].tolist() == [10 * MS, 20 * MS, 30 * MS]
+    assert table["completions"].tolist() == [0, 3, 4]
+    assert table["in_flight_then"].tolist() == [7, 4, 0]
+    assert table["in_flight"].tolist() == [7, 7, 7]
+
+
+def test_samples_have_a_line_a_look_and_older_rows_have_none() -> None:
+    seen = {"at_ns": [1, 2], "threads": [1, 9], "rss_bytes": [10**10, 3], "cpu_ns": [0, 5]}
+    row = crawl_row()
+    results = made([row, replace(row, measured=row.measured | {"samples": seen})])
+
+    assert results.samples[list(seen)].to_dict("list") == seen
+    assert made([row]).samples.empty
+
+
+def test_other_measurements_of_the_same_name_are_left_alone() -> None:
+    probe = bare_row("probe", "p", {"probe": "p", "arguments": {}}, {"timeline": [[1, 2]], "samples": 3, "service": 4})
+
+    results = made([probe])
+
+    assert results.timeline.empty
+    assert results.samples.empty
+    assert results.times.empty
+
+
+def test_checks_have_a_line_each() -> None:
+    table = made([crawl_row(red=True)]).checks
+
+    assert table["verdict"].tolist() == ["passed", "failed"]
+    assert table["name"][1] == "server had room"
+    assert table["valid"].tolist() == [False, False]
+
+
+def test_times_have_their_quantiles() -> None:
+    lines = made([crawl_row(times_ns=[10, 20, 30]), crawl_row("none")]).times.to_dict("records")
+    found = {(line["strategy"], line["time"]): line for line in lines}
+
+    assert [found["callbacks", "service"][name] for name in ("count", "p50_ns", "max_ns")] == [3, 20, 30]
+    assert found["callbacks", "response"]["max_ns"] == 60
+    assert found["none", "service"]["count"] == 0

@@ -1,0 +1,296 @@
+"""What all commands have in common: examples, exit codes as the table says, quiet ones, readers that go, completion."""
+
+import importlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import pytest
+
+import strategies
+from bench import bare, claims, completion_command
+from bench.cli import main
+from bench.completion_command import SHELLS, CompletionError, named_by
+from bench.exits import EXITS
+from bench.experiment import preset_names
+from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight
+from tests.compare.made_runs import noisy_run, saved
+
+DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
+HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
+TALKS = {"run", "race", "report", "advise", "ab", "compare", "selftest", "claims", "limits"}
+LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
+COMMANDS = sorted(main.commands)
+OF_A_MODULE = sorted(set(COMMANDS) - {"run", "crawl", "serve", "list"})
+BROKEN = """
+import sys
+from bench.cli import main
+
+@main.command()
+def broken():
+    raise {error}("by the test")
+
+sys.argv[1:] = ["broken"]
+main()
+"""
+
+
+def help_of(name: str) -> str:
+    command = main.commands[name]
+    with click.Context(command, info_name=f"inflight {name}") as context:
+        return command.get_help(context)
+
+
+def examples_of(name: str) -> list[str]:
+    """Return the command lines that a command's help shows, without what is said beside them."""
+    shown = inflight("serve", "--help").out if name == "serve" else help_of(name)
+    lines = re.findall(rf"^  (inflight {name}\b.*|eval .*)$", shown, re.MULTILINE)
+    return [re.split(r"\s{2,}", line)[0] for line in lines]
+
+
+def table(heading: str) -> Iterator[list[str]]:
+    """Return the rows of the table below a heading of the documentation."""
+    _, _, below = DOCS.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
+    for line in below.partition("\n## ")[0].splitlines():
+        if line.startswith(("| ", "|-")):
+            yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+# ---------------------------------------------------------------------------------------------------- help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_shows_examples_that_it_would_take(name: str) -> None:
+    examples = examples_of(name)
+
+    assert examples
+    if name == "serve":
+        return  # its options are those of another program
+    for example in examples:
+        typed = re.search(rf"inflight {name}\b([^>)]*)", example)
+        assert typed is not None
+        arguments = shlex.split(typed[1].replace("[RUN]", ""))
+        main.commands[name].make_context(name, arguments)
+
+
+@pytest.mark.parametrize("name", OF_A_MODULE)
+def test_a_command_hands_over_just_what_can_be_asked_for(name: str) -> None:
+    module = importlib.import_module(f"bench.{name}_command")
+    options = {parameter.name for parameter in main.commands[name].params} - {"quiet"}
+
+    assert {field.name for field in fields(module.Asked)} == options
+    assert all(issubclass(refusal, Exception) for refusal in module.REFUSALS)
+
+
+def test_the_version_is_said() -> None:
+    done = inflight("--version")
+
+    assert (done.code, done.out.split()[-1]) == (0, version("inflight-bench"))
+
+
+def test_the_documentation_names_every_command() -> None:
+    text = DOCS.read_text(encoding="utf-8").partition("\n## ")[0]
+
+    assert sorted(re.findall(r"^\| `inflight (\w+)` \|", text, re.MULTILINE)) == COMMANDS
+
+
+# ----------------------------------------------------------------------------------------------- exit codes
+
+
+def test_the_documented_table_is_that_of_the_commands() -> None:
+    head, _, *rows = table("Exit codes")
+    codes = [int(cell) for cell in head[1:]]
+    documented = {row[0].strip("`"): dict(zip(codes, row[1:], strict=True)) for row in rows}
+
+    assert sorted(documented) == sorted(EXITS) == COMMANDS
+    for name, cells in documented.items():
+        said = {code: cell for code, cell in cells.items() if cell}
+        assert said == {code: "yes" if code in {2, 70, 130} else told for code, told in EXITS[name].items()}, name
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"serve"}))
+def test_help_says_the_same_codes(name: str) -> None:
+    said = " ".join(help_of(name).split()).partition("Exit codes: ")[2]
+
+    assert re.findall(r"(?:^|; )(\d+) ", said) == [str(code) for code in EXITS[name]]
+
+
+def test_verdicts_have_codes_of_the_table() -> None:
+    for name in ("ab", "compare"):
+        declared = importlib.import_module(f"bench.{name}_command").EXITS
+        assert declared.items() <= {told: code for code, told in EXITS[name].items()}.items()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["dance"], ["run", "--dance"], ["run", "nothing"], ["run", "-q", "nothing"], ["crawl", "ftp://x"],
+        ["limits", "time"], ["claims", "nothing"], ["compare", "a", "b"], ["compare", "-q", "a", "b"], ["ab", "a", "b"],
+        ["selftest", "--strategy", "a"], ["report", "nowhere"], ["race", "nowhere"], ["completion", "tcsh"],
+        ["advise", "--latency", "x", "--in-flight", "1"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_cannot_be_done_is_2_and_said_on_standard_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_not_known_is_3(tmp_path: Path) -> None:
+    sides = [saved(tmp_path / name, noisy_run(seed, rounds=1)) for seed, name in enumerate(("base", "head"))]
+
+    assert inflight("compare", *sides).code == 3
+
+
+@pytest.mark.parametrize(("error", "code"), [("ZeroDivisionError", 70), ("KeyboardInterrupt", 130)])
+def test_a_bug_is_70_and_ctrl_c_130_whatever_it_hits(error: str, code: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN.format(error=error)], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert ("Traceback" in done.stderr) == (code == 70)
+    assert "Aborted" not in done.stderr
+
+
+# ------------------------------------------------------------------------------------- who says what to whom
+
+
+def test_a_quiet_run_says_what_went_wrong_and_its_results_are_the_same(tmp_path: Path) -> None:
+    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+
+    done = inflight("run", "late.toml", "--quiet", "--strict", folder=tmp_path)
+
+    assert done.code == 1
+    assert "callbacks" in done.out
+    assert done.err == "strict: 1 of 1 trials are not valid\nstrict: 1 trial ended as timeout\n"
+
+
+def test_what_is_planned_is_talk_as_well(tmp_path: Path) -> None:
+    loud, quiet = (inflight("run", "smoke", "--list", *options, folder=tmp_path) for options in ([], ["-q"]))
+
+    assert quiet.out == loud.out != ""
+    assert (quiet.code, quiet.err) == (0, "")
+    assert loud.err
+
+
+def test_commands_that_talk_can_be_quiet() -> None:
+    quiet = {name for name in COMMANDS if any(parameter.name == "quiet" for parameter in main.commands[name].params)}
+
+    assert quiet == TALKS
+    text = DOCS.read_text(encoding="utf-8").partition("`--quiet` (`-q`)")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(\w+)`", text)) == TALKS
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as gone:
+        done = subprocess.run(
+            [*INFLIGHT, "list"], env=ENVIRONMENT, stdout=gone, stderr=subprocess.PIPE, text=True, check=False
+        )
+
+    assert done.returncode == 0
+    assert "rror" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_a_full_disk_behind_standard_output_is_one_sentence() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*INFLIGHT, "list"], env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+
+    assert done.stderr == "cannot write to standard output: No space left on device\n"
+
+
+# ----------------------------------------------------------------------------------------------- completion
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_for_a_shell_is_about_this_program(shell: str) -> None:
+    script = completion_command.script(shell)
+
+    assert "inflight" in script
+    assert f"_INFLIGHT_COMPLETE={shell}_complete" in script
+
+
+def test_the_shell_is_the_one_of_the_environment_unless_it_is_named() -> None:
+    done = inflight("completion", SHELL="/usr/local/bin/bash")
+
+    assert (done.code, done.err) == (0, "")
+    assert subprocess.run(["bash", "-n"], input=done.out, text=True, check=True, capture_output=True).stderr == ""
+    assert named_by("/bin/zsh") == "zsh"
+
+
+@pytest.mark.parametrize(("path", "told"), [("/bin/sh", "$SHELL is /bin/sh: name"), ("", "$SHELL is not set: name")])
+def test_an_unknown_shell_is_refused_in_one_sentence(path: str, told: str) -> None:
+    with pytest.raises(CompletionError, match=re.escape(told)):
+        named_by(path)
+
+
+def test_a_shell_is_offered_what_fits() -> None:
+    def offered(name: str, incomplete: str) -> list[str]:
+        return [item.value for item in getattr(completion_command, name)(incomplete) if item.type == "plain"]
+
+    assert offered("presets", "") == list(preset_names())
+    assert offered("presets", "smo") == ["smoke"]
+    assert offered("strategy", "call") == ["callbacks"]
+    assert offered("strategy_list", "callbacks,gen") == ["callbacks,generators"]
+    assert set(offered("strategy_list", "callbacks,")) == {f"callbacks,{n}" for n in strategies.names()} - {
+        "callbacks,callbacks"
+    }
+    assert offered("claim_ids", "c10") == ["c10k"]
+    assert offered("claim_ids", "") == claims.ids()
+    assert offered("resources", "") == list(bare.RESOURCES)
+
+
+def test_run_folders_are_offered_and_else_the_shell_looks_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("results/b", "results/a", "results/none", "elsewhere/c"):
+        (tmp_path / name).mkdir(parents=True)
+        if name != "results/none":
+            (tmp_path / name / "rows.jsonl").touch()
+    monkeypatch.chdir(tmp_path)
+
+    def offered(incomplete: str) -> list[tuple[str, str]]:
+        return [(item.type, item.value) for item in completion_command.stored_runs(incomplete)]
+
+    assert offered("") == offered("res") == [("plain", "results/a"), ("plain", "results/b")]
+    assert offered("results/b") == [("plain", "results/b")]
+    assert offered("elsewhere/") == [("plain", "elsewhere/c")]
+    assert offered("other") == [("dir", "other")]
+    assert completion_command.stored_runs_and_files("x.js")[0].type == "file"
+
+
+def test_completing_goes_through_the_program_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, atexit\n"
+        f"atexit.register(lambda: print('LOADED', [name for name in {HEAVY} if name in sys.modules]))\n"
+        "from bench.cli import main\n"
+        "main(prog_name='inflight')\n"
+    )
+    asking = {"_INFLIGHT_COMPLETE": "bash_complete", "COMP_WORDS": "inflight run sm", "COMP_CWORD": "2"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | asking, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines() == ["plain,smoke", "LOADED []"]

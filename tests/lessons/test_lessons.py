@@ -1,0 +1,191 @@
+"""What the lessons show is what happens: every command is run, every quoted line of code is in its file."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.present import lessons
+from bench.present.lesson_pages import (
+    LESSONS,
+    LessonError,
+    Run,
+    broken_links,
+    lesson_paths,
+    missing,
+    read,
+    written_wrong,
+)
+from bench.present.lessons import Done, check, perform, renew, trimmed, went_wrong
+
+PAGES = lesson_paths()
+PAGE = """# A lesson
+
+[code](lesson.md)
+
+```sh
+{command}
+```
+<!-- expects: ^hello -->
+<!-- output: begin -->
+{quoted}
+<!-- output: end -->
+
+The answer.
+"""
+SAYS_HELLO = "python -c \"print('hello, reader')\""
+
+
+def made_page(folder: Path, command: str = SAYS_HELLO, quoted: str = "hello", more: str = "") -> Path:
+    path = folder / "lesson.md"
+    path.write_text(PAGE.format(command=command, quoted=quoted) + more, encoding="utf-8")
+    return path
+
+
+def run_of(command: str = "inflight run x.toml", exit_code: int = 0) -> Run:
+    return Run(command, ("^hello",), exit_code, None, "", 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_command_does_what_its_page_says(path: Path) -> None:
+    assert check(path) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_page_quotes_what_is_there_and_asks_before_it_answers(path: Path) -> None:
+    lesson = read(path)
+
+    assert written_wrong(lesson) == []
+    assert all(run.expects for run in lesson.runs)
+    order = [lesson.text.index(part) for part in ("**Predict.**", "```sh", "<summary>Answer</summary>")]
+    assert order == sorted(order)
+    assert lesson.text.count("**Predict.**") == lesson.text.count("</details>") == len(lesson.runs)
+
+
+def test_the_index_names_every_page_in_order_and_links_to_what_is_there() -> None:
+    index = (LESSONS / "README.md").read_text(encoding="utf-8")
+
+    assert len(PAGES) == 10
+    assert broken_links(LESSONS / "README.md", index) == []
+    places = [index.index(f"]({path.name})") for path in PAGES]
+    assert places == sorted(places)
+
+
+def test_every_program_and_experiment_is_run_by_a_page_and_every_plot_is_shown() -> None:
+    shown = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
+    files = [*LESSONS.glob("*.toml"), *LESSONS.glob("code/*.py")]
+
+    assert files
+    assert [path for path in files if f" {path.relative_to(LESSONS.parent.parent)}\n" not in shown] == []
+    assert [path for path in LESSONS.glob("plots/*") if f"](plots/{path.name})" not in shown] == []
+
+
+def test_what_is_printed_is_quoted_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:
+    path = made_page(tmp_path, quoted="hello, old")
+    before, _, after = path.read_text(encoding="utf-8").partition("hello, old\n")
+
+    assert renew(path) == []
+
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(before + "```text\nhello, reader\n```\n\n*")
+    assert text.endswith("*\n" + after)
+    assert "Python" in text
+
+
+def test_the_output_of_a_command_that_went_wrong_is_not_quoted(tmp_path: Path) -> None:
+    path = made_page(tmp_path, command="python -c \"print('hello'); exit(3)\"")
+    before = path.read_text(encoding="utf-8")
+
+    (problem,) = renew(path)
+
+    assert "ended with 3 instead of 0" in problem
+    assert path.read_text(encoding="utf-8") == before
+
+
+def test_a_page_may_state_its_exit_code(tmp_path: Path) -> None:
+    path = made_page(tmp_path, command="python -c \"print('hello'); exit(3)\"")
+    path.write_text(path.read_text(encoding="utf-8").replace("<!-- expects", "<!-- exit: 3 -->\n<!-- expects", 1))
+
+    assert check(path) == []
+
+
+def test_words_that_the_output_has_no_more_are_named(tmp_path: Path) -> None:
+    problems = check(made_page(tmp_path, command="python -c \"print('good evening')\"", quoted="good evening"))
+
+    assert len(problems) == 2, "once for what is quoted, once for what is printed"
+    assert all("no match for '^hello'" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ("[nowhere](no-such-page.md)", "no-such-page.md"),
+        ("<!-- quote: strategies/base.py -->\n```python\nclass Job:\nclass Strategy:\n```", "class Job:"),
+        ("<!-- quote: strategies/base.py -->\n```python\nclass Job:\n...\nno_such_line()\n```", "no_such_line()"),
+    ],
+)
+def test_a_link_to_nowhere_and_a_line_that_is_in_no_file_are_named(tmp_path: Path, more: str, named: str) -> None:
+    (problem,) = written_wrong(read(made_page(tmp_path, more=more)))
+
+    assert named in problem
+
+
+def test_a_quote_may_leave_lines_out_and_be_indented_less(tmp_path: Path) -> None:
+    more = "<!-- quote: strategies/base.py -->\n```python\nclass Job:\n...\nmax_in_flight: int = 100\n```"
+
+    assert written_wrong(read(made_page(tmp_path, more=more))) == []
+
+
+def test_a_link_to_another_site_is_not_followed(tmp_path: Path) -> None:
+    assert broken_links(tmp_path / "page.md", "[far](https://site.test/x) [near](#here)") == []
+
+
+def test_a_page_without_its_marks_is_refused(tmp_path: Path) -> None:
+    bare = tmp_path / "bare.md"
+    bare.write_text("# No command\n", encoding="utf-8")
+    with pytest.raises(LessonError, match="no command"):
+        read(bare)
+    with pytest.raises(LessonError, match="lacks its marks"):
+        read(made_page(tmp_path, more="```sh\ninflight list\n```\n"))
+
+
+def test_other_programs_than_ours_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match="not curl"):
+        perform("curl http://127.0.0.1/", tmp_path)
+
+
+def test_a_plot_that_was_not_saved_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = made_page(tmp_path)
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("<!-- output: begin", "<!-- plot: x -->\n<!-- output: begin")
+    )
+
+    assert lessons.main([str(path)]) == 1
+    assert "saved no plot x" in capsys.readouterr().err
+    assert lessons.main(["--check", str(path)]) == 0
+
+
+def test_trials_that_are_all_red_are_no_fault_of_the_page() -> None:
+    all_red = Done(1, "hello", "1/1  callbacks  ✗ failed")
+
+    assert went_wrong(run_of(), all_red) == []
+    assert all_red.red == 1
+    assert went_wrong(run_of(), Done(1, "hello", "inflight: no such file")) == [
+        "inflight run x.toml: ended with 1 instead of 0: inflight: no such file"
+    ]
+    assert missing(run_of(), "not here: hello")
+
+
+def test_output_is_quoted_without_the_machine_wrapped_and_with_its_middle_left_out() -> None:
+    machine = "Some CPU, 2 cores"
+    long = " ".join(["word"] * 40)
+
+    lines = trimmed("\n".join([f"{machine} · 2026", long, "a\x1b[1mb", *map(str, range(100)), "", ""]), machine)
+
+    assert lines[0].startswith("word word")
+    assert lines[1].startswith("    word")
+    assert max(map(len, lines)) <= lessons.WIDEST
+    assert lines[2] == "a?[1mb"
+    assert len(lines) == lessons.LONGEST + 1
+    assert lines[-1] == "99"
+    assert sum("lines left out" in line for line in lines) == 1

@@ -1,0 +1,111 @@
+"""``inflight race`` as a command, without a terminal."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bench.experiment import load
+from bench.plan import expand
+from bench.present.race_field import races
+from bench.rows import append, read
+from strategies import describe, names
+from tests.cli.command import inflight
+from tests.made_rows import memory_row
+from tests.race.made_races import runner
+
+QUICK_RUN = next(Path(__file__).parents[2].glob("results/reference/*-quick"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a copy of the reference run's rows."""
+    copy = tmp_path / QUICK_RUN.name
+    copy.mkdir()
+    shutil.copy(QUICK_RUN / "rows.jsonl", copy)
+    return copy
+
+
+def test_a_stored_run_gives_the_finish_and_a_page(folder: Path) -> None:
+    done = inflight("race", folder)
+
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "50 ms added latency, 1,000 in flight: 6,000 pages"
+    (best, *_) = races(read(folder))
+    assert [line.split()[0] for line in lines[3:9]] == [
+        *(lane.strategy for lane in best.finishers),
+        "sequential",
+    ]
+    assert lines[3].split()[1] == "1st"
+    assert "\x1b" not in done.out + done.err
+    assert done.err == f"race:  {folder / 'race.html'}\n"
+    text = (folder / "race.html").read_text(encoding="utf-8")
+    (block,) = re.findall(r'<script type="application/json" id="race-data">(.*?)</script>', text)
+    assert json.loads(block)["races"]
+
+
+def test_only_some_strategies_may_race(folder: Path) -> None:
+    done = inflight("race", folder, "--strategies", "callbacks, thread_pool,")
+
+    assert [line.split()[:2] for line in done.out.splitlines()[3:5]] == [["callbacks", "1st"], ["thread_pool", "2nd"]]
+    assert "aiohttp" not in (folder / "race.html").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_raced_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+    assert inflight("race", folder, "--strategies", "calbacks").sentence == (
+        "--strategies: unknown strategy 'calbacks'; did you mean \"callbacks\"?"
+    )
+    nothing = f"{folder} has no two strategies on one workload with a time line"
+    assert inflight("race", folder, "--strategies", "callbacks").sentence == nothing
+    assert "names none" in inflight("race", folder, "--strategies", ",").sentence
+    assert "is not a run" in inflight("race", tmp_path / "nowhere").sentence
+    other = tmp_path / "memory"
+    other.mkdir()
+    append(other, memory_row("callbacks"))
+    append(other, memory_row("generators"))
+    assert inflight("race", other).sentence == f"{other} has no two strategies on one workload with a time line"
+    assert not (other / "race.html").exists()
+
+
+def test_a_new_race_takes_two_strategies_that_exist(tmp_path: Path) -> None:
+    assert "it takes two" in inflight("race", "--strategies", "callbacks", folder=tmp_path).sentence
+    assert "unknown strategy" in inflight("race", "--strategies", "callbacks,nobody", folder=tmp_path).sentence
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_page_that_cannot_be_written_does_not_stop_the_race(tmp_path: Path) -> None:
+    append(tmp_path, runner("callbacks"))
+    append(tmp_path, runner("generators"))
+    (tmp_path / "race.html").mkdir()
+
+    done = inflight("race", tmp_path)
+
+    assert done.code == 0
+    assert "cannot write" in done.err
+    assert "callbacks" in done.out
+
+
+def test_the_preset_lets_everyone_crawl_the_same_pages() -> None:
+    preset = load("race", names())
+    trials = expand(preset, {name: describe(name) for name in preset.strategies})
+
+    assert {trial.strategy for trial in trials} == set(names())
+    assert {trial.workload.site.pages for trial in trials if hasattr(trial, "workload")} == {300}
+    assert {trial.strategy: trial.workload.in_flight for trial in trials if hasattr(trial, "workload")} == {
+        name: 1 if name == "sequential" else 100 for name in names()
+    }
+
+
+@pytest.mark.slow
+def test_without_a_run_the_preset_is_measured_and_raced(tmp_path: Path) -> None:
+    done = inflight("race", "--strategies", "callbacks,generators", folder=tmp_path)
+
+    (folder,) = (tmp_path / "results").iterdir()
+    assert folder.name.endswith("-race")
+    assert len(read(folder)) == 2
+    assert done.code in {0, 1}, "1 on a machine so busy that both trials are red"
+    assert (folder / "race.html").is_file()
+    assert "callbacks" in done.out

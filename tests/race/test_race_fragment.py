@@ -1,0 +1,237 @@
+"""The race as a part of a page: markup that is safe and says all without a script, and data that round-trips."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.present.race import HEADS, Fragment, fragment
+from bench.present.race_field import MOST_LANES
+from bench.present.race_page import page
+from bench.rows import read
+from tests.race.made_races import runner
+
+QUICK_RUN = next(Path(__file__).parents[2].glob("results/reference/*-quick"))
+HOSTILE = (
+    "<script>alert(1)</script>", '"><img src=x onerror=1>', "</style>", "]]>", "a\x00\x1b[2J\nb", "\u202egnp", "\ud800",
+    "$tables@", "&amp;", "</script ", "a\u2028b", 400 * "x",
+)  # fmt: skip
+VOID = {"input", "meta", "br", "img", "link"}
+
+
+class Reader(HTMLParser):
+    """Notes elements, attributes and text, and whether every element is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def attributes(self, name: str) -> list[str | None]:
+        """Return the values of an attribute, wherever it is."""
+        return [attributes[name] for _, attributes in self.elements if name in attributes]
+
+
+def made(*names: str, **more: Any) -> Fragment:
+    found = fragment([runner(name, [0] * (n + 8) + [10], **more) for n, name in enumerate(names)])
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def quick() -> Fragment:
+    found = fragment(read(QUICK_RUN))
+    assert found is not None
+    return found
+
+
+def data(found: Fragment) -> Any:
+    return json.loads(found.data)
+
+
+def test_no_race_is_no_fragment() -> None:
+    assert fragment([]) is None
+    assert fragment([runner("callbacks")]) is None
+
+
+def test_the_markup_is_whole_and_lets_a_strict_policy_be(quick: Fragment) -> None:
+    reader = Reader(quick.html)
+
+    assert reader.open == []
+    assert reader.elements[0] == ("section", {"id": "race", "aria-labelledby": "race-title"})
+    names = {name for _, attributes in reader.elements for name in attributes}
+    assert not {name for name in names if name == "style" or name.startswith("on") or name in {"src", "href"}}
+    ids = reader.attributes("id")
+    assert len(ids) == len(set(ids))
+    assert set(reader.attributes("aria-labelledby")) <= set(ids)
+    assert {tag for tag, _ in reader.elements}.isdisjoint({"script", "style", "iframe", "form"})
+
+
+def test_every_control_is_named(quick: Fragment) -> None:
+    named = re.findall(r"<label[^>]*><span>\w+</span><(?:input|select)", quick.html)
+
+    assert len(named) == len(re.findall("<(?:input|select)", quick.html)) == 3
+    assert all(re.findall(r"<button[^>]*>\w+</button>", quick.html))
+
+
+def test_the_script_finds_every_element_that_it_asks_for(quick: Fragment) -> None:
+    asked = set(re.findall(r'\$\("(\w+)"\)', quick.js))
+    (listed,) = re.findall(r"= \[\s*((?:\"\w+\",?\s*)+)\]\.map\(\$\)", quick.js)
+    asked |= set(re.findall(r'"(\w+)"', listed))
+
+    assert asked
+    assert {f"race-{name}" for name in asked} <= set(Reader(quick.html).attributes("id"))
+
+
+def test_the_script_writes_no_markup_and_asks_for_nothing(quick: Fragment) -> None:
+    for forbidden in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(", "fetch(",
+                      "XMLHttp", "import(", "http://", "https://", 'setAttribute("style', "localStorage"):  # fmt: skip
+        assert forbidden not in quick.js
+    assert '"use strict"' in quick.js
+    assert "</" not in quick.js + quick.css
+    assert "url(" not in quick.css
+    assert "@import" not in quick.css
+
+
+def test_the_caption_says_that_it_is_a_replay_of_isolated_runs(quick: Fragment) -> None:
+    told = " ".join(Reader(quick.html).texts)
+
+    assert "Replayed from recorded time lines: each strategy ran alone, one after another" in told
+    assert "sequential was recorded on a site of 10 pages only: its lane stops there." in told
+
+
+def test_without_a_script_the_tables_say_how_it_ended(quick: Fragment) -> None:
+    races = data(quick)["races"]
+    tables = re.findall(r'<div class="race-static" data-race="(\d)">(.*?)</div>', quick.html, re.DOTALL)
+
+    assert [int(number) for number, _ in tables] == list(range(len(races)))
+    for race, (_, table) in zip(races, tables, strict=True):
+        assert race["title"] in table
+        assert table.count('scope="col"') == len(HEADS)
+        assert table.count('scope="row"') == len(race["lanes"])
+        for lane in race["lanes"]:
+            assert f'<th scope="row">{lane["name"]}</th><td>{lane["placed"] or "-"}</td>' in table
+            assert lane["finish"] is None or f"<td>{lane['finish']}</td>" in table
+
+
+def test_the_data_agrees_with_the_rows(quick: Fragment) -> None:
+    rows = {
+        (row.workload["in_flight"], row.workload["latency"], row.strategy, -(-row.measured["makespan_ns"] // 1000))
+        for row in read(QUICK_RUN)
+        if row.kind == "crawl"
+    }
+    race = data(quick)["races"][0]
+
+    assert (race["title"], race["pages"]) == ("50 ms added latency, 1,000 in flight", 6000)
+    finished = [lane for lane in race["lanes"] if lane["finish_us"] is not None]
+    assert len(finished) == 5
+    for lane in finished:
+        assert sum(lane["done"]) == 6000
+        assert len(lane["done"]) == len(lane["flying"])
+        assert (1000, "50ms", lane["name"], lane["finish_us"]) in rows
+    assert race["duration_us"] == max(lane["end_us"] for lane in race["lanes"])
+
+
+def test_samples_are_in_the_data_and_their_absence_is_null() -> None:
+    lane, *_ = data(made("a", "b", sampled=True))["races"][0]["lanes"]
+    assert lane["samples"]["at"][:2] == [10_000, 20_000]
+    assert lane["samples"]["rss"][:2] == [21_000, 22_000]
+    assert lane["samples"]["cpu"][:2] == [5_000, 10_000]
+    assert len({len(values) for values in lane["samples"].values()}) == 1
+
+    lane, *_ = data(made("a", "b"))["races"][0]["lanes"]
+    assert (lane["samples"], lane["threads"]) == (None, 1)
+
+
+def test_a_client_with_a_stack_of_its_own_is_marked() -> None:
+    found = fragment([runner("callbacks"), runner("aiohttp_client", stack="own")])
+    assert found is not None
+
+    assert "With an HTTP stack of its own: aiohttp_client." in found.html
+    assert [(lane["name"], lane["own"]) for lane in data(found)["races"][0]["lanes"]] == [
+        ("callbacks", False), ("aiohttp_client", True),
+    ]  # fmt: skip
+
+
+def test_a_red_lane_says_so_everywhere() -> None:
+    found = fragment([runner("bad", red=True), runner("good"), runner("slow", [0] * 30 + [10])])
+    assert found is not None
+    lanes = {lane["name"]: lane for lane in data(found)["races"][0]["lanes"]}
+
+    assert lanes["bad"]["red"].startswith('failed "server had room"')
+    assert (lanes["bad"]["place"], lanes["good"]["place"]) == (None, 1)
+    assert '<th scope="row">bad</th><td>red</td>' in found.html
+    assert "bad is red, and has no place" in found.html
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_text_and_nothing_else(name: str) -> None:
+    found = made(name, "callbacks", "thread_pool", latency="50ms")
+
+    assert not set("<>&\u2028\u2029") & set(found.data)
+    shown = {lane["name"] for lane in data(found)["races"][0]["lanes"]}
+    assert {"callbacks", "thread_pool"} < shown
+    assert all(one.isprintable() and len(one) <= 40 for one in shown)
+    plain = made("plain", "callbacks", "thread_pool")
+    assert [tag for tag, _ in Reader(found.html).elements] == [tag for tag, _ in Reader(plain.html).elements]
+    assert shown <= set(Reader(found.html).texts)
+
+
+def test_a_hostile_workload_is_text_too() -> None:
+    hostile = "<b>$tables</b>\u2028"
+    rows = [runner(name, cut_off=False) for name in ("a", "b")]
+    for row in rows:
+        row.workload["latency"] = row.workload["connection"] = hostile
+
+    found = fragment(rows)
+
+    assert found is not None
+    assert "<b>" not in found.html
+    assert "<" not in found.data
+    assert found.html.count("<table>") == 1
+
+
+def test_many_long_lanes_stay_small() -> None:
+    rows = [
+        runner(f"strategy_{n:03}", [3] * (1500 + n), in_flight=cap, sampled=True)
+        for cap in (1, 10, 100, 1000)
+        for n in range(25)
+    ]
+    found = fragment(rows)
+
+    assert found is not None
+    assert len(found.data) < 150_000
+    races = data(found)["races"]
+    assert [len(race["lanes"]) for race in races] == 4 * [MOST_LANES]
+    for race in races:
+        assert all(sum(lane["done"]) == race["pages"] for lane in race["lanes"])
+    assert "9 slower ones are left out." in found.html
+
+
+def test_a_page_of_its_own_is_whole_and_has_a_policy(quick: Fragment) -> None:
+    text = page(quick, 'the race of "<here>"')
+    reader = Reader(re.sub(r"<!DOCTYPE html>", "", text))
+
+    assert reader.open == []
+    assert [tag for tag, _ in reader.elements].count("h1") == 1
+    assert "default-src 'none'" in text
+    assert "<here>" not in text
+    (block,) = re.findall(r'<script type="application/json" id="race-data">(.*?)</script>', text)
+    assert json.loads(block) == data(quick)

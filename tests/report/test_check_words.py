@@ -1,0 +1,44 @@
+"""Every validity check has its words, and nothing else has."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.measure import pair_checks, validity
+from bench.present.check_words import MEANINGS, OLDER
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+
+
+def names_in_source() -> set[str]:
+    """Return the names in the tables of checks, and that of the check of building blocks, which has no table."""
+    return {*validity.CHECKS, *pair_checks.CHECKS, *(check.name for check in validity.check_block(1, {"started": 1}))}
+
+
+def names_in_rows() -> set[str]:
+    lines = (line for path in REFERENCE.glob("*/rows.jsonl") for line in path.read_text(encoding="utf-8").splitlines())
+    return {check["name"] for line in lines for check in json.loads(line)["checks"]}
+
+
+def test_every_check_has_an_entry_and_no_entry_is_without_a_check() -> None:
+    assert set(MEANINGS) == names_in_source() | OLDER
+
+
+def test_every_check_of_the_reference_runs_has_an_entry() -> None:
+    assert names_in_rows() <= set(MEANINGS)
+
+
+def test_what_only_older_rows_have_is_no_check_any_more() -> None:
+    assert not OLDER & names_in_source()
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+def test_an_entry_is_a_few_short_sentences_that_say_what_green_means(name: str) -> None:
+    text = MEANINGS[name]
+
+    assert text.startswith("Green: ")
+    assert text.endswith(".")
+    assert text.count(". ") <= 3
+    assert 60 < len(text) < 330
+    assert "  " not in text

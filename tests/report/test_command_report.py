@@ -1,0 +1,122 @@
+"""``inflight report``: every format, its default place, and one sentence for what cannot be."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import report_command
+from bench.report_command import Asked, ReportError
+from bench.rows import Row, RowsError
+from tests.cli.command import inflight
+from tests.made_rows import MACHINE, crawl_row, grid
+from tests.report.parsed_page import check
+
+ROWS = grid(latencies=("50ms",), caps=(1, 10), rounds=1)
+
+
+def made_run(folder: Path, found: list[Row] = ROWS) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
+    (folder / "experiment.toml").write_text('about = "made"\n', encoding="utf-8")
+    (folder / "rows.jsonl").write_text("".join(f"{row.to_json()}\n" for row in found), encoding="utf-8")
+    return folder
+
+
+def report(run: Path | None, form: str, out: Path | None = None, results: Path = Path("results")) -> int:
+    return report_command.run(Asked(run, form, out, results))
+
+
+def test_the_page_of_the_newest_run_is_written_into_its_folder(tmp_path: Path) -> None:
+    made_run(tmp_path / "20260101T000000000Z-host-old")
+    newest = made_run(tmp_path / "20260102T000000000Z-host-new")
+
+    done = inflight("report", "--results", tmp_path)
+
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"page:  {newest / 'report.html'}\n"
+    check((newest / "report.html").read_text(encoding="utf-8"))
+
+
+def test_json_has_the_summary_and_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(made_run(tmp_path / "run"), "json") == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert told["trials"]["valid"] == len(ROWS)
+    assert told["answer"]
+    assert told["folder"] == str(tmp_path / "run")
+
+
+def test_csv_has_one_line_a_trial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(made_run(tmp_path / "run"), "csv")
+
+    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [line["trial"] for line in lines] == [row.trial for row in ROWS]
+
+
+def test_markdown_goes_into_a_file_where_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(made_run(tmp_path / "run"), "md", tmp_path / "report.md")
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == f"written: {tmp_path / 'report.md'}\n"
+    assert "callbacks" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("form", ["md", "csv", "json"])
+def test_rows_that_utf_8_cannot_write_are_written_all_the_same(form: str, tmp_path: Path) -> None:
+    found = [crawl_row("\ud800lone", reason="\udfff", status="failed"), crawl_row()]
+
+    report(made_run(tmp_path / "run", found), form, tmp_path / "out")
+
+    assert (tmp_path / "out").read_text(encoding="utf-8")
+
+
+def test_parquet_is_written_beside_the_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyarrow")
+    import pandas as pd
+
+    found = [*ROWS, crawl_row("\ud800lone", reason="\udfff", status="failed")]
+    report(made_run(tmp_path / "run", found), "parquet")
+
+    target = tmp_path / "run" / "rows.parquet"
+    assert capsys.readouterr().err == f"table: {target}\n"
+    assert pd.read_parquet(target)["trial"].tolist()[:3] == [row.trial for row in ROWS[:3]]
+
+
+def test_parquet_without_its_package_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pyarrow", "fastparquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+    with pytest.raises(ReportError, match=r"pip install 'inflight-bench\[parquet\]'"):
+        report(made_run(tmp_path / "run"), "parquet")
+
+    assert not (tmp_path / "run" / "rows.parquet").exists()
+
+
+@pytest.mark.parametrize("form", ["html", "md", "csv", "json", "parquet"])
+def test_a_folder_that_is_no_run_is_refused(form: str, tmp_path: Path) -> None:
+    with pytest.raises(RowsError, match="is not a run"):
+        report(tmp_path, form)
+
+
+def test_results_without_a_run_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    assert "no run in" in inflight("report", "--results", tmp_path).sentence
+
+
+@pytest.mark.parametrize("form", ["html", "csv", "parquet"])
+def test_a_place_that_cannot_be_written_is_refused_in_one_sentence(form: str, tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run")
+
+    with pytest.raises(ReportError, match=r"^cannot write .*page: (No such file|Cannot save file)[^\n]*$"):
+        report(run, form, tmp_path / "nowhere" / "page")
+
+    assert sorted(path.name for path in run.iterdir()) == ["experiment.toml", "machine.json", "rows.jsonl"]
+
+
+@pytest.mark.parametrize("form", ["html", "md", "csv", "json"])
+def test_an_empty_run_has_a_report(form: str, tmp_path: Path) -> None:
+    assert report(made_run(tmp_path / "run", []), form, tmp_path / "out") == 0

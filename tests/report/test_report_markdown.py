@@ -1,0 +1,137 @@
+"""A run as Markdown: what is in it, in which order, that nothing escapes from it, and that it stays short."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bench import rows as stored
+from bench.analyse.claims import Outcome, Verdict
+from bench.present.answer import answer
+from bench.present.check_words import MEANINGS
+from bench.present.report_markdown import MOST, experiment, markdown
+from bench.rows import Row
+from tests.made_rows import MACHINE, RUN, bare_row, crawl_row, grid, pair_row
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+HOSTILE = "</details><script>alert(1)</script> `x` | [y](javascript:z) \x1b[31m\n# no"
+
+
+def verdict(claim: str = "Threads are dear.", *, order: int = 1, figures: str = "45 kB each") -> Verdict:
+    outcome = Outcome("holds", figures, "here", {}, "by its rule")
+    return Verdict("one", claim, "a book", "50k", order, "by looking", "because", outcome)
+
+
+def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
+    found = grid(["a", "b"], caps=(100,))
+    text = markdown(found, MACHINE)
+
+    sentences = "\n".join(f"- {sentence}" for sentence in answer(found))
+    places = [text.index(part) for part in ("## inflight: made", sentences, "Made by `inflight run quick`", "| a |")]
+    assert places == sorted(places)
+    assert text.endswith("**All 28 trials are valid.**\n")
+
+
+def test_red_checks_are_counted_and_explained_in_a_fold() -> None:
+    found = [crawl_row("a"), crawl_row("a", number=2, red=True), crawl_row("b", status="skipped", reason="no b")]
+    text = markdown(found, MACHINE)
+
+    assert "**1 of 3 trials are valid.**" in text
+    fold = text[text.index("<details>") : text.index("</details>")]
+    assert "- **server had room**: 1 failed, 2 passed, 0 not applicable. Green: " in fold
+    assert MEANINGS["server had room"].partition(".")[0] in fold
+    assert "- skipped: no b (1 trial)" in fold
+
+
+def test_reasons_beyond_the_most_frequent_are_counted() -> None:
+    found = [crawl_row(f"s{n}", status="failed", reason=f"reason {n}") for n in range(20)]
+
+    assert "- 15 more reasons" in markdown(found, MACHINE)
+
+
+def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
+    measured = {"predicted": 9, "found": 10, "bound_by": "kernel.pid_max", "stopped_by": "failure"}
+    text = markdown([bare_row("limit", "threads", {"resource": "threads"}, measured)], MACHINE)
+
+    assert "Made by `inflight run quick` on Imaginary 9000" in text
+    assert "| threads | 9 | 10 | failure | kernel.pid\\_max |" in text
+    assert "<details>" not in text
+
+
+def test_pairs_have_an_answer_and_no_empty_table() -> None:
+    text = markdown([pair_row(n, cpu_ns=(10e6, (12 + n / 100) * 1e6)) for n in range(1, 13)], MACHINE)
+
+    assert "Over 12 pairs" in text
+    assert "|" not in text
+
+
+def test_verdicts_of_claims_are_counted_and_listed_in_their_order() -> None:
+    text = markdown(grid(["a"]), MACHINE, [verdict("Second.", order=2), verdict("First.")])
+
+    assert "Of 2 claims, 2 hold." in text
+    assert text.index("| First. | holds | 45 kB each |") < text.index("| Second. | holds |")
+
+
+def test_no_row_makes_a_short_report() -> None:
+    assert markdown([], {}) == ("## inflight: nothing was run\n\n- No trial has been run: there is nothing to show.\n")
+
+
+@pytest.mark.parametrize(
+    ("run", "host", "name"),
+    [
+        (RUN, "host", "made"),
+        ("20260102T030405678Z-my-host-two-words", "my-host", "two-words"),
+        ("20260102T030405678Z-my-host-quick", None, "quick"),
+        ("odd", None, "odd"),
+    ],
+)
+def test_the_experiment_is_the_end_of_the_runs_name(run: str, host: str | None, name: str) -> None:
+    row = crawl_row()
+    renamed = Row.from_json(json.dumps(json.loads(row.to_json()) | {"run": run}))
+
+    assert experiment([renamed], {"host": host}) == name
+
+
+def test_hostile_names_reasons_and_machines_stay_text() -> None:
+    found = [
+        *grid([HOSTILE, "b"], caps=(100,)),
+        crawl_row(HOSTILE, status="failed", reason=HOSTILE),
+        crawl_row("b", number=9, red=True),
+    ]
+    machine = MACHINE | {"cpu": HOSTILE, "command": ["inflight", "run", HOSTILE]}
+    text = markdown(found, machine, [verdict(HOSTILE, figures=HOSTILE)])
+
+    outside = re.sub(r"`[^`\n]*`", "", text)  # what stands between backticks is shown as it is
+    assert text.replace("\n", "").isprintable()
+    assert "<script" not in outside
+    assert outside.count("<details>") == outside.count("</details>") == 1
+    assert not re.search(r"(?m)^# ", text)
+    assert not re.search(r"(?<!\\)\]\(", outside)
+
+
+@pytest.mark.parametrize("name", ["strategy_{}", "*_|<&" * 30 + "{}"])
+def test_a_hundred_strategies_stay_below_what_a_comment_may_have(name: str) -> None:
+    found = [
+        row
+        for n in range(100)
+        for cap in (1, 10, 100, 1000)
+        for row in (
+            crawl_row(name.format(n), in_flight=cap),
+            crawl_row(name.format(n), in_flight=cap, latency="50ms", status="failed", reason=f"{n} <&>" * 30),
+        )
+    ]
+    text = markdown(found, MACHINE, [verdict("x" * 900, order=n, figures="_" * 900) for n in range(50)])
+
+    assert len(text) <= MOST
+    assert "more lines are left out here" in text
+    assert text.count("<details>") == text.count("</details>")
+
+
+@pytest.mark.parametrize("run", sorted(path.parent for path in REFERENCE.glob("*/rows.jsonl")), ids=lambda p: p.name)
+def test_every_reference_run_makes_a_report(run: Path) -> None:
+    text = markdown(stored.read(run), json.loads((run / "machine.json").read_text(encoding="utf-8")))
+
+    assert text.startswith(f"## inflight: {run.name.rpartition('-')[2]}\n")
+    assert len(text) < MOST
+    assert text.count("<details>") == text.count("</details>")

@@ -1,0 +1,293 @@
+"""The page of a run: one file that loads nothing, keeps to its policy, and shows whatever the folder holds."""
+
+import base64
+import gzip
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from bench.present import report_download, report_files, report_page, report_verdicts
+from bench.present.check_words import MEANINGS
+from bench.present.report_page import Extras
+from bench.present.report_shell import shell
+from bench.rows import Check, Row, RowsError
+from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows, pair_row
+from tests.report.parsed_page import Parsed, check, parsed
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+EXTRAS = Extras("20260102T030405678Z-host-made")
+HOSTILE = [
+    "<script>alert(1)</script>", '"><img src=x onerror=1>', "</style>", "]]>", "a\x00b\x1b[31m\n", "\u202eevil\u2066",
+    "x" * 5000, "\ud800lone", "$x^{2}$&amp;", "<!--", "javascript:alert(1)",
+]  # fmt: skip
+
+
+def reference(name: str) -> Path:
+    return max(REFERENCE.glob(f"*-{name}"))
+
+
+def links(page: Parsed) -> dict[str, str]:
+    """Return the addresses of the files inside a page, by their names."""
+    return {one.attributes["download"]: one.attributes["href"] for one in page.all("a") if "download" in one.attributes}
+
+
+def written(folder: Path) -> str:
+    return report_page.write(folder).read_text(encoding="utf-8")
+
+
+def made_run(folder: Path, found: list[Row]) -> Path:
+    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
+    (folder / "experiment.toml").write_text('about = "made"\n', encoding="utf-8")
+    (folder / "rows.jsonl").write_text("".join(f"{row.to_json()}\n" for row in found), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Parsed:
+    target = tmp_path_factory.mktemp("report") / "page.html"
+    report_page.write(reference("quick"), target)
+    return check(target.read_text(encoding="utf-8"))
+
+
+def test_the_page_of_the_reference_run_has_every_section_in_order(quick: Parsed) -> None:
+    sections = [one.attributes["id"] for one in quick.all("section")]
+
+    assert sections == ["answer", "figures", "race", "plots", "validity", "machine", "reproduce", "rows"]
+    assert quick.all("title")[0].text.startswith("inflight: quick on ")
+    assert [one.attributes["href"] for one in quick.all("a") if one.attributes["href"].startswith("#")] == [
+        "#main", *(f"#{name}" for name in sections)
+    ]  # fmt: skip
+
+
+def test_every_plot_has_its_finding_as_heading_and_as_label_and_no_text_twice(quick: Parsed) -> None:
+    labels = [one.attributes["aria-label"] for one in quick.all("svg")]
+    headings = [one.text for one in quick.all("h3") if one.attributes.get("id", "").startswith("plot-")]
+
+    assert labels == headings
+    assert len(labels) >= 5
+    drawn = " ".join(one.text for one in quick.all("text"))
+    assert not any(label[:30] in drawn for label in labels)
+    assert "inflight 0.1.0" not in drawn  # the footer
+
+
+def test_every_check_of_the_run_is_shown_with_its_meaning(quick: Parsed) -> None:
+    names = {check.name for row in rows.read(reference("quick")) for check in row.checks}
+    heads = " ".join(one.text for one in quick.all("th"))
+
+    assert all(name in heads for name in names)
+    told = " ".join(one.text for one in quick.all("small"))
+    assert all(" ".join(MEANINGS[name].split()) in told for name in names)
+
+
+def test_red_trials_are_named_with_their_detail(quick: Parsed) -> None:
+    red = [(row, found) for row in rows.read(reference("quick")) for found in row.failed_checks]
+
+    assert red
+    for row, found in red:
+        assert f"{row.trial}: {found.detail}" in quick.text
+
+
+def test_the_rows_come_out_of_the_page_as_they_are(quick: Parsed) -> None:
+    name = reference("quick").name
+
+    found = links(quick)
+    assert set(found) == {f"{name}-rows.jsonl.gz", f"{name}-rows.csv.gz"}
+    packed = base64.b64decode(found[f"{name}-rows.jsonl.gz"].partition(",")[2])
+    lines = gzip.decompress(packed).decode().splitlines()
+    assert [Row.from_json(line) for line in lines] == rows.read(reference("quick"))
+
+
+def test_the_same_folder_gives_the_same_bytes(tmp_path: Path) -> None:
+    folder = made_run(tmp_path, [crawl_row(in_flight=cap, times_ns=[MS] * 30) for cap in (1, 10)])
+
+    assert written(folder) == written(folder)
+
+
+@pytest.mark.parametrize("name", ["memory", "limits", "c10k"])
+def test_a_run_without_timed_crawls_and_of_an_older_format_has_a_page(name: str, tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    report_page.write(reference(name), target)
+
+    page = check(target.read_text(encoding="utf-8"))
+    assert page.all("figure")
+    assert len(page.all("table")) >= 2
+
+
+def test_claims_are_shown_with_their_verdicts_and_explanations() -> None:
+    _, extras = report_files.read(reference("claims"))
+    assert extras.claims is not None
+
+    markup = parsed(report_verdicts.verdicts([], extras))
+
+    for verdict in extras.claims.verdicts:
+        assert f"{verdict.id}: {verdict.outcome.verdict}" in [one.text for one in markup.all("summary")]
+    assert markup.unclosed == []
+
+
+def test_a_selftest_is_shown_as_it_was_told(tmp_path: Path) -> None:
+    for file in ("machine.json", "selftest.json", "experiment.toml"):
+        shutil.copy(reference("selftest") / file, tmp_path)
+    lines = (reference("selftest") / "rows.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "rows.jsonl").write_text("".join(lines[:40]), encoding="utf-8")
+
+    page = check(written(tmp_path))
+
+    assert "false alarms, both sides callbacks (designed: at most 0.5 %)" in [one.text for one in page.all("p")]
+
+
+def test_pairs_are_shown_with_the_stored_verdict(tmp_path: Path) -> None:
+    folder = made_run(tmp_path, [pair_row(n, cpu_ns=(10e6, 10e6 + 1e4 * n)) for n in range(1, 13)])
+    stored = {"verdict": "pass", "why": "B is <b>fine</b>", "looks": [12, 24, 48]}
+    (folder / "verdict.json").write_text(json.dumps(stored), encoding="utf-8")
+
+    page = check(written(folder))
+
+    assert "Pass: B is <b>fine</b>." in [one.text for one in page.all("p")]
+    assert "A: callbacks; B: generators" in [one.text for one in page.all("span")]
+    assert page.all("svg")
+
+
+def test_pairs_without_a_verdict_say_so(tmp_path: Path) -> None:
+    page = check(written(made_run(tmp_path, [pair_row(n, cpu_ns=(10e6, 1e7 + n)) for n in range(1, 4)])))
+
+    assert "No verdict is stored here" in page.text
+
+
+def test_pairs_that_all_failed_have_a_page(tmp_path: Path) -> None:
+    found = [pair_row(n, status="failed", failed_side="B", reason="crashed") for n in range(1, 4)]
+
+    assert "B: crashed" in check(written(made_run(tmp_path, found))).text
+
+
+def test_a_run_without_a_valid_row_says_that_nothing_follows() -> None:
+    found = [crawl_row(red=True), crawl_row(in_flight=10, status="timeout"), crawl_row("sequential", status="skipped")]
+
+    page = check(report_page.page(found, MACHINE, EXTRAS))
+
+    assert "0 of 3 trials valid" in page.text
+    assert "No valid trial among 3" in page.text
+    assert {"timeout", "skipped"} <= {one.text for one in page.all("th")}
+
+
+def test_one_strategy_in_one_round_has_a_page_without_a_race() -> None:
+    found = [crawl_row(in_flight=cap, latency="50ms") for cap in (1, 10)]
+
+    page = check(report_page.page(found, MACHINE, EXTRAS))
+
+    assert "race" not in [one.attributes["id"] for one in page.all("section")]
+    assert not page.all("script")
+
+
+def test_a_hundred_strategies_fit() -> None:
+    found = [crawl_row(f"strategy_{n:03}", in_flight=cap) for n in range(100) for cap in (1, 10)]
+
+    page = check(report_page.page(found, MACHINE, EXTRAS))
+
+    assert "strategy_099" in [one.text for one in page.all("th")]
+
+
+def test_an_empty_run_says_so(tmp_path: Path) -> None:
+    page = check(written(made_run(tmp_path, [])))
+
+    assert "This run has no rows: it ended before its first trial." in page.text
+
+
+def test_a_half_written_last_line_is_left_out(tmp_path: Path) -> None:
+    folder = made_run(tmp_path, [crawl_row()])
+    with (folder / "rows.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"run": "cut o')
+
+    assert "1 of 1 trial valid" in check(written(folder)).text
+
+
+def test_a_folder_that_is_no_run_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(RowsError, match="is not a run"):
+        report_page.write(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["machine.json", "claims.json", "experiment.toml", "selftest.json", "verdict.json"])
+@pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff\xfe", b'{"versions": 5, "command": 7, "format": 1}'])
+def test_a_damaged_file_beside_the_rows_is_named_and_the_page_is_made(
+    name: str, content: bytes, tmp_path: Path
+) -> None:
+    folder = made_run(tmp_path, [crawl_row()])
+    (folder / name).write_bytes(content)
+
+    machine, extras = report_files.read(folder)
+
+    is_text = name == "experiment.toml" and content != b"\xff\xfe"
+    is_object = name == "verdict.json" and content.startswith(b'{"')
+    assert is_text or is_object or any(f"{name} is damaged" in sentence for sentence in extras.missing)
+    report_verdicts.verdicts(rows.read(folder), extras)
+    assert isinstance(machine, dict)
+
+
+def test_files_that_are_missing_are_named_and_the_page_is_made(tmp_path: Path) -> None:
+    folder = made_run(tmp_path, [crawl_row()])
+    for name in ("machine.json", "experiment.toml"):
+        (folder / name).unlink()
+
+    page = check(written(folder))
+
+    assert "machine.json is missing." in page.text
+    assert "experiment.toml is missing." in page.text
+    assert "an unknown machine" in page.all("title")[0].text
+
+
+def test_hostile_text_stays_text() -> None:
+    found = [
+        replace(
+            crawl_row(text, in_flight=cap, red=True, times_ns=[MS] * 30),
+            run=text,
+            trial=f"{text}{cap}",
+            checks=(Check(text, "failed", text),),
+        )
+        for text in HOSTILE
+        for cap in (1, 10)
+    ]
+    found += [crawl_row(text, number=2, status="failed", reason=text) for text in HOSTILE]
+    found += memory_rows(HOSTILE[0]) + grid([HOSTILE[1]], caps=(1, 10), latencies=("0",))
+    values = {"cpu": HOSTILE[0], HOSTILE[1]: HOSTILE, "versions": {HOSTILE[0]: HOSTILE[1]}, "command": ["a", *HOSTILE]}
+    extras = Extras(HOSTILE[0] * 20, experiment_toml="\n".join(HOSTILE), rows_path=HOSTILE[1], missing=tuple(HOSTILE))
+
+    content = report_page.page(found, values, extras)
+    page = check(content)
+
+    assert not page.all("img")
+    assert "<script>alert(1)</script>" in page.text
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", content)
+    assert all(re.fullmatch(r"[\w.-]{1,140}", name) for name in links(page))
+
+
+def test_a_page_without_room_leaves_out_the_table_and_then_the_rows() -> None:
+    found = [crawl_row(in_flight=n, latency="50ms") for n in range(1, 30)]
+    extras = replace(EXTRAS, rows_path="results/made/rows.jsonl")
+    both = parsed(report_download.downloads(found, extras, 1000))
+    sizes = [len(one.attributes["href"]) for one in both.all("a")]
+
+    one = report_download.downloads(found, extras, report_download.MOST_BYTES - sizes[0] - 2500)
+    none = report_download.downloads(found, extras, report_download.MOST_BYTES)
+
+    assert len(parsed(one).all("a")) == 1
+    assert "rows.jsonl.gz" in parsed(one).all("a")[0].attributes["download"]
+    assert "rows.csv.gz" in parsed(one).all("p")[0].text
+    assert not parsed(none).all("a")
+    assert "results/made/rows.jsonl" in parsed(none).all("p")[0].text
+
+
+def test_a_shell_keeps_to_its_policy_with_and_without_a_script() -> None:
+    body = '<main><h1 id="a">x</h1></main>'
+
+    check(shell("<b>", body, "p{color:red}", "", {}))
+    page = check(shell("<b>", body, "", "'use strict';", {"data": '{"a":"\\u003c/script>"}'}))
+
+    assert page.all("title")[0].text == "<b>"
+    with pytest.raises(ValueError, match="end its own element"):
+        shell("", body, "</STYLE>", "", {})
