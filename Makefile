@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help run memory c10k limits claims selftest test test-long check speed lock readme bench clean
+.PHONY: help run memory c10k map race limits claims selftest test test-long check speed lock readme lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,12 @@ memory: $(VENV)/.run ## measure what a thread, a task, a fetch in flight costs, 
 
 c10k: $(VENV)/.run   ## hold 10,000 fetches in flight with every strategy
 	$(BIN)/inflight run c10k
+
+map: $(VENV)/.run    ## measure which model fetches most where: added latency x CPU work x in flight (ten minutes)
+	$(BIN)/inflight run map
+
+race: $(VENV)/.run   ## let the strategies crawl side by side, and watch it
+	$(BIN)/inflight race
 
 limits: $(VENV)/.run ## find how many threads, descriptors, ports a process gets here, and which limit binds
 	$(BIN)/inflight limits --out results
@@ -51,6 +57,12 @@ lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 readme: $(VENV)/.run ## write what README.md and docs/claims.md quote again, from results/reference/
 	$(BIN)/python -m bench.present.readme
 	$(BIN)/python -m bench.present.claims "$$(ls -d results/reference/*-claims | tail -1)" --docs docs/claims.md
+
+lessons: $(VENV)/.run ## run the commands of docs/lessons again, and write what they print into the pages
+	$(BIN)/python -m bench.present.lessons
+
+pictures: $(VENV)/.test ## photograph the pages of the reference runs for the README (needs chromium and chromedriver)
+	$(BIN)/python docs/pictures/make.py
 
 clean:           ## remove .venv and caches (results stay)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

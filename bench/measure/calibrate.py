@@ -6,7 +6,7 @@ run go by one calibration: what they compute is then the same, whatever the mach
 
 from strategies.core.work import cost_ns
 
-BURST_UNITS = 200
+BURST_UNITS = 600
 BURSTS = 25
 
 

@@ -12,7 +12,7 @@ from bench.analyse import pairs
 from bench.analyse.decide import DESIGNED
 from bench.analyse.effect import effect, told
 from bench.analyse.stats import Slope
-from bench.present import answer_crawl, findings, findings_memory, notes, units, words
+from bench.present import answer_crawl, findings, findings_memory, map_table, notes, units, words
 from bench.present.answer_scene import scene
 from bench.present.memory_summary import of_kind, tops
 from bench.present.plot_in_flight import reaches_of
@@ -30,6 +30,8 @@ def answer(rows: Sequence[Row]) -> list[str]:
         return [_nothing(rows)]
     seen = scene(rows)
     crawls = [text for say in _OF_CRAWLS if seen is not None and (text := say(seen))]
+    if (decided := map_table.of_rows(rows)) is not None:
+        crawls.insert(0, map_table.finding(decided))
     memory = list(_of_memory(rows))
     rest = [text for say in _OF_THE_REST if (text := say(rows))]
     rest += [] if seen is None else filter(None, [answer_crawl.of_clients(seen)])

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell
 from bench.present import (
+    map_table,
     page,
     plot_cpu,
     plot_in_flight,
     plot_ladder,
     plot_layers,
+    plot_map,
     plot_memory,
     plot_ramp,
     plot_throughput,
@@ -29,12 +31,15 @@ Named = tuple[str, "Figure | None"]
 MOST_SETTINGS = 6
 _CRAWL = (("throughput", plot_throughput.draw), ("times", plot_times.draw), ("cpu", plot_cpu.draw))
 _MEMORY = (("memory", plot_memory.draw),)
+_ONCE = {"times", "cpu"}
+"""Not drawn again for each amount of CPU work: what work adds to them is that work."""
 
 
 def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
     """Write every plot that the rows allow into the folder, and return the files in order.
 
-    Of crawls ``throughput``, ``times`` and ``cpu``; of memory trials and building blocks ``layers``, ``ladder`` and
+    Of crawls ``throughput``, ``times`` and ``cpu``, and before them ``map`` where they differ in their CPU work; of
+    memory trials and building blocks ``layers``, ``ladder`` and
     ``in_flight`` (``memory`` where no layers were read); of the thread limit ``ramp``: each as ``.png`` and ``.svg``.
     Where the trials differ in their use of connections or in their site, one set for each such setting:
     ``throughput-2`` and so on. A plot that would be empty is not written. Raises OSError when a file cannot be written.
@@ -51,7 +56,8 @@ def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[tuple[str,
     """Draw these plots one after another, each with its name; to be called and saved under ``page.settings()``."""
     footer = page.source(rows, machine)
     looks = looks_of(rows)
-    for drawn in (_of_cells(rows, looks, footer), _of_layers(rows, looks, footer)):
+    decided = plot_map.draw(c.cells(rows, "crawl"), looks, footer) if map_table.of_rows(rows) is not None else None
+    for drawn in ([("map", decided)], _of_cells(rows, looks, footer), _of_layers(rows, looks, footer)):
         for name, figure in drawn:
             if figure is not None:
                 yield name, figure
@@ -67,6 +73,8 @@ def _of_cells(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Itera
         for number, setting in enumerate(settings[:MOST_SETTINGS], start=1):
             own = [cell for cell in found if cell.setting == setting]
             for name, draw in drawings:
+                if name in _ONCE and setting.cpu_ns and settings[0] != setting:
+                    continue
                 subtitle = " ".join([_subtitle(setting, settings), "" if name == "cpu" else _about_grey(own, looks)])
                 yield _numbered(name, number), draw(own, looks, subtitle, footer)
 

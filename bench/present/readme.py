@@ -5,7 +5,7 @@
     python -m bench.present.readme [FOLDER] [--readme README.md] [--check]
 
 The headline is of FOLDER; without it, of the newest run of ``quick`` in results/reference/, and the other parts whose
-marks the file has (memory, claims, selftest) are of the newest runs of these names. With ``--check`` nothing is
+marks the file has (map, memory, claims, selftest) are of the newest runs of these names. With ``--check`` nothing is
 written, and the exit code is 1 when README.md is not what would be written.
 """
 
@@ -22,7 +22,7 @@ from bench.present import notes, page, table, words
 from bench.rows import ROWS_FILE, Row, RowsError, read
 
 BEGIN, END = "<!-- headline: begin -->", "<!-- headline: end -->"
-PARTS = ("memory", "claims", "selftest")
+PARTS = ("map", "memory", "claims", "selftest")
 """What README.md may quote beside the headline: the experiment of the run, and the name of the marks."""
 REFERENCE = Path("results/reference")
 MACHINE_FILE = "machine.json"
@@ -105,6 +105,20 @@ def _with_parts(text: str, parent: Path, readme: Path) -> str:
     return text
 
 
+def _map(folder: Path, beside: Path) -> str:
+    """Return the finding of the decision map, how it was made, and its plot."""
+    from bench.present import map_table
+
+    rows, machine = reference(folder)
+    decided = map_table.of_rows(rows)
+    if decided is None:
+        raise ReadmeError(f"{folder} holds no map: its crawls do not differ in their CPU work")
+    picture = _picture(folder, beside, "map", "The decision map")
+    return "\n\n".join(
+        filter(None, [_provenance(rows, machine), f"**{escaped(map_table.finding(decided))}.**", picture])
+    )
+
+
 def _memory(folder: Path, beside: Path) -> str:
     """Return the plot of the layers, and how it was made."""
     rows, machine = reference(folder)
@@ -140,7 +154,12 @@ def _selftest(folder: Path, beside: Path) -> str:
     return "\n\n".join(filter(None, [_provenance(rows, machine), f"```text\n{told}\n```", picture]))
 
 
-WRITERS: dict[str, Callable[[Path, Path], str]] = {"memory": _memory, "claims": _claims, "selftest": _selftest}
+WRITERS: dict[str, Callable[[Path, Path], str]] = {
+    "map": _map,
+    "memory": _memory,
+    "claims": _claims,
+    "selftest": _selftest,
+}
 
 
 def headline_markdown(rows: Sequence[Row], machine: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.analyse.claims import Verdict
-from bench.present import check_words, findings_memory, page, readme, units, words
+from bench.present import check_words, findings_memory, map_table, page, readme, units, words
 from bench.present.answer import answer
 from bench.present.memory_table import grids
 from bench.present.notes import why_red
@@ -47,11 +47,14 @@ def _tables(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return the headline table with how it was made; of rows in which no strategy crawled, the latter alone."""
     # Between backticks nothing can be escaped, so the words of the command are made harmless before.
     told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
-    if any(row.stack != "none" for row in rows):
+    decided = map_table.of_rows(rows)
+    if decided is None and any(row.stack != "none" for row in rows):
         return _within(readme.headline_markdown(rows, told), _ROOM_FOR_TABLES)
     made = (readme.command(told) or "").replace("`", "")
     by = f"Made by `{made}`" if made else "Made"
-    return f"{by} on {_escaped(page.source(rows, told).replace(' · ', ', '))}." if rows else ""
+    where = f"{by} on {_escaped(page.source(rows, told).replace(' · ', ', '))}." if rows else ""
+    maps = [] if decided is None else map(_grid, map_table.grids(decided))
+    return _within("\n\n".join([where, *maps]), _ROOM_FOR_TABLES)
 
 
 def _grids(rows: Sequence[Row]) -> str:

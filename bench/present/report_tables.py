@@ -7,7 +7,7 @@ from bench.analyse.cells import Figure
 from bench.analyse.headline import Column, tables
 from bench.analyse.headline import Line as Strategy
 from bench.analyse.headline import Table as Headline
-from bench.present import notes, table, units, words
+from bench.present import map_table, notes, table, units, words
 from bench.present.attribution import attribution_lines
 from bench.present.memory_table import grids
 from bench.present.report_markup import BAD, NOTES, Cell, Group, Head, Line, Table, listed
@@ -21,8 +21,10 @@ _WITH = {"pages_per_s": "pages/s", "cpu_per_page_ns": "CPU per page"}
 def headline(rows: Sequence[Row]) -> str:
     """Return every table that the rows allow, each with its sentences, as the terminal has them."""
     crawled = [row for row in rows if row.stack != "none"]
-    below = grids(rows)
-    found = [] if below and not any(row.kind == "crawl" for row in rows) else tables(crawled)
+    below, decided = grids(rows), map_table.of_rows(rows)
+    below = [*([] if decided is None else map_table.grids(decided)), *below]
+    timed = decided is None and any(row.kind == "crawl" for row in rows)
+    found = tables(crawled) if timed or not below else []
     parts = [
         markup(_headline(one, number)) + listed(notes.about_table(one), NOTES) for number, one in enumerate(found, 1)
     ]
@@ -63,7 +65,7 @@ def _grid(grid: Grid) -> Table:
     """Return a table of the terminal; where that has no heads, each line has a name and words."""
     heads = grid.heads or ("", "found")
     prose = frozenset() if grid.heads else frozenset({1})
-    prose |= {n for n, head in enumerate(heads) if head in {"stopped by", "bound by", "connections"}}
+    prose |= {n for n, head in enumerate(heads) if head in {"stopped by", "bound by", "connections", "best"}}
     lines = tuple(
         tuple(Cell(text, red="✗" in text) for text in cells) if len(cells) > 1 else Group(cells[0].strip("─ "))
         for cells in grid.lines

@@ -1,13 +1,16 @@
 """A run's figures as one JSON value: what ``inflight run --json`` prints."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell
+from bench.analyse.decision_map import Tile
 from bench.analyse.model import sensitivity
 from bench.analyse.stats import Slope
+from bench.present import map_table
 from bench.present.memory_summary import memory_json
 from bench.rows import FORMAT, Row
 
@@ -20,10 +23,14 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     ``trials``      how many trials there are: ``planned`` rows, ``valid`` ones, and ``by_status``
     ``strategies``  one object a strategy: ``strategy``, ``stack``, ``trials`` (how many), ``valid`` (how many)
     ``cells``       one object for each strategy on each crawl workload: ``strategy``, ``workload``, ``latency``,
-                    ``mean_latency_ns``, ``in_flight``, ``connection``, ``pages_per_s`` and ``cpu_per_page_ns``. Each
-                    of the two is null, or has ``median``, ``low``, ``high``, ``rounds`` and ``valid`` (false: from red
-                    trials only); ``pages_per_s`` has ``sensitivity`` too, the range [low, high] of its sensitivity to
-                    CPU time (null: from red trials only)
+                    ``mean_latency_ns``, ``cpu``, ``in_flight``, ``connection``, ``pages_per_s`` and
+                    ``cpu_per_page_ns``. Each of the two is null, or has ``median``, ``low``, ``high``, ``rounds`` and
+                    ``valid`` (false: from red trials only); ``pages_per_s`` has ``sensitivity`` too, the range
+                    [low, high] of its sensitivity to CPU time (null: from red trials only)
+    ``map``         one object for each workload of a run whose crawls differ in their CPU work: ``workload`` (latency,
+                    CPU work and number in flight in words), ``latency``, ``cpu``, ``in_flight``, ``connection``,
+                    ``verdict`` (winner, no significant difference, not known), ``best`` (the fastest, and all that
+                    cannot be told from it) and ``ranking`` (``strategy``, ``pages_per_s``, ``behind``: fastest / own)
     ``memory``      one object for each strategy in each setting of memory trials: ``strategy``, ``connection``,
                     ``site``, ``slope`` (null, or ``per_fetch``, ``low``, ``high``, ``intercept``, ``straight``,
                     ``points``, ``sizes``: ``bench.analyse.stats.Slope``) and ``reason`` (why there is none, or null)
@@ -51,6 +58,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
         },
         "strategies": [_strategy(name, stack, rows) for name, stack in stacks.items()],
         "cells": [_cell(cell) for cell in c.cells(rows, "crawl")],
+        "map": _map(rows),
         "memory": _memory(c.cells(rows, "memory")),
         **memory_json(rows),
         "red": [_red(row) for row in rows if not row.valid],
@@ -68,6 +76,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "workload": cell.rows[0].workload["id"],
         "latency": cell.latency,
         "mean_latency_ns": cell.mean_latency_ns,
+        "cpu": cell.cpu,
         "in_flight": cell.in_flight,
         "connection": cell.setting.connection,
         "pages_per_s": _throughput(cell),
@@ -83,6 +92,27 @@ def _figure(cell: Cell, read: c.Read) -> dict[str, Any] | None:
 def _throughput(cell: Cell) -> dict[str, Any] | None:
     figure, found = _figure(cell, c.pages_per_s), sensitivity(cell.valid_rows)
     return None if figure is None else figure | {"sensitivity": None if found is None else [found.low, found.high]}
+
+
+def _map(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    decided = map_table.of_rows(rows)
+    return [] if decided is None else [_tile(tile) for tile in decided.tiles]
+
+
+def _tile(tile: Tile) -> dict[str, Any]:
+    point = tile.point
+    return {
+        "workload": map_table.where(point),
+        "latency": point.latency,
+        "cpu": point.cpu,
+        "in_flight": point.in_flight,
+        "connection": point.connection,
+        "verdict": tile.verdict,
+        "best": list(tile.best),
+        "ranking": [
+            {"strategy": one.strategy, "pages_per_s": one.per_s, "behind": math.exp(one.behind)} for one in tile.ranking
+        ],
+    }
 
 
 def _memory(cells: Sequence[Cell]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from bench.analyse.cells import Figure
 from bench.analyse.headline import Column, Line, Table, tables
-from bench.present import notes, units, words
+from bench.present import map_table, notes, units, words
 from bench.present.attribution import attribution_lines
 from bench.present.memory_table import memory_text
 from bench.present.summary import summary_json
@@ -60,7 +60,11 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
     from rich.text import Text
 
     text, below = Text(), memory_text(rows, width)
-    found = [] if below and not any(row.kind == "crawl" for row in rows) else tables(_of_strategies(rows))
+    decided = map_table.of_rows(rows)
+    if decided is not None:
+        text.append(map_table.text(decided, width) + "\n")
+    timed = decided is None and any(row.kind == "crawl" for row in rows)
+    found = tables(_of_strategies(rows)) if timed or not (below or decided) else []
     for table in found:
         if title := setting_title(table) if len(found) > 1 else "":
             text.append(title + "\n", "bold")
@@ -68,7 +72,7 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
             text.append_text(line).append("\n")
         _add_notes(text, notes.about_table(table), width, "dim")
         text.append("\n")
-    if found or not below or not any(row.valid for row in rows):
+    if found or decided or not below or not any(row.valid for row in rows):
         _add_notes(text, notes.about_rows(_of_strategies(rows) if found else rows), width, "")
         text.append("\n")
     if below:

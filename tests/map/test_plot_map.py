@@ -1,0 +1,179 @@
+"""The map as a picture and as text."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from bench.analyse import cells as c
+from bench.analyse.decision_map import decide
+from bench.present import map_table, page, plot_map
+from bench.rows import Row
+from tests.made_rows import crawl_row
+from tests.map.made_maps import MODELS, map_rows
+
+HOSTILE = "a|b\x1b[31m<b>$x$\n" + "n" * 300
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    return map_rows(noise=0.01)
+
+
+@pytest.fixture(scope="module")
+def drawn(rows: list[Row]) -> Figure:
+    with page.settings():
+        figure = plot_map.draw(c.cells(rows), page.looks(MODELS), "where it comes from")
+        assert figure is not None
+        figure.canvas.draw()
+    return figure
+
+
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+def test_each_number_in_flight_is_a_panel_with_a_tile_for_each_workload(drawn: Figure) -> None:
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == [
+        f"{number} in flight" for number in ("1", "10", "100", "1,000")
+    ]
+    for axes in drawn.axes:
+        assert len(axes.patches) == 4 * 3
+        assert axes.get_xlabel() == "added latency"
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["0 ms", "10 ms", "50 ms", "200 ms"]
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["none", "1 ms", "10 ms"]
+
+
+def test_the_title_is_the_finding_and_nothing_is_smaller_than_eleven_points(drawn: Figure) -> None:
+    title = drawn.texts[0].get_text().replace("\n", " ").replace("\N{NO-BREAK SPACE}", " ")
+
+    assert " of 48 workloads no difference can be told; in the other " in title
+    assert "the fastest are callbacks (" in title
+    sizes = [float(text.get_fontsize()) for axes in drawn.axes for text in axes.texts]
+    assert min(sizes) >= page.SMALL
+
+
+def test_tiles_say_by_how_much_and_where_nothing_differs(drawn: Figure) -> None:
+    found = texts(drawn)
+
+    assert "callbacks" in found
+    assert any(text.endswith("x next") for text in found)
+    assert "all alike" in found
+    (legend,) = drawn.legends
+    assert "no significant difference" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_the_models_boundary_runs_where_the_core_becomes_full(rows: list[Row], drawn: Figure) -> None:
+    found = c.cells(rows)
+    best = plot_map.surfaces_of(found, decide(found))[0]
+
+    panel = drawn.axes[2]
+    line = panel.lines[0]
+
+    assert best.strategy == "callbacks"
+    points: list[list[float]] = np.asarray(line.get_xydata()).tolist()
+    at_1ms = [x for x, y in points if y == pytest.approx(1.0)]
+    assert at_1ms == [pytest.approx(1 + 1 + math.log(101.8 / 50) / math.log(4), abs=0.1)]
+    assert not drawn.axes[0].lines  # with one in flight the core is never full
+
+
+def test_one_value_of_cpu_work_makes_no_map_unless_told_so() -> None:
+    found = c.cells(map_rows(works=("0",), caps=(1, 10)))
+
+    with page.settings():
+        assert plot_map.draw(found, page.looks(MODELS), "") is None
+        assert plot_map.draw(found, page.looks(MODELS), "", least_values=1) is not None
+        assert plot_map.draw([], {}, "") is None
+
+
+def test_what_is_not_known_is_white_and_hostile_names_are_drawn_as_names(tmp_path: Path) -> None:
+    rows = map_rows({HOSTILE: MODELS["callbacks"], "_b": MODELS["thread_pool"]}, caps=(10,), rounds=1)
+
+    with page.settings():
+        figure = plot_map.draw(c.cells(rows), page.looks([HOSTILE, "_b"]), "")
+        assert figure is not None
+        page.save(figure, tmp_path, "map")
+
+    assert texts(figure).count("one round") == 12
+    assert all(patch.get_facecolor() == (1, 1, 1, 1) for patch in figure.axes[0].patches)
+    assert "\x1b" not in (tmp_path / "map.svg").read_text(encoding="utf-8")
+
+
+def test_a_panel_is_drawn_into_axes_that_are_given(rows: list[Row]) -> None:
+    both = decide(c.cells(rows), ("thread_pool", "native_asyncio"))
+    figure = Figure()
+
+    with page.settings():
+        plot_map.panel(both, page.looks(MODELS), 1000, figure.subplots())
+
+    assert "native_asyncio" in texts(figure)
+    assert "thread_pool" in texts(figure) or "all alike" in texts(figure)
+
+
+def test_more_panels_than_fit_are_left_out_and_named() -> None:
+    with page.settings():
+        figure = plot_map.draw(c.cells(map_rows(caps=range(1, 10), works=("0", "1ms"))), page.looks(MODELS), "")
+
+    assert figure is not None
+    assert len(figure.axes) == 6
+    assert "Not shown:" in figure.texts[1].get_text()
+
+
+def test_the_text_has_a_line_for_each_workload_and_the_rule() -> None:
+    found = decide(c.cells(map_rows()))
+
+    told = map_table.text(found)
+
+    assert "no difference can be told" in told.splitlines()[0]
+    assert "all 3 alike" in told
+    assert "Bonferroni" in told
+    assert sum(line.startswith(("0 ms ", "10 ms ", "50 ms ", "200 ms ")) for line in told.splitlines()) == 48
+    assert max(map(len, told.splitlines())) <= map_table.WIDTH
+
+
+def test_the_table_has_harmless_names_and_says_what_is_missing() -> None:
+    rows = map_rows({HOSTILE: MODELS["callbacks"], "b": MODELS["thread_pool"]}, caps=(100,), works=("0",))
+    rows += [crawl_row("red_one", number=number, red=True) for number in (1, 2)]
+
+    (*_, last) = map_table.grids(decide(c.cells(rows)))
+
+    assert not any("\x1b" in cell for line in last.lines for cell in line)
+    assert any("Too few valid trials: red_one" in note for note in last.notes)
+
+
+def test_a_run_has_a_map_where_its_crawls_differ_in_their_cpu_work() -> None:
+    assert map_table.of_rows(map_rows(works=("0", "1ms"), caps=(10,))) is not None
+    assert map_table.of_rows(map_rows(works=("1ms",), caps=(10,))) is None
+    assert map_table.of_rows([]) is None
+
+
+def test_the_finding_names_the_fastest_and_where_nothing_can_be_told() -> None:
+    one_round = decide(c.cells(map_rows(rounds=1)))
+    both = {"a": (20e3, 8e4, 2e4), "b": (60e3, 8e4, 2e4)}
+    one_wins = decide(c.cells(map_rows(both, works=("0", "1ms"), caps=(10, 1000), noise=0.005)))
+    same = {"a": MODELS["callbacks"], "b": MODELS["callbacks"]}
+    alike = decide(c.cells(map_rows(same, noise=0.005, caps=(1, 10))))
+
+    assert map_table.finding(one_round).endswith("nothing to conclude")
+    assert "Not known: 48 of 48 workloads" in map_table.text(one_round)
+    assert re.search(r"the fastest is a \(\d+\), up to \d\.\dx the slowest$", map_table.finding(one_wins))
+    assert map_table.finding(alike) == "No difference between the models can be told in any of 24 workloads"
+
+
+def test_a_group_that_is_ahead_of_the_rest_has_its_colour_and_a_hatch() -> None:
+    three = {"a": MODELS["callbacks"], "b": MODELS["callbacks"], "c": MODELS["native_asyncio"]}
+    rows = map_rows(three, latencies=("0", "10ms"), works=("0", "1ms"), caps=(10,), noise=0.005)
+
+    with page.settings():
+        figure = plot_map.draw(c.cells(rows), page.looks(three), "")
+
+    assert figure is not None
+    hatched = [patch for patch in figure.axes[0].patches if patch.get_hatch()]
+    assert hatched
+    (legend,) = figure.legends
+    told = [text.get_text() for text in legend.get_texts()]
+    assert "and those named with it" in told
+    assert "no significant difference" in told
