@@ -17,7 +17,10 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: null\r\n\r\n"
 
 def main() -> None:
     """Drive the server at the port that the command line names."""
-    print(json.dumps({"per_s": drive(int(sys.argv[1]))}))
+    try:
+        print(json.dumps({"per_s": drive(int(sys.argv[1]))}))
+    except OSError as error:
+        sys.exit(f"the server was gone: {error}")
 
 
 def drive(port: int) -> float:

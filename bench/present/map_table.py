@@ -94,9 +94,10 @@ def work(point: Point) -> str:
 
 
 def of_rows(rows: Sequence[Row]) -> Map | None:
-    """Return the map of a run; None where its crawls ask for one amount of CPU work only."""
-    works = {row.workload.get("cpu_ns", 0) for row in rows if row.kind == "crawl"}
-    found = decide(c.cells(rows, "crawl")) if len(works) > 1 else None
+    """Return the map of a run; None where its crawls differ in latency only, in CPU work only, or in neither."""
+    crawled = [row.workload for row in rows if row.kind == "crawl"]
+    sides = {one["latency"] for one in crawled}, {one.get("cpu_ns", 0) for one in crawled}
+    found = decide(c.cells(rows, "crawl")) if min(map(len, sides)) > 1 else None
     return found if found is not None and found.tiles else None
 
 

@@ -112,7 +112,7 @@ def _map(folder: Path, beside: Path) -> str:
     rows, machine = reference(folder)
     decided = map_table.of_rows(rows)
     if decided is None:
-        raise ReadmeError(f"{folder} holds no map: its crawls do not differ in their CPU work")
+        raise ReadmeError(f"{folder} holds no map: its crawls do not differ in latency and in CPU work")
     picture = _picture(folder, beside, "map", "The decision map")
     return "\n\n".join(
         filter(None, [_provenance(rows, machine), f"**{escaped(map_table.finding(decided))}.**", picture])

@@ -16,7 +16,7 @@ from bench.present import race, race_page, report_page
 
 HERE = Path(__file__).parent
 REFERENCE = HERE.parents[1] / "results" / "reference"
-WIDTH = 1100
+WIDTH, MARGIN = 1100, 16
 AT_S = 0.19
 """When the race is photographed: five models have all pages, and the sixth has three."""
 
@@ -35,8 +35,8 @@ def main() -> None:
             options.add_argument(flag)
         chrome = Chrome(options=options, service=Service(shutil.which("chromedriver")))
         try:
-            photograph(chrome, report, "report.png", 1000)
-            photograph(chrome, side_by_side, "race.png", 800, f"window.inflightRace.seek({AT_S})")
+            photograph(chrome, report, "report.png", "body", 1250)
+            photograph(chrome, side_by_side, "race.png", "#race-stage", script=f"window.inflightRace.seek({AT_S})")
         finally:
             chrome.quit()
 
@@ -46,13 +46,16 @@ def newest(experiment: str) -> Path:
     return max(REFERENCE.glob(f"*-{experiment}"))
 
 
-def photograph(chrome: Chrome, page: Path, name: str, height: int, script: str = "") -> None:
-    """Write a picture of the top of a page, at twice its size."""
-    size = {"width": WIDTH, "height": height, "deviceScaleFactor": 1.5, "mobile": False}
+def photograph(chrome: Chrome, page: Path, name: str, what: str, most: float = 10_000.0, script: str = "") -> None:
+    """Write a picture of an element of a page, at most so many pixels of its height, larger than life."""
+    size = {"width": WIDTH, "height": 1000, "deviceScaleFactor": 1.5, "mobile": False}
     chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     chrome.get(page.as_uri())
     chrome.execute_script(script)
-    shot = chrome.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
+    box = chrome.execute_script("return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()", what)
+    top, height = max(0.0, box["y"] - MARGIN), min(box["height"] + 2 * MARGIN, most)
+    clip = {"x": 0, "y": top, "width": WIDTH, "height": height, "scale": 1}
+    shot = chrome.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
     (HERE / name).write_bytes(base64.b64decode(shot["data"]))
 
 

@@ -154,7 +154,7 @@ def test_inside_of_the_map_the_expectation_is_within_ten_percent(
     [
         (Wanted(400 * MS, 0, 100), False),
         (Wanted(401 * MS, 0, 100), True),
-        (Wanted(50 * MS, 21 * MS, 100), True),
+        (Wanted(50 * MS, 26 * MS, 100), True),
         (Wanted(50 * MS, 0, 2001), True),
         (Wanted(0, 0, 1), False),
     ],

@@ -144,9 +144,10 @@ def test_the_table_has_harmless_names_and_says_what_is_missing() -> None:
     assert any("Too few valid trials: red_one" in note for note in last.notes)
 
 
-def test_a_run_has_a_map_where_its_crawls_differ_in_their_cpu_work() -> None:
+def test_a_run_has_a_map_where_its_crawls_differ_in_latency_and_in_cpu_work() -> None:
     assert map_table.of_rows(map_rows(works=("0", "1ms"), caps=(10,))) is not None
     assert map_table.of_rows(map_rows(works=("1ms",), caps=(10,))) is None
+    assert map_table.of_rows(map_rows(works=("0", "1ms"), latencies=("10ms",), caps=(10,))) is None
     assert map_table.of_rows([]) is None
 
 
