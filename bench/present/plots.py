@@ -38,8 +38,9 @@ _ONCE = {"times", "cpu"}
 def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
     """Write every plot that the rows allow into the folder, and return the files in order.
 
-    Of crawls ``throughput``, ``times`` and ``cpu``, and before them ``map`` where they differ in latency and in CPU work; of
-    memory trials and building blocks ``layers``, ``ladder`` and ``in_flight`` (``memory`` where no layers were read); of the thread limit ``ramp``: each as ``.png`` and ``.svg``.
+    Of crawls ``throughput``, ``times`` and ``cpu``, and before them ``map`` where they differ in latency and in CPU
+    work; of memory trials and building blocks ``layers``, ``ladder`` and ``in_flight`` (``memory`` where no layers were
+    read); of the thread limit ``ramp``: each as ``.png`` and ``.svg``.
     Where the trials differ in their use of connections or in their site, one set for each such setting:
     ``throughput-2`` and so on. A plot that would be empty is not written. Raises OSError when a file cannot be written.
     """
