@@ -126,7 +126,9 @@ def _some(works: Sequence[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
 
 def _lead(level: Level) -> str:
     overlap = min(level.slowest.rounds, level.fastest.rounds) > 1 and not are_apart(level.slowest, level.fastest)
-    return "nothing that the rounds show" if overlap else units.times(level.ratio)
+    if overlap:
+        return "nothing that the rounds show"
+    return units.times(level.ratio) if level.ratio > ALIKE else f"less than {100 * (ALIKE - 1):.0f} %"
 
 
 def _alike(found: Sequence[Level], who: str) -> str:

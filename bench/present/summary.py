@@ -27,10 +27,11 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
                     ``cpu_per_page_ns``. Each of the two is null, or has ``median``, ``low``, ``high``, ``rounds`` and
                     ``valid`` (false: from red trials only); ``pages_per_s`` has ``sensitivity`` too, the range
                     [low, high] of its sensitivity to CPU time (null: from red trials only)
-    ``map``         one object for each workload of a run whose crawls differ in latency and in CPU work:
-                    ``workload`` (latency, CPU work and number in flight in words), ``latency``, ``cpu``, ``in_flight``, ``connection``,
-                    ``verdict`` (winner, no significant difference, not known), ``best`` (the fastest, and all that
-                    cannot be told from it) and ``ranking`` (``strategy``, ``pages_per_s``, ``behind``: fastest / own)
+    ``map``         one object for each workload of a run whose crawls differ in latency and in CPU work: ``workload``
+                    (latency, CPU work and number in flight in words), ``latency``, ``cpu``, ``in_flight``,
+                    ``connection``, ``verdict`` (winner, no significant difference, not known), ``best`` (the fastest,
+                    and all that cannot be told from it) and ``ranking`` (``strategy``, ``pages_per_s``, ``behind``:
+                    fastest / own)
     ``memory``      one object for each strategy in each setting of memory trials: ``strategy``, ``connection``,
                     ``site``, ``slope`` (null, or ``per_fetch``, ``low``, ``high``, ``intercept``, ``straight``,
                     ``points``, ``sizes``: ``bench.analyse.stats.Slope``) and ``reason`` (why there is none, or null)
