@@ -67,7 +67,10 @@ def run(
             complain(sentence)
         if bad_rows(found):
             return 1
-    return 0 if any(row.valid for row in found) else 1
+    if any(row.valid for row in found):
+        return 0
+    complain(f"no valid trial among {len(found)}: nothing here supports a conclusion")
+    return 1
 
 
 def bad_rows(found: Sequence[Row]) -> list[Row]:

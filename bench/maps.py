@@ -15,6 +15,8 @@ from bench.rows import Row, RowsError
 from bench.selftests import SAME
 from bench.stored_runs import MACHINE_FILE, is_run
 
+LEAST_STRATEGIES = 3
+
 
 class MapError(Exception):
     """No map to go by; the message says where it was looked for, and what makes one."""
@@ -28,6 +30,11 @@ class MapRun:
     machine: Mapping[str, Any]
     rows: Sequence[Row]
     cells: Sequence[Cell]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether several strategies were measured with several amounts of CPU work."""
+        return len({cell.cpu_ns for cell in self.cells}) > 1 and len(c.strategies_of(self.cells)) >= LEAST_STRATEGIES
 
     def reaches(self, wanted: Wanted) -> bool:
         """Tell whether any strategy was measured around that workload."""
@@ -48,19 +55,19 @@ def named(folder: Path) -> MapRun:
 
 
 def newest(out: Path, machine: Mapping[str, Any], wanted: Wanted) -> MapRun:
-    """Return the newest map of a machine like this one that reaches the workload; else the newest of all.
+    """Return the map of a machine like this one to go by for a workload.
 
-    Raises MapError when there is none.
+    One that reaches it before one that does not; a whole map, with CPU work, before a run that happens to have several
+    latencies; then the newest. Raises MapError when there is none.
     """
-    found = []
-    for folder in _folders((out,)):
-        if not differs(_machine(folder), machine) and (one := _map_run(folder, _rows(folder))) is not None:
-            if one.reaches(wanted):
-                return one
-            found.append(one)
+    found = [
+        one
+        for folder in _folders((out,))
+        if not differs(_machine(folder), machine) and (one := _map_run(folder, _rows(folder))) is not None
+    ]
     if not found:
         raise MapError(f"no map of this machine in {out}; make one with `inflight run map`")
-    return found[0]
+    return max(found, key=lambda one: (one.reaches(wanted), one.is_whole, one.folder.name))
 
 
 def _folders(places: Sequence[Path]) -> Iterator[Path]:
@@ -112,14 +119,20 @@ def _map_run(folder: Path, found: Sequence[Row]) -> MapRun | None:
 
 
 def memory(source: MapRun, places: Sequence[Path]) -> tuple[str | None, list[Cell]]:
-    """Return the newest run of the map's machine with memory trials, the map's own before all others; and its cells."""
-    connection = source.cells[0].setting.connection
+    """Return the run of the map's machine whose memory trials know most of its strategies, and its cells.
+
+    Of several that know as many, the map itself, or else the newest.
+    """
+    names, connection = set(c.strategies_of(source.cells)), source.cells[0].setting.connection
+    best: tuple[str | None, list[Cell]] = (None, [])
+    most = 0
     for folder in (source.folder, *_folders(places)):
         if folder != source.folder and differs(_machine(folder), source.machine):
             continue
         held = c.cells(source.rows if folder == source.folder else _rows(folder), "memory")
         own = [cell for cell in held if cell.setting.connection == connection and cell.valid_rows]
-        if own:
+        known = len(names & set(c.strategies_of(own)))
+        if known > most:
             setting = c.settings(own)[0]
-            return str(folder), [cell for cell in own if cell.setting == setting]
-    return None, []
+            best, most = (str(folder), [cell for cell in own if cell.setting == setting]), known
+    return best

@@ -82,7 +82,7 @@ def _parquet(folder: Path, out: Path | None) -> None:
         with _Writing(target):
             table.to_parquet(target, index=False)
     except ImportError as error:
-        raise ReportError("Parquet needs one more package: pip install 'inflight-bench[parquet]'") from error
+        raise ReportError("Parquet needs one more package: pip install pyarrow (it is the extra `parquet`)") from error
     _say(f"table: {target}")
 
 

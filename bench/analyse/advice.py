@@ -157,7 +157,8 @@ def _at_least(one: Wanted, other: Wanted, factor: float) -> bool:
 def _expected(one: Surface, asked: Wanted, facts: Facts) -> Expected:
     in_flight = min(asked.in_flight, facts.most_in_flight.get(one.strategy, asked.in_flight))
     wanted = Wanted(asked.latency_ns, asked.work_ns, in_flight)
-    per_s, error, near = one.per_s(wanted), one.error_near(wanted), one.nearest(wanted)
+    per_s = min(one.per_s(wanted), most_per_s(wanted))
+    error, near = one.error_near(wanted), one.nearest(wanted)
     factor = math.exp(min(_quantile(len(near)) * error, 700.0))
     knee = one.knee(wanted.latency_ns, wanted.work_ns)
     slope = facts.memory.get(one.strategy)
@@ -168,7 +169,7 @@ def _expected(one: Surface, asked: Wanted, facts: Facts) -> Expected:
         one.strategy,
         per_s,
         per_s / factor,
-        max(per_s, min(per_s * factor, _most_per_s(wanted))),
+        min(per_s * factor, most_per_s(wanted)),
         error,
         "CPU" if in_flight >= FULL * knee else "latency",
         knee,
@@ -181,7 +182,7 @@ def _expected(one: Surface, asked: Wanted, facts: Facts) -> Expected:
     )
 
 
-def _most_per_s(wanted: Wanted) -> float:
+def most_per_s(wanted: Wanted) -> float:
     """Return what no client can exceed: N / (L + w), because a page takes its latency and its work, and 1 / w."""
     page_ns = wanted.latency_ns + wanted.work_ns
     by_latency = wanted.in_flight / page_ns * 1e9 if page_ns else math.inf

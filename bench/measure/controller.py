@@ -163,6 +163,8 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     seen.server, seen.host = _differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
     seen.measured |= seen.host
+    if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
+        seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
 
 
 def _job(trial: Trial, server: Server, deadline_s: float, unit_ns: float | None) -> Job:
@@ -197,6 +199,7 @@ def _counts(server: Server, setting: Setting) -> dict[str, Any]:
         "server": server.stats(),
         "run_delay_ns": host.run_delay_ns(server.process.pid),
         "disturbances": host.disturbances(setting.cpus),
+        "busy_ns": host.busy_ns(setting.cpus.client),
     }
 
 

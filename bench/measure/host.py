@@ -91,6 +91,18 @@ def cpu_ticks(cpus: set[int] | None) -> tuple[float, float] | None:
     return sum(time.steal for time in chosen), sum(sum(time[:8]) for time in chosen)
 
 
+def busy_ns(cpus: set[int] | None) -> int | None:
+    """Return how long the only core of ``cpus`` has been busy, interrupts included; None where there is not just one.
+
+    In ticks of the kernel's statistics, 10 ms each (proc(5), /proc/stat).
+    """
+    if cpus is None or len(cpus) != 1:
+        return None
+    (cpu,) = cpus
+    time = psutil.cpu_times(percpu=True)[cpu]
+    return round(1e9 * sum(getattr(time, kind, 0.0) for kind in ("user", "nice", "system", "irq", "softirq")))
+
+
 @dataclass(frozen=True, slots=True)
 class Disturbances:
     """What others did to this machine, counted until some moment; None where it is not counted."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.analyse.advice import MOST_OFF, Advice, Expected
+from bench.analyse.advice import MOST_OFF, Advice, Expected, most_per_s
 from bench.analyse.observed import Observed
 from bench.analyse.verified import Verified, worst_off
 from bench.present import text_grid, units, words
@@ -16,6 +16,9 @@ WIDTH = 100
 MOST_NAMED = 8
 STEADY = 0.05
 """Up to such an interval three digits are shown, beyond it two."""
+SLOW_START_NS = 100_000_000
+BEYOND_KNEE = 1.5
+"""So many times the knee in flight are clearly more than help."""
 _HEADS = (
     "strategy",
     "pages/s expected",
@@ -64,13 +67,17 @@ def headline(advice: Advice) -> str:
 
 def notes(advice: Advice, basis: Basis) -> list[str]:
     """Return what the figures are, how sure they are, and what they rest on."""
-    told = [EXPECTED]
+    told = [EXPECTED, *_about_start(advice), *_about_bound(advice)]
     shown = next((one for one in advice.expected if one.strategy == advice.advised), None) or next(
         iter(advice.expected), None
     )
     if shown is not None:
         near = "; ".join(_near(point, error) for point, error in shown.nearest)
         told.append(f"Measured nearest, {words.plain(shown.strategy, 30)}: {near}.")
+    less = [one for one in advice.expected if one.in_flight != advice.wanted.in_flight]
+    told += [
+        f"{words.plain(one.strategy, 30)} never has more than {units.count(one.in_flight)} in flight." for one in less
+    ]
     reasons = dict.fromkeys(one.unknown for one in advice.expected if one.unknown)
     for reason in list(reasons)[:MOST_NAMED]:
         own = [one.strategy for one in advice.expected if one.unknown == reason]
@@ -82,6 +89,22 @@ def notes(advice: Advice, basis: Basis) -> list[str]:
     if basis.differs:
         told.append(f"That run is of another machine: {words.plain('; '.join(basis.differs), 400)}.")
     return told
+
+
+def _about_start(advice: Advice) -> list[str]:
+    """Say where starting as many workers takes a while, which no figure of a long crawl shows."""
+    times = {one.strategy: one.surface.start_ns * one.in_flight for one in advice.expected}
+    slow = [
+        f"{words.plain(name, 30)} about {units.duration(ns, 1)}" for name, ns in times.items() if ns >= SLOW_START_NS
+    ]
+    return [f"Before that, starting as many workers takes {words.listed(slow)}."] if slow else []
+
+
+def _about_bound(advice: Advice) -> list[str]:
+    """Say where intervals are cut by what no client can exceed."""
+    most = most_per_s(advice.wanted)
+    cut = any(one.in_flight == advice.wanted.in_flight and one.high >= most for one in advice.expected)
+    return [f"No client brings more than {units.rate(most)} there, and no interval goes beyond."] if cut else []
 
 
 def sources(basis: Basis) -> list[str]:
@@ -102,6 +125,7 @@ def verified_text(found: Sequence[Verified], folder: str, width: int = WIDTH) ->
             f"{name}: expected {units.number(one.expected_per_s)} pages/s, measured {units.number(one.measured_per_s)} "
             f"({one.rounds} {'round' if one.rounds == 1 else 'rounds'}): {_percent(one.off)} off"
         )
+    lines += _compared(found)
     off = worst_off(found)
     if off is None:
         lines.append("The advice could not be verified.")
@@ -111,6 +135,18 @@ def verified_text(found: Sequence[Verified], folder: str, width: int = WIDTH) ->
         lines.append(f"The advice holds: at most {_percent(off)} off.")
     lines = [*(text_grid.wrapped(line, width) for line in lines), f"Rows:   {words.plain(folder, 400)}"]
     return "\n".join(lines) + "\n"
+
+
+def _compared(found: Sequence[Verified]) -> list[str]:
+    """Say by how much the next strategy fetched more than the advised one, if it did."""
+    first, *others = found
+    faster = [one for one in others if (one.measured_per_s or 0) > (first.measured_per_s or float("inf"))]
+    return [
+        f"In that crawl {words.plain(one.strategy, 30)} fetched "
+        f"{_percent((one.measured_per_s or 0) / (first.measured_per_s or 1) - 1)} more than "
+        f"{words.plain(first.strategy, 30)}."
+        for one in faster
+    ]
 
 
 def to_json(
@@ -198,6 +234,9 @@ def _reasons(advice: Advice) -> list[str]:
     told = [words.plain(advice.why[0].upper() + advice.why[1:], 300) + "."]
     if len(advice.alike) > 1:
         told.append(f"Alike: {_named(advice.alike)}.")
+    chosen = advice.of(advice.advised)
+    if chosen is not None and chosen.in_flight > BEYOND_KNEE * chosen.knee:
+        told.append(f"Its core is full from about {units.number(chosen.knee, 2)} in flight on: more bring nothing.")
     return told
 
 

@@ -22,6 +22,8 @@ from bench.rows import Row
 MOST = 6
 """So many sentences at most, the last of which says how sure the others are."""
 MOST_LIMITS = 4
+MOSTLY = 0.75
+"""With fewer valid trials than this share something is wrong with the machine, or with the experiment."""
 
 
 def answer(rows: Sequence[Row]) -> list[str]:
@@ -150,6 +152,8 @@ def _sureness(rows: Sequence[Row], other_settings: int) -> str:
     else:
         parts = ["Pairs on one machine, each with a fresh process for each side"]
     parts.append(_left_out(rows))
+    if len(valid) < MOSTLY * sum(row.status != "skipped" for row in rows):
+        parts.append("with so many red ones, close what else runs on this machine and measure again")
     if other_settings:
         settings = "another setting" if other_settings == 1 else f"{other_settings} other settings"
         parts.append(f"{settings} (use of connections, or site) can be compared in the tables only")

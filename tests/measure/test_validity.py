@@ -87,7 +87,15 @@ def test_sound_evidence_passes_every_check() -> None:
 
 
 STEADY_LAW, SAMPLES = "Little's law in the steady state", "enough samples for each quantile"
-WORK = "CPU work done"
+WORK, CORE = "CPU work done", "client had its core"
+MS = 1_000_000
+THREADS = {
+    "peak_threads": 9,
+    "makespan_ns": 1000 * MS,
+    "pages_per_s": 5000.0,
+    "others_ns": 0,
+    "service": {"count": 5000, "mean_ns": MS, "max_ns": MS},
+}
 HALF = STEADY | {"completions": 500, "mean_in_flight": 5.0}
 SHORT = STEADY | {"window_ns": 4_000, "completions": 20}
 
@@ -271,6 +279,10 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("knobs reached the worker", {"knobs": {"gil": False}}, "passed", "cpus, strategy"),
     ("knobs reached the worker", {"knobs": {"cpus": [0, 1]}}, "failed", "cpus: wanted [1], got [0, 1]"),
     ("knobs reached the worker", {"wanted_knobs": {"loop": "uvloop"}}, "failed", "loop: wanted 'uvloop', got None"),
+    (CORE, {"measured": THREADS}, "passed", "others used 0.0% of its core, limit 5%"),
+    (CORE, {"measured": THREADS | {"others_ns": 70 * MS}}, "passed", "others used 5.0% of its core"),
+    (CORE, {"measured": THREADS | {"others_ns": 80 * MS}}, "failed", "others used 6.0% of its core, limit 5%"),
+    (CORE, {"measured": {"peak_threads": 9}}, "not applicable", "threads, and not on one core"),
     (WORK, {}, "passed", "done for 5000 of 5000 pages, 2.1 of 2 ms"),
     (WORK, {"cpu_ns": 0}, "not applicable", "no CPU work was asked for"),
     (WORK, {"measured": {"worked_pages": 4999}}, "failed", "done for 4999 of 5000 pages"),
