@@ -12,8 +12,9 @@ from bench.analyse import advice as analyse
 from bench.analyse import cells as c
 from bench.analyse.advice import Advice, Expected, Facts
 from bench.analyse.cells import Cell
+from bench.analyse.decision_map import decide
 from bench.analyse.observed import Wanted
-from bench.analyse.verified import Verified, candidates, verify, worst_off
+from bench.analyse.verified import Verified, candidates, lost_by, verify, worst_off
 from bench.experiment import Experiment
 from bench.grid import MOST_CPU_NS, Grid
 from bench.maps import MapError, MapRun
@@ -93,7 +94,8 @@ def _exit(advice: Advice, verified: Sequence[Verified] | None) -> int:
     if verified is None:
         return 0 if advice.advised is not None else UNKNOWN
     off = worst_off(verified)
-    return 0 if off is not None and off <= analyse.MOST_OFF else UNKNOWN
+    holds = off is not None and off <= analyse.MOST_OFF and lost_by(verified) <= analyse.MOST_OFF
+    return 0 if holds else UNKNOWN
 
 
 def _point(asked: Asked) -> Point:
@@ -125,8 +127,18 @@ def _facts(source: MapRun, point: Point, memory: Sequence[Cell], *, here: bool) 
         {name: one.most_in_flight for name, one in described.items() if one.most_in_flight is not None},
         forbidden,
         {name: c.memory_of(memory, name) for name in names} if memory else {},
+        _behind(source, point.wanted),
         {name: _length(name) for name in known},
     )
+
+
+def _behind(source: MapRun, wanted: Wanted) -> frozenset[str]:
+    """Return the strategies that the map's own rule puts behind others at this very workload."""
+    for tile in decide(source.cells).tiles:
+        at = Wanted(tile.point.latency_ns, tile.point.cpu_ns, tile.point.in_flight)
+        if at == wanted and tile.best:
+            return frozenset(one.strategy for one in tile.ranking if one.strategy not in tile.best)
+    return frozenset()
 
 
 def _length(name: str) -> int:

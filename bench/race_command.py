@@ -1,5 +1,6 @@
 """What ``inflight race`` does: measure the preset or read a run, write the page, replay it, print how it ended."""
 
+import math
 import shutil
 import sys
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ def run(asked: Asked) -> int:
     0; 1 when a new run has no valid row. Raises RowsError for a run without a race, ExperimentError for an unknown
     strategy, and KeyboardInterrupt.
     """
+    if not math.isfinite(asked.speed):
+        raise ExperimentError(f"--speed must be a number such as 0.5, not {asked.speed}")
     folder = _measured(asked) if asked.run is None else asked.run
     found = rows.read(folder)
     chosen = _chosen(found, asked.chosen)

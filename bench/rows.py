@@ -10,6 +10,7 @@ Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 
 """
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -37,6 +38,12 @@ _WORKLOAD_KEYS = {
     "limit": frozenset({"id", "resource", "through_shared"}),
     "pair": frozenset({"id", "a", "b", "latency", "mean_latency_ns", "site", "metrics"}),
 }
+
+_VERDICTS = frozenset({"passed", "failed", "not applicable"})
+_FIGURES = ("_ns", "_bytes", "_per_s", "_share")
+"""What the name of a figure ends with: a finite number, or a list of such, or unknown."""
+_NEEDED = {"crawl": ("pages_per_s", "makespan_ns", "cpu_per_page_ns")}
+"""What a trial that ended well has measured, above 0; of other kinds it depends."""
 
 Kind = Literal["crawl", "memory", "block", "probe", "limit", "pair"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
@@ -113,12 +120,60 @@ class Row:
             raise ValueError(f"a row of the unknown kind {values['kind']!r}")
         if missing := sorted(_WORKLOAD_KEYS[values["kind"]] - set(values["workload"])):
             raise ValueError(f"a row whose workload lacks {', '.join(missing)}")
+        if (wrong_figure := _wrong_figure(values)) is not None:
+            raise ValueError(f"a row whose {wrong_figure}")
         checks = tuple(Check(**check) for check in values["checks"])
+        if strange := [check.verdict for check in checks if check.verdict not in _VERDICTS]:
+            raise ValueError(f"a row with a check whose verdict is {strange[0]!r}")
         return cls(**{name: values[name] for name in names} | {"checks": checks})
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
+
+
+def _wrong_figure(values: dict[str, Any]) -> str | None:
+    """Say which figure of a row is none, in the words that follow "a row whose"; None where all are fine.
+
+    Readers count on it: files of rows come from other machines, and may have been edited.
+    """
+    for part in ("workload", "measured", "server"):
+        for name, value in _figures(values[part]):
+            if not _is_figure(value) or (value is None and part == "workload"):
+                return f"{part} has no number for {name}: {str(value)[:40]}"
+    if values["status"] == "ok":
+        for name in _NEEDED.get(values["kind"], ()):
+            value = values["measured"].get(name)
+            if value is None or value <= 0:
+                return f"measured says ok without {name}"
+    lines = [values["measured"].get(name) for name in ("timeline", "samples")]
+    if values["kind"] in {"crawl", "memory"} and not all(line is None or _is_time_line(line) for line in lines):
+        return "time line is none"
+    return None
+
+
+def _figures(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict) and name not in {"timeline", "samples"}:
+            yield from _figures(value)
+        elif name.endswith(_FIGURES) or name == "in_flight":
+            yield name, value
+
+
+def _is_figure(value: Any) -> bool:
+    if isinstance(value, list | dict):
+        return True  # several of them: of a pair, or by the thread
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value))
+
+
+def _is_time_line(line: Any) -> bool:
+    """Tell whether these are lists of numbers, as long as each other; CPU time may be unknown."""
+    if not isinstance(line, dict):
+        return False
+    lists = {name: own for name, own in line.items() if isinstance(own, list)}
+    numbers = all(type(one) is int or (one is None and name == "cpu_ns") for name, own in lists.items() for one in own)
+    width = line.get("bin_ns", 1)
+    return numbers and type(width) is int and width > 0 and len(set(map(len, lists.values()))) <= 1
 
 
 def append(folder: Path, row: Row) -> None:

@@ -1,6 +1,7 @@
 """The row format: what is written is what is read, and what is no row is refused with one sentence."""
 
 import json
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -300,3 +301,43 @@ def test_the_schema_refuses_inside_a_pair(part: str, wrong: dict[str, Any]) -> N
     row[part] = {key: value for key, value in (row[part] | wrong).items() if value is not None}
 
     assert not VALIDATOR.is_valid(row)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"measured": {"makespan_ns": None}}, "measured says ok without makespan_ns"),
+        ({"measured": {"makespan_ns": 0}}, "measured says ok without makespan_ns"),
+        ({"measured": {"pages_per_s": -5.0}}, "measured says ok without pages_per_s"),
+        ({"measured": {"cpu_per_page_ns": "50"}}, "measured has no number for cpu_per_page_ns: 50"),
+        ({"measured": {"service": {"p50_ns": "fast"}}}, "measured has no number for p50_ns: fast"),
+        ({"measured": {"timeline": {"bin_ns": 0, "completions": [], "in_flight": []}}}, "time line is none"),
+        ({"measured": {"timeline": {"bin_ns": 1, "completions": [1], "in_flight": []}}}, "time line is none"),
+        ({"measured": {"samples": {"at_ns": [1], "threads": [None]}}}, "time line is none"),
+        ({"workload": {"mean_latency_ns": "50"}}, "workload has no number for mean_latency_ns: 50"),
+        ({"workload": {"mean_latency_ns": None}}, "workload has no number for mean_latency_ns: None"),
+        ({"workload": {"in_flight": True}}, "workload has no number for in_flight: True"),
+    ],
+)
+def test_a_row_with_a_figure_that_is_none_is_refused_by_name(change: dict[str, dict[str, Any]], words: str) -> None:
+    row = crawl_row()
+    values = json.loads(row.to_json())
+    for part, changes in change.items():
+        values[part] |= changes
+
+    with pytest.raises(ValueError, match=re.escape(f"a row whose {words}")):
+        Row.from_json(json.dumps(values))
+
+
+def test_a_figure_beyond_all_numbers_is_refused() -> None:
+    text = crawl_row().to_json().replace('"pages_per_s":10000.0', '"pages_per_s":1e999')
+
+    with pytest.raises(ValueError, match="no number for pages_per_s: inf"):
+        Row.from_json(text)
+
+
+def test_a_check_with_a_verdict_that_is_none_is_refused() -> None:
+    text = crawl_row().to_json().replace('"verdict":"passed"', '"verdict":"Passed"')
+
+    with pytest.raises(ValueError, match="verdict is 'Passed'"):
+        Row.from_json(text)

@@ -40,6 +40,8 @@ class Facts:
     """Strategies that this machine does not allow so many in flight, each with the reason."""
     memory: Mapping[str, Slope | NoSlope] = field(default_factory=dict)
     """What one more fetch in flight takes, where it was measured."""
+    behind: frozenset[str] = frozenset()
+    """Strategies that the map itself shows behind others at this very workload, where it was measured."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """How long the strategies' programs are."""
 
@@ -120,15 +122,22 @@ def advise(fits: Sequence[Surface | NoSurface], wanted: Wanted, facts: Facts) ->
     expected = sorted((_expected(one, wanted, facts) for one in able), key=lambda one: (-one.per_s, one.strategy))
     if not expected:
         return Advice(wanted, None, "no strategy has enough valid trials", (), (), left_out)
-    known = [one for one in expected if not one.unknown]
+    able_to = [one for one in expected if one.in_flight == wanted.in_flight]
+    known = [one for one in able_to if not one.unknown]
     if not known:
-        return Advice(wanted, None, f"{expected[0].strategy}: {expected[0].unknown}", (), tuple(expected), left_out)
+        first = (able_to or expected)[0]
+        why = first.unknown or f"it never has more than {first.in_flight:,} in flight"
+        return Advice(wanted, None, f"{first.strategy}: {why}", (), tuple(expected), left_out)
     first = known[0]
     if better := [one for one in expected if one.unknown and one.low > first.high]:
         why = f"{better[0].strategy} seems to be faster than all that is known: {better[0].unknown}"
         return Advice(wanted, None, why, (), tuple(expected), left_out)
     alike = [one for one in known if one.per_s >= first.low]
-    advised, why = _choose(alike, facts)
+    ahead = [one for one in alike if one.strategy not in facts.behind] or alike
+    advised, why = _choose(ahead, facts)
+    if len(ahead) < len(alike):
+        why += "; the map itself has the others behind, at this very workload"
+    alike = ahead
     return Advice(wanted, advised, why, tuple(one.strategy for one in alike), tuple(expected), left_out)
 
 
@@ -157,8 +166,10 @@ def _at_least(one: Wanted, other: Wanted, factor: float) -> bool:
 def _expected(one: Surface, asked: Wanted, facts: Facts) -> Expected:
     in_flight = min(asked.in_flight, facts.most_in_flight.get(one.strategy, asked.in_flight))
     wanted = Wanted(asked.latency_ns, asked.work_ns, in_flight)
-    per_s = min(one.per_s(wanted), most_per_s(wanted))
     error, near = one.error_near(wanted), one.nearest(wanted)
+    cpu_ns = _own_cpu_ns(near, one.cpu_ns) + wanted.work_ns
+    most = min(most_per_s(wanted), 1e9 / cpu_ns if cpu_ns else math.inf)  # no core has more time than it has
+    per_s = min(one.per_s(wanted), most)
     factor = math.exp(min(_quantile(len(near)) * error, 700.0))
     knee = one.knee(wanted.latency_ns, wanted.work_ns)
     slope = facts.memory.get(one.strategy)
@@ -173,7 +184,7 @@ def _expected(one: Surface, asked: Wanted, facts: Facts) -> Expected:
         error,
         "CPU" if in_flight >= FULL * knee else "latency",
         knee,
-        _own_cpu_ns(near, one.cpu_ns) + wanted.work_ns,
+        cpu_ns,
         slope if isinstance(slope, Slope) else None,
         in_flight,
         unknown,

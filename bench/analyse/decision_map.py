@@ -123,7 +123,7 @@ def decide(found: Iterable[Cell], only: Sequence[str] | None = None) -> Map:
     The noise is that of all of them in both cases. Rows that are not valid never count.
     """
     places = _places(found)
-    noise = _together([_noise(rounds) for rounds in places.values()])
+    noise = _together([residual_noise(rounds) for rounds in places.values()])
     names = sorted({name for rounds in places.values() for name in rounds if only is None or name in only})
     tiles = [_tile(point, rounds, noise, names) for point, rounds in sorted(places.items())]
     return Map(tuple(tiles), noise, tuple(names))
@@ -164,7 +164,7 @@ def _logs(cell: Cell) -> dict[int, float]:
     return {number: math.log(rate) for number, rate in rates.items() if rate is not None and rate > 0}
 
 
-def _noise(rounds: Rounds) -> Noise | None:
+def residual_noise(rounds: Rounds) -> Noise | None:
     """Return the residual mean square of strategies x rounds; None where nothing is left over."""
     import numpy as np
 
@@ -192,7 +192,7 @@ def _together(many: Iterable[Noise | None]) -> Noise | None:
 
 
 def _tile(point: Point, rounds: Rounds, pooled: Noise | None, names: Sequence[str]) -> Tile:
-    own = _noise(rounds)
+    own = residual_noise(rounds)
     noise = own if own is not None and pooled is not None and own.variance > pooled.variance else pooled
     most = max((len(rounds[name]) for name in names if name in rounds), default=0)
     chosen = {name: rounds[name] for name in names if len(rounds.get(name, ())) >= max(1, min(most, LEAST_ROUNDS))}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bench.analyse.advice import Advice, Expected
 from bench.analyse.cells import Cell
 from bench.analyse.observed import observed
+from bench.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def verify(chosen: Sequence[Expected], cells: Iterable[Cell]) -> list[Verified]:
         cell = own.get(one.strategy)
         point = next(iter(observed([cell])), None) if cell is not None else None
         if point is None:
-            states = sorted({row.status if row.status != "ok" else "red" for row in cell.rows}) if cell else ["not run"]
+            states = sorted({why for row in cell.rows for why in _states(row)}) if cell else ["not run"]
             found.append(Verified(one.strategy, one.per_s, None, 0, f"no valid trial ({', '.join(states)})"))
         else:
             found.append(Verified(one.strategy, one.surface.per_s(point.at), point.per_s, point.rounds, ""))
@@ -54,3 +55,14 @@ def worst_off(found: Iterable[Verified]) -> float | None:
     """Return by how much the worst figure is off; None where one is missing."""
     shares = [one.off for one in found]
     return None if not shares or None in shares else max(abs(share) for share in shares if share is not None)
+
+
+def lost_by(found: Sequence[Verified]) -> float:
+    """Return by which share another one fetched more than the first, which was advised; 0 where none did."""
+    first, *others = (one.measured_per_s or 0.0 for one in found)
+    return max((other / first - 1 for other in others if first and other > first), default=0.0)
+
+
+def _states(row: Row) -> list[str]:
+    """Return why a row is no basis for a conclusion: its failed checks, or how it ended."""
+    return [f'red: "{check.name}"' for check in row.failed_checks] if row.status == "ok" else [row.status]

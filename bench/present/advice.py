@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.analyse.advice import MOST_OFF, Advice, Expected, most_per_s
 from bench.analyse.observed import Observed
-from bench.analyse.verified import Verified, worst_off
+from bench.analyse.verified import Verified, lost_by, worst_off
 from bench.present import text_grid, units, words
 from bench.present.text_grid import Grid
 
@@ -129,6 +129,8 @@ def verified_text(found: Sequence[Verified], folder: str, width: int = WIDTH) ->
     off = worst_off(found)
     if off is None:
         lines.append("The advice could not be verified.")
+    elif lost_by(found) > MOST_OFF:
+        lines.append(f"The choice was wrong: another one fetched {_percent(lost_by(found))} more.")
     elif off > MOST_OFF:
         lines.append(f"The advice was wrong by {_percent(off)}: it does not know this region.")
     else:

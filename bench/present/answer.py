@@ -146,9 +146,8 @@ def _sureness(rows: Sequence[Row], other_settings: int) -> str:
         parts = ["One round on one machine: by how much another would differ is not known"]
     elif rounds:
         apart = "rounds" if any(row.kind == "crawl" for row in valid) else "intervals"
-        parts = [
-            f"Medians over {rounds} rounds on one machine; a difference counts only where the {apart} do not overlap"
-        ]
+        rule = f"a difference counts only where the {apart} do not overlap, and not where chance explains it"
+        parts = [f"Medians over {rounds} rounds on one machine; {rule}"]
     else:
         parts = ["Pairs on one machine, each with a fresh process for each side"]
     parts.append(_left_out(rows))

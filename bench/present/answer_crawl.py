@@ -1,6 +1,7 @@
 """What the timed crawls answer, in sentences: when more in flight help, which model is fastest, what CPU work changes.
 
-A difference is named only where the rounds do not overlap (``are_apart``), and models are compared with models: clients
+A difference is named only where the rounds do not overlap (``are_apart``) and chance does not explain that the two
+which are farthest apart are (``extremes``), and models are compared with models: clients
 with an HTTP stack of their own have a sentence apart, because their parsers would be compared too. Pure.
 """
 
@@ -9,6 +10,7 @@ from itertools import takewhile
 from statistics import median
 
 from bench.analyse import cells as c
+from bench.analyse import extremes
 from bench.analyse.cells import Cell
 from bench.analyse.headline import choose_caps, usual_cap
 from bench.analyse.model import FULL, Fit, core_share, fit
@@ -125,8 +127,7 @@ def _some(works: Sequence[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
 
 
 def _lead(level: Level) -> str:
-    overlap = min(level.slowest.rounds, level.fastest.rounds) > 1 and not are_apart(level.slowest, level.fastest)
-    if overlap:
+    if min(level.slowest.rounds, level.fastest.rounds) > 1 and not level.is_apart:
         return "nothing that the rounds show"
     return units.times(level.ratio) if level.ratio > ALIKE else f"less than {100 * (ALIKE - 1):.0f} %"
 
@@ -145,7 +146,7 @@ def _ends(level: Level) -> str:
     if least is most:
         return f"{_name(most.strategy)} fetches {fastest}{_once(level.fastest)}"
     slowest = units.number(level.slowest.median, words.digits(level.slowest))
-    difference = _difference(level.slowest, level.fastest)
+    difference = _difference(level.slowest, level.fastest, by_chance=not level.is_apart)
     if len(level.cells) == 2:
         return f"{_name(most.strategy)} fetches {fastest}, {_name(least.strategy)} {slowest}{difference}"
     return (
@@ -174,15 +175,18 @@ def _costs(level: Level) -> list[str]:
     if len(ordered) == 1:
         return [text + _once(least)]
     dearest = units.duration(most.median, words.digits(most))
-    return [f"{text} with {_name(cheap)}, {dearest} with {_name(dear)}{_difference(least, most)}"]
+    by_chance = not extremes.of_cells(level.cells, c.cpu_per_page_ns)
+    return [f"{text} with {_name(cheap)}, {dearest} with {_name(dear)}{_difference(least, most, by_chance=by_chance)}"]
 
 
-def _difference(least: Spread, most: Spread) -> str:
+def _difference(least: Spread, most: Spread, *, by_chance: bool) -> str:
     """Write the ratio of two figures; or why it is none."""
     if min(least.rounds, most.rounds) == 1:
         return " (one round: whether they differ is not known)"
     if not are_apart(least, most):
         return ", but the rounds overlap"
+    if by_chance:
+        return ", which chance may explain"
     return f": {units.times(most.median / least.median)}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.analyse import cells as c
+from bench.analyse import extremes
 from bench.analyse.cells import Cell, Figure, Setting
 from bench.analyse.stats import Spread, are_apart
 from bench.rows import Row
@@ -42,7 +43,12 @@ class Level:
     @property
     def differs(self) -> bool:
         """Whether they differ by more than that, and the rounds say so."""
-        return not self.is_alike and are_apart(self.slowest, self.fastest)
+        return not self.is_alike and self.is_apart
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the rounds of the two do not overlap, and chance does not explain the difference."""
+        return are_apart(self.slowest, self.fastest) and extremes.of_cells(self.cells, c.pages_per_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.analyse import cells as c
+from bench.analyse import extremes
 from bench.analyse.cells import Cell, Figure
 from bench.analyse.stats import NoSlope, Slope, Spread, are_apart
 from bench.present import units, words
@@ -63,7 +64,9 @@ def of_cpu(found: Sequence[Cell]) -> str:
     if not sides:
         return "No valid CPU time: nothing to conclude"
     where = f"{words.at_latency(found[0].latency)} with {words.in_flight(found[0].in_flight)}"
-    return _compared(sides, f"{where}, a page takes", "of CPU time", units.duration)
+    shared = [cell for cell in found if cell.stack == "shared"]
+    by_chance = not extremes.of_cells(shared if len(shared) > 1 else found, c.cpu_per_page_ns)
+    return _compared(sides, f"{where}, a page takes", "of CPU time", units.duration, by_chance=by_chance)
 
 
 def of_times(sides: Sequence[Side], share: float, where: str) -> str:
@@ -92,7 +95,9 @@ def of_memory(slopes: Mapping[str, tuple[str, Slope | NoSlope]]) -> str:
     return f"{text}, {words.memory(most)} with {words.plain(high, 30)}{ratio}"
 
 
-def _compared(sides: Sequence[Side], before: str, after: str, write: Callable[[float, int], str]) -> str:
+def _compared(
+    sides: Sequence[Side], before: str, after: str, write: Callable[[float, int], str], *, by_chance: bool = False
+) -> str:
     shared = [side for side in sides if side.stack == "shared"]
     ordered = sorted(shared if len(shared) > 1 else sides, key=lambda side: side.spread.median)
     least, most = ordered[0], ordered[-1]
@@ -105,6 +110,8 @@ def _compared(sides: Sequence[Side], before: str, after: str, write: Callable[[f
         return _sentence(text + " (one round)")
     if not are_apart(least.spread, most.spread):
         return _sentence(f"{text}, but the rounds overlap")
+    if by_chance:
+        return _sentence(f"{text}, which chance may explain")
     return _sentence(f"{text}: {units.times(most.spread.median / least.spread.median)}")
 
 

@@ -29,7 +29,9 @@ CAPTION = (
     "Replayed from recorded time lines: each strategy ran alone, one after another, and is shown here beside the "
     "others. A lane is the round with the median time."
 )
-PLACES = "Strategies share a place if they differ by less than 2 % or by less than their rounds do."
+PLACES = (
+    "Strategies share a place if they differ by less than 2 % (with one round: 20 %) or by less than their rounds do."
+)
 
 
 @dataclass(frozen=True, slots=True)

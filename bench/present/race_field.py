@@ -14,6 +14,8 @@ from bench.rows import Row
 MOST_RACES = 4
 MOST_LANES = 16
 """So many of the fastest lanes are shown; more cannot be watched."""
+ONE_ROUND = 0.2
+"""How much two may differ by chance is not known of one round; by so much they hardly do."""
 LONG_NS = 300_000_000
 """A race whose last one takes less is over before one has looked."""
 
@@ -86,7 +88,8 @@ def _race(own: Sequence[Row], joining: Sequence[Row], colours: dict[str, int]) -
 def _placed(lanes: Sequence[Lane]) -> list[Lane]:
     """Give places to the lanes that are not red and came to the end; those who are alike share one.
 
-    A place is shared with the first who has it: if the two differ by less than 2 %, or their rounds overlap.
+    A place is shared with the first who has it: if the two differ by less than 2 % (with one round: 20 %), or their
+    rounds overlap.
     """
     runners = sorted(
         (one for one in lanes if one.red is None and one.finish_ns is not None), key=lambda one: one.end_ns
@@ -101,10 +104,12 @@ def _placed(lanes: Sequence[Lane]) -> list[Lane]:
 
 
 def _behind(first: Lane, second: Lane) -> bool:
-    """Tell whether the second finished later than chance explains; of single rounds only the 2 % are known."""
-    if second.end_ns < first.end_ns * (1 + words.STEADY) or first.rounds_ns is None or second.rounds_ns is None:
+    """Tell whether the second finished later than chance explains; of single rounds, whether by much."""
+    if first.rounds_ns is None or second.rounds_ns is None:
         return False
     single = min(first.rounds_ns.rounds, second.rounds_ns.rounds) == 1
+    if second.end_ns < first.end_ns * (1 + (ONE_ROUND if single else words.STEADY)):
+        return False
     return single or are_apart(first.rounds_ns, second.rounds_ns)
 
 

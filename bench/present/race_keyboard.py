@@ -24,7 +24,9 @@ _NAMES = {"C": "right", "D": "left", "H": "home", "F": "end"}
 
 def is_watched() -> bool:
     """Tell whether somebody sits in front of this: keys come from a terminal, and pictures go to one that can draw."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", ""}
+    both = sys.stdin, sys.stdout  # either is None where it was closed by whoever started this
+    can_draw = os.environ.get("TERM", "dumb") not in {"dumb", ""}
+    return can_draw and all(file is not None and file.isatty() for file in both)
 
 
 def watch(race: Race, speed: float) -> None:

@@ -99,8 +99,11 @@ def write(folder: Path, path: Path | None = None) -> Path:
     """
     rows = read(folder)
     machine, extras = report_files.read(folder)
-    target = folder / PAGE_FILE if path is None else path
+    target = (folder / PAGE_FILE if path is None else path).resolve()
     content = page(rows, machine, extras)
+    if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
+        target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
+        return target
     handle, name = tempfile.mkstemp(prefix=".report-", suffix=".html", dir=target.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
@@ -110,7 +113,7 @@ def write(folder: Path, path: Path | None = None) -> Path:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    return target
+    return folder / PAGE_FILE if path is None else path
 
 
 def _body(title: str, rows: Sequence[Row], machine: dict[str, Any], sections: Sequence[Section]) -> str:

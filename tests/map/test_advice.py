@@ -11,7 +11,7 @@ from bench.analyse.advice import MOST_OFF, Advice, Facts, advise, outside, surfa
 from bench.analyse.observed import Observed, Wanted, observed
 from bench.analyse.stats import NoSlope, Slope
 from bench.analyse.surface import NoSurface, Surface
-from bench.analyse.verified import candidates, verify, worst_off
+from bench.analyse.verified import Verified, candidates, lost_by, verify, worst_off
 from bench.present import advice as show
 from bench.present.advice import Basis
 from bench.rows import Row
@@ -217,6 +217,37 @@ def test_nothing_is_expected_beyond_what_no_client_can_exceed(fits: list[Surface
             assert one.high <= max(most, one.per_s) * (1 + 1e-9)
 
 
+def test_what_the_map_has_behind_at_that_very_workload_is_not_advised(fits: list[Surface | NoSurface]) -> None:
+    wanted = Wanted(200 * MS, 0, 50)
+    behind = Facts(behind=frozenset({"callbacks", "thread_pool"}), lines=LINES)
+
+    found = advise(fits, wanted, behind)
+
+    assert found.advised == "native_asyncio"
+    assert found.alike == ("native_asyncio",)
+    assert "the map itself has the others behind" in found.why
+
+
+def test_a_strategy_that_cannot_have_so_many_is_not_advised(fits: list[Surface | NoSurface]) -> None:
+    found = advise([of(fits, "callbacks")], Wanted(50 * MS, 0, 100), Facts(most_in_flight={"callbacks": 1}))
+
+    assert found.advised is None
+    assert "never has more than 1 in flight" in found.why
+
+
+def test_no_core_is_expected_to_have_more_time_than_it_has(fits: list[Surface | NoSurface]) -> None:
+    for one in advise(fits, Wanted(10 * MS, 0, 900), Facts(lines=LINES)).expected:
+        assert one.per_s * one.cpu_per_page_ns <= 1e9 * (1 + 1e-9)
+
+
+def test_a_measured_loss_is_told() -> None:
+    first, other = Verified("a", 100.0, 95.0, 3, ""), Verified("b", 100.0, 108.0, 3, "")
+
+    assert lost_by([first, other]) == pytest.approx(108 / 95 - 1)
+    assert lost_by([other, first]) == 0
+    assert "The choice was wrong: another one fetched 14 % more." in show.verified_text([first, other], "folder")
+
+
 def test_alone_in_front_the_fastest_is_taken(fits: list[Surface | NoSurface]) -> None:
     found = advise(fits, Wanted(0, 0, 100), Facts(lines=LINES))
 
@@ -319,7 +350,7 @@ def test_a_verification_without_a_valid_trial_verifies_nothing(fits: list[Surfac
 
     found = verify(chosen, c.cells(red))
 
-    assert [one.why for one in found] == ["no valid trial (red)", "no valid trial (not run)"]
+    assert [one.why for one in found] == ['no valid trial (red: "server had room")', "no valid trial (not run)"]
     assert worst_off(found) is None
     assert "could not be verified" in show.verified_text(found, "folder")
     assert worst_off([]) is None

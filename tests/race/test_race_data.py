@@ -56,11 +56,11 @@ def test_strategies_that_differ_by_less_than_their_rounds_share_a_place() -> Non
     assert [place_text(lane.place, sharers(lane, race)) for lane in race.lanes] == ["=1st", "=1st", "3rd"]
 
 
-def test_single_rounds_share_a_place_below_two_percent_only() -> None:
+def test_single_rounds_share_a_place_below_a_fifth() -> None:
     near = runner("generators", QUICK)
-    near = replace(near, measured=near.measured | {"makespan_ns": 101 * MS})
+    near = replace(near, measured=near.measured | {"makespan_ns": 119 * MS})
     far = runner("thread_pool", QUICK)
-    far = replace(far, measured=far.measured | {"makespan_ns": 103 * MS})
+    far = replace(far, measured=far.measured | {"makespan_ns": 121 * MS})
 
     assert places(only(runner("callbacks", QUICK), near, far)) == {"callbacks": 1, "generators": 1, "thread_pool": 3}
 
@@ -215,9 +215,9 @@ def test_cpu_work_is_named_and_keeps_workloads_apart() -> None:
 def test_of_too_many_the_fastest_are_shown() -> None:
     race = only(*(runner(f"s{n:02}", [0] * (n + 1) + [10]) for n in range(40)))
 
-    assert len(race.lanes) == race_field.MOST_LANES
     assert race.left_out == 40 - race_field.MOST_LANES
-    assert [lane.place for lane in race.lanes] == list(range(1, race_field.MOST_LANES + 1))
+    assert sorted(lane.strategy for lane in race.lanes) == [f"s{n:02}" for n in range(race_field.MOST_LANES)]
+    assert {lane.place for lane in race.lanes if lane.strategy == "s00"} == {1}
 
 
 def test_titles_that_would_be_the_same_are_numbered() -> None:

@@ -1,0 +1,40 @@
+"""Whether two ends of many figures differ by more than chance."""
+
+import math
+from random import Random
+
+import pytest
+
+from bench.analyse.extremes import differ
+
+
+def series(random: Random, number: int, rounds: int, noise: float, lead: float = 1.0) -> list[dict[int, float]]:
+    """Make as many series that are the same but for noise; the first is ``lead`` times as high."""
+    return [
+        {n: (lead if one == 0 else 1.0) * math.exp(random.gauss(0, noise)) for n in range(rounds)}
+        for one in range(number)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "rounds", "noise"), [(2, 2, 0.05), (5, 3, 0.05), (9, 3, 0.02), (20, 3, 0.05), (9, 2, 0.1)]
+)
+def test_what_is_the_same_is_hardly_ever_told_apart(number: int, rounds: int, noise: float) -> None:
+    random = Random(number * 100 + rounds)
+
+    alarms = sum(differ(series(random, number, rounds, noise)) for _ in range(200))
+
+    assert alarms <= 20, "designed: at most 5 %; 20 of 200 would be a chance of one in a thousand"
+
+
+def test_what_differs_by_half_is_told_apart() -> None:
+    random = Random(1)
+
+    assert sum(differ(series(random, 5, 3, 0.05, 1.5)) for _ in range(100)) >= 95
+
+
+def test_without_two_rounds_or_two_series_nothing_is_known() -> None:
+    assert not differ([{1: 1.0}, {1: 9.0}])
+    assert not differ([{1: 1.0, 2: 1.0}])
+    assert not differ([])
+    assert not differ([{1: 1.0, 2: 1.001}, {1: 1.01, 2: 1.011}]), "below 2 %, however sure"
