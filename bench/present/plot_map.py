@@ -222,7 +222,7 @@ def _subtitle(shown: Map, left_out: Sequence[int], surfaces: Sequence[Surface]) 
             "Colour: the fastest strategy of the shared stack; hatched: it cannot be told from those named with it.",
             "Ratios: to the throughput of the next and of the last.",
             f"Being ahead is by the t test (95 %, Bonferroni; {noise}) and by 2 % at least.",
-            f"Lines: N = (L + r + s) / s; the model misses workloads left out by {max(1, round(worst * 100))} % on "
+            f"Lines: the core is full where N = (L + r + c + w) / (c + w); the model misses workloads left out by {max(1, round(worst * 100))} % on "
             "average."
             if surfaces
             else "",

@@ -15,9 +15,11 @@ from bench.present.lesson_pages import (
     read,
     written_wrong,
 )
-from bench.present.lessons import Done, check, perform, renew, trimmed, went_wrong
+from bench.present.lessons import Done, check, perform, renew, trimmed, went_wrong, working_folder
 
 PAGES = lesson_paths()
+LONG = [path for path in PAGES if path.stem.startswith(("01-", "10-"))]
+"""They hold thousands of things at once, and wait until nothing else moves the machine's memory."""
 PAGE = """# A lesson
 
 [code](lesson.md)
@@ -46,9 +48,26 @@ def run_of(command: str = "inflight run x.toml", exit_code: int = 0) -> Run:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in PAGES if path not in LONG], ids=lambda path: path.stem)
 def test_every_command_does_what_its_page_says(path: Path) -> None:
     assert check(path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", LONG, ids=lambda path: path.stem)
+def test_every_long_command_does_what_its_page_says(path: Path) -> None:
+    assert check(path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", LONG, ids=lambda path: path.stem)
+def test_the_plan_of_every_long_command_can_be_run(path: Path) -> None:
+    """What takes too long beside other tests is at least planned: its names, its keys and this machine's limits."""
+    with working_folder() as folder:
+        for run in read(path).runs:
+            done = perform(f"{run.command} --list", folder)
+            assert done.code == 0, done
+            assert done.out.strip()
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

@@ -173,7 +173,7 @@ def test_the_command_refuses_and_answers_with_its_exit_code(tmp_path: Path, resu
     assert json.loads(unknown.out)["advised"] is None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_verify_measures_that_very_workload_and_says_how_far_off_it_was(
     tmp_path: Path, machine: dict[str, Any]
 ) -> None:

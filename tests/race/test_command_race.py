@@ -105,7 +105,7 @@ def test_without_a_run_the_preset_is_measured_and_raced(tmp_path: Path) -> None:
 
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.endswith("-race")
-    assert len(read(folder)) == 2
-    assert done.code in {0, 1}, "1 on a machine so busy that both trials are red"
+    assert len(read(folder)) == 6
+    assert done.code in {0, 1}, "1 on a machine so busy that all trials are red"
     assert (folder / "race.html").is_file()
     assert "callbacks" in done.out
