@@ -222,8 +222,8 @@ def _subtitle(shown: Map, left_out: Sequence[int], surfaces: Sequence[Surface]) 
             "Colour: the fastest strategy of the shared stack; hatched: it cannot be told from those named with it.",
             "Ratios: to the throughput of the next and of the last.",
             f"Being ahead is by the t test (95 %, Bonferroni; {noise}) and by 2 % at least.",
-            f"Lines: the core is full where N = (L + r + c + w) / (c + w); the model misses workloads left out by {max(1, round(worst * 100))} % on "
-            "average."
+            "Lines: the core is full where N = (L + r + c + w) / (c + w); the model misses workloads left out by "
+            f"{max(1, round(worst * 100))} % on average."
             if surfaces
             else "",
             f"In {units.count(missing)} workloads a strategy has too few valid trials." if missing else "",
