@@ -11,6 +11,7 @@ from bench.present import claims, claims_pages, readme
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "results" / "reference"
+MOST_ROWS = 250
 
 
 RUNS = sorted(path.parent for path in REFERENCE.glob(f"*/{rows.ROWS_FILE}"))
@@ -38,7 +39,8 @@ def test_its_rows_follow_the_schema(run: Path) -> None:
     schema = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
     validator = jsonschema.Draft202012Validator(schema)
 
-    for line in (run / rows.ROWS_FILE).read_text(encoding="utf-8").splitlines():
+    lines = (run / rows.ROWS_FILE).read_text(encoding="utf-8").splitlines()
+    for line in lines[:: -(-len(lines) // MOST_ROWS)]:  # of a large run every second or third
         validator.validate(json.loads(line))
 
 

@@ -18,8 +18,8 @@ from bench.present.lesson_pages import (
 from bench.present.lessons import Done, check, perform, renew, trimmed, went_wrong, working_folder
 
 PAGES = lesson_paths()
-LONG = [path for path in PAGES if path.stem.startswith(("01-", "10-"))]
-"""They hold thousands of things at once, and wait until nothing else moves the machine's memory."""
+LONG = [path for path in PAGES if path.stem.startswith(("01-", "06-", "07-", "08-", "10-"))]
+"""They measure for seconds, or hold thousands of things at once: `make test-long`, and in CI after the other tests."""
 PAGE = """# A lesson
 
 [code](lesson.md)

@@ -56,7 +56,7 @@ def test_the_recipe_fails_when_the_crawler_is_slower_or_wrong(tmp_path: Path) ->
     assert "synthetic_site.expected" in wrong.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_runs_of_the_recipe_can_be_compared_by_inflight(tmp_path: Path) -> None:
     project = write(tmp_path, **FILES)
     for name in ("base", "head"):
