@@ -101,7 +101,9 @@ class Row:
 
     def to_json(self) -> str:
         """Return the row as one line, without its line end."""
-        return json.dumps(asdict(self), separators=(",", ":"), allow_nan=False)
+        values = {one.name: getattr(self, one.name) for one in fields(self)}  # asdict would copy each figure
+        values["checks"] = [asdict(check) for check in self.checks]
+        return json.dumps(values, separators=(",", ":"), allow_nan=False)
 
     @classmethod
     def from_json(cls, line: str) -> "Row":
