@@ -123,7 +123,7 @@ def decide(found: Iterable[Cell], only: Sequence[str] | None = None) -> Map:
     The noise is that of all of them in both cases. Rows that are not valid never count.
     """
     places = _places(found)
-    noise = _together([residual_noise(rounds) for rounds in places.values()])
+    noise = pooled_noise([residual_noise(rounds) for rounds in places.values()])
     names = sorted({name for rounds in places.values() for name in rounds if only is None or name in only})
     tiles = [_tile(point, rounds, noise, names) for point, rounds in sorted(places.items())]
     return Map(tuple(tiles), noise, tuple(names))
@@ -183,7 +183,8 @@ def residual_noise(rounds: Rounds) -> Noise | None:
     return Noise(max(LEAST_VARIANCE, float(left @ left) / freedom), freedom)
 
 
-def _together(many: Iterable[Noise | None]) -> Noise | None:
+def pooled_noise(many: Iterable[Noise | None]) -> Noise | None:
+    """Return the mean of the variances, weighted by their degrees of freedom; None where none is known."""
     known = [noise for noise in many if noise is not None]
     freedom = sum(noise.freedom for noise in known)
     if not freedom:

@@ -9,30 +9,42 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from bench.analyse.cells import Cell, Read
-from bench.analyse.decision_map import PRACTICAL, residual_noise
+from bench.analyse.decision_map import PRACTICAL, Noise, pooled_noise, residual_noise
 from bench.analyse.stats import CONFIDENCE
 
-
-def of_cells(cells: Sequence[Cell], read: Read) -> bool:
-    """Tell whether the figures of these cells, which share a workload, differ at their ends; by their valid rows."""
-    figures = ({row.round: value for row in cell.valid_rows if (value := read(row))} for cell in cells)
-    return differ([own for own in figures if own])
+Logs = Mapping[int, float]
+"""Of one strategy: the logarithm of its figure in each round."""
 
 
-def differ(figures: Sequence[Mapping[int, float]]) -> bool:
-    """Tell whether the ends of several series differ: for each series, its positive figure in each round.
+def of_cells(cells: Sequence[Cell], read: Read, among: Sequence[Cell] = ()) -> bool:
+    """Tell whether the figures of these cells, which share a workload, differ at their ends; by their valid rows.
+
+    ``among`` are cells of workloads that are alike, these included: the noise is pooled over them, because two or three
+    rounds of a few strategies tell little of it.
+    """
+    groups: dict[str, dict[str, Logs]] = {}
+    for cell in among or cells:
+        groups.setdefault(cell.rows[0].workload["id"], {})[cell.strategy] = _logs(cell, read)
+    noise = pooled_noise([residual_noise(own) for own in groups.values()])
+    return differ([own for cell in cells if (own := _logs(cell, read))], noise)
+
+
+def differ(series: Sequence[Logs], noise: Noise | None) -> bool:
+    """Tell whether the ends of several series differ.
 
     By Student's t on the logarithms, with the noise of a two-way analysis of variance (``decision_map``) and as many
     comparisons as there are pairs (Bonferroni); and by 2 % at least. Without two rounds nothing is known.
     """
-    logs = {str(n): {number: math.log(value) for number, value in own.items()} for n, own in enumerate(figures)}
-    noise = residual_noise(logs)
-    if noise is None:
+    if noise is None or len(series) < 2 or min(map(len, series)) < 2:
         return False
-    least, *_, most = sorted(logs.values(), key=lambda own: fmean(own.values()))
+    least, *_, most = sorted((*series, *series), key=lambda own: fmean(own.values()))
     apart = fmean(most.values()) - fmean(least.values())
     error = math.sqrt(noise.variance * (1 / len(least) + 1 / len(most)))
-    return apart >= PRACTICAL and apart > _quantile(len(logs), noise.freedom) * error
+    return apart >= PRACTICAL and apart > _quantile(len(series), noise.freedom) * error
+
+
+def _logs(cell: Cell, read: Read) -> Logs:
+    return {row.round: math.log(value) for row in cell.valid_rows if (value := read(row))}
 
 
 def _quantile(series: int, freedom: int) -> float:

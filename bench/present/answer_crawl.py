@@ -175,7 +175,7 @@ def _costs(level: Level) -> list[str]:
     if len(ordered) == 1:
         return [text + _once(least)]
     dearest = units.duration(most.median, words.digits(most))
-    by_chance = not extremes.of_cells(level.cells, c.cpu_per_page_ns)
+    by_chance = not extremes.of_cells(level.cells, c.cpu_per_page_ns, level.peers)
     return [f"{text} with {_name(cheap)}, {dearest} with {_name(dear)}{_difference(least, most, by_chance=by_chance)}"]
 
 

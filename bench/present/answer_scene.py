@@ -19,6 +19,8 @@ class Level:
 
     in_flight: int
     cells: tuple[Cell, ...]
+    peers: tuple[Cell, ...] = ()
+    """The cells of all workloads at that latency: they tell how much rounds vary."""
 
     @property
     def slowest(self) -> Spread:
@@ -48,7 +50,7 @@ class Level:
     @property
     def is_apart(self) -> bool:
         """Whether the rounds of the two do not overlap, and chance does not explain the difference."""
-        return are_apart(self.slowest, self.fastest) and extremes.of_cells(self.cells, c.pages_per_s)
+        return are_apart(self.slowest, self.fastest) and extremes.of_cells(self.cells, c.pages_per_s, self.peers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +97,14 @@ def scene(rows: Sequence[Row]) -> Scene | None:
 def levels(found: Sequence[Cell], latency: str) -> list[Level]:
     """Return for each number in flight at a latency the workload that most strategies had, or that had most pages."""
     many = []
+    peers = tuple(cell for cell in found if cell.latency == latency)
     for cap in c.caps(found, latency):
         workloads: dict[str, list[Cell]] = {}
         for cell in found:
             if cell.latency == latency and cell.in_flight == cap:
                 workloads.setdefault(cell.rows[0].workload["id"], []).append(cell)
         own = max(workloads.values(), key=lambda some: (len(some), some[0].pages))
-        many.append(Level(cap, tuple(sorted(own, key=lambda cell: (rate_of(cell).median, cell.strategy)))))
+        many.append(Level(cap, tuple(sorted(own, key=lambda cell: (rate_of(cell).median, cell.strategy))), peers))
     return many
 
 

@@ -58,14 +58,17 @@ def of_throughput(found: Sequence[Cell]) -> str:
     return _sentence(text)
 
 
-def of_cpu(found: Sequence[Cell]) -> str:
-    """Compare the CPU time a page of the cheapest and the dearest strategy; the cells share a workload."""
+def of_cpu(found: Sequence[Cell], among: Sequence[Cell] = ()) -> str:
+    """Compare the CPU time a page of the cheapest and the dearest strategy; the cells share a workload.
+
+    ``among`` are the cells of all workloads that are alike: they tell how much rounds vary.
+    """
     sides = _sides(found, c.cpu_per_page_ns)
     if not sides:
         return "No valid CPU time: nothing to conclude"
     where = f"{words.at_latency(found[0].latency)} with {words.in_flight(found[0].in_flight)}"
     shared = [cell for cell in found if cell.stack == "shared"]
-    by_chance = not extremes.of_cells(shared if len(shared) > 1 else found, c.cpu_per_page_ns)
+    by_chance = not extremes.of_cells(shared if len(shared) > 1 else found, c.cpu_per_page_ns, among)
     return _compared(sides, f"{where}, a page takes", "of CPU time", units.duration, by_chance=by_chance)
 
 
