@@ -475,6 +475,6 @@ def _end_output() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):
-            click.echo(f"cannot write to standard output: {error.strerror}", err=True)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered fails once more at exit
+        from bench.present.console import lose_output
+
+        lose_output(error)

@@ -1,7 +1,6 @@
 """What ``inflight run`` and ``inflight list`` do, one step after another."""
 
 import json
-import os
 import re
 import signal
 import sys
@@ -18,7 +17,7 @@ from bench import rows, runs
 from bench.experiment import Experiment, ExperimentError
 from bench.judge import check_known
 from bench.plan import AnyTrial, estimate_ns
-from bench.present.console import complain
+from bench.present.console import complain, lose_output
 from bench.rows import Row, RowsError
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
@@ -211,9 +210,7 @@ def putting() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):
-            complain(f"cannot write to standard output: {error.strerror}")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered fails once more at exit
+        lose_output(error)
 
 
 def _interrupt(_number: int, _frame: object) -> None:

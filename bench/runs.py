@@ -16,7 +16,7 @@ import psutil
 import tomli_w
 
 import strategies
-from bench import rows
+from bench import rows, stored_runs
 from bench.experiment import Experiment
 from bench.measure import host, process
 from bench.measure.block import run_block
@@ -30,7 +30,7 @@ from bench.plan import AnyTrial, BareTrial, Trial, expand
 from bench.rows import Row
 
 EXPERIMENT_FILE = "experiment.toml"
-MACHINE_FILE = "machine.json"
+MACHINE_FILE = stored_runs.MACHINE_FILE
 CALIBRATION_S = 60.0
 
 Report = Callable[[int, int, Row], None]

@@ -13,6 +13,7 @@ from statistics import median
 from typing import Literal
 
 from bench.analyse.cells import Cell
+from bench.analyse.effect import t_quantile
 from bench.analyse.model import FULL
 from bench.analyse.observed import Observed, Wanted
 from bench.analyse.stats import CONFIDENCE, NoSlope, Slope
@@ -170,7 +171,7 @@ def _expected(one: Surface, asked: Wanted, facts: Facts) -> Expected:
     cpu_ns = _own_cpu_ns(near, one.cpu_ns) + wanted.work_ns
     most = min(most_per_s(wanted), 1e9 / cpu_ns if cpu_ns else math.inf)  # no core has more time than it has
     per_s = min(one.per_s(wanted), most)
-    factor = math.exp(min(_quantile(len(near)) * error, 700.0))
+    factor = math.exp(min(t_quantile(len(near), (1 + CONFIDENCE) / 2) * error, 700.0))
     knee = one.knee(wanted.latency_ns, wanted.work_ns)
     slope = facts.memory.get(one.strategy)
     unknown = outside(one.observed, wanted)
@@ -224,9 +225,3 @@ def _choose(alike: Sequence[Expected], facts: Facts) -> tuple[str, str]:
         return left[0].strategy, f"{text} it has the highest throughput expected"
     chosen = min(left, key=lambda one: (lengths[one.strategy], -one.per_s))
     return chosen.strategy, f"{text} it has the shortest program"
-
-
-def _quantile(number: int) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf((1 + CONFIDENCE) / 2, number))

@@ -16,6 +16,7 @@ from statistics import fmean
 from typing import Literal
 
 from bench.analyse.cells import Cell, pages_per_s
+from bench.analyse.effect import t_quantile
 from bench.analyse.stats import CONFIDENCE
 
 PRACTICAL = math.log(1.02)
@@ -234,6 +235,4 @@ def _ranked(name: str, chosen: Rounds, first: str, noise: Noise | None, competit
 @lru_cache(maxsize=256)
 def _quantile(competitors: int, freedom: int) -> float:
     """Return Student's t at 95 %, two-sided, after Bonferroni."""
-    from scipy.stats import t
-
-    return float(t.ppf(1 - (1 - CONFIDENCE) / competitors / 2, freedom))
+    return t_quantile(freedom, 1 - (1 - CONFIDENCE) / competitors / 2)

@@ -10,6 +10,7 @@ from statistics import fmean
 
 from bench.analyse.cells import Cell, Read
 from bench.analyse.decision_map import PRACTICAL, Noise, pooled_noise, residual_noise
+from bench.analyse.effect import t_quantile
 from bench.analyse.stats import CONFIDENCE
 
 Logs = Mapping[int, float]
@@ -40,15 +41,9 @@ def differ(series: Sequence[Logs], noise: Noise | None) -> bool:
     least, *_, most = sorted((*series, *series), key=lambda own: fmean(own.values()))
     apart = fmean(most.values()) - fmean(least.values())
     error = math.sqrt(noise.variance * (1 / len(least) + 1 / len(most)))
-    return apart >= PRACTICAL and apart > _quantile(len(series), noise.freedom) * error
+    pairs = len(series) * (len(series) - 1) / 2
+    return apart >= PRACTICAL and apart > t_quantile(noise.freedom, 1 - (1 - CONFIDENCE) / 2 / pairs) * error
 
 
 def _logs(cell: Cell, read: Read) -> Logs:
     return {row.round: math.log(value) for row in cell.valid_rows if (value := read(row))}
-
-
-def _quantile(series: int, freedom: int) -> float:
-    from scipy.stats import t
-
-    pairs = series * (series - 1) / 2
-    return float(t.ppf(1 - (1 - CONFIDENCE) / 2 / pairs, freedom))

@@ -9,6 +9,8 @@ from typing import Any
 
 import psutil
 
+from bench.measure.host import since
+
 LEAST_NS = 20_000_000
 """Between two looks, at first; each takes about 40 µs of the harness's core."""
 MOST_SAMPLES = 200
@@ -22,10 +24,8 @@ class Sampler:
         self.peak_threads = 1
         self._observed = observed
         self._every_ns = LEAST_NS
-        self._begin_ns = time.monotonic_ns()
-        self._begin_cpu_ns = _cpu_ns(observed.pid)
-        self._next_ns = self._begin_ns
         self._taken: list[tuple[int, int, int, int | None]] = []
+        self.begin()
 
     def begin(self) -> None:
         """Count time and CPU time from now on."""
@@ -41,7 +41,7 @@ class Sampler:
             threads, rss_bytes = self._observed.num_threads(), self._observed.memory_info().rss
         cpu_ns = _cpu_ns(self._observed.pid)
         self.peak_threads = max(self.peak_threads, threads)
-        self._taken.append((now_ns - self._begin_ns, threads, rss_bytes, _since(self._begin_cpu_ns, cpu_ns)))
+        self._taken.append((now_ns - self._begin_ns, threads, rss_bytes, since(self._begin_cpu_ns, cpu_ns)))
         if len(self._taken) >= MOST_SAMPLES:
             self._taken = self._taken[::2]
             self._every_ns *= 2
@@ -62,7 +62,3 @@ def _cpu_ns(pid: int) -> int | None:
     with contextlib.suppress(OSError, AttributeError):
         return time.clock_gettime_ns(~pid << 3 | 2)
     return None
-
-
-def _since(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before

@@ -93,11 +93,16 @@ def work(point: Point) -> str:
     return f"{units.latency(point.cpu)} CPU work" if point.cpu_ns else "no CPU work"
 
 
-def of_rows(rows: Sequence[Row]) -> Map | None:
-    """Return the map of a run; None where its crawls differ in latency only, in CPU work only, or in neither."""
+def is_map(rows: Sequence[Row]) -> bool:
+    """Tell whether the crawls of a run differ in latency and in CPU work."""
     crawled = [row.workload for row in rows if row.kind == "crawl"]
     sides = {one["latency"] for one in crawled}, {one.get("cpu_ns", 0) for one in crawled}
-    found = decide(c.cells(rows, "crawl")) if min(map(len, sides)) > 1 else None
+    return min(map(len, sides)) > 1
+
+
+def of_rows(rows: Sequence[Row]) -> Map | None:
+    """Return the map of a run; None where its crawls differ in latency only, in CPU work only, or in neither."""
+    found = decide(c.cells(rows, "crawl")) if is_map(rows) else None
     return found if found is not None and found.tiles else None
 
 

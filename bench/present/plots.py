@@ -56,7 +56,7 @@ def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[tuple[str,
     """Draw these plots one after another, each with its name; to be called and saved under ``page.settings()``."""
     footer = page.source(rows, machine)
     looks = looks_of(rows)
-    decided = plot_map.draw(c.cells(rows, "crawl"), looks, footer) if map_table.of_rows(rows) is not None else None
+    decided = plot_map.draw(c.cells(rows, "crawl"), looks, footer) if map_table.is_map(rows) else None
     for drawn in ([("map", decided)], _of_cells(rows, looks, footer), _of_layers(rows, looks, footer)):
         for name, figure in drawn:
             if figure is not None:

@@ -8,9 +8,10 @@ from typing import Any
 from bench.analyse.claims import WORDS, Verdict
 from bench.present import claims, selftest
 from bench.present.claims import ClaimsError, Report
+from bench.present.readme import MACHINE_FILE, SELFTEST_FILE
+from bench.rows import ROWS_FILE
 
-MACHINE_FILE, EXPERIMENT_FILE = "machine.json", "experiment.toml"
-SELFTEST_FILE, VERDICT_FILE, COMPARISON_FILE = "selftest.json", "verdict.json", "compare.json"
+EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def read(folder: Path) -> tuple[dict[str, Any], Extras]:
         selftest=_selftest(reading),
         verdict=reading.values(VERDICT_FILE),
         comparison=reading.values(COMPARISON_FILE),
-        rows_path=str(folder / "rows.jsonl"),
+        rows_path=str(folder / ROWS_FILE),
         missing=tuple(reading.missing),
     )
 

@@ -14,6 +14,7 @@ from bench.present import check_words, findings_memory, map_table, page, readme,
 from bench.present.answer import answer
 from bench.present.memory_table import grids
 from bench.present.notes import why_red
+from bench.present.report_validity import judged
 from bench.present.text_grid import Grid
 from bench.rows import Row
 
@@ -103,16 +104,12 @@ def _validity(rows: Sequence[Row]) -> str:
 
 
 def _red_checks(rows: Sequence[Row]) -> list[str]:
-    counts: dict[str, Counter[str]] = {}
-    for row in rows:
-        for check in row.checks:
-            counts.setdefault(check.name, Counter())[check.verdict] += 1
-    red = sorted((name for name in counts if counts[name]["failed"]), key=lambda name: -counts[name]["failed"])
     return [
-        f"- **{_escaped(name)}**: {units.count(counts[name]['failed'])} failed, {units.count(counts[name]['passed'])} "
-        f"passed, {units.count(counts[name]['not applicable'])} not applicable. "
-        f"{_escaped(check_words.MEANINGS.get(name, ''))}".rstrip()
-        for name in red
+        f"- **{_escaped(one.name)}**: {units.count(one.failed)} failed, {units.count(one.passed)} "
+        f"passed, {units.count(one.not_applicable)} not applicable. "
+        f"{_escaped(check_words.MEANINGS.get(one.name, ''))}".rstrip()
+        for one in judged(rows)
+        if one.red
     ]
 
 
