@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help run memory c10k map race limits claims selftest test test-long check speed lock readme lessons pictures bench clean
+.PHONY: help run memory c10k c100k c1m map race limits claims selftest test test-long check speed lock readme lessons pictures bench clean
 
 help:            ## say what there is
-	@awk -F'## ' '/^[a-z-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
+	@awk -F'## ' '/^[a-z0-9-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run    ## run the preset "quick": a table and plots of this machine in under two minutes
 	$(BIN)/inflight run quick
@@ -16,6 +16,12 @@ memory: $(VENV)/.run ## measure what a thread, a task, a fetch in flight costs, 
 
 c10k: $(VENV)/.run   ## hold 10,000 fetches in flight with every strategy
 	$(BIN)/inflight run c10k
+
+c100k: $(VENV)/.locust ## hold 100,000 in flight in many processes, with every event-driven strategy (needs Locust; some minutes)
+	$(BIN)/inflight run c100k
+
+c1m: $(VENV)/.locust ## hold a million in flight (needs Locust, 13 GB of free memory, some minutes)
+	$(BIN)/inflight run c1m
 
 map: $(VENV)/.run    ## measure which model fetches most where: added latency x CPU work x in flight (ten minutes)
 	$(BIN)/inflight run map
@@ -40,7 +46,7 @@ check: $(VENV)/.test ## run the linters and the type checker
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-selftest: $(VENV)/.run ## measure how noisy this machine is, and how often verdicts are wrong here (a quarter of an hour)
+selftest: $(VENV)/.locust ## measure how noisy this machine is, and how often verdicts are wrong here (a quarter of an hour)
 	$(BIN)/inflight selftest
 
 speed: $(VENV)/.run  ## measure the server and the strategies against their targets (needs wrk)
@@ -53,6 +59,7 @@ lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --upgrade --extra test --extra build pyproject.toml --output-file constraints-test.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --constraint constraints-test.txt pyproject.toml --output-file constraints.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --extra locust --constraint constraints-test.txt pyproject.toml --output-file constraints-locust.txt
 
 readme: $(VENV)/.run ## write what README.md and docs/claims.md quote again, from results/reference/
 	$(BIN)/python -m bench.present.readme
@@ -75,6 +82,10 @@ $(VENV)/.run: $(BIN)/python constraints.txt pyproject.toml
 	@echo "installing into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.locust: $(VENV)/.run constraints-locust.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-locust.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run constraints-test.txt

@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     sock = socket.create_server(("127.0.0.1", options.port))
-    line = ready_line(sock.getsockname()[1], control_port=None)
+    line = ready_line([sock.getsockname()[1]], control_port=None)
     web.run_app(application(site), sock=sock, access_log=None, print=lambda _: print(line, flush=True))
     return 0
 

@@ -1,8 +1,10 @@
-"""Trials in which no strategy crawls: building blocks, probes and limits, as an experiment's tables ask for them.
+"""Trials that are no crawl of one strategy by itself: building blocks, probes and limits, as tables ask for them.
 
 - A **block** is one of the things that concurrency is built of (a thread, a task ...), held N times: ``bench.blocks``.
 - A **probe** is a small program that shows one claim in figures: ``bench.probes``.
 - A **limit** is how much of something this machine lets a process have: ``bench.measure.limits``.
+
+``bench.scale`` has the cells of more than one process, and of other clients than the strategies.
 """
 
 import importlib
@@ -14,13 +16,15 @@ from typing import Any, Literal
 
 from bench import judge
 
-BareKind = Literal["block", "probe", "limit"]
+BareKind = Literal["block", "probe", "limit", "swarm", "open", "client"]
 
 BLOCKS = ("thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream")
 """The building blocks; ``bench/blocks.py`` has the program of each."""
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
 RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
 PROBES = tuple(sorted(path.stem for path in (Path(__file__).parent / "probes").glob("[!_]*.py")))
+COMPARED = frozenset({"swarm", "client"})
+"""Kinds whose cells of one workload differ in who does it."""
 MOST_N = 2_000_000
 MOST_ROUNDS = 1000
 
@@ -37,11 +41,19 @@ class Bare:
 
     kind: BareKind
     subject: str
-    """What the rows have as their strategy: the block, the probe or the resource."""
+    """What the rows have as their strategy: the block, the probe, the resource; of a scale, the strategy or client."""
     values: dict[str, Any]
     """The row's workload; ``id`` names it."""
     expected_ns: int
     """About how long it takes; a plan is never changed by it."""
+    stack: str = "none"
+    """Whose HTTP stack it is, where one is compared; of a swarm, what ``bench.plan`` finds its strategy to have."""
+
+    @property
+    def id(self) -> str:
+        """Name the cell: its workload, and who does it where several do the same."""
+        workload: str = self.values["id"]
+        return f"{workload}/{self.subject}" if self.kind in COMPARED else workload
 
 
 @dataclass(frozen=True, slots=True)

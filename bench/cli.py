@@ -77,6 +77,7 @@ def main() -> None:
     inflight claims --quick                what is said of threads and coroutines, put to the test
     inflight race                          watch the strategies crawl side by side
     inflight advise --latency 80ms --cpu 2ms --in-flight 500
+    inflight swarm --in-flight 100000      as many at once, in as many processes as it takes
     inflight crawl http://HOST/ --strategy callbacks
     inflight serve --delay 50ms            the synthetic site, for your own client
     inflight list                          strategies and presets
@@ -189,6 +190,73 @@ def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
         sys.exit(code)
     except commands.REFUSALS as error:
         _refuse(str(error))
+
+
+@main.command(epilog=told("swarm"))
+@click.option("--strategy", help="The concurrency model. [default: callbacks]", shell_complete=STRATEGY)
+@click.option("--in-flight", type=click.IntRange(1, 10_000_000), help="How many fetches at once, of all processes.")
+@click.option("--ramp", metavar="RATE", help="How many more a second, e.g. 5000/s. [default: as fast as it goes]")
+@click.option("--hold", metavar="TIME", help="Keep them waiting so long, e.g. 30s. [default: until memory is read]")
+@click.option("--processes", type=click.IntRange(1, 10_000), help="Strategy processes. [default: as many as it takes]")
+@click.option("--nodes", type=click.IntRange(0, 64), default=1, show_default=True, help="Locust workers started here.")
+@click.option("--expect", type=click.IntRange(0, 1000), help="Locust workers that join from other machines.")
+@click.option("--wait", metavar="TIME", help="How long to wait for those. [default: 60s]")
+@click.option("--bind", metavar="ADDRESS", help="Where Locust's master listens. [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(1, 65_535), help="Its port. [default: 5557 with --expect, else any]")
+@click.option("--join", metavar="HOST:PORT", help="Take part in the swarm of that master, and do nothing else.")
+@click.option(
+    "--web",
+    metavar="[PORT]",
+    is_flag=False,
+    flag_value=8089,
+    type=click.IntRange(1, 65_535),
+    help="Show Locust's own page on this port of the loopback. [8089]",
+)
+@click.option("--plan", is_flag=True, help="Say what it would take and what binds, and run none of it.")
+@click.option("--machines", type=click.IntRange(1, 1000), help="Of --plan: share the work among so many.")
+@click.option(
+    "--memory-budget", metavar="SIZE", help="Take no more than this, e.g. 4GB. [default: nine tenths of what is free]"
+)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@QUIET
+def swarm(**options: Any) -> None:
+    """Hold very many fetches in flight at once: one strategy in many processes, each with a server, steered by Locust.
+
+    \b
+    inflight swarm --in-flight 100000
+    inflight swarm --strategy thread_pool --in-flight 100000 --plan
+    inflight swarm --in-flight 1000000 --plan --machines 4
+    inflight swarm --join 192.0.2.1:5557   on the other machines, as --plan says
+
+    It needs Locust: pip install 'inflight-bench[locust]'. Servers and fetches stay on the loopback of their machine.
+    """
+    _do("swarm_command", options)
+
+
+@main.command("open-loop", epilog=told("open-loop"))
+@click.option("--rates", required=True, metavar="N,N,...", help="Requests a second, one trial each.")
+@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=10, show_default=True, help="For each rate.")
+@click.option("--latency", metavar="TIME", help="What the server adds to each page. [default: 10ms]")
+@click.option("--users", type=click.IntRange(1, 20_000), default=200, show_default=True, help="Most in flight.")
+@click.option("--target", metavar="URL", help="Ask this URL instead of the synthetic site.")
+@click.option(
+    "--not-loopback", is_flag=True, help="The target is elsewhere, and whoever owns that host has permitted this."
+)
+@click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@QUIET
+def open_loop(**options: Any) -> None:
+    """Send at constant rates, whatever has been answered: response times with and without what a late start hides.
+
+    \b
+    inflight open-loop --rates 500,1000,2000
+    inflight open-loop --rates 50,100 --seconds 5 --target http://127.0.0.1:8000/
+
+    It needs Locust: pip install 'inflight-bench[locust]'.
+    """
+    _do("open_loop_command", options)
 
 
 @main.command(epilog=told("limits"))

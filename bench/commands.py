@@ -19,6 +19,7 @@ from bench.judge import check_known
 from bench.plan import AnyTrial, estimate_ns
 from bench.present.console import complain, lose_output
 from bench.rows import Row, RowsError
+from bench.swarm.hosting import Hosting
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,7 +58,7 @@ def run(
     folder = runs.new_folder(out, experiment) if resume is None else resume.resolve()
     interrupted = execute(folder, experiment, trials, budget_bytes)
     found = rows.read(folder)
-    _present(folder, found, as_json=as_json)
+    present(folder, found, as_json=as_json)
     if interrupted:
         complain(f"interrupted after {len(found)} of {len(trials)} trials; go on with: inflight run --resume {folder}")
         return 130
@@ -171,6 +172,8 @@ def execute(
     trials: list[AnyTrial],
     budget_bytes: int | None = None,
     python: str | None = None,
+    *,
+    hosting: Hosting | None = None,
 ) -> bool:
     """Run what is left to run; say whether it was interrupted. The rows so far are on the disk in any case."""
     from bench.present import progress
@@ -179,7 +182,7 @@ def execute(
     waiting = [trial for trial in trials if trial.id not in done]
     try:
         with interruptible(), progress.of_trials(waiting) as report:
-            runs.execute(folder, experiment, trials, report, budget_bytes, python)
+            runs.execute(folder, experiment, trials, report, budget_bytes, python, hosting)
     except KeyboardInterrupt:
         return True
     return False
@@ -220,13 +223,23 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
-    from bench.analyse.frames import write_csv
-    from bench.present import plots, report_page, table
+def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
+    """Print the summary of a run, and save its table, its plots and its page. Raises RunError."""
+    from bench.present import table
 
     if not as_json:
         with putting():
             table.print_summary(found, sys.stdout)
+    files = save(folder, found)
+    if as_json:
+        put(json.dumps(table.summary_json(found) | files))
+
+
+def save(folder: Path, found: list[Row]) -> dict[str, Any]:
+    """Write what shows a run into its folder, say where it is, and return it for JSON. Raises RunError."""
+    from bench.analyse.frames import write_csv
+    from bench.present import plots, report_page
+
     _say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
         write_csv(found, folder / "rows.csv")
@@ -235,13 +248,11 @@ def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
         page = report_page.write(folder)
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
-    if as_json:
-        files = {"folder": str(folder), "report": str(page), "plots": [str(path) for path in saved]}
-        put(json.dumps(table.summary_json(found) | files))
     for path in saved:
         if path.suffix == ".png":
             _say(f"plot:  {path}")
     _say(f"page:  {page}")
+    return {"folder": str(folder), "report": str(page), "plots": [str(path) for path in saved]}
 
 
 def _say(sentence: str) -> None:

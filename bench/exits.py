@@ -18,6 +18,11 @@ _OWN: dict[str, dict[int, str]] = {
     "claims": {0: "judged, whatever the verdicts", 1: "a claim could not be run"},
     "limits": {0: "found, or predicted"},
     "selftest": {0: "measured", 1: "false alarms are more frequent than designed", 3: "too few pairs were good"},
+    "swarm": {
+        0: "all were in flight at once, confirmed, and answered; or planned",
+        1: "they were not, or a check is red",
+    },
+    "open-loop": {0: "measured, whether or not a rate was kept", 1: "no row is valid"},
     "crawl": {0: "crawled, whatever became of the URLs"},
     "serve": {0: "served until Ctrl-C"},
     "list": {0: "shown"},

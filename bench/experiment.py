@@ -1,8 +1,8 @@
 """What is to be measured: an experiment, from a preset or a TOML file. ``load`` is the only judge of user input.
 
-An experiment is a list of grids (``bench.grid``), whose cells the strategies crawl, and of tables of building blocks,
-probes and limits (``bench.bare``). One of these, once, is a trial (``bench.plan``). The presets in ``experiments/`` are
-examples of the format.
+An experiment is a list of grids (``bench.grid``), whose cells the strategies crawl, and of tables: of building blocks,
+probes and limits (``bench.bare``), of swarms and open loops (``bench.scale``). One of these, once, is a trial
+(``bench.plan``). The presets in ``experiments/`` are examples of the format.
 """
 
 import tomllib
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import bare, judge
+from bench import bare, judge, scale
 from bench import grid as grids
 from bench.bare import BareGrid
 from bench.grid import Grid, Kind, Workload
@@ -96,7 +96,7 @@ def load(name_or_path: str, known_strategies: Iterable[str]) -> Experiment:
 def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str], where: str) -> Experiment:
     """Turn TOML values into an experiment; ``where`` names the file in messages. Raises ExperimentError."""
     known = list(known_strategies)
-    keys = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", *KINDS, *bare.KINDS)
+    keys = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", *KINDS, *bare.KINDS, *scale.KINDS)
     judge.check_keys(values, keys, where)
     chosen = values.get("strategies", known)
     if chosen != []:  # none is fine where none crawls
@@ -105,15 +105,20 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
         judge.check_known(strategy, known, "strategy", where)
     about = values.get("about", "")
     judge.need(isinstance(about, str), f"{where}: about must be text, not {about!r}")
+    site = values.get("site", {})
     crossed = [
-        grids.parse(kind, table, values.get("site", {}), known, place)
-        for kind in KINDS
-        for table, place in _tables(values, kind, where)
+        grids.parse(kind, table, site, known, place) for kind in KINDS for table, place in _tables(values, kind, where)
     ]
     listed = [bare.parse(kind, table, place) for kind in bare.KINDS for table, place in _tables(values, kind, where)]
+    listed += [
+        scale.parse(kind, table, site, known, place)
+        for kind in scale.KINDS
+        for table, place in _tables(values, kind, where)
+    ]
     judge.need(bool(crossed or listed), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
-    judge.distinct((cell.values["id"] for table in listed for cell in table.cells), f"{where}: its tables together")
-    judge.need(bool(chosen) or not crossed, f"{where}: strategies must be a list of texts, not []")
+    judge.distinct((cell.id for table in listed for cell in table.cells), f"{where}: its tables together")
+    crawls = crossed or any(table.kind == "swarm" for table in listed)
+    judge.need(bool(chosen) or not crawls, f"{where}: strategies must be a list of texts, not []")
     return Experiment(
         name,
         about.strip(),

@@ -1,7 +1,7 @@
 """From an experiment to the ordered list of its trials. Pure: the same experiment gives the same plan."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -52,7 +52,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class BareTrial:
-    """One building block at one N, one probe or one limit, once."""
+    """One cell that is no crawl of one strategy by itself (``bench.bare``, ``bench.scale``), once."""
 
     id: str
     round: int
@@ -65,13 +65,13 @@ class BareTrial:
 
     @property
     def strategy(self) -> str:
-        """The block, the probe or the resource."""
+        """The block, the probe or the resource; of a swarm its strategy, of other clients their name."""
         return self.cell.subject
 
     @property
     def stack(self) -> str:
-        """No HTTP stack is compared."""
-        return "none"
+        """Whose HTTP stack is compared, if any is."""
+        return self.cell.stack
 
     @property
     def values(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
     for number in range(1, experiment.rounds + 1):
-        cells = [*_crawled(experiment, described, number), *_bare(experiment, number)]
+        cells = [*_crawled(experiment, described, number), *_bare(experiment, described, number)]
         order.shuffle(cells)
         trials += cells
     return trials
@@ -112,13 +112,23 @@ def _crawled(experiment: Experiment, described: dict[str, Description], number: 
     ]
 
 
-def _bare(experiment: Experiment, number: int) -> list[AnyTrial]:
+def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
     return [
-        BareTrial(f"{cell.values['id']}/round={number}", number, cell)
+        BareTrial(f"{cell.id}/round={number}", number, _with_stack(cell, described))
         for table in experiment.bare
         if table.rounds is None or number <= table.rounds
         for cell in table.cells
+        if cell.kind != "swarm" or (cell.subject in experiment.strategies and _can(cell, described[cell.subject]))
     ]
+
+
+def _with_stack(cell: Bare, described: dict[str, Description]) -> Bare:
+    """Say of a swarm whose stack its strategy has: an experiment knows strategies by their names only."""
+    return replace(cell, stack=described[cell.subject].stack) if cell.kind == "swarm" else cell
+
+
+def _can(cell: Bare, strategy: Description) -> bool:
+    return strategy.most_in_flight is None or cell.values["in_flight"] <= strategy.most_in_flight
 
 
 def _makes_sense(grid: Grid, workload: Workload, strategy: Description, number: int) -> bool:

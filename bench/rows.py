@@ -5,6 +5,7 @@ Format history (``format`` in every row; ``row.schema.json`` describes the newes
 1   2026-11: first.
 2   2026-11: the kinds block, probe and limit, in which no strategy crawls (``stack`` is "none"); layers of memory.
 3   2026-11: the kind pair, two sides that take turns.
+4   2026-11: the kinds swarm, open and client: many processes at once, constant rates of arrivals, and other clients.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
@@ -16,7 +17,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-FORMAT = 3
+FORMAT = 4
 ROWS_FILE = "rows.jsonl"
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
@@ -37,15 +38,33 @@ _WORKLOAD_KEYS = {
     "probe": frozenset({"id", "probe", "arguments"}),
     "limit": frozenset({"id", "resource", "through_shared"}),
     "pair": frozenset({"id", "a", "b", "latency", "mean_latency_ns", "site", "metrics"}),
+    "swarm": frozenset({"id", "in_flight", "connection", "site"}),
+    "open": frozenset({"id", "rate_per_s", "seconds", "users"}),
+    "client": frozenset({"id", "latency", "mean_latency_ns", "in_flight", "seconds", "site"}),
 }
 
 _VERDICTS = frozenset({"passed", "failed", "not applicable"})
 _FIGURES = ("_ns", "_bytes", "_per_s", "_share")
 """What the name of a figure ends with: a finite number, or a list of such, or unknown."""
-_NEEDED = {"crawl": ("pages_per_s", "makespan_ns", "cpu_per_page_ns")}
+_NEEDED = {
+    "crawl": ("pages_per_s", "makespan_ns", "cpu_per_page_ns"),
+    "swarm": ("planned_in_flight", "makespan_ns"),
+    "open": ("offered_per_s",),
+}
 """What a trial that ended well has measured, above 0; of other kinds it depends."""
+_MAY_BE_LEFT_OUT = {"swarm": frozenset({"ramp_per_s"}), "open": frozenset({"mean_latency_ns"})}
+"""What of a workload may be null: a swarm as fast as it goes, a target whose latency is its own."""
+_LINES = {
+    "crawl": ("timeline", "samples"),
+    "memory": ("timeline", "samples"),
+    "swarm": ("timeline",),
+    "open": ("backlog",),
+}
+"""What was measured over time."""
+_HAS_GAPS = frozenset({"cpu_ns", "used_bytes"})
+"""What of it is unknown at some moments, or on some systems."""
 
-Kind = Literal["crawl", "memory", "block", "probe", "limit", "pair"]
+Kind = Literal["crawl", "memory", "block", "probe", "limit", "pair", "swarm", "open", "client"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 
 
@@ -139,27 +158,32 @@ def _wrong_figure(values: dict[str, Any]) -> str | None:
 
     Readers count on it: files of rows come from other machines, and may have been edited.
     """
+    optional = _MAY_BE_LEFT_OUT.get(values["kind"], frozenset())
     for part in ("workload", "measured", "server"):
         for name, value in _figures(values[part]):
-            if not _is_figure(value) or (value is None and part == "workload"):
+            if not _is_figure(value) or (value is None and part == "workload" and name not in optional):
                 return f"{part} has no number for {name}: {str(value)[:40]}"
     if values["status"] == "ok":
         for name in _NEEDED.get(values["kind"], ()):
             value = values["measured"].get(name)
             if value is None or value <= 0:
                 return f"measured says ok without {name}"
-    lines = [values["measured"].get(name) for name in ("timeline", "samples")]
-    if values["kind"] in {"crawl", "memory"} and not all(line is None or _is_time_line(line) for line in lines):
+    lines = [values["measured"].get(name) for name in _LINES.get(values["kind"], ())]
+    if not all(line is None or _is_time_line(line) for line in lines):
         return "time line is none"
     return None
 
 
 def _figures(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in table.items():
-        if isinstance(value, dict) and name not in {"timeline", "samples"}:
+        if isinstance(value, dict) and name not in _NO_TABLES:
             yield from _figures(value)
         elif name.endswith(_FIGURES) or name == "in_flight":
             yield name, value
+
+
+_NO_TABLES = frozenset({"timeline", "samples", "backlog", "errors"})
+"""Lines over time, which are judged as such, and counts whose names are anybody's words."""
 
 
 def _is_figure(value: Any) -> bool:
@@ -169,11 +193,11 @@ def _is_figure(value: Any) -> bool:
 
 
 def _is_time_line(line: Any) -> bool:
-    """Tell whether these are lists of numbers, as long as each other; CPU time may be unknown."""
+    """Tell whether these are lists of numbers, as long as each other; some figures may be unknown."""
     if not isinstance(line, dict):
         return False
     lists = {name: own for name, own in line.items() if isinstance(own, list)}
-    numbers = all(type(one) is int or (one is None and name == "cpu_ns") for name, own in lists.items() for one in own)
+    numbers = all(type(one) is int or (one is None and name in _HAS_GAPS) for name, own in lists.items() for one in own)
     width = line.get("bin_ns", 1)
     return numbers and type(width) is int and width > 0 and len(set(map(len, lists.values()))) <= 1
 

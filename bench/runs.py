@@ -1,13 +1,16 @@
 """A run: one invocation of an experiment, from its plan to a folder of rows."""
 
 import fcntl
+import importlib.metadata
+import importlib.util
 import json
 import os
 import re
 import socket
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, Self
@@ -28,13 +31,18 @@ from bench.measure.process import Runtime
 from bench.measure.server import Server, ServerError, running
 from bench.plan import AnyTrial, BareTrial, Trial, expand
 from bench.rows import Row
+from bench.swarm.hosting import ALONE, Hosting
 
 EXPERIMENT_FILE = "experiment.toml"
 MACHINE_FILE = stored_runs.MACHINE_FILE
 CALIBRATION_S = 60.0
+OLDEST_LOCUST = (2, 29)
+WITHOUT_LOCUST = "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
 
 Report = Callable[[int, int, Row], None]
 """Called after each trial with its number, how many there are, and its row."""
+SettingOf = Callable[[AnyTrial], Setting]
+"""Which setting a trial has: kinds differ in how much memory they may take."""
 
 
 class RunError(Exception):
@@ -44,10 +52,13 @@ class RunError(Exception):
 def plan(experiment: Experiment) -> list[AnyTrial]:
     """Return the trials of an experiment.
 
-    Raises RunError when a timed one asks for more than this machine allows, or all of them do. One of a ladder over
-    memory that does is left to ``execute``, which skips it with its reason (``shortages`` tells beforehand).
+    Raises RunError when a timed one asks for more than this machine allows, or all of them do, and when one needs
+    Locust, which is not here. One of a ladder over memory that asks for too much is left to ``execute``, which skips it
+    with its reason (``shortages`` tells beforehand).
     """
     trials = all_trials(experiment)
+    if any(trial.kind in {"swarm", "open"} for trial in trials):
+        need_locust()
     if not trials:
         raise RunError("nothing to do: none of the strategies can have so many in flight; ask for other ones, or fewer")
     short = shortages(trials)
@@ -55,6 +66,16 @@ def plan(experiment: Experiment) -> list[AnyTrial]:
         if trial.id in short and (trial.kind == "crawl" or len(short) == len(trials)):
             raise RunError(short[trial.id])
     return trials
+
+
+def need_locust() -> None:
+    """Raise RunError unless Locust is installed, and new enough. It is not imported: that would change this process."""
+    if importlib.util.find_spec("locust") is None:
+        raise RunError(f"this needs Locust: {WITHOUT_LOCUST}")
+    found = importlib.metadata.version("locust")
+    if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < OLDEST_LOCUST:
+        oldest = ".".join(map(str, OLDEST_LOCUST))
+        raise RunError(f"this needs Locust {oldest} or newer, and {found} is installed: {WITHOUT_LOCUST}")
 
 
 def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
@@ -109,26 +130,38 @@ def execute(
     report: Report,
     budget_bytes: int | None = None,
     python: str | None = None,
+    hosting: Hosting | None = None,
 ) -> None:
     """Run the trials that have no row yet, append each row as its trial ends, and report it.
 
-    A trial that would take more memory than ``budget_bytes`` (by default half of what is available) is ended.
-    ``python`` is the interpreter of the workers. Raises RunError when the server cannot be started, or a row cannot be
-    written.
+    A trial that would take more memory than ``budget_bytes`` (by default half of what is available; of a swarm, nine
+    tenths) is ended. ``python`` is the interpreter of the workers, ``hosting`` who takes part in a swarm. Raises
+    RunError when the server cannot be started, or a row cannot be written.
     """
     with _alone_in(folder):
         rows.drop_unfinished(folder)
         done = _done(folder, trials)
         cpus = host.choose_cpus(pin=experiment.pin)
+        available_bytes = psutil.virtual_memory().available
         setting = Setting(
             folder.name,
             cpus,
-            lambda trial: experiment.deadline_s or 60 + 20 * trial.expected_ns / 1e9,
-            psutil.virtual_memory().available // 2 if budget_bytes is None else budget_bytes,
+            lambda trial: experiment.deadline_s or _patience_s(trial),
+            available_bytes // 2 if budget_bytes is None else budget_bytes,
             Runtime(python),
             _unit_ns(folder, trials, cpus),
+            hosting or ALONE,
         )
-        _run_missing(folder, setting, [trial for trial in trials if trial.id not in done], report)
+        of_swarms = available_bytes * 9 // 10 if budget_bytes is None else budget_bytes
+        settings = {"swarm": replace(setting, budget_bytes=of_swarms, halves=host.halves(pin=experiment.pin))}
+        missing = [trial for trial in trials if trial.id not in done]
+        _run_missing(folder, cpus, lambda trial: settings.get(trial.kind, setting), missing, report)
+
+
+def _patience_s(trial: AnyTrial) -> float:
+    """Return after how long a trial is taken to hang. A swarm of many processes is slow to start, not each fetch."""
+    expected_s = trial.expected_ns / 1e9
+    return 120 + 5 * expected_s if trial.kind == "swarm" else 60 + 20 * expected_s
 
 
 def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float | None:
@@ -190,20 +223,22 @@ def _check_machine(folder: Path) -> None:
         )
 
 
-def _run_missing(folder: Path, setting: Setting, trials: list[AnyTrial], report: Report) -> None:
+def _run_missing(folder: Path, cpus: host.Cpus, setting_of: SettingOf, trials: list[AnyTrial], report: Report) -> None:
     reasons = _reasons_to_skip(trials)
-    with beside_the_server(setting.cpus), ServerKeeper(setting.cpus) as keeper:
+    with ServerKeeper(cpus) as keeper:
         for number, trial in enumerate(trials, start=1):
             if trial.id in reasons:
                 row = skipped(trial, folder.name, reasons[trial.id])
             else:
-                row = _run_one(trial, keeper, setting)
+                # The processes of a swarm share all cores, and what this process starts inherits its own.
+                with nullcontext() if trial.kind == "swarm" else beside_the_server(cpus):
+                    row = _run_one(trial, keeper, setting_of(trial))
             _append(folder, row)
             report(number, len(trials), row)
 
 
 def _reasons_to_skip(trials: list[AnyTrial]) -> dict[str, str]:
-    names = {trial.strategy for trial in trials if trial.stack != "none"}
+    names = {trial.strategy for trial in trials if trial.kind in {"crawl", "memory", "swarm"}}
     missing = {name: ", ".join(strategies.describe(name).missing) for name in names}
     absent = {trial.id: f"not installed: {missing[trial.strategy]}" for trial in trials if missing.get(trial.strategy)}
     return shortages(trials) | absent
@@ -212,6 +247,14 @@ def _reasons_to_skip(trials: list[AnyTrial]) -> dict[str, str]:
 def _run_one(trial: AnyTrial, keeper: "ServerKeeper", setting: Setting) -> Row:
     if not isinstance(trial, BareTrial):
         return run_trial(trial, keeper.server(), setting)
+    if trial.kind == "swarm":
+        from bench.measure.swarm import run_swarm
+
+        return run_swarm(trial, setting)
+    if trial.kind == "open":
+        from bench.measure.open_loop import run_open
+
+        return run_open(trial, keeper.server(), setting)
     if trial.kind == "limit":
         return run_limit(trial, setting)
     return (run_block if trial.kind == "block" else run_probe)(trial, keeper.server(), setting)

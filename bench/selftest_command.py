@@ -1,7 +1,8 @@
 """What ``inflight selftest`` does: the harness measures itself on this machine, and keeps what it found.
 
 Pairs whose two sides are the same (A/A) tell its noise and its false alarms; pairs with a planted slowdown tell what it
-detects. The decisions are those of ``inflight ab``, on pairs that are measured just as there.
+detects. The decisions are those of ``inflight ab``, on pairs that are measured just as there. And other clients, Locust
+and wrk, say whether they see of the fake server what a strategy sees.
 """
 
 import json
@@ -18,16 +19,18 @@ from typing import Any
 import strategies
 from bench import ab, ab_command, commands, rows, runs, selftests
 from bench.ab import Bench
+from bench.analyse import clients as client_rows
 from bench.analyse import error_rates, pairs, self_test
 from bench.analyse.decide import DESIGNED
 from bench.comparison import METRICS, Comparison, Metric, PairTrial, Side
 from bench.experiment import Workload
 from bench.judge import ExperimentError, check_known
-from bench.measure import host, process
+from bench.measure import clients, host, process
 from bench.measure.controller import run_trial
 from bench.measure.pair import run_pair, spin_ns_per_loop
-from bench.plan import Trial, trial_of
+from bench.plan import BareTrial, Trial, estimate_ns, trial_of
 from bench.present import progress
+from bench.present.clients import line as client_line
 from bench.present.console import complain
 from bench.present.selftest import line, text
 from bench.rows import Row
@@ -53,6 +56,10 @@ class Numbers:
 
 FULL = Numbers(same=104, planted=48, other=12, planting=12)
 QUICK = Numbers(same=24, planted=12, other=0, planting=6)
+FULL_ROUNDS, QUICK_ROUNDS = 3, 1
+"""How often each client is asked."""
+SEED = 1
+"""Of the order in which clients take turns."""
 MOST_TRIES = 3
 """So many times the good pairs that are wanted are tried; then the machine is too busy."""
 PAIR_NS = 3_300_000_000
@@ -65,11 +72,17 @@ class Plan:
 
     strategy: str
     numbers: Numbers
+    client_rounds: int
     name: str = "selftest"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values for TOML."""
-        return {"about": "The harness measures itself.", "strategy": self.strategy, "pairs": asdict(self.numbers)}
+        return {
+            "about": "The harness measures itself.",
+            "strategy": self.strategy,
+            "pairs": asdict(self.numbers),
+            "client_rounds": self.client_rounds,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +115,7 @@ def run(asked: Asked) -> int:
     check_known(asked.strategy, strategies.names(), "strategy", "--strategy")
     if missing := strategies.describe(asked.strategy).missing:
         raise ExperimentError(f"{asked.strategy} needs {', '.join(missing)}, which is not installed here")
-    plan = Plan(asked.strategy, QUICK if asked.quick else FULL)
+    plan = Plan(asked.strategy, *((QUICK, QUICK_ROUNDS) if asked.quick else (FULL, FULL_ROUNDS)))
     machine = host.machine()
     folder = runs.new_folder(asked.out, plan, machine)
     try:
@@ -140,6 +153,7 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
     server = where.bench.keeper.server()
     late = run_trial(_late_trial(plan.strategy), server, ab.setting(where.folder.name, where.bench))
     ab.append(where.folder, late)
+    compared = client_rows.compare(_clients(where, plan))
     return {
         "format": selftests.FORMAT,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -157,7 +171,28 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
         "server_ceiling_per_s": server.ceiling_per_s,
         "lateness": {name: late.server.get(f"lateness_{name}_ns") for name in ("p50", "p99")} | {"valid": late.valid},
         "overhead": _overhead(where.bench.cpus, same),
+        "clients": None if compared is None else compared.to_dict(),
     }
+
+
+def _clients(where: Measuring, plan: Plan) -> list[Row]:
+    """Let Locust, wrk and a strategy load the same server in turns; each row is kept as soon as it is there.
+
+    What is not installed is a skipped row, and costs no time.
+    """
+    setting = ab.setting(where.folder.name, where.bench)
+    found = []
+    for trial in _client_trials(plan):
+        row = clients.run_client(trial, where.bench.keeper.server(), setting)
+        ab.append(where.folder, row)
+        found.append(row)
+        show = where.shown.skipped if row.status == "skipped" else where.shown.finished
+        show(client_line(row), trial.expected_ns)
+    return found
+
+
+def _client_trials(plan: Plan) -> list[BareTrial]:
+    return clients.plan(plan.client_rounds, SEED)
 
 
 def _pairs(where: Measuring, name: str, a: Side, b: Side, wanted: int, metrics: tuple[Metric, ...]) -> list[Row]:
@@ -191,10 +226,11 @@ def _others(plan: Plan) -> list[str]:
 
 
 def _stand(plan: Plan) -> progress.Stand:
-    """Return how far a self-test is at its beginning: counted are the good pairs that are wanted in all."""
+    """Return how far a self-test is at its beginning: counted are the good pairs that are wanted, and client trials."""
     numbers = plan.numbers
     wanted = numbers.same + numbers.planting + len(SIZES) * numbers.planted + len(_others(plan)) * numbers.other
-    return progress.Stand(wanted, wanted * PAIR_NS)
+    trials = _client_trials(plan)
+    return progress.Stand(wanted + len(trials), wanted * PAIR_NS + estimate_ns(trials))
 
 
 def _planted(where: Measuring, plan: Plan, loop_share: float | None, size: int) -> list[Row]:
@@ -244,6 +280,7 @@ def _is_enough(found: Sequence[Row], name: str, plan: Plan) -> bool:
 
 
 def _keep(folder: Path, found: dict[str, Any]) -> None:
+    from bench.present.plot_clients import save_clients
     from bench.present.plot_pairs import save_selftest
 
     try:
@@ -251,11 +288,13 @@ def _keep(folder: Path, found: dict[str, Any]) -> None:
         (folder / selftests.SELFTEST_FILE).write_text(told, encoding="utf-8")
         (folder / "selftest.txt").write_text(text(found) + "\n", encoding="utf-8")
         by_name: dict[str, list[Row]] = {}
-        for row in rows.read(folder):
+        every = rows.read(folder)
+        for row in every:
             if row.kind == "pair":
                 by_name.setdefault(row.workload["id"].partition("/")[2], []).append(row)
         planted = {name: own for name, own in by_name.items() if name.startswith("planted-")}
         save_selftest(found, by_name.get("aa", []), planted, found["machine"], folder / "plots")
+        save_clients(every, found["machine"], folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error

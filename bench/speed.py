@@ -8,8 +8,6 @@ shown are the median and the range.
 import argparse
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -23,6 +21,7 @@ from bench.experiment import Workload
 from bench.measure import host, process
 from bench.measure.controller import Setting, run_trial
 from bench.measure.server import Server, ServerError, running
+from bench.measure.wrk import MISSING, Wrk, WrkError, find
 from bench.plan import AnyTrial, Trial
 from bench.rows import Row
 from fake_server.site import SiteConfig
@@ -88,17 +87,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     rounds = parser.parse_args(argv).rounds
     try:
         return _report(_measure(rounds))
-    except (SpeedError, ServerError) as error:
+    except (SpeedError, ServerError, WrkError) as error:
         print(f"speed: {error}", file=sys.stderr)
         return 2
 
 
 def _measure(rounds: int) -> dict[str, list[float]]:
-    wrk = shutil.which("wrk")
+    wrk = find()
     if wrk is None:
-        raise SpeedError(
-            "wrk is not installed; get it with: apt install wrk (Debian, Ubuntu), brew install wrk (macOS)"
-        )
+        raise SpeedError(MISSING)
     cpus = host.choose_cpus(pin=True)
     if cpus.client is None:
         print("warning: one core, or no pinning here: client and server disturb each other", file=sys.stderr)
@@ -114,35 +111,35 @@ def _measure(rounds: int) -> dict[str, list[float]]:
     return found
 
 
-def _measure_server(found: dict[str, list[float]], server: Server, baseline_url: str, wrk: "Wrk") -> None:
+def _measure_server(found: dict[str, list[float]], server: Server, baseline_url: str, wrk: Wrk) -> None:
     server.configure(PLAIN)
-    ours = wrk.drive(server.base + "/p/5", 100)
-    theirs = wrk.drive(baseline_url + "/p/5", 100)
+    ours = wrk.drive(server.base + "/p/5", 100, WRK_SECONDS)
+    theirs = wrk.drive(baseline_url + "/p/5", 100, WRK_SECONDS)
     found["server"].append(ours.per_s / theirs.per_s)
     found["server requests/s"].append(ours.per_s)
     found["aiohttp.web requests/s"].append(theirs.per_s)
     drops = host.listen_drops()
-    many = wrk.drive(server.base + "/p/5", 10_000)
-    found["errors"].append(many.errors)
+    many = wrk.drive(server.base + "/p/5", 10_000, WRK_SECONDS)
+    found["errors"].append(many.failed)
     found["10,000 connections requests/s"].append(many.per_s)
     if drops is not None:
         found["drops"].append((host.listen_drops() or 0) - drops)
     server.configure(SLOW)
     server.tell("reset")
-    wrk.drive(server.base + "/p/5", 1000)
+    wrk.drive(server.base + "/p/5", 1000, WRK_SECONDS)
     stats = server.stats()
     found["lateness"].append(stats["lateness_p99_ns"] / 1e6)
     found["lateness p99 of first responses, ms"].append(stats["first_lateness_p99_ns"] / 1e6)
 
 
 def _measure_rates(
-    found: dict[str, list[float]], server: Server, site: str, config: SiteConfig, wrk: "Wrk", setting: Setting
+    found: dict[str, list[float]], server: Server, site: str, config: SiteConfig, wrk: Wrk, setting: Setting
 ) -> None:
     for name in ("callbacks", "thread_pool", "generators", "native_asyncio", "aiohttp_client"):
         described = strategies.describe(name)
         pages = config.pages if described.stack == "shared" else OWN_STACK_PAGES
         server.configure(config)
-        ceiling = wrk.drive(server.base + "/p/5", 100)
+        ceiling = wrk.drive(server.base + "/p/5", 100, WRK_SECONDS)
         workload = Workload(site, "crawl", replace(config, pages=pages), 100, "keep-alive")
         row = _run(Trial(f"{site}/{name}", 1, name, described.stack, workload, 100), server, setting)
         found[f"{site}/{name}"].append(row.measured["pages_per_s"] / ceiling.per_s)
@@ -180,39 +177,6 @@ def _run(trial: Trial, server: Server, setting: Setting) -> Row:
 
 def _deadline(_trial: AnyTrial) -> float:
     return 120
-
-
-@dataclass(frozen=True, slots=True)
-class Driven:
-    """What wrk saw."""
-
-    per_s: float
-    errors: int
-
-
-@dataclass(frozen=True, slots=True)
-class Wrk:
-    """The load generator: one thread on the client's core."""
-
-    path: str
-    cpus: set[int] | None
-
-    def drive(self, url: str, connections: int) -> Driven:
-        """Load a URL for WRK_SECONDS over keep-alive connections. Raises SpeedError when wrk fails."""
-        cpus = self.cpus
-        done = subprocess.run(
-            [self.path, "-t1", f"-c{connections}", f"-d{WRK_SECONDS}s", "--timeout", "10s", url],
-            capture_output=True,
-            text=True,
-            check=False,
-            preexec_fn=None if cpus is None else lambda: os.sched_setaffinity(0, cpus),
-        )
-        rate = re.search(r"Requests/sec:\s+([0-9.]+)", done.stdout)
-        if done.returncode or rate is None:
-            raise SpeedError(f"wrk failed on {url}: {done.stderr.strip() or done.stdout.strip()}")
-        lines = re.findall(r"Socket errors: (.*)|Non-2xx or 3xx responses: (\d+)", done.stdout)
-        errors = sum(int(n) for line in lines for n in re.findall(r"\d+", " ".join(line)))
-        return Driven(float(rate[1]), errors)
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from fake_server.delays import FORMS, parse_duration_ns
 from fake_server.faults import FAULTS
 from fake_server.site import SiteConfig
 
+MOST_PORTS = 64
+
 
 def add_site_options(parser: argparse.ArgumentParser) -> None:
     """Add one option for each field of SiteConfig."""
@@ -52,15 +54,16 @@ def main(argv: list[str] | None = None, prog: str = "fake_server") -> int:
     return _run(options, config, idle_timeout_ns)
 
 
-def ready_line(port: int, control_port: int | None) -> str:
+def ready_line(ports: list[int], control_port: int | None) -> str:
     """Return the line that a runner waits for."""
-    return json.dumps({"port": port, "control_port": control_port, "pid": os.getpid()})
+    return json.dumps({"port": ports[0], "ports": ports, "control_port": control_port, "pid": os.getpid()})
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=prog, description="Serve a synthetic site.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one; default: 8080")
+    parser.add_argument("--ports", type=_count, default=1, help="listen at so many; all but the first are free ones")
     parser.add_argument("--control-port", type=_port, help="listen for a runner too; 0 takes any free one")
     parser.add_argument("--idle-timeout", default="60s", help="close silent clients after this long")
     parser.add_argument("--exit-with-stdin", action="store_true", help="exit when stdin ends")
@@ -91,7 +94,7 @@ async def _serve(options: argparse.Namespace, config: SiteConfig, idle_timeout_n
     server = Server(loop, config, idle_timeout_ns / 1e9)
     listening, control_port = None, None
     try:
-        port = await server.listen(options.host, options.port)
+        ports = await server.listen(options.host, options.port, options.ports)
         if options.control_port is not None:
             commands = control.Control(server, stopped.set)
             listening, control_port = await control.listen(commands, loop, options.control_port)
@@ -99,7 +102,7 @@ async def _serve(options: argparse.Namespace, config: SiteConfig, idle_timeout_n
             loop.add_signal_handler(number, stopped.set)
         if options.exit_with_stdin:
             _watch_stdin(loop, stopped)
-        _announce(options, port, control_port)
+        _announce(options, ports, control_port)
         await stopped.wait()
     except OSError as error:
         print(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}", file=sys.stderr)
@@ -122,12 +125,13 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> Non
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _announce(options: argparse.Namespace, port: int, control_port: int | None) -> None:
+def _announce(options: argparse.Namespace, ports: list[int], control_port: int | None) -> None:
     if options.ready_line:
-        print(ready_line(port, control_port), flush=True)
+        print(ready_line(ports, control_port), flush=True)
         return
-    url = f"http://{options.host}:{port}/"
-    print(f"serving {options.pages} pages at {url}\ntry: curl -i {url}p/1\nCtrl-C stops", file=sys.stderr)
+    url, *others = (f"http://{options.host}:{port}/" for port in ports)
+    also = f" and {' '.join(others)}" if others else ""
+    print(f"serving {options.pages} pages at {url}{also}\ntry: curl -i {url}p/1\nCtrl-C stops", file=sys.stderr)
     if control_port is not None:
         print(f"control port: {control_port}", file=sys.stderr)
 
@@ -141,6 +145,13 @@ def _port(text: str) -> int:
     if not 0 <= port <= 65535:
         raise argparse.ArgumentTypeError("a port is between 0 and 65535")
     return port
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= MOST_PORTS:
+        raise argparse.ArgumentTypeError(f"a server listens at 1 to {MOST_PORTS} ports")
+    return count
 
 
 def _fault(text: str) -> tuple[str, Any]:

@@ -7,11 +7,11 @@
     {"do": "release"}                   what was held is answered, and nothing is held any more
     {"do": "release", "keep": 1}        all but so many are answered, those that came last; the gate stays shut
     {"do": "warm"}                      render pages, in order of number, until the cache is full
-    {"do": "move"}                      listen at a new port, and no longer at the old one
+    {"do": "move"}                      listen at new ports, and no longer at the old ones
     {"do": "stop"}                      close everything and exit 0
 
-Every answer has "ok". {"ok": true} is all of it, but for move, {"ok": true, "port": 40000}, and for stats,
-{"ok": true, "stats": {...}} with
+Every answer has "ok". {"ok": true} is all of it, but for move, {"ok": true, "port": 40000, "ports": [40000]}, and for
+stats, {"ok": true, "stats": {...}} with
 
     requests, in_flight, peak_in_flight          received; received and not answered, held ones included
     connections, peak_connections, total_connections
@@ -56,7 +56,7 @@ class Control:
             "hold": lambda _: server.hold(),
             "release": self._release,
             "warm": lambda _: server.warm(),
-            "move": lambda _: {"port": server.move()},
+            "move": lambda _: _moved(server.move()),
             "stop": lambda _: stop(),
         }
 
@@ -88,6 +88,10 @@ class Control:
         if not isinstance(site, dict):
             raise ValueError('configure needs "site", a JSON object')  # noqa: TRY004
         self._server.configure(SiteConfig.from_dict(site))
+
+
+def _moved(ports: list[int]) -> dict[str, Any]:
+    return {"port": ports[0], "ports": ports}
 
 
 class ControlConnection(asyncio.Protocol):

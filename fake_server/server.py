@@ -6,8 +6,9 @@ import resource
 import socket
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from email.utils import formatdate
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -174,26 +175,30 @@ class Server:
 
     # Sockets
 
-    async def listen(self, host: str, port: int) -> int:
-        """Accept clients; return the port. Raises OSError when it is taken."""
-        self._host = host
-        sockets = bind(host, port)
-        await self._accept_from(sockets, self._moves)
-        return int(sockets[0].getsockname()[1])
+    async def listen(self, host: str, port: int, count: int = 1) -> list[int]:
+        """Accept clients at ``port`` and at ``count`` - 1 free ones; return them. Raises OSError when one is taken.
 
-    def move(self) -> int:
-        """Go on at a new port, which is returned, and accept nobody more at the old one; clients stay."""
-        sockets = bind(self._host, 0)
-        for sock in sockets:
+        More clients than a few thousand connect faster to several ports: the kernel looks for a free client port apart
+        for each address and port that is connected to, one after another, and the more of them are taken, the longer.
+        """
+        self._host, self._count = host, count
+        sockets = [bind(host, port), *(bind(host, 0) for _ in range(count - 1))]
+        await self._accept_from(chain.from_iterable(sockets), self._moves)
+        return _ports(sockets)
+
+    def move(self) -> list[int]:
+        """Go on at as many new ports, which are returned, and accept nobody more at the old ones; clients stay."""
+        sockets = [bind(self._host, 0) for _ in range(self._count)]
+        for sock in chain.from_iterable(sockets):
             sock.listen(somaxconn())  # at once: the loop comes to accept later, and the kernel queues until then
         for listening in self._listening:
             listening.close()
         self._listening.clear()
         self._moves += 1
-        self._moving = self.loop.create_task(self._accept_from(sockets, self._moves))
-        return int(sockets[0].getsockname()[1])
+        self._moving = self.loop.create_task(self._accept_from(chain.from_iterable(sockets), self._moves))
+        return _ports(sockets)
 
-    async def _accept_from(self, sockets: list[socket.socket], move: int) -> None:
+    async def _accept_from(self, sockets: Iterable[socket.socket], move: int) -> None:
         """Accept clients, unless the server has moved on before there was time to."""
         for sock in sockets:
             listening = await self.loop.create_server(lambda: Connection(self), sock=sock, backlog=somaxconn())
@@ -220,6 +225,11 @@ def _path(target: bytes) -> str:
         _, slash, rest = text[7:].partition("/")
         return slash + rest or "/"
     return text
+
+
+def _ports(sockets: Sequence[Sequence[socket.socket]]) -> list[int]:
+    """Return the port that each group of sockets shares."""
+    return [group[0].getsockname()[1] for group in sockets]
 
 
 def bind(host: str, port: int) -> list[socket.socket]:

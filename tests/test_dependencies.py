@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -28,6 +29,16 @@ SHARED_BY_BOTH_HALVES = {
 }  # fmt: skip
 EXHIBITS = {"bench.blocks": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
+LOCUST = {"locust", "gevent"}
+PATCHED = {
+    f"bench.swarm.{name}"
+    for name in (
+        "page_user", "strategy_user", "locustfile", "master", "node", "open_loop", "closed_loop", "bulk", "lifeline"
+    )
+}  # fmt: skip
+"""The modules that may import Locust, which patches the whole process: they run in processes of their own."""
+TAKEN_IF_THERE = {"aiohttp_client": {"brotli", "_brotli"}}
+"""What a strategy's own package loads where something else (Locust) has brought it along."""
 SERVES = {"bench.cli", "bench.aiohttp_baseline"}
 """The modules that start a server themselves: the command that does, and what the server is compared with."""
 
@@ -49,6 +60,7 @@ def within(name: str, packages: Iterable[str]) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
+@cache
 def imported(name: str, *, at_start_only: bool = False) -> set[str]:
     """Return what a module imports, by full name: ours down to the module, others as they are written."""
     tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
@@ -77,6 +89,7 @@ def names_in(node: ast.AST, importer: str) -> Iterator[str]:
             yield full if full in MODULES or node.module not in MODULES else node.module
 
 
+@cache
 def loaded_with(name: str) -> set[str]:
     """Return all that is imported when a module of ours is, by way of others of ours too."""
     found: set[str] = set()
@@ -147,7 +160,7 @@ def test_the_server_imports_nothing_of_ours(name: str) -> None:
 def test_the_harness_knows_the_site_and_not_the_server(name: str) -> None:
     for found in imported(name):
         if top(found) == "fake_server" and not (name in SERVES and within(found, ["fake_server.__main__"])):
-            assert within(found, PURE_PARTS_OF_THE_SITE)
+            assert within(found, PURE_PARTS_OF_THE_SITE) or found == "fake_server"  # which is empty, and names a folder
 
 
 @pytest.mark.parametrize("name", modules("bench"))
@@ -198,6 +211,13 @@ def test_commands_import_what_is_heavy_when_they_need_it(name: str) -> None:
     assert not {top(found) for found in loaded_with(name)} & HEAVY
 
 
+@pytest.mark.parametrize("name", sorted(set(modules("bench")) - PATCHED))
+def test_what_patches_its_whole_process_is_loaded_in_processes_of_its_own(name: str) -> None:
+    for found in imported(name):
+        assert top(found) not in LOCUST
+        assert not {top(further) for further in loaded_with(found)} & LOCUST, found
+
+
 # In a running process
 
 
@@ -234,7 +254,7 @@ def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
     assert {module for module in ours if not within(module, ["strategies.core"])} <= {
         "bench", "bench.measure", "bench.measure.worker", "strategies", "strategies.base", f"strategies.{name}",
     }  # fmt: skip
-    assert others <= STANDARD | top_levels(description.requires)
+    assert others <= STANDARD | top_levels(description.requires) | TAKEN_IF_THERE.get(name, set())
 
 
 def test_names_and_descriptions_import_no_strategy() -> None:
@@ -247,6 +267,14 @@ def test_the_site_needs_nothing_installed() -> None:
     loaded = loaded_by("from fake_server.site import Site, SiteConfig; Site(SiteConfig()).page(1)", "-I", "-S")
 
     assert {top(module) for module in loaded} <= STANDARD | {"fake_server"}
+
+
+def test_the_harness_never_loads_locust() -> None:
+    programs = ("cli", "commands", "runs", "swarm_command", "swarm.layout", "swarm.plan_text", "measure.controller")
+
+    loaded = loaded_by("import " + ", ".join(f"bench.{name}" for name in programs))
+
+    assert not {top(name) for name in loaded} & LOCUST
 
 
 def top_levels(distributions: Iterable[str]) -> set[str]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +11,95 @@ import pytest
 
 from bench import rows
 from bench.rows import Row, RowsError
-from tests.made_rows import MADE_MEMORY, RED, bare_row, crawl_row, memory_row, pair_row
+from tests.made_rows import MADE_MEMORY, RED, bare_row, crawl_row, memory_row, pair_row, times
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+LIMIT_ASKED = {"resource": "threads", "through_shared": False}
 BLOCK = {"started": 1000, "start_ns": 5, "cpu_ns": 4, "held_uss_bytes": 20_000_000, "held_disturbed": None}
-LIMIT = {"found": 21_000, "bound_by": "vm.max_map_count", "stopped_by": "failure", "evidence": ["65,530 maps"]}
+LIMIT: dict[str, Any] = {
+    "found": 21_000,
+    "bound_by": "vm.max_map_count",
+    "stopped_by": "failure",
+    "evidence": ["65,530 maps"],
+}
+SITE = crawl_row().workload["site"]
+ERRORS = {"timed out": 1}
+SWARM: dict[str, Any] = {
+    "planned_in_flight": 29_000,
+    "bound_by": {"name": "kernel.pid_max", "allows": 29_000, "sentence": "kernel.pid_max is 32,768 ids"},
+    **dict.fromkeys(("client_processes", "server_processes", "nodes", "hosts"), 1),
+    "held_in_flight": 29_000,
+    "makespan_ns": 9,
+    "timeline": {"at_ns": [1, 2], "held": [0, 29_000], "used_bytes": [5, None]},
+    "pages": 29_000,
+    "failed_pages": 1,
+    "errors": ERRORS,
+    "held_disturbed": None,
+    "held_slab_bytes": 10,
+    "locust": {"version": "2.47.0", "requests": 29_000, "failures": 1},
+    "lost": [{"what": "server", "share": 1, "pid": 7, "how": "exited with 1", "in_flight": 3, "at_ns": 8}],
+    "late": [{"what": "Locust worker", "name": "one", "at_ns": 8}],
+}
+OPEN: dict[str, Any] = {
+    **dict.fromkeys(("arrivals", "started", "completed", "peak_in_flight"), 10),
+    "failed": 0,
+    "offered_per_s": 10,
+    "completed_per_s": 9.5,
+    "corrected": times([1, 2, 3]),
+    "uncorrected": times([]),
+    "backlog": {"at_ns": [0, 1], "waiting": [0, 4]},
+    "kept": False,
+    "why": "all 4 users were waiting for responses",
+    "errors": {},
+}
+CLIENT: dict[str, Any] = {
+    "completed": 10,
+    "failed": 0,
+    "completed_per_s": 3.5,
+    "service": {"count": 10, "mean_ns": 5, "p50_ns": 5, "p99_ns": None},
+    "server_requests": 10,
+}
+SWARM_ASKED: dict[str, Any] = {
+    "in_flight": 100_000,
+    "ramp_per_s": None,
+    "connection": "keep-alive",
+    "site": SITE,
+    "processes": None,
+}
+TARGET = "http://127.0.0.1:8000/"
+TARGET_ASKED: dict[str, Any] = {"rate_per_s": 2.5, "seconds": 10, "users": 4, "target": TARGET} | dict.fromkeys(
+    ("latency", "mean_latency_ns", "site")
+)
+OPEN_ASKED: dict[str, Any] = TARGET_ASKED | {
+    "target": None,
+    "latency": "10ms",
+    "mean_latency_ns": 10_000_000,
+    "site": SITE,
+}
+CLIENT_ASKED: dict[str, Any] = {"latency": "0", "mean_latency_ns": 0, "in_flight": 50, "seconds": 3, "site": SITE}
+
+
+def scale_row(kind: Any, strategy: str, asked: dict[str, Any], measured: dict[str, Any], **values: Any) -> Row:
+    """Make the row of a trial beyond one process, or of another client."""
+    return replace(bare_row(kind, strategy, asked, measured), stack="own", workload={"id": kind} | asked, **values)
+
+
+SCALE_ROWS = [
+    scale_row("swarm", "thread_pool", SWARM_ASKED, SWARM),
+    scale_row("open", "locust", OPEN_ASKED, OPEN),
+    scale_row("open", "locust", TARGET_ASKED, OPEN),
+    scale_row("client", "wrk", CLIENT_ASKED, CLIENT),
+]
 ALL_KINDS = [
+    *SCALE_ROWS,
+    scale_row("swarm", "thread_pool", SWARM_ASKED, {}, status="failed", reason="no port left", checks=()),
     crawl_row(times_ns=[1, 2, 3_000_000]),
     crawl_row(red=True),
     memory_row(),
     bare_row("block", "thread", {"block": "thread", "n": 1000}, BLOCK),
     bare_row("probe", "spin", {"probe": "spin", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
-    bare_row("limit", "threads", {"resource": "threads", "through_shared": False}, LIMIT),
+    bare_row("limit", "threads", LIMIT_ASKED, LIMIT),
     bare_row("block", "thread", {"block": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
     pair_row(),
     pair_row(red=True, memory=MADE_MEMORY),
@@ -116,6 +192,16 @@ def test_a_row_of_an_unknown_kind_is_refused_by_its_name() -> None:
         Row.from_json(json.dumps(changed(crawl_row(), kind="dance")))
 
 
+@pytest.mark.parametrize("row", [crawl_row(), pair_row(), bare_row("limit", "threads", LIMIT_ASKED, LIMIT)])
+def test_a_row_of_the_third_format_is_valid_by_the_schema_as_it_is(row: Row) -> None:
+    VALIDATOR.validate(changed(row, format=3))
+
+
+@pytest.mark.parametrize("row", SCALE_ROWS, ids=lambda row: row.kind)
+def test_there_were_no_swarms_and_no_other_clients_before_the_fourth_format(row: Row) -> None:
+    assert not VALIDATOR.is_valid(changed(row, format=3))
+
+
 @pytest.mark.parametrize("row", [crawl_row(), memory_row(), crawl_row(status="timeout")], ids=lambda row: row.kind)
 def test_a_row_of_the_second_format_is_valid_by_the_schema_as_it_is(row: Row) -> None:
     VALIDATOR.validate(changed(row, format=2))
@@ -189,7 +275,7 @@ def test_a_row_is_valid_when_it_is_ok_and_no_check_failed() -> None:
 def test_the_schema_is_a_schema_and_names_the_newest_format() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
-    assert SCHEMA["properties"]["format"]["enum"] == [2, rows.FORMAT]
+    assert SCHEMA["properties"]["format"]["enum"] == [*range(2, rows.FORMAT + 1)]
     assert SCHEMA["title"].endswith(f"format {rows.FORMAT}")
 
 
@@ -228,7 +314,7 @@ def test_every_key_in_the_schema_says_what_it_means() -> None:
         {"server": {}},
         {"knobs": {}},
         {"format": 1},
-        {"format": 4},
+        {"format": rows.FORMAT + 1},
         {"workload": {}},
     ],
     ids=str,
@@ -301,6 +387,80 @@ def test_the_schema_refuses_inside_a_pair(part: str, wrong: dict[str, Any]) -> N
     row[part] = {key: value for key, value in (row[part] | wrong).items() if value is not None}
 
     assert not VALIDATOR.is_valid(row)
+
+
+@pytest.mark.parametrize(
+    ("row", "part", "key"),
+    [
+        (row, part, key)
+        for row in (SCALE_ROWS[0], SCALE_ROWS[1], SCALE_ROWS[3])
+        for part, keys in (("workload", row.workload), ("measured", row.measured))
+        for key in keys
+        if not key.startswith("held_") or key == "held_in_flight"
+    ],
+    ids=lambda one: one.kind if isinstance(one, Row) else str(one),
+)
+def test_the_schema_wants_each_figure_of_a_scale(row: Row, part: str, key: str) -> None:
+    values = json.loads(row.to_json())
+    del values[part][key]
+
+    assert not VALIDATOR.is_valid(values)
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        (0, {"lost": [{"what": "server"}]}),
+        (0, {"timeline": {"at_ns": [1]}}),
+        (0, {"bound_by": "kernel.pid_max"}),
+        (0, {"held_uss_bytes": "many"}),
+        (0, {"reporting_share": 1.5}),
+        (1, {"kept": "yes"}),
+        (1, {"corrected": {"count": 3}}),
+        (1, {"backlog": []}),
+        (3, {"service": {}}),
+        (3, {"completed": -1}),
+    ],
+    ids=str,
+)
+def test_the_schema_refuses_inside_a_scale(place: int, wrong: dict[str, Any]) -> None:
+    row = json.loads(SCALE_ROWS[place].to_json())
+    row["measured"] |= wrong
+
+    assert not VALIDATOR.is_valid(row)
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "words"),
+    [
+        (0, {"measured": {"makespan_ns": 0}}, "measured says ok without makespan_ns"),
+        (0, {"measured": {"reach_ns": "soon"}}, "measured has no number for reach_ns: soon"),
+        (0, {"measured": {"timeline": {"at_ns": [1], "held": [None], "used_bytes": [1]}}}, "time line is none"),
+        (0, {"measured": {"timeline": {"at_ns": [1], "held": [1, 2], "used_bytes": [1]}}}, "time line is none"),
+        (0, {"workload": {"in_flight": None}}, "workload has no number for in_flight: None"),
+        (0, {"workload": {"ramp_per_s": "fast"}}, "workload has no number for ramp_per_s: fast"),
+        (1, {"measured": {"backlog": {"at_ns": [1], "waiting": []}}}, "time line is none"),
+        (1, {"measured": {"offered_per_s": None}}, "measured says ok without offered_per_s"),
+        (1, {"workload": {"rate_per_s": None}}, "workload has no number for rate_per_s: None"),
+        (3, {"workload": {"mean_latency_ns": None}}, "workload has no number for mean_latency_ns: None"),
+    ],
+    ids=str,
+)
+def test_a_row_of_a_scale_with_a_figure_that_is_none_is_refused_by_name(
+    place: int, change: dict[str, dict[str, Any]], words: str
+) -> None:
+    values = json.loads(SCALE_ROWS[place].to_json())
+    for part, changes in change.items():
+        values[part] |= changes
+
+    with pytest.raises(ValueError, match=re.escape(f"a row whose {words}")):
+        Row.from_json(json.dumps(values))
+
+
+def test_an_error_may_be_called_anything() -> None:
+    row = scale_row("swarm", "callbacks", SWARM_ASKED, SWARM | {"errors": {"took 5_ns": 2, "in_flight": 1}})
+
+    assert Row.from_json(row.to_json()) == row
 
 
 @pytest.mark.parametrize(

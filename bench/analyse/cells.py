@@ -11,6 +11,9 @@ from bench.rows import Row
 
 Read = Callable[[Row], float | None]
 
+CRAWLED = frozenset({"crawl", "memory"})
+"""The kinds of rows that cells are made of: in which one process of one strategy crawled."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Setting:
@@ -116,6 +119,11 @@ def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> li
             groups.setdefault((row.strategy, row.stack, row.workload["id"]), []).append(row)
     found = [_cell(*name[:2], tuple(group)) for name, group in groups.items()]
     return sorted(found, key=lambda c: (c.setting, c.mean_latency_ns, c.latency, c.in_flight, c.strategy, c.pages))
+
+
+def crawled(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that cells are made of."""
+    return [row for row in rows if row.kind in CRAWLED]
 
 
 def settings(found: Sequence[Cell]) -> list[Setting]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.analyse.cells import CRAWLED
 from bench.rows import Row
 
 if TYPE_CHECKING:
@@ -19,6 +20,18 @@ _LAYERS = (
     "slab_bytes",
     "socket_bytes",
     "server_uss_bytes",
+)
+_SWARM_LAYERS = (
+    "server_pss_bytes",
+    "server_rss_bytes",
+    "server_page_tables_bytes",
+    "all_page_tables_bytes",
+    "available_bytes",
+    "threads",
+    "connections",
+    "tcp_sockets",
+    "time_waits",
+    "tasks",
 )
 _MEASURED = (
     "pages",
@@ -42,6 +55,7 @@ _MEASURED = (
     "rss_bytes",
     "held_in_flight",
     *(f"{stage}_{name}" for stage in ("base", "held", "parked") for name in _LAYERS),
+    *(f"{stage}_{name}" for stage in ("base", "held") for name in _SWARM_LAYERS),
     "held_disturbed",
     "parked_disturbed",
     "reach_ns",
@@ -53,13 +67,34 @@ _MEASURED = (
     "cpu_ns",
     "ps_rss_bytes",
     "found",
-    "bound_by",
     "stopped_by",
+    "planned_in_flight",
+    "client_processes",
+    "server_processes",
+    "nodes",
+    "hosts",
+    "client_cpu_ns",
+    "locust_cpu_ns",
+    "reporting_share",
+    "ephemeral_ports",
+    "port_refusals",
     "work_units",
     "work_ns",
     "steal_share",
     "listen_drops",
+    "offered_per_s",
+    "arrivals",
+    "completed",
+    "completed_per_s",
+    "failed",
+    "kept",
+    "why",
+    "client_cpu_share",
+    "server_cpu_share",
 )
+_OPEN = ("rate_per_s", "users", "target")
+_SWARM_ASKED = ("ramp_per_s", "processes")
+_TIMED = ("service", "response", "queueing", "corrected", "uncorrected")
 _SERVER = ("requests", "peak_in_flight", "cpu_share", "cpu_ns", "lateness_p50_ns", "lateness_p99_ns")
 
 Read = Callable[[Row], Any]
@@ -74,11 +109,23 @@ def _of_workload(key: str) -> Read:
 
 
 def _of_server(key: str) -> Read:
-    return lambda row: row.server.get(key)
+    """Read what the server counted; of a kind of trial with several servers that is among what was measured."""
+    return lambda row: row.server.get(key, row.measured.get(f"server_{key}"))
+
+
+def _bound_by(row: Row) -> Any:
+    """Return the name of the limit that bound; rows of swarms know more of it."""
+    found = row.measured.get("bound_by")
+    return found.get("name") if isinstance(found, dict) else found
+
+
+def _number_of(key: str) -> Read:
+    """Read how many things a list names."""
+    return lambda row: len(row.measured[key]) if isinstance(row.measured.get(key), list) else None
 
 
 def _of_times(kind: str, key: str) -> Read:
-    return lambda row: row.measured.get(kind, {}).get(key)
+    return lambda row: (row.measured.get(kind) or {}).get(key)
 
 
 COLUMNS: dict[str, Read] = {
@@ -93,10 +140,12 @@ COLUMNS: dict[str, Read] = {
     "mean_latency_ns": _of_workload("mean_latency_ns"),
     "in_flight": _of_workload("in_flight"),
     "connection": _of_workload("connection"),
-    "cpu_work": lambda row: row.workload.get("cpu", "0") if row.stack != "none" else None,
-    "cpu_work_ns": lambda row: row.workload.get("cpu_ns", 0) if row.stack != "none" else None,
-    "site_pages": lambda row: row.workload.get("site", {}).get("pages"),
+    "cpu_work": lambda row: row.workload.get("cpu", "0") if row.kind in CRAWLED else None,
+    "cpu_work_ns": lambda row: row.workload.get("cpu_ns", 0) if row.kind in CRAWLED else None,
+    "site_pages": lambda row: (row.workload.get("site") or {}).get("pages"),
     "n": _of_workload("n"),
+    **{key: _of_workload(key) for key in _OPEN},
+    **{key: _of_workload(key) for key in _SWARM_ASKED},
     "status": lambda row: row.status,
     "reason": lambda row: row.reason,
     "valid": lambda row: row.valid,
@@ -106,7 +155,10 @@ COLUMNS: dict[str, Read] = {
     "python": lambda row: row.knobs.get("python"),
     "gil": lambda row: row.knobs.get("gil"),
     **{key: _of_measured(key) for key in _MEASURED},
-    **{f"{kind}_{key}": _of_times(kind, key) for kind in ("service", "response", "queueing") for key in _TIMES},
+    "bound_by": _bound_by,
+    "lost": _number_of("lost"),
+    "late": _number_of("late"),
+    **{f"{kind}_{key}": _of_times(kind, key) for kind in _TIMED for key in _TIMES},
     **{f"server_{key}": _of_server(key) for key in _SERVER},
 }
 """Every column, in order, and where it comes from. What each means and its unit: ``results/README.md``."""

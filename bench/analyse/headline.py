@@ -107,10 +107,7 @@ def _table(
     same_use = [s for s in memory_settings if setting is None or s.connection == setting.connection]
     memory_setting = same_use[0] if same_use else None
     held = [cell for cell in memory if cell.setting == memory_setting]
-    lines = [
-        _line(rows, own, held, name, stack, columns)
-        for name, stack in c.strategies(row for row in rows if row.stack != "none").items()
-    ]
+    lines = [_line(rows, own, held, name, stack, columns) for name, stack in c.strategies(c.crawled(rows)).items()]
     shown = {
         latency: [column.in_flight for column in columns if column.latency == latency] for latency in c.latencies(own)
     }

@@ -38,7 +38,12 @@ _TRIAL = {
     "valid": TRUTH,
 }
 """The columns with which a line of part of a trial says of which trial it is."""
-_TIMES = ("service", "response", "queueing", "steady_service", "steady_response")
+_TIMES = {
+    **dict.fromkeys(c.CRAWLED, ("service", "response", "queueing", "steady_service", "steady_response")),
+    "open": ("corrected", "uncorrected"),
+    "client": ("service",),
+}
+"""Which kinds of time a kind of trial has."""
 _QUANTILES = ("count", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
 _SAMPLES = ("at_ns", "threads", "rss_bytes", "cpu_ns")
 
@@ -193,9 +198,9 @@ def _checks(rows: Iterable[Row]) -> Iterator[Line]:
 
 def _times(rows: Iterable[Row]) -> Iterator[Line]:
     """Yield a line for each kind of time that a trial has."""
-    for row in _crawled(rows):
-        for name in _TIMES:
-            if name in row.measured:
+    for row in rows:
+        for name in _TIMES.get(row.kind, ()):
+            if isinstance(row.measured.get(name), dict):
                 yield *_key(row), name, *(row.measured[name].get(quantile) for quantile in _QUANTILES)
 
 

@@ -18,6 +18,7 @@ from bench.measure.sampler import Sampler
 from bench.measure.server import Server, ServerError
 from bench.plan import AnyTrial, Trial
 from bench.rows import Check, Row, Status
+from bench.swarm.hosting import ALONE, Hosting
 from strategies.base import Job
 
 
@@ -34,6 +35,10 @@ class Setting:
     """What the workers run on."""
     unit_ns: float | None = None
     """What a unit of CPU work costs on the client's core; None where no trial asks for any."""
+    hosting: Hosting = ALONE
+    """Who takes part in a swarm."""
+    halves: host.Cpus = host.ANY
+    """Which cores its many servers and its many strategy processes have."""
 
 
 @dataclass(slots=True)

@@ -47,11 +47,11 @@ MOST_STRANGERS = 5
 
 
 class Guard:
-    """Watch that a process does not take more memory than it was allowed, nor more than the machine can spare."""
+    """Watch that a process, or all that has been started since, does not take more memory than it was allowed."""
 
-    def __init__(self, budget_bytes: int | None, pid: int) -> None:
+    def __init__(self, budget_bytes: int | None, pid: int | None = None) -> None:
         self._budget_bytes = budget_bytes
-        self._process = psutil.Process(pid)
+        self._process = None if pid is None else psutil.Process(pid)
         self._available_bytes = psutil.virtual_memory().available
 
     def check(self) -> None:
@@ -59,7 +59,7 @@ class Guard:
         if self._budget_bytes is None:
             return
         taken = self._available_bytes - psutil.virtual_memory().available
-        used = max(taken, self._process.memory_info().rss)
+        used = taken if self._process is None else max(taken, self._process.memory_info().rss)
         if used > self._budget_bytes:
             raise process.WorkerError(
                 f"stopped by the memory budget: {used / 1e6:,.0f} MB were used, "

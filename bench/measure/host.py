@@ -24,16 +24,30 @@ class Cpus:
     client: set[int] | None
 
 
+ANY = Cpus(None, None)
+"""Nothing is pinned."""
+
+
 def choose_cpus(*, pin: bool) -> Cpus:
     """Pick different cores for server and client, not two threads of one core if there is a choice."""
     if not pin or not hasattr(os, "sched_getaffinity"):
-        return Cpus(None, None)
+        return ANY
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
-        return Cpus(None, None)
+        return ANY
     server = allowed[0]
     apart = [cpu for cpu in allowed[1:] if cpu not in _siblings(server)] or allowed[1:]
     return Cpus({server}, {apart[-1]})
+
+
+def halves(*, pin: bool) -> Cpus:
+    """Divide the cores between many servers and many clients; two threads of one core are not parted."""
+    if not pin or not hasattr(os, "sched_getaffinity"):
+        return ANY
+    cores = sorted({tuple(sorted(_siblings(cpu))) for cpu in os.sched_getaffinity(0)})
+    allowed, middle = os.sched_getaffinity(0), (len(cores) + 1) // 2
+    server, client = ({cpu for core in half for cpu in core} & allowed for half in (cores[:middle], cores[middle:]))
+    return Cpus(server, client) if client else ANY
 
 
 def machine() -> dict[str, Any]:

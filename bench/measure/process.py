@@ -53,6 +53,8 @@ class Worker:
     deadline_s: float
     """On the clock of time.monotonic()."""
     buffer: bytearray = field(default_factory=bytearray)
+    look_s: float = LOOK_S
+    """How long to wait for its word before ``each_tick``; who waits for many at once, waits longer."""
 
     @property
     def pid(self) -> int:
@@ -90,8 +92,12 @@ class Worker:
     @property
     def has_spoken(self) -> bool:
         """Whether ``expect`` would return at once."""
+        return self.wait_for_word(0)
+
+    def wait_for_word(self, seconds: float) -> bool:
+        """Wait at most so long until ``expect`` would return at once; tell whether it would."""
         assert self.process.stdout is not None
-        return b"\n" in self.buffer or bool(select.select([self.process.stdout], [], [], 0)[0])
+        return b"\n" in self.buffer or bool(select.select([self.process.stdout], [], [], seconds)[0])
 
     def obituary(self) -> str:
         """Say how the worker ended, with the last line that it wrote to standard error."""
@@ -115,7 +121,7 @@ class Worker:
         while b"\n" not in self.buffer:
             if time.monotonic() > self.deadline_s:
                 raise WorkerTimeoutError("the worker was not done by its deadline, and was killed")
-            if select.select([output], [], [], LOOK_S)[0]:
+            if select.select([output], [], [], self.look_s)[0]:
                 data = os.read(output, 1 << 20)
                 if not data:
                     raise WorkerError(self.obituary())

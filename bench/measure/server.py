@@ -28,15 +28,25 @@ class Server:
     """A running fake server. Use ``running()`` to get one."""
 
     process: "subprocess.Popen[str]"
-    port: int
+    ports: list[int]
     control: socket.socket
     ceiling_per_s: float | None = None
     """The most responses per second that it can give, as ``find_ceiling`` found; None: not looked for."""
 
     @property
+    def port(self) -> int:
+        """The first port."""
+        return self.ports[0]
+
+    @property
     def base(self) -> str:
-        """Return the URL without path."""
+        """The URL without path, at the first port."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def bases(self) -> list[str]:
+        """The URLs without path, at all ports: clients that open thousands of connections spread them."""
+        return [f"http://127.0.0.1:{port}" for port in self.ports]
 
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
         """Send one command and return the answer. Raises ServerError when it is refused, or nobody answers."""
@@ -75,7 +85,7 @@ class Server:
         give_up_s = time.monotonic() + ANSWER_SECONDS
         while (stats := self.stats())["in_flight"] + stats["connections"] and time.monotonic() < give_up_s:
             time.sleep(TICK_S)
-        self.port = self.tell("move")["port"]
+        self.ports = self.tell("move")["ports"]
 
     def stats(self) -> dict[str, Any]:
         """Return the server's own counts."""
@@ -103,9 +113,9 @@ class Server:
 
 
 @contextmanager
-def running(cpus: set[int] | None) -> Iterator[Server]:
-    """Start a fake server, pinned to ``cpus`` if given; stop it in the end, come what may."""
-    command = [sys.executable, "-P", "-m", "fake_server", "--port", "0", "--control-port", "0"]
+def running(cpus: set[int] | None, ports: int = 1) -> Iterator[Server]:
+    """Start a fake server at so many ports, pinned to ``cpus`` if given; stop it in the end, come what may."""
+    command = [sys.executable, "-P", "-m", "fake_server", "--port", "0", "--ports", str(ports), "--control-port", "0"]
     process = subprocess.Popen(
         [*command, "--exit-with-stdin", "--ready-line"],
         env=environment(),
@@ -116,15 +126,15 @@ def running(cpus: set[int] | None) -> Iterator[Server]:
     )
     try:
         pin(process.pid, cpus)
-        port, control_port = _await_ready(process)
+        listening, control_port = _await_ready(process)
         with socket.create_connection(("127.0.0.1", control_port), START_SECONDS) as control:
             control.settimeout(ANSWER_SECONDS)
-            yield Server(process, port, control)
+            yield Server(process, listening, control)
     finally:
         _stop(process)
 
 
-def _await_ready(process: "subprocess.Popen[str]") -> tuple[int, int]:
+def _await_ready(process: "subprocess.Popen[str]") -> tuple[list[int], int]:
     assert process.stdout is not None
     # One short line, written at once: when something can be read, all of it can.
     if not select.select([process.stdout], [], [], START_SECONDS)[0]:
@@ -132,7 +142,7 @@ def _await_ready(process: "subprocess.Popen[str]") -> tuple[int, int]:
     line = process.stdout.readline()
     try:
         ready = json.loads(line)
-        return ready["port"], ready["control_port"]
+        return ready["ports"], ready["control_port"]
     except (ValueError, KeyError) as error:
         raise ServerError(f"the fake server did not start: it said {line.strip()!r}") from error
 

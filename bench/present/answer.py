@@ -8,11 +8,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bench.analyse import cells as c
-from bench.analyse import pairs
+from bench.analyse import offered, pairs
 from bench.analyse.decide import DESIGNED
 from bench.analyse.effect import effect, told
 from bench.analyse.stats import Slope
-from bench.present import answer_crawl, findings, findings_memory, map_table, notes, units, words
+from bench.present import (
+    answer_crawl,
+    client_table,
+    findings,
+    findings_memory,
+    findings_offered,
+    findings_swarms,
+    map_table,
+    notes,
+    units,
+    words,
+)
 from bench.present.answer_scene import scene
 from bench.present.memory_summary import of_kind, tops
 from bench.present.plot_in_flight import reaches_of
@@ -34,6 +45,7 @@ def answer(rows: Sequence[Row]) -> list[str]:
     crawls = [text for say in _OF_CRAWLS if seen is not None and (text := say(seen))]
     if (decided := map_table.of_rows(rows)) is not None:
         crawls.insert(0, map_table.finding(decided))
+    crawls += findings_swarms.answer(rows)
     memory = list(_of_memory(rows))
     rest = [text for say in _OF_THE_REST if (text := say(rows))]
     rest += [] if seen is None else filter(None, [answer_crawl.of_clients(seen)])
@@ -135,7 +147,13 @@ def _of_probes(rows: Sequence[Row]) -> str | None:
     return f"the figures of {words.listed(names[:8])} are in the table of probes: each shows one thing of its own"
 
 
-_OF_THE_REST = (_of_limits, _of_pairs, _of_probes)
+def _of_open_loops(rows: Sequence[Row]) -> str | None:
+    """Say which rate could be kept, and what a client that waits for responses would not have seen."""
+    found = [curve for curve in offered.curves(rows) if any(point.valid for point in curve.points)]
+    return findings_offered.answer(found) if found else None
+
+
+_OF_THE_REST = (_of_limits, _of_pairs, _of_open_loops, client_table.finding, _of_probes)
 
 
 def _sureness(rows: Sequence[Row], other_settings: int) -> str:
@@ -145,9 +163,7 @@ def _sureness(rows: Sequence[Row], other_settings: int) -> str:
     if rounds == 1:
         parts = ["One round on one machine: by how much another would differ is not known"]
     elif rounds:
-        apart = "rounds" if any(row.kind == "crawl" for row in valid) else "intervals"
-        rule = f"a difference counts only where the {apart} do not overlap, and not where chance explains it"
-        parts = [f"Medians over {rounds} rounds on one machine; {rule}"]
+        parts = [f"Medians over {rounds} rounds on one machine; {_rule(valid)}"]
     else:
         parts = ["Pairs on one machine, each with a fresh process for each side"]
     parts.append(_left_out(rows))
@@ -159,11 +175,21 @@ def _sureness(rows: Sequence[Row], other_settings: int) -> str:
     return "; ".join(parts) + "."
 
 
+def _rule(valid: Sequence[Row]) -> str:
+    """Say what it takes until a sentence is made of these rows."""
+    if all(row.kind == "open" for row in valid):
+        return "a rate counts as kept only where each of its rounds kept it"
+    apart = "rounds" if any(row.kind == "crawl" for row in valid) else "intervals"
+    return f"a difference counts only where the {apart} do not overlap, and not where chance explains it"
+
+
 def _left_out(rows: Sequence[Row]) -> str:
     """Count the red trials, with the reason that most of them have, and those that were never started."""
     skipped = sum(row.status == "skipped" for row in rows)
     red = [row for row in rows if not row.valid and row.status != "skipped"]
     never = f", and {units.count(skipped)} never started" if skipped else ""
+    if not red and len(rows) == 1:
+        return "the only trial is not red"
     if not red:
         return f"none of {units.count(len(rows))} trials is red{never}"
     reason, _ = Counter(why.partition(": ")[0] for row in red for why in notes.why_red(row)).most_common(1)[0]

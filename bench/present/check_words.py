@@ -82,6 +82,22 @@ MEANINGS: dict[str, str] = {
         "Green: over one pair, the later turns took about as long as the earlier ones on at least one side. "
         "Red: both sides became faster or slower meanwhile, which is the machine's doing and hides what differs."
     ),
+    "all in flight, confirmed": (
+        "Green: the gates of all servers together held as many fetches at one moment as the machine allows of what was "
+        "asked for. Red: there were never that many, so times and memory belong to another number."
+    ),
+    "nobody was lost": (
+        "Green: every strategy process, server and Locust worker lived to the end. "
+        "Red: one was killed or died, so its fetches are missing from what was held, and from the answer."
+    ),
+    "Locust counted alike": (
+        "Green: Locust's own statistics have as many requests and failures as the strategies and the servers do. "
+        "Red: reports were lost or counted twice, so what Locust shows is not what was done."
+    ),
+    "reporting was cheap": (
+        "Green: telling Locust what was done took hardly any of the strategy processes' CPU time. "
+        "Red: it took so much that a part of the time and of the CPU is Locust's and not the strategy's."
+    ),
     "enough samples for p99": (
         "Green: 1,000 fetches or more were timed, so the p99 rests on at least ten beyond it. Without that the p99 may "
         "be one accident. Newer rows have a check for each quantile in its place."

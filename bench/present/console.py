@@ -69,6 +69,11 @@ def _where(row: Row) -> str:
         return words.plain(", ".join(f"{key} {value}" for key, value in row.workload["arguments"].items()), 60)
     if row.kind == "limit":
         return "limit" + (", through shared ones" if row.workload["through_shared"] else "")
+    if row.kind == "swarm":
+        ramp = row.workload.get("ramp_per_s")
+        return f"swarm  {words.in_flight(row.workload['in_flight'])}" + (f", {units.count(ramp)}/s" if ramp else "")
+    if row.kind == "open":
+        return f"open loop  {units.number_tick(row.workload['rate_per_s'])}/s"
     return f"{_latency(row)}  {words.in_flight(row.workload['in_flight'])}"
 
 
@@ -89,6 +94,10 @@ def _figures(row: Row) -> list[str]:
         return (
             [f"{units.size(row.measured['held_uss_bytes']):>9} held (USS)"] if "held_uss_bytes" in row.measured else []
         )
+    if row.kind == "swarm" and row.measured.get("reach_ns") is not None:
+        return [
+            f"{units.count(row.measured['held_in_flight'])} held after {units.duration(row.measured['reach_ns'], 2)}"
+        ]
     if row.kind == "limit" and row.measured.get("found") is not None:
         return [f"{units.count(row.measured['found'])} found"]
     if "pages_per_s" not in row.measured:

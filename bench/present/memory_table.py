@@ -1,4 +1,4 @@
-"""The tables of a run of building blocks, layered memory, limits and probes, for a terminal of 100 columns."""
+"""The tables of a run of building blocks, layered memory, limits, probes, swarms and open loops."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,10 +7,10 @@ from bench.analyse import cells as c
 from bench.analyse.cells import Cell
 from bench.analyse.layers import LAYERS
 from bench.analyse.stats import NoSlope, Slope, spread
-from bench.present import findings_memory, units, words
+from bench.present import client_table, findings_memory, offered_table, swarm_table, units, words
 from bench.present.memory_summary import held_json, of_kind, tops
 from bench.present.subjects import BLOCKS, GROUPS, Subject, is_layered, subjects
-from bench.present.text_grid import Grid, head_lines, lines_of, wrapped
+from bench.present.text_grid import Grid, styled
 from bench.rows import Row
 
 if TYPE_CHECKING:
@@ -24,18 +24,7 @@ _MOST_FIGURES = 6
 
 def memory_text(rows: Sequence[Row], width: int = WIDTH) -> "Text":
     """Return every table that the rows allow, each with its sentences; empty where no row is of these kinds."""
-    from rich.text import Text
-
-    text = Text()
-    for grid in grids(rows):
-        text.append(grid.title + "\n", "bold")
-        for number, line in enumerate(lines_of(grid, width)):
-            text.append(line + "\n", "bold" if number < head_lines(grid) else "")
-        for note in grid.notes:
-            text.append(wrapped(note, width) + "\n", "dim")
-        text.append("\n")
-    text.rstrip()
-    return text
+    return styled(grids(rows), width)
 
 
 def grids(rows: Sequence[Row]) -> list[Grid]:
@@ -51,9 +40,15 @@ def grids(rows: Sequence[Row]) -> list[Grid]:
         some = subjects([*(blocks if number == 0 else []), *own])
         use = f", {setting.connection} connections" if setting is not None and len(settings) > 1 else ""
         many += [_layers_grid(some, use), _protocol_grid(some)]
-    return [
-        grid for grid in (*many, _held_grid(layered), _limits_grid(rows), _probes_grid(rows)) if grid and grid.lines
+    many += [
+        _held_grid(layered),
+        _limits_grid(rows),
+        _probes_grid(rows),
+        *swarm_table.grids(rows),
+        *offered_table.grids(rows),
+        *client_table.grids(rows),
     ]
+    return [grid for grid in many if grid and grid.lines]
 
 
 def slope_text(slope: Slope | NoSlope) -> str:

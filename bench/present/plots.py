@@ -5,17 +5,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.analyse import cells as c
+from bench.analyse import swarms
 from bench.analyse.cells import Cell
 from bench.present import (
+    findings_swarms,
     map_table,
     page,
+    plot_backlog,
     plot_cpu,
     plot_in_flight,
     plot_ladder,
     plot_layers,
     plot_map,
     plot_memory,
+    plot_offered,
     plot_ramp,
+    plot_swarm,
+    plot_swarm_memory,
     plot_throughput,
     plot_times,
 )
@@ -40,7 +46,8 @@ def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list
 
     Of crawls ``throughput``, ``times`` and ``cpu``, and before them ``map`` where they differ in latency and in CPU
     work; of memory trials and building blocks ``layers``, ``ladder`` and ``in_flight`` (``memory`` where no layers were
-    read); of the thread limit ``ramp``: each as ``.png`` and ``.svg``.
+    read); of the thread limit ``ramp``; of swarms ``swarm`` and
+    ``swarm_memory``; of open loops ``offered`` and ``backlog``: each as ``.png`` and ``.svg``.
     Where the trials differ in their use of connections or in their site, one set for each such setting:
     ``throughput-2`` and so on. A plot that would be empty is not written. Raises OSError when a file cannot be written.
     """
@@ -57,7 +64,8 @@ def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[tuple[str,
     footer = page.source(rows, machine)
     looks = looks_of(rows)
     decided = plot_map.draw(c.cells(rows, "crawl"), looks, footer) if map_table.is_map(rows) else None
-    for drawn in ([("map", decided)], _of_cells(rows, looks, footer), _of_layers(rows, looks, footer)):
+    cells, layers = _of_cells(rows, looks, footer), _of_layers(rows, looks, footer)
+    for drawn in ([("map", decided)], cells, layers, _of_swarms(rows, looks, footer), _of_open_loops(rows, footer)):
         for name, figure in drawn:
             if figure is not None:
                 yield name, figure
@@ -95,6 +103,22 @@ def _of_layers(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iter
     yield "ramp", plot_ramp.draw(rows, footer)
 
 
+def _of_swarms(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[Named]:
+    """Draw the swarms of the first setting: one plot for each size that is somebody's largest, then what one takes."""
+    found = swarms.swarms(rows)
+    settings = swarms.settings(found)
+    own = [swarm for swarm in found if swarm.setting in settings[:1]]
+    more = f"{len(settings) - 1} more settings are in the tables only." if len(settings) > 1 else ""
+    for number, some in enumerate(findings_swarms.by_size(own)[:MOST_SETTINGS], start=1):
+        yield _numbered("swarm", number), plot_swarm.draw(some, looks, more, footer)
+    yield "swarm_memory", plot_swarm_memory.draw(own, looks, more, footer)
+
+
+def _of_open_loops(rows: Sequence[Row], footer: str) -> Iterator[Named]:
+    yield "offered", plot_offered.draw(rows, footer)
+    yield "backlog", plot_backlog.draw(rows, footer)
+
+
 def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
 
@@ -116,7 +140,7 @@ def _about_grey(found: Sequence[Cell], looks: dict[str, Look]) -> str:
 
 def looks_of(rows: Sequence[Row]) -> dict[str, Look]:
     """Give looks to the strategies; when they are too many to tell apart, to those with the highest throughput."""
-    names = list(c.strategies(row for row in rows if row.stack != "none"))
+    names = list(c.strategies(row for row in rows if row.kind in {*c.CRAWLED, swarms.KIND}))
     if len(names) > page.MOST_LINES:
         best: dict[str, float] = dict.fromkeys(names, 0.0)
         for cell in c.cells(rows, "crawl"):

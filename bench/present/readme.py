@@ -5,8 +5,9 @@
     python -m bench.present.readme [FOLDER] [--readme README.md] [--check]
 
 The headline is of FOLDER; without it, of the newest run of ``quick`` in results/reference/, and the other parts whose
-marks the file has (map, memory, claims, selftest) are of the newest runs of these names. With ``--check`` nothing is
-written, and the exit code is 1 when README.md is not what would be written.
+marks the file has (map, memory, claims, selftest) are of the newest runs of these names; swarm is of c100k and c1m, and
+empty without them. With ``--check`` nothing is written, and the exit code is 1 when README.md is not what would be
+written.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from bench.present import notes, page, table, words
 from bench.rows import ROWS_FILE, Row, RowsError, read
 
 BEGIN, END = "<!-- headline: begin -->", "<!-- headline: end -->"
-PARTS = ("map", "memory", "claims", "selftest")
+PARTS = ("map", "memory", "claims", "selftest", "swarm")
 """What README.md may quote beside the headline: the experiment of the run, and the name of the marks."""
 REFERENCE = Path("results/reference")
 MACHINE_FILE = "machine.json"
@@ -115,14 +116,14 @@ def _map(folder: Path, beside: Path) -> str:
         raise ReadmeError(f"{folder} holds no map: its crawls do not differ in latency and in CPU work")
     picture = _picture(folder, beside, "map", "The decision map")
     return "\n\n".join(
-        filter(None, [_provenance(rows, machine), f"**{escaped(map_table.finding(decided))}.**", picture])
+        filter(None, [provenance(rows, machine), f"**{escaped(map_table.finding(decided))}.**", picture])
     )
 
 
 def _memory(folder: Path, beside: Path) -> str:
     """Return the plot of the layers, and how it was made."""
     rows, machine = reference(folder)
-    return f"{_provenance(rows, machine)}\n\n{_picture(folder, beside, 'layers', 'Memory per task, in layers')}"
+    return f"{provenance(rows, machine)}\n\n{_picture(folder, beside, 'layers', 'Memory per task, in layers')}"
 
 
 def _claims(folder: Path, beside: Path) -> str:
@@ -136,7 +137,7 @@ def _claims(folder: Path, beside: Path) -> str:
     rows, machine = reference(folder)
     rows = [row for row in rows if row.run == folder.name] or rows
     picture = _picture(folder, beside, "claims", "The claims and their verdicts")
-    return "\n\n".join(filter(None, [_provenance(rows, machine), claims_pages.readme_table(verdicts), picture]))
+    return "\n\n".join(filter(None, [provenance(rows, machine), claims_pages.readme_table(verdicts), picture]))
 
 
 def _selftest(folder: Path, beside: Path) -> str:
@@ -151,7 +152,14 @@ def _selftest(folder: Path, beside: Path) -> str:
         raise ReadmeError(f"{path} does not hold a self-test: {error}") from error
     rows, machine = reference(folder)
     picture = _picture(folder, beside, "selftest", "Pairs without a change, and with planted slowdowns")
-    return "\n\n".join(filter(None, [_provenance(rows, machine), f"```text\n{told}\n```", picture]))
+    return "\n\n".join(filter(None, [provenance(rows, machine), f"```text\n{told}\n```", picture]))
+
+
+def _swarm(folder: Path, beside: Path) -> str:
+    """Return what the runs of swarms say that lie where this one does; nothing where there are none."""
+    from bench.present import scale_figures
+
+    return scale_figures.for_readme(folder, beside)
 
 
 WRITERS: dict[str, Callable[[Path, Path], str]] = {
@@ -159,13 +167,14 @@ WRITERS: dict[str, Callable[[Path, Path], str]] = {
     "memory": _memory,
     "claims": _claims,
     "selftest": _selftest,
+    "swarm": _swarm,
 }
 
 
 def headline_markdown(rows: Sequence[Row], machine: dict[str, Any]) -> str:
     """Return the headline table as Markdown, with how it was made, where and when, and the sentences of the table."""
     found = tables(rows)
-    parts = [_provenance(rows, machine)]
+    parts = [provenance(rows, machine)]
     for one in found:
         if len(found) > 1 and (title := table.setting_title(one)):
             parts.append(f"**{escaped(title)}**")
@@ -189,7 +198,8 @@ def command(machine: dict[str, Any]) -> str | None:
     )
 
 
-def _provenance(rows: Sequence[Row], machine: dict[str, Any]) -> str:
+def provenance(rows: Sequence[Row], machine: dict[str, Any]) -> str:
+    """Return by which command a run was made, and on which machine."""
     made = command(machine)
     by = f"Made by `{made.replace('`', '')}`" if made else "Made"
     return f"{by} on {escaped(page.source(rows, machine).replace(' · ', ', '))}."

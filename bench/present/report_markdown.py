@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.analyse import cells as c
 from bench.analyse.claims import Verdict
 from bench.present import check_words, findings_memory, map_table, page, readme, units, words
 from bench.present.answer import answer
@@ -49,12 +50,12 @@ def _tables(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     # Between backticks nothing can be escaped, so the words of the command are made harmless before.
     told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
     decided = map_table.of_rows(rows)
-    if decided is None and any(row.stack != "none" for row in rows):
+    if decided is None and c.crawled(rows):
         return _within(readme.headline_markdown(rows, told), _ROOM_FOR_TABLES)
     made = (readme.command(told) or "").replace("`", "")
     by = f"Made by `{made}`" if made else "Made"
     where = f"{by} on {_escaped(page.source(rows, told).replace(' · ', ', '))}." if rows else ""
-    maps = [] if decided is None else map(_grid, map_table.grids(decided))
+    maps = [] if decided is None else map(markdown_grid, map_table.grids(decided))
     return _within("\n\n".join([where, *maps]), _ROOM_FOR_TABLES)
 
 
@@ -63,12 +64,13 @@ def _grids(rows: Sequence[Row]) -> str:
     found = grids(rows)
     if not found:
         return ""
-    text = _within("\n\n".join(_grid(grid) for grid in found), _ROOM_FOR_GRIDS)
+    text = _within("\n\n".join(markdown_grid(grid) for grid in found), _ROOM_FOR_GRIDS)
     is_timed = any(row.kind == "crawl" for row in rows)
     return _folded("; ".join(grid.title for grid in found), text) if is_timed else text
 
 
-def _grid(grid: Grid) -> str:
+def markdown_grid(grid: Grid) -> str:
+    """Return a table of the terminal as Markdown, with its title and its sentences."""
     title, notes = f"**{_escaped(grid.title)}**", "\n".join(f"- {_escaped(note)}" for note in grid.notes)
     if not grid.heads:
         lines = [f"- {': '.join(_escaped(cell) for cell in cells)}" for cells in grid.lines]

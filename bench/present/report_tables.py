@@ -1,8 +1,9 @@
-"""The tables of a page: the headline, memory in layers, limits, probes, and where the bytes of a block go."""
+"""The tables of a page: the headline, memory in layers, limits, probes, swarms, open loops, bytes of a block."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from bench.analyse import cells as c
 from bench.analyse.cells import Figure
 from bench.analyse.headline import Column, tables
 from bench.analyse.headline import Line as Strategy
@@ -20,7 +21,7 @@ _WITH = {"pages_per_s": "pages/s", "cpu_per_page_ns": "CPU per page"}
 
 def headline(rows: Sequence[Row]) -> str:
     """Return every table that the rows allow, each with its sentences, as the terminal has them."""
-    crawled = [row for row in rows if row.stack != "none"]
+    crawled = c.crawled(rows)
     below, decided = grids(rows), map_table.of_rows(rows)
     below = [*([] if decided is None else map_table.grids(decided)), *below]
     timed = decided is None and any(row.kind == "crawl" for row in rows)
@@ -65,7 +66,7 @@ def _grid(grid: Grid) -> Table:
     """Return a table of the terminal; where that has no heads, each line has a name and words."""
     heads = grid.heads or ("", "found")
     prose = frozenset() if grid.heads else frozenset({1})
-    prose |= {n for n, head in enumerate(heads) if head in {"stopped by", "bound by", "connections", "best"}}
+    prose |= {n for n, head in enumerate(heads) if head in {"stopped by", "bound by", "connections", "best", "verdict"}}
     lines = tuple(
         tuple(Cell(text, red="✗" in text) for text in cells) if len(cells) > 1 else Group(cells[0].strip("─ "))
         for cells in grid.lines

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.analyse import effect, pairs
-from bench.present import units, words
+from bench.present import clients, units, words
 from bench.rows import Row
 
 _MS = 1_000_000
@@ -29,6 +29,8 @@ def text(found: Mapping[str, Any]) -> str:
     when = f"{found['made_at'][:16].replace('T', ' ')} UTC"
     head = ["inflight selftest", f"{where}; {when}", _about_pairs(found)]
     parts = [_alarms(found), _detection(found), _noise(found), _resolves(found), _rest(found)]
+    if found.get("clients") is not None:  # older self-tests asked no other clients
+        parts.append(clients.text(found["clients"], found["server_ceiling_per_s"]))
     return "\n".join([*head, *("\n" + part for part in parts)])
 
 

@@ -10,7 +10,7 @@ from bench.analyse.cells import Cell
 from bench.analyse.decision_map import Tile
 from bench.analyse.model import sensitivity
 from bench.analyse.stats import Slope
-from bench.present import map_table
+from bench.present import map_table, offered_table, swarm_table
 from bench.present.memory_summary import memory_json
 from bench.rows import FORMAT, Row
 
@@ -44,10 +44,17 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
                     process), each the median over the rounds; ``listen_drops``, ``failed_pages`` (the worst of them)
     ``limits``      one object for each limit that was looked for: ``resource``, ``valid``, and what was measured
     ``probes``      one object for each probe: ``probe``, ``arguments``, ``valid``, ``measured``
+    ``swarms``      one object for each strategy at each size of a swarm: see ``swarm_table.swarms_json``
+    ``offered``     one object for each rate of each place of open loops: ``latency`` or ``target``, ``users``,
+                    ``rate_per_s``, ``valid``, ``rounds``; ``offered_per_s``, ``completed_per_s``,
+                    ``client_cpu_share``, ``server_cpu_share`` and ``waiting`` (requests due and not sent at the end),
+                    each null or with ``median``, ``low``, ``high`` and ``rounds``; ``corrected`` and ``uncorrected``,
+                    with ``p50_ns``, ``p90_ns``, ``p99_ns`` and ``p999_ns``, likewise; ``failed`` (in the worst round),
+                    ``kept`` (null: not known) and ``why`` (null, or "cannot keep the rate: " and the reason)
     ``red``         one object for each trial that is not valid: ``trial``, ``strategy``, ``status``, ``reason`` and
                     ``failed_checks`` (a list of ``name`` and ``detail``)
     """
-    stacks = c.strategies(row for row in rows if row.stack != "none")
+    stacks = c.strategies(row for row in rows if row.kind in {*c.CRAWLED, "swarm"})
     statuses = sorted({row.status for row in rows})
     return {
         "format": FORMAT,
@@ -62,6 +69,8 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
         "map": _map(rows),
         "memory": _memory(c.cells(rows, "memory")),
         **memory_json(rows),
+        "swarms": swarm_table.swarms_json(rows),
+        "offered": offered_table.offered_json(rows),
         "red": [_red(row) for row in rows if not row.valid],
     }
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
+from bench.analyse import cells as c
 from bench.analyse.cells import Figure
 from bench.analyse.headline import Column, Line, Table, tables
 from bench.present import map_table, notes, units, words
@@ -55,7 +56,8 @@ class Block:
 def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
     """Return the headline table of a run, a table for each setting, with its sentences; at most ``width`` wide.
 
-    Below it, or in its place where nothing was timed, stand the tables of memory in layers, limits and probes.
+    Below it, or in its place where nothing was timed, stand the tables of memory in layers, limits, probes and open
+    loops.
     """
     from rich.text import Text
 
@@ -64,7 +66,7 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
     if decided is not None:
         text.append(map_table.text(decided, width) + "\n")
     timed = decided is None and any(row.kind == "crawl" for row in rows)
-    found = tables(_of_strategies(rows)) if timed or not (below or decided) else []
+    found = tables(c.crawled(rows)) if timed or not (below or decided) else []
     for table in found:
         if title := setting_title(table) if len(found) > 1 else "":
             text.append(title + "\n", "bold")
@@ -73,7 +75,7 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
         _add_notes(text, notes.about_table(table), width, "dim")
         text.append("\n")
     if found or decided or not below or not any(row.valid for row in rows):
-        _add_notes(text, notes.about_rows(_of_strategies(rows) if found else rows), width, "")
+        _add_notes(text, notes.about_rows(c.crawled(rows) if found else rows), width, "")
         text.append("\n")
     if below:
         text.append_text(below).append("\n")
@@ -82,11 +84,6 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
     _add_notes(text, notes.about_red(rows), width, "red")
     text.rstrip()
     return text
-
-
-def _of_strategies(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows in which a strategy crawled."""
-    return [row for row in rows if row.stack != "none"]
 
 
 def print_summary(rows: Sequence[Row], file: TextIO) -> None:

@@ -3,8 +3,12 @@
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bench.present import words
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 GAP = 2
 LEAST_NAME = 13
@@ -18,6 +22,22 @@ class Grid:
     heads: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+
+
+def styled(grids: Sequence[Grid], width: int) -> "Text":
+    """Return the tables one below the other, titles and heads in bold, each with its sentences; empty without any."""
+    from rich.text import Text
+
+    text = Text()
+    for grid in grids:
+        text.append(grid.title + "\n", "bold")
+        for number, line in enumerate(lines_of(grid, width)):
+            text.append(line + "\n", "bold" if number < head_lines(grid) else "")
+        for note in grid.notes:
+            text.append(wrapped(note, width) + "\n", "dim")
+        text.append("\n")
+    text.rstrip()
+    return text
 
 
 def head_lines(grid: Grid) -> int:

@@ -63,7 +63,7 @@ def test_csv_reads_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("column", COLUMNS)
 def test_results_readme_explains_the_column(column: str) -> None:
     text = RESULTS_README.read_text(encoding="utf-8")
-    kinds = re.sub(r"^(service|response|queueing)_", "*_", column)
+    kinds = re.sub(r"^(service|response|queueing|corrected|uncorrected)_", "*_", column)
     stages = re.sub(r"^(base|held|parked)_", "..._", column)
 
     assert any(f"`{name}`" in text for name in (column, kinds, stages))

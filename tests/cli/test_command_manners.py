@@ -25,7 +25,7 @@ from tests.compare.made_runs import noisy_run, saved
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
-TALKS = {"run", "race", "report", "advise", "ab", "compare", "selftest", "claims", "limits"}
+TALKS = {"run", "race", "report", "advise", "ab", "compare", "selftest", "claims", "limits", "swarm", "open-loop"}
 LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 COMMANDS = sorted(main.commands)
 OF_A_MODULE = sorted(set(COMMANDS) - {"run", "crawl", "serve", "list"})
@@ -82,7 +82,7 @@ def test_every_command_shows_examples_that_it_would_take(name: str) -> None:
 
 @pytest.mark.parametrize("name", OF_A_MODULE)
 def test_a_command_hands_over_just_what_can_be_asked_for(name: str) -> None:
-    module = importlib.import_module(f"bench.{name}_command")
+    module = importlib.import_module(f"bench.{name.replace('-', '_')}_command")
     options = {parameter.name for parameter in main.commands[name].params} - {"quiet"}
 
     assert {field.name for field in fields(module.Asked)} == options
@@ -98,7 +98,7 @@ def test_the_version_is_said() -> None:
 def test_the_documentation_names_every_command() -> None:
     text = DOCS.read_text(encoding="utf-8").partition("\n## ")[0]
 
-    assert sorted(re.findall(r"^\| `inflight (\w+)` \|", text, re.MULTILINE)) == COMMANDS
+    assert sorted(re.findall(r"^\| `inflight ([\w-]+)` \|", text, re.MULTILINE)) == COMMANDS
 
 
 # ----------------------------------------------------------------------------------------------- exit codes
@@ -134,7 +134,7 @@ def test_verdicts_have_codes_of_the_table() -> None:
         ["dance"], ["run", "--dance"], ["run", "nothing"], ["run", "-q", "nothing"], ["crawl", "ftp://x"],
         ["limits", "time"], ["claims", "nothing"], ["compare", "a", "b"], ["compare", "-q", "a", "b"], ["ab", "a", "b"],
         ["selftest", "--strategy", "a"], ["report", "nowhere"], ["race", "nowhere"], ["completion", "tcsh"],
-        ["advise", "--latency", "x", "--in-flight", "1"],
+        ["advise", "--latency", "x", "--in-flight", "1"], ["swarm"], ["swarm", "--join", "nobody"],
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -195,7 +195,7 @@ def test_commands_that_talk_can_be_quiet() -> None:
 
     assert quiet == TALKS
     text = DOCS.read_text(encoding="utf-8").partition("`--quiet` (`-q`)")[2].partition("\n\n")[0]
-    assert set(re.findall(r"`(\w+)`", text)) == TALKS
+    assert set(re.findall(r"`([\w-]+)`", text)) == TALKS
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

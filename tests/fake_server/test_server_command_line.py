@@ -74,7 +74,7 @@ def test_bad_options_are_exit_2_and_no_traceback(options: list[str], message: st
 def test_the_ready_line_is_all_there_is_on_stdout(start: Callable[..., Running]) -> None:
     server = start("--pages", "5", "--fault", "drip=0.5", "--fault", "chunked=0.25", "--body-bytes", "500")
 
-    assert set(server.ready) == {"port", "control_port", "pid"}
+    assert set(server.ready) == {"port", "ports", "control_port", "pid"}
     assert server.ready["pid"] == server.process.pid
     with closing(server.connect()) as sock:
         sock.sendall(get("/"))

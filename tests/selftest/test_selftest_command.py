@@ -44,5 +44,8 @@ def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path
     assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
     names = {row.workload["id"] for row in rows.read(folder)}
     assert names >= {"pair/aa", "pair/planted-5", "pair/planted-10"}
+    assert names >= {f"client/latency={latency}/in_flight=50" for latency in ("0", "10ms", "50ms")}
+    assert [one["latency"] for one in found["clients"]["latencies"]] == ["50ms", "10ms", "0"]
+    assert {path.name for path in (folder / "plots").iterdir()} >= {"clients.png", "clients.svg"}
     compared = patient("ab", "callbacks", "callbacks", "--metrics", "cpu_per_page")
     assert json.loads(compared.stdout)["error_rates"] == {"measured": found["made_at"]}

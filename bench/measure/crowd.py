@@ -1,0 +1,333 @@
+"""A swarm's processes as the harness sees them: Locust's master, its workers (nodes), and the shares that they keep.
+
+The harness speaks with the master through a pipe, and through it with the nodes (``bench.swarm.node`` has the words).
+What is said is taken in by ``Crowd.listen``, which keeps what is known of each node and share up to date; nothing is
+lost silently: a process, a server or a node that ends before its time is an entry in ``lost``, and one that comes too
+late in ``late``.
+"""
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import psutil
+
+from bench.measure import host, process
+from bench.swarm.hosting import Hosting
+from bench.swarm.identity import difference, identity
+from bench.swarm.layout import Share
+
+START_S = 30.0
+PATIENCE_S = 15.0
+GONE_S = 20.0
+"""Processes of ours that still run so long after their end was ordered are killed."""
+QUIT_S = 10.0
+_MASTER, _NODE = ("bench.swarm.master",), ("bench.swarm.node",)
+
+Stage = Literal["waiting", "starting", "ready", "going", "crawled", "lost"]
+
+
+class CrowdError(Exception):
+    """A swarm that cannot come together or go on; the message says why."""
+
+
+@dataclass
+class Node:
+    """A Locust worker that has introduced itself."""
+
+    name: str
+    host: str
+    pid: int
+    said: dict[str, Any] = field(default_factory=dict)
+    """What it answered last, by the word it answered with."""
+    present: bool = True
+
+
+@dataclass
+class ShareState:
+    """What is known of a share: who keeps it, how far it is, how many fetches its gate holds."""
+
+    share: Share
+    stage: Stage = "waiting"
+    node: str | None = None
+    held: int = 0
+    knobs: dict[str, Any] = field(default_factory=dict)
+    outcome: dict[str, Any] | None = None
+    server: dict[str, Any] | None = None
+
+
+class Crowd:
+    """The processes of one swarm. ``gathered()`` makes one."""
+
+    def __init__(self, master: process.Worker, port: int, web: str | None) -> None:
+        self.port = port
+        self.web = web
+        self.nodes: dict[str, Node] = {}
+        self.shares: list[ShareState] = []
+        self.lost: list[dict[str, Any]] = []
+        self.late: list[dict[str, Any]] = []
+        self.refused: list[str] = []
+        self.statistics: dict[str, int] | None = None
+        self.begin_ns = time.monotonic_ns()
+        """From when on losses are dated."""
+        self._master = master
+        self._locals: dict[int, process.Worker] = {}
+        self._order: Mapping[str, Any] = {}
+        self._ours = identity()
+        self._children: list[psutil.Process] = []
+        self._spawned = False
+
+    # What the harness orders
+
+    def add_local(self, node: process.Worker) -> None:
+        """Note that a node runs on this machine."""
+        self._locals[node.pid] = node
+
+    def spawn(self, shares: Sequence[Share], order: Mapping[str, Any]) -> None:
+        """Let Locust start a user for each share; ``order`` is what all shares have in common."""
+        self.shares += [ShareState(share) for share in shares]
+        self._order, self._spawned = order, True
+        self._master.send({"do": "spawn", "users": len(shares)})
+
+    def go(self, state: ShareState) -> None:
+        """Let a share crawl."""
+        assert state.node is not None
+        state.stage = "going"
+        self._tell(state.node, {"do": "go", "share": state.share.index})
+
+    def tell_all(self, message: dict[str, Any]) -> None:
+        """Give all nodes that are present the same order."""
+        for node in self.present:
+            self._tell(node.name, message)
+
+    def ask_statistics(self) -> None:
+        """Ask for what Locust has counted; it comes with ``listen``."""
+        self.statistics = None
+        self._master.send({"do": "statistics"})
+
+    # What is known
+
+    @property
+    def locust_version(self) -> str:
+        """The version of Locust here, and so everywhere."""
+        return self._ours["locust"]
+
+    @property
+    def present(self) -> list[Node]:
+        """The nodes that are there."""
+        return [node for node in self.nodes.values() if node.present]
+
+    def alive(self, *stages: Stage) -> list[ShareState]:
+        """Return the shares that are in one of these stages."""
+        return [state for state in self.shares if state.stage in stages]
+
+    @property
+    def held(self) -> int:
+        """How many fetches the gates hold."""
+        return sum(state.held for state in self.shares if state.stage != "lost")
+
+    def said_by_all(self, word: str) -> list[dict[str, Any]] | None:
+        """Return what all nodes that are present have answered with this word; None until they all have."""
+        answers = [node.said.get(word) for node in self.present]
+        return [answer for answer in answers if answer is not None] if all(answers) else None
+
+    def forget(self, word: str) -> None:
+        """Forget earlier answers, before asking again."""
+        for node in self.nodes.values():
+            node.said.pop(word, None)
+
+    # What is said
+
+    def listen(self, seconds: float) -> None:
+        """Take in what is said within so many seconds. Raises WorkerError when Locust's master is gone."""
+        until_s = time.monotonic() + seconds
+        while True:
+            self._look_after_locals()
+            left_s = until_s - time.monotonic()
+            if self._master.wait_for_word(max(0.0, left_s)):
+                message = self._master.hear("event")
+                _EVENTS[message.pop("event")](self, **message)
+            elif left_s <= 0:
+                return
+
+    def _tell(self, node: str, message: dict[str, Any]) -> None:
+        self._master.send({"do": "tell", "node": node, "message": message})
+
+    def _look_after_locals(self) -> None:
+        """Notice a node of this machine that has ended at once, not after the heartbeats that Locust waits for."""
+        for pid, local in list(self._locals.items()):
+            if local.process.poll() is not None:
+                del self._locals[pid]
+                node = next((node for node in self.present if node.pid == pid), None) or Node("", "", pid)
+                self._lose_node(node, local.obituary().removeprefix("the worker "))
+
+    def _left(self, node: str) -> None:
+        if node in self.nodes and self.nodes[node].present:
+            self._lose_node(self.nodes[node], "sent no heartbeat any more")
+
+    def _lose_node(self, node: Node, how: str) -> None:
+        node.present = False
+        with_it = [state for state in self.shares if state.node == node.name and state.stage not in {"crawled", "lost"}]
+        in_flight = sum(state.held for state in with_it)
+        self._note_loss("Locust worker", None, node.pid, f"{how}, with {_shares(len(with_it))}", in_flight)
+        for state in with_it:
+            state.stage = "lost"
+
+    def _note_loss(self, what: str, share: int | None, pid: int | None, how: str, in_flight: int) -> None:
+        at_ns = time.monotonic_ns() - self.begin_ns
+        loss = {"what": what, "share": share, "pid": pid, "how": how, "in_flight": in_flight, "at_ns": at_ns}
+        self.lost.append(loss)
+
+    def _joined(self, node: str) -> None:
+        """Wait for it to introduce itself."""
+
+    def _said(self, node: str, message: dict[str, Any]) -> None:
+        word = message.pop("say")
+        if word == "hello":
+            self._greet(node, message)
+        elif node in self.nodes and word in _WORDS:
+            _WORDS[word](self, self.nodes[node], **message)
+        elif node in self.nodes:
+            self.nodes[node].said[word] = message
+
+    def _greet(self, name: str, hello: dict[str, Any]) -> None:
+        pid, where = hello.pop("pid"), hello.pop("host")
+        if unlike := difference(self._ours, hello):
+            self.refused.append(f"a Locust worker on {where} was refused, because it is not the same: {unlike}")
+            self._tell(name, {"do": "note", "text": f"refused by the master: {unlike}", "end": True})
+            return
+        if self._spawned:
+            at_ns = time.monotonic_ns() - self.begin_ns
+            self.late.append({"what": "Locust worker", "name": name, "at_ns": at_ns})
+            self._tell(name, {"do": "note", "text": "joined late: all shares are taken already", "end": False})
+            return
+        self.nodes[name] = Node(name, where, pid)
+
+    def _give_share(self, node: Node, user: int) -> None:
+        waiting = self.alive("waiting")
+        if not waiting:
+            self._tell(node.name, {"do": "take", "user": user, "share": None})
+            return
+        state = waiting[0]
+        state.stage, state.node = "starting", node.name
+        share = {"index": state.share.index, "first": state.share.first, "count": state.share.count}
+        self._tell(node.name, {"do": "take", "user": user, "share": share | dict(self._order)})
+
+    def _ready(self, node: Node, share: int, pids: dict[str, int], knobs: dict[str, Any]) -> None:
+        state = self.shares[share]
+        state.stage, state.knobs = "ready", knobs
+        if node.pid in self._locals and node.host == socket.gethostname():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                self._children += [psutil.Process(pid) for pid in pids.values()]
+
+    def _gate(self, _node: Node, held: dict[str, int]) -> None:
+        for number, count in held.items():
+            self.shares[int(number)].held = count
+
+    def _crawled(self, _node: Node, share: int, outcome: dict[str, Any], server: dict[str, Any] | None) -> None:
+        state = self.shares[share]
+        state.outcome, state.server, state.held = outcome, server, 0
+        if state.stage != "lost":
+            state.stage = "crawled"
+
+    def _lost(self, _node: Node, share: int, what: str, pid: int | None, how: str, in_flight: int) -> None:
+        state = self.shares[share]
+        if state.stage not in {"lost", "crawled"}:
+            state.stage = "lost"
+            self._note_loss(what, share, pid, how, in_flight)
+
+    def _statistics(self, **counts: int) -> None:
+        self.statistics = counts
+
+    def quit(self) -> None:
+        """Let Locust end: its nodes stop their users, which end their processes."""
+        with contextlib.suppress(process.WorkerError):
+            self._master.send({"do": "quit"})
+        for local in self._locals.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                local.process.wait(QUIT_S)
+
+    def bury(self) -> None:
+        """Wait until the processes of our nodes are gone, which end with their nodes; kill those that are not."""
+        _, running = psutil.wait_procs(self._children, timeout=GONE_S)
+        for child in running:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+        psutil.wait_procs(running, timeout=GONE_S)
+
+
+_WORDS: dict[str, Callable[..., None]] = {
+    "share?": Crowd._give_share,  # noqa: SLF001
+    "ready": Crowd._ready,  # noqa: SLF001
+    "gate": Crowd._gate,  # noqa: SLF001
+    "crawled": Crowd._crawled,  # noqa: SLF001
+    "lost": Crowd._lost,  # noqa: SLF001
+}
+_EVENTS: dict[str, Callable[..., None]] = {
+    "joined": Crowd._joined,  # noqa: SLF001
+    "left": Crowd._left,  # noqa: SLF001
+    "said": Crowd._said,  # noqa: SLF001
+    "statistics": Crowd._statistics,  # noqa: SLF001
+}
+
+
+@contextmanager
+def gathered(hosting: Hosting, cpus: host.Cpus, lifetime_s: float) -> Iterator[Crowd]:
+    """Start Locust's master and this machine's nodes, and wait for those that join; end them all, come what may.
+
+    Raises CrowdError when the master cannot listen, or not all nodes come in time.
+    """
+    with ExitStack() as stack:
+        master = stack.enter_context(process.running(cpus.server, lifetime_s, _MASTER))
+        master.send({"bind": hosting.bind, "port": hosting.port, "web_port": hosting.web_port})
+        try:
+            listening = master.expect("listening", "port")
+        except process.WorkerError as error:
+            raise CrowdError(f"Locust's master could not be started: {error}") from error
+        crowd = Crowd(master, listening["port"], listening["web"])
+        stack.callback(crowd.bury)
+        for _ in range(hosting.nodes):
+            crowd.add_local(stack.enter_context(node_process(hosting.bind, crowd.port, cpus, lifetime_s)))
+        _await_nodes(crowd, hosting)
+        yield crowd
+        crowd.quit()
+
+
+@contextmanager
+def node_process(
+    master: str, port: int, cpus: host.Cpus, lifetime_s: float, patience_s: float = PATIENCE_S
+) -> Iterator[process.Worker]:
+    """Start a Locust worker that joins a master, for which it waits so long; what it starts ends with it."""
+    with process.running(cpus.server, lifetime_s, _NODE) as node:
+        divided = {"server": _listed(cpus.server), "client": _listed(cpus.client)}
+        node.send({"host": master, "port": port, "cpus": divided, "patience_s": patience_s})
+        yield node
+
+
+def _listed(cpus: set[int] | None) -> list[int] | None:
+    return None if cpus is None else sorted(cpus)
+
+
+def _await_nodes(crowd: Crowd, hosting: Hosting) -> None:
+    """Wait until all nodes have introduced themselves. Raises CrowdError."""
+    wanted = hosting.nodes + hosting.expect
+    give_up_s = time.monotonic() + (hosting.wait_s if hosting.expect else START_S)
+    while len(crowd.present) < wanted:
+        crowd.listen(0.1)
+        if crowd.lost:
+            raise CrowdError(f"a Locust worker of this machine {crowd.lost[0]['how']}")
+        if time.monotonic() > give_up_s:
+            refused = "".join(f"; {sentence}" for sentence in crowd.refused)
+            raise CrowdError(
+                f"only {len(crowd.present)} of {wanted} Locust workers joined the master at "
+                f"{hosting.bind}:{crowd.port} in time{refused}"
+            )
+
+
+def _shares(number: int) -> str:
+    return "1 share" if number == 1 else f"{number} shares"

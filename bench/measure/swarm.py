@@ -1,0 +1,310 @@
+"""Run one swarm: bring N fetches into flight in many processes, read memory while the gates hold them, let them go.
+
+Locust starts the processes and keeps the statistics (``crowd`` has them as the harness sees them); when what happens is
+decided here. As in every trial, a row comes back whatever happens.
+"""
+
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import psutil
+
+import strategies
+from bench.measure import held, host, process, swarm_checks
+from bench.measure.controller import Begin, Observation, Setting, row_of, skipped
+from bench.measure.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
+from bench.plan import BareTrial
+from bench.rows import Check, Row, Status
+from bench.swarm import layout as layouts
+from bench.swarm.layout import Layout, LayoutError
+from strategies.base import Job
+
+LOOK_S = 0.1
+MOST_LOOKS = 400
+"""When the time line has so many, every other one is dropped, and from then on half as many are noted."""
+AT_ONCE = 2
+"""So many shares for each core of the clients are on their way at a time, where no rate is stated."""
+COUNTED_S = 10.0
+"""So long Locust may take until its statistics have what its nodes report every three seconds."""
+
+
+def run_swarm(trial: BareTrial, setting: Setting) -> Row:
+    """Run a swarm to its end, or to its deadline, and return its row; a skipped one where it does not fit here."""
+    begin, seen = Begin.now(), Observation()
+    try:
+        laid = planned(trial, setting)
+    except LayoutError as error:
+        return skipped(trial, setting.run, str(error))
+    swarm = Swarm(trial, setting, laid, seen)
+    status, reason = _ending(swarm.run)
+    checks: tuple[Check, ...] = ()
+    if status == "ok":
+        evidence = swarm_checks.Evidence(trial.strategy, laid, swarm.shares, seen.measured, seen.server, seen.knobs)
+        checks = swarm_checks.check(evidence, trial.values["site"])
+        if (wrong := swarm_checks.wrong_answer(evidence, checks)) is not None:
+            status, reason = "wrong", wrong
+    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+
+
+def planned(trial: BareTrial, setting: Setting) -> Layout:
+    """Return how the swarm of a trial is laid out. Raises LayoutError.
+
+    Locust gives each of its workers as many shares as any other, so those of this machine get their part of the whole,
+    and it is this machine whose limits are known: the others are taken to be like it.
+    """
+    described, hosting = strategies.describe(trial.strategy), setting.hosting
+    here, workers = max(1, hosting.nodes), hosting.nodes + hosting.expect
+    asked: int = trial.values["in_flight"]
+    processes = trial.values.get("processes")
+    own = None if processes is None else math.ceil(processes * here / workers)
+    allowed = layouts.allowances(described, setting.budget_bytes)
+    laid = layouts.layout(math.ceil(asked * here / workers), allowed, strategy=described, processes=own)
+    in_flight = min(asked, laid.in_flight * workers // here)
+    shares = layouts.divided(in_flight, math.ceil(len(laid.shares) / here) * workers)
+    return replace(laid, asked=asked, in_flight=in_flight, shares=shares)
+
+
+def join(master: str, port: int, nodes: int = 1, patience_s: float = PATIENCE_S) -> int:
+    """Let Locust workers of this machine join a master, which may be about to start; return the exit code."""
+    cpus = host.halves(pin=True)
+    with ExitStack() as stack:
+        started = [stack.enter_context(node_process(master, port, cpus, math.inf, patience_s)) for _ in range(nodes)]
+        codes = [node.process.wait() for node in started]
+        for node in started:
+            if words := node.last_words():
+                print(f"inflight: {words.removeprefix(': ')}", file=sys.stderr)
+    return max(codes)
+
+
+def _ending(run: Callable[[], None]) -> tuple[Status, str | None]:
+    """Run a swarm to its end, and say how it ended: ``ok``, or what broke off and why."""
+    try:
+        run()
+    except process.WorkerTimeoutError as error:
+        return "timeout", str(error)
+    except (process.WorkerError, CrowdError, psutil.Error, OSError) as error:
+        return "failed", str(error)
+    return "ok", None
+
+
+@dataclass
+class Swarm:
+    """One swarm from its beginning to its end; ``seen`` is filled on the way, so that nothing is lost with it."""
+
+    trial: BareTrial
+    setting: Setting
+    laid: Layout
+    seen: Observation
+    shares: list[ShareState] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Gather, ramp, hold, release, count. Raises what keeps it from going on."""
+        lifetime_s = self.setting.deadline_s(self.trial)
+        self._deadline_s = time.monotonic() + lifetime_s
+        self._guard = held.Guard(self.setting.budget_bytes)
+        measured, halves = self.seen.measured, self.setting.halves
+        measured |= self._laid_out()
+        before = host.disturbances(halves)
+        with gathered(self.setting.hosting, halves, lifetime_s) as crowd:
+            self._crowd, self.shares = crowd, crowd.shares
+            measured |= {"lost": crowd.lost, "late": crowd.late, "hosts": len({node.host for node in crowd.present})}
+            self._start(lifetime_s)
+            measured |= self._layers("base")
+            crowd.begin_ns = time.monotonic_ns()
+            self._line = Line(crowd.begin_ns)
+            measured["timeline"] = self._line.values
+            self._ramp()
+            measured |= self._layers_since(measured)
+            self._hold()
+            self._release()
+            measured |= self._outcome() | self._counted_by_locust()
+        measured |= host.disturbances(halves).since(before)
+
+    def _laid_out(self) -> dict[str, Any]:
+        bound, processes = self.laid.bound_by, len(self.laid.shares)
+        return {
+            "planned_in_flight": self.laid.in_flight,
+            "bound_by": None if bound is None else asdict(bound),
+            "client_processes": processes,
+            "server_processes": processes,
+            "nodes": self.setting.hosting.nodes + self.setting.hosting.expect,
+            "ephemeral_ports": host.ephemeral_ports(),
+        }
+
+    def _start(self, lifetime_s: float) -> None:
+        """Start all processes: the gates shut, the strategies ready to go."""
+        values = self.trial.values
+        job = Job(
+            roots=(),
+            max_in_flight=self.laid.shares[0].count,  # the largest; a smaller one has no more pages than it has
+            connection=values["connection"],
+            timeout_ns=round(lifetime_s * 1e9),  # the gate is no fault of a fetch
+        )
+        order = {
+            "strategy": self.trial.strategy,
+            "job": job.to_dict(),
+            "site": values["site"],
+            "ports_each": self.laid.ports_each,
+            "lifetime_s": lifetime_s,
+        }
+        self._crowd.spawn(self.laid.shares, order)
+        self._wait(lambda: not self._crowd.alive("waiting", "starting"), "the processes were not all started in time")
+        ready = self._crowd.alive("ready")
+        if not ready:
+            raise CrowdError(f"no process could be started: {self._crowd.lost[-1]['how']}")
+        self.seen.knobs = swarm_checks.common_knobs([state.knobs for state in ready])
+
+    def _ramp(self) -> None:
+        """Let the shares go, at the stated rate or as fast as they fill, until the gates hold all that is left."""
+        crowd = self._crowd
+        while waiting := [state for state in crowd.alive("ready", "going") if state.held < state.share.count]:
+            for state in waiting:
+                if state.stage == "ready" and self._is_due(state):
+                    crowd.go(state)
+            self._look("only {held:,} of {planned:,} fetches came to be in flight")
+            for early in crowd.alive("crawled"):
+                raise process.WorkerError(_early(early))
+        if crowd.held:
+            self.seen.measured |= {"held_in_flight": crowd.held, "reach_ns": time.monotonic_ns() - crowd.begin_ns}
+
+    def _is_due(self, state: ShareState) -> bool:
+        """Tell whether a share may go: its first fetch is due by the rate, or else few others are on their way."""
+        rate: int | None = self.trial.values.get("ramp_per_s")
+        if rate is not None:
+            return state.share.first <= rate * (time.monotonic_ns() - self._crowd.begin_ns) / 1e9
+        underway = [other for other in self._crowd.alive("going") if other.held < other.share.count]
+        return len(underway) < AT_ONCE * len(self.setting.halves.client or {0})
+
+    def _hold(self) -> None:
+        """Keep all that is in flight waiting for as long as was asked for, counted from the moment when it was."""
+        full_ns = self._crowd.begin_ns + self.seen.measured.get("reach_ns", 0)
+        until_ns = full_ns + self.trial.values.get("hold_ns", 0)
+        while time.monotonic_ns() < until_ns and self._crowd.alive("going"):
+            self._look("the gates were to be shut for longer than a trial may take")
+
+    def _release(self) -> None:
+        """Open the gates, and wait until all that is left has crawled."""
+        released_ns = time.monotonic_ns()
+        self._crowd.tell_all({"do": "release"})
+        while self._crowd.alive("going"):
+            self._look("{held:,} of {planned:,} fetches were not answered in time")
+        end_ns = time.monotonic_ns()
+        self.seen.measured |= {"drain_ns": end_ns - released_ns, "makespan_ns": end_ns - self._crowd.begin_ns}
+
+    def _outcome(self) -> dict[str, Any]:
+        """Add up what the shares did."""
+        outcomes = [state.outcome for state in self.shares if state.outcome is not None]
+        servers = [state.server for state in self.shares if state.server is not None]
+        self.seen.server = {"requests": sum(server["requests"] for server in servers)}
+        errors = sum((Counter(outcome["errors"]) for outcome in outcomes), Counter[str]())
+        cpu_ns = sum(outcome["cpu_ns"] for outcome in outcomes)
+        return {
+            **{name: sum(outcome[name] for outcome in outcomes) for name in ("pages", "failed_pages", "tries")},
+            "errors": dict(errors),
+            "port_refusals": sum(count for text, count in errors.items() if "EADDRNOTAVAIL" in text),
+            "client_cpu_ns": cpu_ns,
+            "reporting_share": sum(outcome["reporting_cpu_ns"] for outcome in outcomes) / max(1, cpu_ns),
+            "server_cpu_ns": sum(server["cpu_ns"] for server in servers),
+        }
+
+    def _counted_by_locust(self) -> dict[str, Any]:
+        """Return what Locust's statistics have, once they have all that its nodes report; and what Locust computed."""
+        crowd, give_up_s = self._crowd, time.monotonic() + COUNTED_S
+        crowd.tell_all({"do": "end"})
+        fetched = sum(state.outcome["pages"] for state in self.shares if state.outcome is not None)
+        while True:
+            crowd.ask_statistics()
+            self._wait(lambda: crowd.statistics is not None, "Locust's master did not answer in time")
+            counted = crowd.statistics
+            assert counted is not None
+            if counted["requests"] >= fetched or time.monotonic() > give_up_s:
+                break
+            crowd.listen(LOOK_S)
+        cpu_ns = counted["cpu_ns"] + sum(
+            node.said["ended"]["cpu_ns"] for node in crowd.nodes.values() if "ended" in node.said
+        )
+        told = {name: counted[name] for name in ("requests", "failures")}
+        return {"locust_cpu_ns": cpu_ns, "locust": {"version": crowd.locust_version, **told}}
+
+    # Memory
+
+    def _layers(self, stage: str) -> dict[str, Any]:
+        """Return all layers of all processes and of all machines, under names that begin with the stage."""
+        crowd = self._crowd
+        crowd.forget("layers")
+        crowd.tell_all({"do": "layers", "stage": stage})
+        self._wait(lambda: crowd.said_by_all("layers") is not None, "memory could not be read in time")
+        answers = crowd.said_by_all("layers") or []
+        systems = {answer["host"]: answer["system"] for answer in answers}  # of each machine once
+        sums: Counter[str] = Counter()
+        for part in [*(answer["own"] for answer in answers), *systems.values()]:
+            sums.update({name: size for name, size in part.items() if size is not None})
+        return {f"{stage}_{name}": size for name, size in sums.items()}
+
+    def _layers_since(self, base: dict[str, Any]) -> dict[str, Any]:
+        """Return the layers once only this swarm has moved them; else marked, as in every trial at the gate."""
+        give_up_s = time.monotonic() + held.REST_S
+        while True:
+            found = self._layers("held")
+            others = held.disturbance(base, found, "held")
+            if others is None or self._crowd.lost or time.monotonic() > give_up_s:
+                return found | {"held_disturbed": others}
+
+    # Waiting
+
+    def _look(self, otherwise: str) -> None:
+        """Take in what is said, and note how many are held and what memory is used. Raises when it is too much."""
+        self._crowd.listen(LOOK_S)
+        self._line.note(self._crowd.held)
+        self._check(otherwise)
+
+    def _wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
+        while not is_so():
+            self._crowd.listen(LOOK_S)
+            self._check(otherwise)
+
+    def _check(self, otherwise: str) -> None:
+        """Raise when the time or the memory is used up, or nobody is left."""
+        self._guard.check()
+        if time.monotonic() > self._deadline_s:
+            raise process.WorkerTimeoutError(otherwise.format(held=self._crowd.held, planned=self.laid.in_flight))
+        if not self._crowd.present:
+            raise CrowdError(f"no Locust worker is left: the last one {self._crowd.lost[-1]['how']}")
+
+
+class Line:
+    """What was seen over time: fetches held, and the memory that the whole machine has used since the beginning."""
+
+    def __init__(self, begin_ns: int) -> None:
+        self.values: dict[str, list[int]] = {"at_ns": [], "held": [], "used_bytes": []}
+        self._begin_ns = self._next_ns = begin_ns
+        self._every_ns = 0
+        self._available_bytes = psutil.virtual_memory().available
+
+    def note(self, count: int) -> None:
+        """Note that so many are held now."""
+        now_ns, values = time.monotonic_ns(), self.values
+        if now_ns < self._next_ns:
+            return
+        values["at_ns"].append(now_ns - self._begin_ns)
+        values["held"].append(count)
+        values["used_bytes"].append(self._available_bytes - psutil.virtual_memory().available)
+        if len(values["at_ns"]) > MOST_LOOKS:
+            for name in values:
+                values[name][:] = values[name][::2]
+            self._every_ns = 2 * (self._every_ns or round(LOOK_S * 1e9))
+        self._next_ns = now_ns + self._every_ns
+
+
+def _early(state: ShareState) -> str:
+    """Say that a strategy came back before the gate had let go: it is at fault, or its connections were."""
+    assert state.outcome is not None
+    errors = ", ".join(f"{count:,} x {text}" for text, count in state.outcome["errors"].items())
+    why = state.outcome["error"] or errors or "without its answers"
+    return f"the strategy process of share {state.share.index} ended before the gate was opened: {why}"

@@ -1,0 +1,154 @@
+"""Plot of a self-test: what several clients saw of one server; throughput above, the median time below."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench.analyse.clients import Client, Comparison, Judged, Latency, compare
+from bench.analyse.stats import Spread
+from bench.present import page, units, words
+from bench.present.page import Look
+from bench.rows import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 4
+"""So many latencies fit beside each other."""
+_BAND = "#CFE3F1"
+_MS = 1_000_000
+_LEFT, _RIGHT, _BETWEEN, _ROWS_APART = 1.5, 0.45, 0.55, 1.15
+"""Inches: at the edges, between the panels of a line, and between the two lines."""
+_MARGIN = 0.15
+"""So much wider than what is drawn an axis is, as a share."""
+
+Measure = Literal["per_s", "added"]
+
+
+def save_clients(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
+    """Write ``clients.png`` and ``clients.svg`` into the folder; nothing without a figure of any client.
+
+    Raises OSError when a file cannot be written.
+    """
+    with page.settings():
+        figure = draw(rows, machine)
+        if figure is None:
+            return []
+        folder.mkdir(parents=True, exist_ok=True)
+        return page.save(figure, folder, "clients")
+
+
+def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
+    """Draw a column for each latency, a mark with its range for each client; None without a figure of any."""
+    own = [row for row in rows if row.kind == "client"]
+    found = compare(own)
+    if found is None or not any(client.per_s for one in found.latencies for client in one.clients):
+        return None
+    shown = found.latencies[:MOST_PANELS]
+    names = sorted({client.name for one in shown for client in one.clients})
+    looks = page.looks(names)
+    sheet = page.sheet(title(found), _NOTES, page.source(own, machine))
+    for one, (above, below) in zip(shown, _axes(sheet, len(shown)), strict=True):
+        _draw_panel(above, one, "per_s", names, looks)
+        _draw_panel(below, one, "added", names, looks)
+        above.set_title(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}")
+    return sheet
+
+
+_NOTES = (
+    "Marks: medians over the rounds; lines: their range; hollow: the client's core was full, so it is not compared; "
+    "blue: within the stated bound of the middle one; dashed: what so many in flight complete at most."
+)
+
+
+def title(found: Comparison) -> str:
+    """Return what was found, in a sentence."""
+    judged = [one for latency in found.latencies for one in (latency.per_s, latency.added)]
+    verdicts = {one.verdict for one in judged} - {"not compared"}
+    who = sorted({words.plain(one.who, 20) for one in judged if one.who is not None})
+    names = sorted({words.plain(client.name, 20) for one in found.latencies for client in one.clients if client.per_s})
+    if who:
+        return f"Of {words.listed(names)}, {words.listed(who)} {'is' if len(who) == 1 else 'are'} off"
+    if verdicts == {"agree"}:
+        return f"{words.listed(names)} agree about the server, within the stated bounds"
+    if "differ" in verdicts:
+        return f"{words.listed(names)} differ in what they see of the server; which is off cannot be said"
+    return f"Whether {words.listed(names)} see the same of the server cannot be told from these rounds"
+
+
+def _axes(sheet: "Figure", columns: int) -> list[tuple["Axes", "Axes"]]:
+    adjust = sheet.subplotpars
+    bottom, top = adjust.bottom * page.HEIGHT, adjust.top * page.HEIGHT
+    width = (page.WIDTH - _LEFT - _RIGHT - (columns - 1) * _BETWEEN) / columns
+    height = (top - bottom - _ROWS_APART) / 2
+
+    def at(column: int, base: float) -> "Axes":
+        left = _LEFT + column * (width + _BETWEEN)
+        return sheet.add_axes((left / page.WIDTH, base / page.HEIGHT, width / page.WIDTH, height / page.HEIGHT))
+
+    return [(at(column, top - height), at(column, bottom)) for column in range(columns)]
+
+
+def _draw_panel(axes: "Axes", one: Latency, measure: Measure, names: Sequence[str], looks: dict[str, Look]) -> None:
+    """Draw one figure of each client at one latency: pages per second, or milliseconds above the added latency."""
+    drawn = {client.name: (client, own) for client in one.clients if (own := _figure(client, measure)) is not None}
+    ends = [end for _, own in drawn.values() for end in (own.low, own.high)]
+    if measure == "per_s" and one.ideal_per_s is not None:
+        ends.append(one.ideal_per_s)
+        axes.axvline(one.ideal_per_s, color="black", linestyle=(0, (6, 2)), linewidth=1.4, zorder=2)
+    ends += _draw_band(axes, one.per_s if measure == "per_s" else one.added, [*drawn.values()], measure)
+    for place, name in enumerate(names):
+        if name in drawn:
+            _draw_mark(axes, place, *drawn[name], looks[name])
+        else:
+            axes.annotate("no figure", (0.02, place), xycoords=("axes fraction", "data"), size=page.SMALL, va="center")
+    if ends:
+        low, high = min(ends), max(ends)
+        room = _MARGIN * ((high - low) or abs(high) or 1)
+        axes.set_xlim(low - room, high + room)
+    else:
+        axes.set_xticks([])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    first = axes.get_position().x0 * page.WIDTH < _LEFT + 0.01
+    axes.set_yticks(range(len(names)), [words.plain(name, 14) if first else "" for name in names], size=12)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    if ends:
+        axes.locator_params(axis="x", nbins=4)
+        axes.xaxis.set_major_formatter(lambda value, _: units.number_tick(float(f"{value:.6g}")))
+    above = " above latency" if one.mean_latency_ns else ""
+    axes.set_xlabel("requests/s" if measure == "per_s" else f"median time{above} (ms)")
+
+
+def _figure(client: Client, measure: Measure) -> Spread | None:
+    """Return what is drawn of a client, in the unit of the axis."""
+    if measure == "per_s":
+        return client.per_s
+    own = client.added_ns
+    return None if own is None else Spread(own.median / _MS, own.low / _MS, own.high / _MS, own.rounds)
+
+
+def _draw_band(
+    axes: "Axes", judged: Judged, drawn: Sequence[tuple[Client, Spread]], measure: Measure
+) -> tuple[float, ...]:
+    """Draw what is within the bound of the middle client; return its ends, none where nothing is compared.
+
+    Two are held against each other: they agree where both are within half the bound of the middle between them.
+    """
+    compared = sorted(own.median for client, own in drawn if not client.full)
+    if judged.verdict == "not compared" or len(compared) < 2:
+        return ()
+    half = len(compared) // 2
+    middle = compared[half] if len(compared) % 2 else (compared[half - 1] + compared[half]) / 2
+    off = (judged.bound * middle if measure == "per_s" else judged.bound / _MS) / (2 if len(compared) == 2 else 1)
+    axes.axvspan(middle - off, middle + off, color=_BAND, zorder=0.5, linewidth=0)
+    return middle - off, middle + off
+
+
+def _draw_mark(axes: "Axes", place: int, client: Client, own: Spread, look: Look) -> None:
+    axes.plot([own.low, own.high], [place, place], color=look.colour, linewidth=2.6, solid_capstyle="butt", zorder=4)
+    axes.plot(
+        own.median, place, marker=look.marker, color=look.colour, markersize=11, markeredgewidth=1.8,
+        markerfacecolor="white" if client.full else look.colour, zorder=5,
+    )  # fmt: skip

@@ -1,0 +1,108 @@
+"""A single swarm over its whole life: fetches in flight and memory, from the order to go until the last has ended."""
+
+from typing import TYPE_CHECKING
+
+from bench.analyse.swarm_rows import held, reach_ns, released_ns, timeline
+from bench.analyse.swarms import Swarm, cost
+from bench.present import findings_swarms, page, units
+from bench.present.page import Look
+from bench.rows import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HEIGHT = page.HEIGHT + 0.6
+MARK_PITCH = 17
+"""Points between the lines of text above the axes, one line a mark."""
+GIGA = 1e9
+
+
+def draw(swarm: Swarm, looks: dict[str, Look], notes: str, footer: str) -> "Figure | None":
+    """Draw what was in flight, and what the system lost of its available memory, with the marks of the swarm's life."""
+    row = swarm.middle
+    if row is None:
+        return None
+    about = "Memory: what the system has lost of what was available (MemAvailable), both ends and the kernel included."
+    sheet = page.sheet(findings_swarms.of_one(swarm, cost([swarm])), f"{notes} {about}", footer, HEIGHT)
+    marks = marks_of(row)
+    top = sheet.subplotpars.top - (MARK_PITCH * len(marks) - 24) / 72 / HEIGHT
+    sheet.subplots_adjust(left=1.5 / page.WIDTH, right=1 - 0.5 / page.WIDTH, top=top, hspace=0.12)
+    upper, lower = sheet.subplots(2, 1, sharex=True)
+    look = looks.get(swarm.strategy)
+    panels(row, look.colour if look else page.GREY, upper, lower)
+    _mark(marks, upper, lower)
+    sheet.align_ylabels([upper, lower])
+    return sheet
+
+
+def marks_of(row: Row) -> list[tuple[float, str]]:
+    """Return (seconds since the order, what happened then), in order."""
+    makespan: int | None = row.measured.get("makespan_ns")
+    found = (
+        (reach_ns(row), "all in flight"),
+        (released_ns(row), "the gates opened"),
+        (makespan, "the last had finished"),
+    )
+    return [(at / 1e9, f"{what}: {units.duration(at, 2)}") for at, what in found if at is not None]
+
+
+def lines_of(row: Row) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Return (seconds, fetches in flight) and (seconds, GB in use), with what is known besides of order and release.
+
+    A time line may have nothing between the moment when all were held and their release: neither moved meanwhile.
+    """
+    line = timeline(row)
+    reached, released = reach_ns(row), released_ns(row)
+    known = [(0, 0), *((at, held(row)) for at in (reached, released) if at is not None)]
+    counts = sorted([*((at, number) for at, number, _ in line if at not in dict(known)), *known])
+    sizes = [(at, used) for at, _, used in line if used is not None]
+    if released is not None and (before := [used for at, used in sizes if at <= released]):
+        sizes = sorted([*sizes, (released, before[-1])])
+    return [(at / 1e9, float(number)) for at, number in counts], [(at / 1e9, used / GIGA) for at, used in sizes]
+
+
+def panels(row: Row, colour: str, upper: "Axes", lower: "Axes") -> None:
+    """Draw the two time lines of a trial, above each other."""
+    counts, sizes = lines_of(row)
+    for axes, points in ((upper, counts), (lower, sizes)):
+        xs, ys = [x for x, _ in points], [y for _, y in points]
+        axes.plot(xs, ys, color=colour, linewidth=2.4)
+        axes.fill_between(xs, ys, color=colour, alpha=0.15, linewidth=0)
+    end = max([*(at for at, _ in counts), *(at for at, _ in marks_of(row))], default=1.0)
+    upper.set_xlim(0, 1.02 * max(end, 1e-3))
+    upper.set_ylim(0, None)
+    lower.set_ylim(min([0.0, *(size for _, size in sizes)]), None)
+    upper.yaxis.set_major_formatter(lambda n, _: units.count(round(n)))
+    upper.set_ylabel("fetches in flight")
+    lower.set_ylabel("memory in use (GB)")
+    lower.set_xlabel("since the order to go (s)")
+
+
+def _mark(marks: list[tuple[float, str]], upper: "Axes", lower: "Axes") -> None:
+    """Draw a line for each mark through both panels, and write what it is above them, each on a line of its own."""
+    middle = upper.get_xlim()[1] / 2
+    late = [mark for mark in marks if mark[0] >= middle]
+    early = [mark for mark in marks if mark[0] < middle]
+    for row, (at, text) in enumerate([*late, *reversed(early)]):  # from below: no text is crossed by another's line
+        height = 5 + MARK_PITCH * row
+        for axes in (upper, lower):
+            axes.axvline(at, color=page.GREY, linestyle=(0, (4, 2)), linewidth=1.3, zorder=1)
+        upper.annotate(
+            "",
+            (at, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, height + 12),
+            textcoords="offset points",
+            arrowprops={"arrowstyle": "-", "color": page.GREY, "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0},
+        )
+        upper.annotate(
+            text,
+            (at, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4 if at >= middle else 4, height),
+            textcoords="offset points",
+            ha="right" if at >= middle else "left",
+            va="bottom",
+            size=12,
+        )

@@ -1,0 +1,1 @@
+"""Many strategy processes and many servers at once, steered by Locust."""

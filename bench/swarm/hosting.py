@@ -1,0 +1,25 @@
+"""Who takes part in a swarm: how many Locust workers are started here, and how many join from elsewhere."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """Where the Locust master of a swarm listens, and for whom it waits. By default nobody from outside takes part."""
+
+    nodes: int = 1
+    """Locust workers that are started on this machine."""
+    expect: int = 0
+    """Locust workers that join from elsewhere (``inflight swarm --join``)."""
+    bind: str = "127.0.0.1"
+    """The address on which the master listens."""
+    port: int = 0
+    """Its port; 0: any free one."""
+    web_port: int | None = None
+    """The port of Locust's own page, which is served on loopback only; None: no page."""
+    wait_s: float = 60.0
+    """How long the master waits for those that join."""
+
+
+ALONE = Hosting()
+"""This machine alone."""

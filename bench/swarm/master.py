@@ -1,0 +1,128 @@
+"""Locust's master of a swarm: it brings harness and nodes together, and keeps Locust's statistics and web page.
+
+It decides nothing: what a node says goes to the harness, what the harness orders goes to the node. It takes lines of
+JSON on standard input and prints such on standard output; the first is its order, ``{"bind", "port", "web_port"}``::
+
+    harness                                 master
+                                            {"event": "listening", "port", "web"}
+                                            {"event": "joined" | "left", "node"}
+                                            {"event": "said", "node", "message"}
+    {"do": "tell", "node", "message"}
+    {"do": "spawn", "users"}
+    {"do": "statistics"}
+                                            {"event": "statistics", "requests", "failures", "cpu_ns"}
+    {"do": "quit"}
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gevent
+from gevent.fileobject import FileObject
+from locust import runners
+from locust.dispatch import UsersDispatcher
+from locust.env import Environment
+from locust.rpc import Message
+from locust.runners import STATE_MISSING, MasterRunner, WorkerNode
+from locust.stats import stats_history
+
+from bench.measure.worker import take_over_stdout
+from bench.swarm.node import MESSAGE, ShareUser
+
+LOOK_S = 0.5
+HEARTBEATS = 30
+"""After so many seconds of silence a node counts as lost. Locust's own three are too few where a hundred busy processes
+share its core; a node of this machine that ends is noticed at once, by the harness, whose child it is."""
+
+Say = Callable[[dict[str, Any]], None]
+
+
+class Settled(UsersDispatcher):
+    """Give each node its users once: shares that are held cannot move to a node that joins, or away from others."""
+
+    def add_worker(self, worker_node: WorkerNode) -> None:
+        """Leave a node that joins late without users."""
+
+    def remove_worker(self, worker_node: WorkerNode) -> None:
+        """Leave the users of a lost node lost: the harness counts and names them."""
+
+
+class Master:
+    """The orders, and what happens in Locust."""
+
+    def __init__(self, environment: Environment, runner: MasterRunner, say: Say) -> None:
+        self._environment = environment
+        self._runner = runner
+        self._say = say
+        runner.register_message(MESSAGE, self._on_message)
+        environment.events.worker_connect.add_listener(self._on_joined)  # type: ignore[no-untyped-call]
+        runner.greenlet.spawn(self._look)
+
+    def obey(self) -> None:
+        """Take orders until standard input ends, or tells to quit."""
+        for line in FileObject(0, "rb", close=False):
+            order = json.loads(line)
+            if order["do"] == "quit":
+                return
+            ORDERS[order.pop("do")](self, **order)
+
+    def _tell(self, node: str, message: dict[str, Any]) -> None:
+        self._runner.send_message(MESSAGE, message, client_id=node)
+
+    def _spawn(self, users: int) -> None:
+        """Start so many users. In a greenlet, because Locust waits until all nodes have reported theirs."""
+        self._runner.greenlet.spawn(self._runner.start, users, users)
+
+    def _statistics(self) -> None:
+        total = self._runner.stats.total
+        counts = {"requests": total.num_requests, "failures": total.num_failures}
+        self._say({"event": "statistics", **counts, "cpu_ns": time.process_time_ns()})
+
+    def _on_joined(self, client_id: str, **_: Any) -> None:
+        self._say({"event": "joined", "node": client_id})
+
+    def _on_message(self, msg: Message, **_: Any) -> None:
+        self._say({"event": "said", "node": msg.node_id, "message": msg.data})
+
+    def _look(self) -> None:
+        """Say of each node once when Locust has not heard of it for three heartbeats, or it has taken its leave."""
+        known: set[str] = set()
+        while True:
+            gevent.sleep(LOOK_S)
+            present = {node.id for node in self._runner.clients.all if node.state != STATE_MISSING}
+            for node in known - present:
+                self._say({"event": "left", "node": node})
+            known = present
+
+
+ORDERS: dict[str, Callable[..., None]] = {
+    "tell": Master._tell,  # noqa: SLF001
+    "spawn": Master._spawn,  # noqa: SLF001
+    "statistics": Master._statistics,  # noqa: SLF001
+}
+
+
+def main() -> int:
+    """Run a master until told to quit; return 0, or 2 when it cannot listen."""
+    order = json.loads(sys.stdin.readline())
+    say = take_over_stdout()
+    runners.HEARTBEAT_LIVENESS = HEARTBEATS
+    environment = Environment(user_classes=[ShareUser], dispatcher_class=Settled)
+    runner = environment.create_master_runner(order["bind"], order["port"])
+    web = None
+    if order["web_port"] is not None:
+        runner.greenlet.spawn(stats_history, runner)
+        environment.create_web_ui("127.0.0.1", order["web_port"])
+        web = f"http://127.0.0.1:{order['web_port']}/"
+    master = Master(environment, runner, say)
+    say({"event": "listening", "port": runner.server.port, "web": web})
+    master.obey()
+    runner.quit()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

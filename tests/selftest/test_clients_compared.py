@@ -1,0 +1,185 @@
+"""Whether clients of one server agree, and how that is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.analyse import clients
+from bench.analyse.clients import Comparison, Judged, judge
+from bench.measure.clients import CLIENTS, SECONDS, plan, trial
+from bench.present import clients as told_of_clients
+from bench.present import plot_clients, selftest
+from bench.rows import Row
+from tests.made_rows import MACHINE, MS
+from tests.selftest.made_clients import AGREEING, client_row, client_rows
+from tests.selftest.made_selftest import made_selftest
+
+
+def compared(rows: list[Row]) -> Comparison:
+    found = clients.compare(rows)
+    assert found is not None
+    return found
+
+
+def text(rows: list[Row]) -> str:
+    """Return what a self-test says, made from what a file would have kept."""
+    return told_of_clients.text(json.loads(json.dumps(compared(rows).to_dict(), allow_nan=False)), 100_000.0)
+
+
+def rates(**by_name: tuple[float, ...]) -> Judged:
+    return judge(by_name, 0.03, relative=True)
+
+
+def test_clients_that_differ_by_less_than_the_bound_agree() -> None:
+    judged = rates(locust=(980, 982, 981), wrk=(981, 982, 980), callbacks=(991, 990, 989))
+
+    assert (judged.verdict, judged.who) == ("agree", None)
+    assert judged.apart == pytest.approx(9 / 981)
+
+
+@pytest.mark.parametrize("name", ["locust", "wrk", "callbacks"])
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_one_of_three_that_is_ten_percent_off_is_named(name: str, factor: float) -> None:
+    values = AGREEING | {name: tuple(factor * one for one in AGREEING[name])}
+
+    judged = judge(values, 0.03, relative=True)
+
+    assert (judged.verdict, judged.who) == ("off", name)
+    assert judged.apart == pytest.approx(factor - 1, abs=0.02)
+
+
+def test_of_two_clients_that_differ_nobody_says_which_is_off() -> None:
+    judged = rates(locust=(900, 901, 902), callbacks=(990, 991, 992))
+
+    assert (judged.verdict, judged.who) == ("differ", None)
+    assert judged.why == "of two clients nobody can say which is off"
+
+
+def test_three_clients_of_which_no_two_agree_are_told_as_such() -> None:
+    judged = rates(locust=(900, 901), wrk=(990, 991), callbacks=(1080, 1081))
+
+    assert (judged.verdict, judged.why) == ("differ", "no two of them agree")
+
+
+@pytest.mark.parametrize("noisy", [(880, 985, 1100), (900, 905, 984), (980, 900, 1060)])
+def test_rounds_that_vary_more_than_the_bound_leave_it_open(noisy: tuple[float, ...]) -> None:
+    judged = rates(locust=noisy, wrk=(981, 982, 980), callbacks=(991, 990, 989))
+
+    assert judged.verdict == "cannot be told"
+    assert judged.why == "locust: rounds differ by more than the bound"
+
+
+def test_one_bad_round_of_three_does_not_spoil_an_agreement() -> None:
+    assert rates(locust=(980, 700, 981), wrk=(981, 982, 980), callbacks=(991, 990, 989)).verdict == "agree"
+
+
+def test_one_round_may_show_agreement_and_accuses_nobody() -> None:
+    assert rates(locust=(980,), wrk=(981,), callbacks=(990,)).verdict == "agree"
+    judged = rates(locust=(880,), wrk=(981,), callbacks=(990,))
+    assert (judged.verdict, judged.why) == ("cannot be told", "locust: one round is not enough to say who is off")
+
+
+@pytest.mark.parametrize("values", [{}, {"wrk": (981.0, 982.0)}])
+def test_fewer_than_two_clients_are_no_comparison(values: dict[str, tuple[float, ...]]) -> None:
+    assert judge(values, 0.03, relative=True).verdict == "cannot be told"
+
+
+def test_a_time_is_held_against_its_bound_in_nanoseconds() -> None:
+    slow = [client_row("locust", 981, number=n, added_ns=3 * MS) for n in (1, 2)]
+    others = client_rows({"wrk": (981, 982), "callbacks": (985, 986)})
+
+    (one,) = compared([*slow, *others]).latencies
+
+    assert one.per_s.verdict == "agree"
+    assert (one.added.verdict, one.added.who) == ("off", "locust")
+    assert one.added.apart == pytest.approx(2.6 * MS)
+
+
+def test_a_client_whose_core_is_full_shows_its_own_ceiling_and_is_not_compared() -> None:
+    full = [client_row("locust", 500, number=n, client_share=0.99) for n in (1, 2)]
+
+    (one,) = compared([*full, *client_rows({"wrk": (981, 982), "callbacks": (985, 986)})]).latencies
+
+    assert one.per_s.verdict == "agree"
+    told = text([*full, *client_rows({"wrk": (981, 982), "callbacks": (985, 986)})])
+    assert "99 % of its core, 5 % of the server's: its own ceiling, not the server's" in told
+    assert "two clients only" in told
+
+
+def test_without_added_latency_the_fastest_says_what_the_server_can_do_at_least() -> None:
+    rows = [
+        client_row("locust", 9_000, latency="0", client_share=1.0),
+        client_row("callbacks", 60_000, latency="0", client_share=0.97),
+        client_row("wrk", 95_000, latency="0", client_share=0.7, server_share=0.99),
+    ]
+
+    (one,) = compared(rows).latencies
+
+    assert (one.per_s.verdict, one.added.verdict, one.ideal_per_s) == ("not compared", "not compared", None)
+    told = text(rows)
+    assert "the server answers at least 95,000 requests/s, which wrk got (a null client: 100,000)" in told
+    assert "70 % of its core, 99 % of the server's: the server's ceiling" in told
+
+
+def test_red_rows_are_no_part_of_the_comparison_and_what_is_not_installed_is_named() -> None:
+    red = [client_row("callbacks", 100, failed=7)]
+    gone = [client_row("wrk", status="skipped", reason="wrk is not installed; get it with: apt install wrk")]
+
+    told = text([*client_rows({"locust": (981, 982)}), *red, *gone])
+
+    assert "no figure: no unexpected failures: 7 of 3000 requests, most of all: socket: read" in told
+    assert "no figure: wrk is not installed; get it with: apt install wrk" in told
+    assert "cannot be told" in told
+
+
+def test_the_self_test_tells_who_is_off_and_by_how_much_and_an_older_one_is_told_as_before() -> None:
+    older = made_selftest()
+    rows = client_rows(AGREEING | {"wrk": (880, 881, 882)})
+
+    told = selftest.text(older | {"clients": compared(rows).to_dict()})
+
+    assert "50 ms, at most 1,000 requests/s\n    throughput: wrk IS OFF, 10 % below the others (bound 3 %)\n" in told
+    assert "added latency: they agree within 1 ms" in told
+    assert told.startswith(selftest.text(older))
+    assert selftest.text(older | {"clients": clients.compare([])}) == selftest.text(older)
+
+
+def test_each_round_asks_every_client_at_every_latency_in_an_order_of_its_own() -> None:
+    trials = plan(3, seed=1)
+
+    assert trials == plan(3, seed=1)
+    assert len({one.id for one in trials}) == len(trials) == 3 * len(CLIENTS) * len(SECONDS)
+    orders = [[one.cell.id for one in trials if one.round == number] for number in (1, 2, 3)]
+    assert sorted(orders[0]) == sorted(orders[1]) == sorted(orders[2])
+    assert orders[0] != orders[1]
+
+
+@pytest.mark.parametrize("latency", SECONDS)
+def test_all_clients_of_a_latency_are_asked_the_same(latency: str) -> None:
+    assert len({json.dumps(trial(name, latency).values) for name in CLIENTS}) == 1
+    site = trial("wrk", latency).values["site"]
+    assert site["pages"] % trial("wrk", latency).values["in_flight"] == 0
+
+
+def test_the_plot_is_drawn_with_its_finding_as_its_title(tmp_path: Path) -> None:
+    rows = client_rows(AGREEING) + client_rows({"wrk": (95_000.0,)}, latency="0")
+
+    saved = plot_clients.save_clients(rows, MACHINE, tmp_path)
+
+    assert [path.name for path in saved] == ["clients.png", "clients.svg"]
+    drawn = saved[1].read_text(encoding="utf-8")
+    assert "callbacks, locust and wrk agree about the server" in drawn
+    assert "no figure" in drawn
+    assert plot_clients.save_clients([], MACHINE, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("wrk", "title"),
+    [
+        ((880, 881, 882), "Of callbacks, locust and wrk, wrk is off"),
+        ((880, 981, 1090), "Whether callbacks, locust and wrk see the same of the server cannot be told"),
+    ],
+)
+def test_the_title_says_who_is_off_or_that_it_cannot_be_told(wrk: tuple[float, ...], title: str) -> None:
+    assert plot_clients.title(compared(client_rows(AGREEING | {"wrk": wrk}))).startswith(title)

@@ -1,0 +1,66 @@
+"""Three clients of a real server: what they count, and what they say where something is missing."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from bench.measure import clients, host
+from bench.measure.controller import Setting
+from bench.measure.server import Server, running
+from bench.rows import SCHEMA_FILE, Row
+
+IN_FLIGHT = 10
+SETTING = Setting("made", host.choose_cpus(pin=True), lambda _trial: 20.0)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running(SETTING.cpus.server) as one:
+        yield one
+
+
+@pytest.mark.parametrize("name", clients.CLIENTS)
+def test_a_client_counts_what_the_server_counts(name: str, server: Server) -> None:
+    if why := clients.absent(name):
+        pytest.skip(why)
+    row = clients.run_client(clients.trial(name, "10ms", seconds=0.3, in_flight=IN_FLIGHT), server, SETTING)
+
+    assert (row.status, row.reason, row.kind, row.strategy) == ("ok", None, "client", name)
+    verdicts = {check.name: check.verdict for check in row.checks}
+    assert verdicts["requests counted alike"] == verdicts["no unexpected failures"] == "passed"
+    assert row.measured["completed"] > 0
+    assert row.measured["service"]["p50_ns"] >= 10_000_000
+    assert row.measured["completed_per_s"] <= 1.02 * IN_FLIGHT / 0.010
+    assert row.measured["server_requests"] >= row.measured["completed"]
+    jsonschema.validate(json.loads(row.to_json()), json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    assert Row.from_json(row.to_json()) == row
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("wrk", "wrk is not installed; get it with: apt"), ("locust", "pip install 'inflight-bench[l")]
+)
+def test_a_client_that_is_not_installed_is_a_skipped_row_that_says_how_to_get_it(
+    name: str, told: str, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+
+    row = clients.run_client(clients.trial(name, "0", seconds=0.3), server, SETTING)
+
+    assert row.status == "skipped"
+    assert told in str(row.reason)
+
+
+@pytest.mark.parametrize("name", clients.CLIENTS)
+def test_a_server_that_is_gone_is_a_failed_row(name: str) -> None:
+    if why := clients.absent(name):
+        pytest.skip(why)
+    with running(SETTING.cpus.server) as gone:
+        gone.process.kill()
+        row = clients.run_client(clients.trial(name, "0", seconds=0.3), gone, SETTING)
+
+    assert row.status == "failed"
+    assert "the fake server" in str(row.reason)

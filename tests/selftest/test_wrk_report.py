@@ -1,0 +1,85 @@
+"""What is read of wrk's report: the texts are what wrk 4.1.0 printed about the fake server."""
+
+import pytest
+
+from bench.measure.wrk import Driven, Wrk, WrkError, parse
+
+FAST = """\
+Running 1s test @ http://127.0.0.1:35073/p/5
+  1 threads and 50 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   466.17us  272.59us   4.64ms   97.32%
+    Req/Sec   109.08k     4.31k  113.04k    90.00%
+  Latency Distribution
+     50%  444.00us
+     75%  455.00us
+     90%  475.00us
+     99%    1.35ms
+  108199 requests in 1.00s, 136.00MB read
+Requests/sec: 108087.78
+Transfer/sec:    135.86MB
+"""
+NOT_FOUND = """\
+Running 1s test @ http://127.0.0.1:42681/nope
+  1 threads and 5 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency    98.54us  379.60us   6.25ms   98.70%
+    Req/Sec    77.64k     5.98k   91.50k    63.64%
+  84628 requests in 1.10s, 16.55MB read
+  Non-2xx or 3xx responses: 84628
+Requests/sec:  76982.13
+Transfer/sec:     15.05MB
+"""
+TOO_SLOW = """\
+Running 2s test @ http://127.0.0.1:37117/p/4
+  1 threads and 5 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     0.00us    0.00us   0.00us    -nan%
+    Req/Sec     3.00      0.00     3.00    100.00%
+  Latency Distribution
+     50%    0.00us
+     75%    0.00us
+     90%    0.00us
+     99%    0.00us
+  5 requests in 2.00s, 6.44KB read
+  Socket errors: connect 0, read 0, write 0, timeout 5
+Requests/sec:      2.49
+Transfer/sec:      3.21KB
+"""
+
+
+def test_throughput_and_the_distribution_are_read_in_nanoseconds_whatever_their_units() -> None:
+    assert parse(FAST) == Driven(
+        requests=108_199,
+        per_s=108_087.78,
+        errors={},
+        latency={"mean_ns": 466_170, "p50_ns": 444_000, "p90_ns": 475_000, "p99_ns": 1_350_000, "max_ns": 4_640_000},
+    )
+
+
+def test_responses_of_another_status_are_failures() -> None:
+    driven = parse(NOT_FOUND)
+
+    assert driven.errors == {"status other than 2xx or 3xx": 84_628}
+    assert driven.failed == driven.requests
+    assert set(driven.latency) == {"mean_ns", "max_ns"}
+
+
+def test_requests_that_timed_out_are_failures_and_have_no_times() -> None:
+    driven = parse(TOO_SLOW)
+
+    assert driven.errors == {"socket: timeout": 5}
+    assert driven.latency == {}
+
+
+@pytest.mark.parametrize(
+    "printed", ["", "unable to connect to 127.0.0.1:9 Connection refused", FAST.partition("Requests/sec")[0]]
+)
+def test_what_is_no_report_is_refused_with_wrks_own_words(printed: str) -> None:
+    with pytest.raises(WrkError, match="wrk printed no report"):
+        parse(printed)
+
+
+def test_a_program_that_fails_is_one_sentence_with_what_it_said() -> None:
+    with pytest.raises(WrkError, match=r"wrk failed on http://127\.0\.0\.1:1/: "):
+        Wrk("/bin/ls", None).drive("http://127.0.0.1:1/", 1, 1)

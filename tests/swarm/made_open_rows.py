@@ -1,0 +1,151 @@
+"""Rows of open loops as the harness writes them, from the few values that a test is about."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bench.rows import Check, Row, Status
+from tests.made_rows import MS, RUN, times
+
+SECONDS, USERS, DELAY_NS = 10, 200, 10 * MS
+CEILING = 2600.0
+"""Requests a second beyond which the made client cannot keep the rate."""
+RATES = (250, 500, 1000, 2000, 4000, 8000)
+TARGET = "http://127.0.0.1:8000/"
+CORE = "the client's core was full"
+_MOST_TIMES = 2000
+"""So many times at most are written out; each stands for as many as are needed to make up the count."""
+_SITE: dict[str, Any] = {"seed": 1, "pages": 1000, "links": 10, "body_bytes": 1200, "delay": "10ms", "faults": {}}
+_GREEN = Check("no listen drops", "passed", "0 in /proc/net/netstat during the trial")
+_RED = Check("added latency exact", "failed", "p99 3.10 ms late, limit 1.20 ms")
+
+
+def open_row(
+    rate: float = 1000,
+    *,
+    number: int = 1,
+    target: str | None = None,
+    status: Status = "ok",
+    reason: str | None = None,
+    red: bool = False,
+    users: int = USERS,
+    seconds: int = SECONDS,
+    ceiling: float = CEILING,
+    why: str = CORE,
+    latency: str = "10ms",
+) -> Row:
+    """Make the row of an open loop at one rate; ``number`` is its round."""
+    place = f"latency={latency}" if target is None else f"target={target}"
+    cell = f"open/{place}/rate={rate:g}"
+    return Row(
+        run=RUN,
+        trial=f"{cell}/round={number}",
+        round=number,
+        strategy="locust",
+        stack="own",
+        kind="open",
+        workload={
+            "id": cell,
+            "rate_per_s": rate,
+            "seconds": seconds,
+            "users": users,
+            "latency": latency if target is None else None,
+            "mean_latency_ns": DELAY_NS if target is None else None,
+            "site": _SITE | {"delay": latency} if target is None else None,
+            "target": target,
+        },
+        status=status,
+        reason=None if status == "ok" else reason or "for a reason",
+        started_at="2026-01-02T03:04:05.678+00:00",
+        duration_ns=0 if status == "skipped" else (seconds + 1) * 1000 * MS,
+        measured=_measured(rate, number, seconds, ceiling, why, target) if status in {"ok", "wrong"} else {},
+        server={"requests": round(min(rate, ceiling) * seconds), "cpu_share": 0.3} if status == "ok" else {},
+        knobs={} if status == "skipped" else {"python": "3.11.7", "implementation": "cpython", "gil": True},
+        checks=() if status != "ok" else (_GREEN, _RED) if red else (_GREEN,),
+    )
+
+
+def open_run(rates: Sequence[float] = RATES, rounds: int = 2, **values: Any) -> list[Row]:
+    """Make a run: each rate in each round."""
+    return [open_row(rate, number=number, **values) for number in range(1, rounds + 1) for rate in rates]
+
+
+def client_row(
+    client: str = "locust", *, latency: str = "50ms", number: int = 1, per_s: float = 995.0, **values: Any
+) -> Row:
+    """Make the row of one of the three clients of one server."""
+    cell = f"client/latency={latency}/in_flight=50"
+    took = times([50 * MS + 300_000 + n * 1000 for n in range(1500)])
+    if client == "wrk":  # says no more than this
+        took = {key: took[key] for key in ("count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")}
+    status: Status = values.get("status", "ok")
+    return Row(
+        run=RUN,
+        trial=f"{cell}/{client}/round={number}",
+        round=number,
+        strategy=client,
+        stack="shared" if client == "callbacks" else "own",
+        kind="client",
+        workload={
+            "id": cell,
+            "latency": latency,
+            "mean_latency_ns": 50 * MS,
+            "in_flight": 50,
+            "seconds": 3,
+            "site": _SITE | {"delay": latency},
+        },
+        status=status,
+        reason=values.get("reason"),
+        started_at="2026-01-02T03:04:05.678+00:00",
+        duration_ns=0 if status == "skipped" else 3_500 * MS,
+        measured={}
+        if status != "ok"
+        else {
+            "completed": round(3 * per_s),
+            "failed": 0,
+            "completed_per_s": per_s,
+            "service": took,
+            "client_cpu_share": 0.4,
+            "server_cpu_share": 0.1,
+            "server_requests": round(3 * per_s),
+            "listen_drops": 0,
+            "steal_share": 0.0,
+        },
+        checks=(_GREEN,) if status == "ok" else (),
+    )
+
+
+def _measured(rate: float, number: int, seconds: int, ceiling: float, why: str, target: str | None) -> dict[str, Any]:
+    """Make what a first-come, first-served queue does: beyond the ceiling each arrival waits longer than the last."""
+    arrivals = round(rate * seconds)
+    done_per_s = min(rate, ceiling)
+    kept = rate <= ceiling
+    shown = min(arrivals, _MOST_TIMES)
+    base_ns = DELAY_NS if target is None else MS
+    load = min(rate / ceiling, 0.95)
+    service = [round(base_ns * (1 + 0.02 * number) + 400_000 * (n % 100) ** 3 / 1e6 / (1 - load)) for n in range(shown)]
+    lag_ns = [0 if kept else round((n / shown) * (rate / ceiling - 1) * seconds * 1e9) for n in range(shown)]
+    stall_ns = [round(3 * MS * load * (n % 50 == 0)) for n in range(shown)]
+    waited = [sum(parts) for parts in zip(service, lag_ns, stall_ns, strict=True)]
+    at_ns = [n * 250 * MS for n in range(4 * seconds + 1)]
+    more = 0.0 if kept else rate - ceiling
+    return {
+        "offered_per_s": float(rate),
+        "arrivals": arrivals,
+        "started": round(done_per_s * seconds),
+        "completed": round(done_per_s * seconds),
+        "failed": 0,
+        "completed_per_s": done_per_s + number,
+        "peak_in_flight": min(USERS, round(done_per_s * base_ns / 1e9) + 2),
+        "corrected": _counted(times(waited), arrivals),
+        "uncorrected": _counted(times(service), arrivals),
+        "backlog": {"at_ns": at_ns, "waiting": [round(more * ns / 1e9) + ns // MS % 3 for ns in at_ns]},
+        "kept": kept,
+        "why": None if kept else f"cannot keep the rate: {arrivals:,} were due; {why}",
+        "client_cpu_share": min(1.0, rate / ceiling),
+        "server_cpu_share": None if target is not None else 0.3 * load,
+        "errors": {},
+    }
+
+
+def _counted(summary: dict[str, Any], count: int) -> dict[str, Any]:
+    return summary | {"count": count}

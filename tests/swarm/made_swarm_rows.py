@@ -1,0 +1,237 @@
+"""Rows of swarms as the harness writes them: what limits bind, who was lost, and a million fetches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.rows import Check, Row, Status
+from fake_server.config import SiteConfig
+from tests.made_rows import MS, RUN
+
+S = 1_000_000_000
+SIZES = (20_000, 40_000, 60_000, 80_000, 100_000)
+MOST_EACH = 19_000
+"""Fetches of one strategy process."""
+PID_MAX = {
+    "name": "kernel.pid_max",
+    "allows": 29_000,
+    "sentence": "kernel.pid_max leaves 29,000 threads; raise it with sysctl kernel.pid_max=131072",
+}
+KILLED = {
+    "what": "strategy process",
+    "share": 1,
+    "pid": 4321,
+    "how": "was killed by signal 9 (SIGKILL)",
+    "in_flight": 16_666,
+    "at_ns": 4 * S,
+}
+LATE = {"what": "Locust worker", "name": "node-2", "at_ns": 9 * S}
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a fetch of a strategy takes: bytes in each layer, and nanoseconds until it is in flight."""
+
+    user_bytes: int
+    tables_bytes: int
+    stack_bytes: int
+    reach_ns: int
+    server_bytes: int = 4_200
+    kernel_bytes: int = 8_700
+
+
+MODELS = {
+    "callbacks": Model(1_300, 3, 0, 62_000),
+    "generators": Model(2_900, 6, 0, 74_000),
+    "native_asyncio": Model(6_700, 14, 0, 171_000),
+    "thread_pool": Model(16_400, 4_100, 16_384, 240_000),
+}
+
+
+def swarm_row(
+    strategy: str = "callbacks",
+    asked: int = 100_000,
+    *,
+    planned: int | None = None,
+    bound_by: dict[str, Any] | None = None,
+    ramp_per_s: int | None = None,
+    number: int = 1,
+    status: Status = "ok",
+    reason: str | None = None,
+    red: str | None = None,
+    disturbed: str | None = None,
+    lost: Sequence[dict[str, Any]] = (),
+    late: Sequence[dict[str, Any]] = (),
+    noise: int = 1,
+    body_bytes: int = 256,
+    model: Model | None = None,
+    more: dict[str, Any] | None = None,
+) -> Row:
+    """Make the row of a swarm; ``red`` is the name of a check that failed, ``more`` replaces what was measured."""
+    cell = f"swarm/in_flight={asked}" + (f"/ramp={ramp_per_s}" if ramp_per_s else "")
+    ended = status in {"ok", "wrong"}
+    model = model or MODELS.get(strategy, MODELS["callbacks"])
+    measured: dict[str, Any] = {}
+    if ended:
+        measured = _measured(model, planned or asked, number * noise, sum(int(one["in_flight"]) for one in lost))
+        measured |= {"bound_by": bound_by, "held_disturbed": disturbed, "lost": list(lost), "late": list(late)}
+    return Row(
+        run=RUN,
+        trial=f"{cell}/{strategy}/round={number}",
+        round=number,
+        strategy=strategy,
+        stack="shared",
+        kind="swarm",
+        workload={
+            "id": cell,
+            "in_flight": asked,
+            "ramp_per_s": ramp_per_s,
+            "connection": "keep-alive",
+            "site": SiteConfig(pages=asked, links=0, body_bytes=body_bytes).to_dict(),
+            "processes": None,
+        },
+        status=status,
+        reason=None if status == "ok" else reason or "for a reason",
+        started_at="2026-01-02T03:04:05.678+00:00",
+        duration_ns=0 if status == "skipped" else 30 * S,
+        measured=measured | (more or {}),
+        knobs={"strategy": strategy, "python": "3.11.7", "implementation": "cpython", "gil": True} if ended else {},
+        checks=_checks(red, planned or asked, lost) if ended else (),
+    )
+
+
+def c100k_run(rounds: int = 1) -> list[Row]:
+    """Make a run of c100k: three strategies at five sizes, and threads, which a limit stops."""
+    rows = []
+    for number in range(1, rounds + 1):
+        rows += [swarm_row(name, n, number=number) for name in list(MODELS)[:3] for n in SIZES]
+        rows += [
+            swarm_row("thread_pool", 10_000, number=number),
+            swarm_row("thread_pool", 100_000, planned=29_000, bound_by=PID_MAX, number=number),
+        ]
+    return rows
+
+
+def c1m_run() -> list[Row]:
+    """Make a run of one trial: a million fetches of callbacks."""
+    return [swarm_row("callbacks", 1_000_000)]
+
+
+def lossy_row(strategy: str = "generators", asked: int = 100_000) -> Row:
+    """Make the row of a trial in which a strategy process was killed, and a Locust worker came late."""
+    sentence = "16,666 answers are missing: a strategy process was killed by signal 9 (SIGKILL)"
+    return swarm_row(
+        strategy, asked, status="wrong", reason=sentence, red="nobody was lost", lost=[KILLED], late=[LATE]
+    )
+
+
+def skipped_row(strategy: str = "aiohttp_client", asked: int = 100_000) -> Row:
+    """Make the row of a trial that was never started."""
+    return swarm_row(strategy, asked, status="skipped", reason="aiohttp is not installed")
+
+
+def every_kind() -> list[Row]:
+    """Make rows of every sort that there is."""
+    return [*c100k_run(), *c1m_run(), lossy_row(), skipped_row(), swarm_row("callbacks", 100_000, ramp_per_s=5_000)]
+
+
+def _measured(model: Model, planned: int, noise: int, lost: int) -> dict[str, Any]:
+    held, processes = planned - lost, -(-planned // MOST_EACH)
+    reach_ns, drain_ns = planned * model.reach_ns * (100 + noise) // 100, planned * 55_000
+    jitter = 3_000 * (planned // 10_000 * noise % 7 - 3)
+    base = {
+        "uss_bytes": 14_000_000 * processes,
+        "rss_bytes": 24_000_000 * processes,
+        "pss_bytes": 17_000_000 * processes,
+        "page_tables_bytes": 120_000 * processes,
+        "threads": processes,
+        "connections": 0,
+        "server_uss_bytes": 15_000_000 * processes,
+        "server_rss_bytes": 25_000_000 * processes,
+        "server_pss_bytes": 18_000_000 * processes,
+        "server_page_tables_bytes": 130_000 * processes,
+        "kernel_stack_bytes": 4_000_000,
+        "slab_bytes": 160_000_000,
+        "all_page_tables_bytes": 9_000_000,
+        "available_bytes": 22_000_000_000,
+        "socket_bytes": 8_192,
+        "tcp_sockets": 60,
+        "time_waits": 4,
+        "tasks": 180,
+    }
+    own = {
+        "uss_bytes": model.user_bytes,
+        "rss_bytes": model.user_bytes,
+        "pss_bytes": model.user_bytes,
+        "page_tables_bytes": model.tables_bytes,
+        "threads": 1 if model.stack_bytes else 0,
+        "connections": 1,
+        "server_uss_bytes": model.server_bytes,
+        "server_rss_bytes": model.server_bytes,
+        "server_pss_bytes": model.server_bytes,
+        "server_page_tables_bytes": 9,
+        "kernel_stack_bytes": model.stack_bytes,
+        "slab_bytes": model.kernel_bytes,
+        "all_page_tables_bytes": model.tables_bytes + 9,
+        "tcp_sockets": 2,
+        "tasks": 1 if model.stack_bytes else 0,
+    }
+    each = model.user_bytes + model.tables_bytes + model.stack_bytes + model.server_bytes + model.kernel_bytes + 9
+    grown = {key: value + own.get(key, 0) * held + (jitter if "uss" in key else 0) for key, value in base.items()}
+    return {
+        "planned_in_flight": planned,
+        "client_processes": processes,
+        "server_processes": processes,
+        "nodes": 1,
+        "hosts": 1,
+        "held_in_flight": held,
+        "reach_ns": None if lost else reach_ns,
+        "drain_ns": drain_ns,
+        "makespan_ns": reach_ns + 2 * S + drain_ns,
+        "timeline": _timeline(planned, held, reach_ns, drain_ns, each),
+        **{f"base_{key}": value for key, value in base.items()},
+        **{f"held_{key}": value for key, value in grown.items()},
+        "held_available_bytes": base["available_bytes"] - each * held * 104 // 100,
+        "pages": planned - lost,
+        "failed_pages": lost,
+        "errors": {"the strategy process was lost": lost} if lost else {},
+        "client_cpu_ns": planned * 90_000,
+        "server_cpu_ns": planned * 50_000,
+        "locust_cpu_ns": 2 * S + planned * 4_000,
+        "reporting_share": 0.004,
+        "locust": {"version": "2.47.0", "requests": planned - lost, "failures": lost},
+        "listen_drops": 0,
+        "steal_share": 0.0,
+        "ephemeral_ports": 28_232,
+        "port_refusals": 0,
+    }
+
+
+def _timeline(planned: int, held: int, reach_ns: int, drain_ns: int, each: int) -> dict[str, list[int]]:
+    """Make what was seen now and then: up a little more slowly towards the end, two seconds at the gate, and down."""
+    steps = 40
+    up = [(reach_ns * k // steps, round(planned * (1 - (1 - k / steps) ** 1.2))) for k in range(steps + 1)]
+    stay = [(reach_ns + 500 * MS * k, held) for k in range(1, 5)]
+    down = [(reach_ns + 2 * S + drain_ns * k // 20, held * (20 - k) // 20) for k in range(1, 21)]
+    seen = [(at, min(count, held)) for at, count in (*up, *stay, *down)]
+    return {
+        "at_ns": [at for at, _ in seen],
+        "held": [count for _, count in seen],
+        "used_bytes": [each * (count if at <= reach_ns + 2 * S else (count + held) // 2) for at, count in seen],
+    }
+
+
+def _checks(red: str | None, planned: int, lost: Sequence[dict[str, Any]]) -> tuple[Check, ...]:
+    details = {
+        "all in flight, confirmed": f"the gates hold {planned:,} of {planned:,}",
+        "answer correct": f"{planned:,} of {planned:,} pages",
+        "no unexpected failures": "0 failed",
+        "nobody was lost": "; ".join(f"a {one['what']} {one['how']}" for one in lost) or "all ended by themselves",
+        "requests counted alike": f"clients sent {planned:,}, servers received {planned:,}",
+        "no listen drops": "0 drops",
+        "Locust counted alike": f"{planned:,} requests",
+        "reporting was cheap": "0.4% of the strategy processes' CPU, limit 1%",
+        "knobs reached the worker": "as asked",
+        "client ports left": "28,232 ports to each address and port",
+    }
+    return tuple(Check(name, "failed" if name == red else "passed", told) for name, told in details.items())

@@ -1,0 +1,165 @@
+"""The arithmetic of open loops, on servers that are made up: when they keep a rate, and what closed loops leave out."""
+
+from heapq import heapify, heappop, heappush
+from itertools import count
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.swarm.arrivals import MOMENTS, NO_ANSWER, Recorder, Schedule, Span, peak_in_flight
+
+S = 10**9
+MS = 10**6
+rates = st.floats(0.01, 100_000, allow_nan=False) | st.integers(1, 100_000)
+
+
+class Server:
+    """Answers one request after the other, each in the same time, and not at all during a stall."""
+
+    def __init__(self, service_ns: int, *, stall: tuple[int, int] = (0, 0), one_by_one: bool = True) -> None:
+        self.service_ns, self.stall, self.one_by_one = service_ns, stall, one_by_one
+        self._free_ns = 0
+
+    def answer_ns(self, sent_ns: int) -> int:
+        begin = max(sent_ns, self._free_ns) if self.one_by_one else sent_ns
+        done = begin + self.service_ns
+        if done > self.stall[0] and begin < self.stall[1]:
+            done = self.stall[1] + self.service_ns
+        self._free_ns = done
+        return done
+
+
+def opened(rate: float, seconds: float, users: int, server: Server) -> Recorder:
+    """Run an open loop on paper, with a second of warm-up: the next free user takes the next arrival."""
+    schedule, end_ns = Schedule(rate, 0), S + round(seconds * S)
+    recorder, free_ns = Recorder(schedule, S, end_ns), [0] * users
+    heapify(free_ns)
+    for number in count():
+        due_ns = schedule.due_ns(number)
+        started_ns = max(due_ns, free_ns[0])
+        if due_ns >= end_ns or started_ns > end_ns + 2 * S:
+            return recorder
+        if due_ns < S <= started_ns:
+            continue  # the window begins without debts
+        heappop(free_ns)
+        finished_ns = server.answer_ns(started_ns)
+        heappush(free_ns, finished_ns)
+        recorder.note(due_ns, started_ns, finished_ns)
+    raise AssertionError
+
+
+@given(rates, st.integers(0, 10**6), st.integers(-(10**12), 10**12))
+def test_as_many_are_due_as_have_their_time_behind_them(rate: float, number: int, begin_ns: int) -> None:
+    schedule = Schedule(rate, begin_ns)
+    at_ns = schedule.due_ns(number)
+
+    assert schedule.due_by(at_ns) >= number + 1
+    assert schedule.due_by(at_ns - 1) <= number
+    assert schedule.due_by(begin_ns - 1) == 0
+
+
+def test_arrivals_do_not_drift() -> None:
+    third = Schedule(3, 0)
+
+    assert [third.due_ns(n) for n in (0, 1, 2, 3, 3 * 10**9)] == [0, 333333333, 666666666, S, 10**9 * S]
+
+
+@settings(max_examples=30)
+@given(st.integers(20, 1000), st.integers(1, 4), st.floats(0.01, 0.9))
+def test_a_server_with_room_keeps_the_rate(rate: int, seconds: int, load: float) -> None:
+    kept = opened(rate, seconds, 50, Server(round(load * S / rate))).outcome()
+
+    assert (kept["kept"], kept["why"]) == (True, None)
+    assert kept["arrivals"] == kept["started"] == kept["completed"] == rate * seconds
+    assert set(kept["backlog"]["waiting"]) <= {0}
+    assert kept["corrected"] == kept["uncorrected"]
+    assert not kept["errors"]
+
+
+@settings(max_examples=30)
+@given(st.integers(200, 600), st.integers(3, 5), st.floats(1.15, 5), st.sampled_from([1, 10, 10_000]))
+def test_a_server_slower_than_the_rate_never_keeps_it(rate: int, seconds: int, load: float, users: int) -> None:
+    lost = opened(rate, seconds, users, Server(round(load * S / rate))).outcome()
+
+    assert not lost["kept"]
+    assert lost["why"].startswith("cannot keep the rate: ")
+    assert lost["completed_per_s"] < rate
+    assert lost["peak_in_flight"] <= users
+
+
+def test_too_few_users_for_a_latency_never_keep_a_rate() -> None:
+    lost = opened(200, 5, 4, Server(50 * MS, one_by_one=False)).outcome()
+
+    assert not lost["kept"]
+    assert lost["peak_in_flight"] == 4
+    assert lost["backlog"]["waiting"] == sorted(lost["backlog"]["waiting"])
+    assert lost["backlog"]["waiting"][-1] > 100
+    assert lost["arrivals"] > lost["started"]
+    assert lost["uncorrected"]["p99_ns"] == 50 * MS
+
+
+def test_a_stall_is_in_the_corrected_times_and_not_in_the_uncorrected_ones() -> None:
+    stalled = opened(100, 10, 1, Server(MS, stall=(5 * S, 6 * S))).outcome()
+
+    assert stalled["completed"] == 1000
+    assert stalled["uncorrected"]["p99_ns"] == MS  # one request in a thousand was slow, the user says
+    assert stalled["corrected"]["p99_ns"] > 850 * MS  # a hundred were due meanwhile
+    assert stalled["corrected"]["max_ns"] == stalled["uncorrected"]["max_ns"]
+    assert max(stalled["backlog"]["waiting"]) >= 95
+    assert stalled["kept"]  # it has caught up long before the end
+
+
+def test_a_latency_as_long_as_half_the_window_is_no_trend() -> None:
+    slow = opened(100, 6, 1000, Server(3 * S, one_by_one=False)).outcome()
+
+    assert slow["kept"]
+    assert slow["uncorrected"]["p50_ns"] == 3 * S
+
+
+def test_random_latencies_are_no_trend() -> None:
+    draw = Random(1)
+
+    for rate in (20, 100, 500):
+        recorder = Recorder(Schedule(rate, 0), S, 6 * S)
+        for number in range(6 * rate):
+            due_ns = recorder.schedule.due_ns(number)
+            recorder.note(due_ns, due_ns, due_ns + round(draw.expovariate(5) * S))
+        assert recorder.kept() == (True, None)
+
+
+def test_a_stall_that_lasts_to_the_end_is_a_rate_not_kept() -> None:
+    assert not opened(100, 5, 10, Server(MS, stall=(4 * S, 60 * S))).outcome()["kept"]
+
+
+def test_the_backlog_is_looked_at_over_the_whole_window() -> None:
+    backlog = opened(50, 2, 1, Server(MS)).outcome()["backlog"]
+
+    assert len(backlog["at_ns"]) == len(backlog["waiting"]) == MOMENTS + 1
+    assert (backlog["at_ns"][0], backlog["at_ns"][-1]) == (0, 2 * S - 1)
+
+
+def test_the_warm_up_is_counted_nowhere() -> None:
+    recorder = Recorder(Schedule(10, 0), S, 2 * S)
+    recorder.note(0, 0, 1, "reset")
+    recorder.note(S, S, S + MS)
+
+    outcome = recorder.outcome()
+    assert (outcome["arrivals"], outcome["started"], outcome["completed"], outcome["errors"]) == (10, 1, 1, {})
+
+
+def test_failures_and_what_was_given_up_are_no_response_times() -> None:
+    recorder = Recorder(Schedule(10, 0), 0, S)
+    recorder.note(0, 0, MS)
+    recorder.note(100 * MS, 100 * MS, 101 * MS, "status 500")
+    recorder.note(200 * MS, 200 * MS, None)
+
+    outcome = recorder.outcome()
+    assert (outcome["started"], outcome["completed"], outcome["failed"]) == (3, 1, 2)
+    assert outcome["errors"] == {"status 500": 1, NO_ANSWER: 1}
+    assert outcome["corrected"]["count"] == outcome["uncorrected"]["count"] == 1
+
+
+def test_a_request_that_ends_when_another_begins_is_not_in_flight_with_it() -> None:
+    assert peak_in_flight([Span(0, 0, 5, None), Span(5, 5, 9, None), Span(6, 6, None, None)]) == 2
+    assert peak_in_flight([]) == 0

@@ -1,0 +1,122 @@
+"""Fetches put into Locust's statistics in bulk: the entries are those that single ones make."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.swarm.bulk import Bulk, bulk_of, rounded_ms
+
+# Importing Locust patches the whole process, so whatever needs it runs in one of its own.
+_COMPARE = """
+import json, random
+import locust
+from locust.env import Environment
+from locust.stats import RequestStats, StatsError, bucket_response_time, setup_distributed_stats_event_listeners
+from bench.swarm.bulk import add, bulk_of, rounded_ms
+
+draw = random.Random(1)
+times_ns = [round(draw.lognormvariate(17.5, 2)) for _ in range(10_000)]
+texts = [draw.choice(["connection reset", "truncated body"]) if draw.random() < 0.01 else None for _ in times_ns]
+
+singles, bulks = Environment(events=locust.event.Events()), Environment(events=locust.event.Events())
+for time_ns, text in zip(times_ns, texts):
+    singles.stats.log_request("GET", "/p/[n]", time_ns / 1e6, 256)
+    if text is not None:
+        singles.stats.log_error("GET", "/p/[n]", text)
+for begin in range(0, len(times_ns), 2_500):
+    part = texts[begin : begin + 2_500]
+    failures = {text: part.count(text) for text in set(part) - {None}}
+    add(bulks, "GET", "/p/[n]", bulk_of(times_ns[begin : begin + 2_500], 2_500 * 256, failures))
+
+
+def said(stats):
+    entries = [stats.total, *stats.entries.values()]
+    return [
+        {
+            "name": entry.name,
+            "method": entry.method,
+            "counts": [entry.num_requests, entry.num_failures, entry.total_content_length],
+            "per_second": [sum(entry.num_reqs_per_sec.values()), sum(entry.num_fail_per_sec.values())],
+            "percentiles": [entry.get_response_time_percentile(share) for share in (0.01, 0.5, 0.9, 0.99, 0.999, 1.0)],
+            "rounded": sorted(entry.response_times.items()),
+            "extremes": [entry.min_response_time, entry.max_response_time],
+            "mean": round(entry.avg_response_time, 6),
+            "has_a_rate": entry.total_rps > 0 and entry.last_request_timestamp >= entry.start_time,
+        }
+        for entry in entries
+    ] + [sorted((error.to_name(), error.occurrences, error.first_seen is not None) for error in stats.errors.values())]
+
+
+def at_the_master(worker):
+    master, events = RequestStats(), [locust.event.Events(), locust.event.Events()]
+    setup_distributed_stats_event_listeners(events[0], worker)
+    setup_distributed_stats_event_listeners(events[1], master)
+    data = {}
+    events[0].report_to_master.fire(client_id="one", data=data)
+    events[1].worker_report.fire(client_id="one", data=json.loads(json.dumps(data), object_pairs_hook=whole_keys))
+    return master
+
+
+def whole_keys(pairs):
+    return {int(key) if key.isdigit() else key: value for key, value in pairs}
+
+
+rounding = [time / 8 for time in range(0, 100_000, 3)] + [time_ns / 1e6 for time_ns in times_ns]
+print(json.dumps({
+    "rounds_alike": all(rounded_ms(time) == bucket_response_time(time) for time in rounding),
+    "singles": said(singles.stats),
+    "bulks": said(bulks.stats),
+    "reported_singles": said(at_the_master(singles.stats)),
+    "reported_bulks": said(at_the_master(bulks.stats)),
+    "left": [bulks.stats.total.num_requests, len(bulks.stats.errors)],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def compared() -> dict[str, Any]:
+    done = subprocess.run([sys.executable, "-c", _COMPARE], capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_times_are_rounded_as_locust_rounds_them(compared: dict[str, Any]) -> None:
+    assert compared["rounds_alike"]
+
+
+def test_a_bulk_makes_the_entries_that_single_requests_make(compared: dict[str, Any]) -> None:
+    assert compared["bulks"] == compared["singles"]
+    assert compared["bulks"][1]["counts"][0] == 10_000
+    assert compared["bulks"][-1]
+
+
+def test_a_locust_worker_reports_a_bulk_to_its_master_like_single_requests(compared: dict[str, Any]) -> None:
+    assert compared["reported_bulks"] == compared["reported_singles"]
+    assert compared["reported_bulks"][1]["counts"] == compared["bulks"][1]["counts"]
+    assert compared["left"] == [0, 0]
+
+
+@given(st.lists(st.integers(0, 10**11), min_size=1))
+def test_a_bulk_loses_no_fetch(times_ns: list[int]) -> None:
+    bulk = bulk_of(times_ns, 7, {})
+
+    assert sum(bulk.times_ms.values()) == len(times_ns)
+    assert bulk.min_ms <= bulk.max_ms
+    assert bulk.times_ms.keys() >= {rounded_ms(bulk.min_ms), rounded_ms(bulk.max_ms)}
+    assert bulk.bytes == 7
+
+
+def test_no_fetches_make_a_bulk_that_adds_nothing() -> None:
+    assert bulk_of([], 0, {}) == Bulk({}, 0, 0, 0, 0, {})
+
+
+def test_what_sums_up_imports_no_locust() -> None:
+    code = "import sys, bench.swarm.bulk; sys.exit('locust' in sys.modules or 'gevent' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], timeout=50, check=False).returncode == 0

@@ -1,0 +1,218 @@
+"""The layout of a swarm: who has which pages, and what keeps it from more."""
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import strategies
+from bench.swarm.layout import (
+    DESCRIPTOR_PART,
+    DESTINATION_PART,
+    MOST_PORTS_EACH,
+    Allowances,
+    Common,
+    LayoutError,
+    allowances,
+    bytes_each,
+    layout,
+)
+from bench.swarm.plan_text import plan_text
+
+CALLBACKS, THREADS, SEQUENTIAL = map(strategies.describe, ("callbacks", "thread_pool", "sequential"))
+USUAL = Allowances(20_000, 28_232, 29_000, "kernel.pid_max", 21_000, "vm.max_map_count", 200 << 30, 2)
+FREE = Allowances(None, None, None, None, None, None, None, 2)
+
+LIMITS = st.builds(
+    Allowances,
+    descriptors=st.none() | st.integers(100, 1 << 20),
+    ports=st.none() | st.integers(10, 64_000),
+    threads=st.none() | st.integers(200, 1 << 20),
+    threads_name=st.just("kernel.pid_max"),
+    threads_each=st.none() | st.integers(100, 1 << 16),
+    threads_each_name=st.just("vm.max_map_count"),
+    memory_bytes=st.none() | st.integers(100_000_000, 1 << 36),
+    cores=st.integers(1, 64),
+    commons=st.lists(st.builds(Common, st.just("fs.file-max"), st.integers(1000, 1 << 24), st.just(2), st.just("x")))
+    .map(tuple),
+)  # fmt: skip
+ASKED = st.integers(1, 3_000_000)
+MODELS = st.sampled_from([CALLBACKS, THREADS])
+
+
+@given(ASKED, LIMITS, MODELS)
+@settings(deadline=None)
+def test_the_shares_are_all_pages_once_and_differ_by_one_at_most(
+    asked: int, allowed: Allowances, model: strategies.Description
+) -> None:
+    planned = layout(asked, allowed, strategy=model)
+
+    counts = [share.count for share in planned.shares]
+    assert [share.index for share in planned.shares] == [*range(len(counts))]
+    assert [share.first for share in planned.shares] == [sum(counts[:n]) for n in range(len(counts))]
+    assert sum(counts) == planned.in_flight <= planned.asked == asked
+    assert 1 <= min(counts) >= max(counts) - 1
+
+
+@given(ASKED, LIMITS, MODELS)
+@settings(deadline=None)
+def test_no_limit_is_exceeded(asked: int, allowed: Allowances, model: strategies.Description) -> None:
+    planned = layout(asked, allowed, strategy=model)
+
+    most, pairs = planned.shares[0].count, len(planned.shares)
+    assert allowed.descriptors is None or most <= DESCRIPTOR_PART * allowed.descriptors
+    assert 1 <= planned.ports_each <= MOST_PORTS_EACH
+    assert allowed.ports is None or -(-most // planned.ports_each) <= DESTINATION_PART * allowed.ports
+    assert allowed.memory_bytes is None or planned.memory_bytes <= allowed.memory_bytes
+    assert all(2 * planned.in_flight + pairs <= common.most for common in allowed.commons)
+    if model.threads_each:
+        assert allowed.threads is None or planned.in_flight + pairs <= allowed.threads
+        assert allowed.threads_each is None or most < allowed.threads_each
+
+
+@given(ASKED, LIMITS, MODELS)
+@settings(deadline=None)
+def test_less_than_was_asked_for_names_its_limit_and_one_more_would_exceed_it(
+    asked: int, allowed: Allowances, model: strategies.Description
+) -> None:
+    planned = layout(asked, allowed, strategy=model)
+
+    assert (planned.bound_by is None) == (planned.in_flight == asked)
+    if planned.bound_by is not None:
+        assert planned.bound_by.allows == planned.in_flight
+        assert planned.bound_by.sentence.startswith(f"{planned.bound_by.name} allows {planned.in_flight:,} in flight")
+        assert layout(planned.in_flight, allowed, strategy=model).bound_by is None
+        assert layout(planned.in_flight + 1, allowed, strategy=model).in_flight == planned.in_flight
+
+
+@given(ASKED, LIMITS, MODELS, st.integers(1, 200))
+@settings(deadline=None)
+def test_there_are_as_many_processes_as_were_asked_for_where_that_can_be(
+    asked: int, allowed: Allowances, model: strategies.Description, processes: int
+) -> None:
+    try:
+        planned = layout(asked, allowed, strategy=model, processes=processes)
+    except LayoutError:
+        assume(False)
+
+    assert len(planned.shares) == processes
+
+
+@given(ASKED, LIMITS, MODELS)
+@settings(deadline=None, max_examples=20)
+def test_the_same_question_has_the_same_answer(asked: int, allowed: Allowances, model: strategies.Description) -> None:
+    assert layout(asked, allowed, strategy=model) == layout(asked, allowed, strategy=model)
+
+
+def test_a_million_callbacks_take_as_many_processes_as_the_descriptors_of_one_make_necessary() -> None:
+    planned = layout(1_000_000, USUAL, strategy=CALLBACKS)
+
+    assert (planned.in_flight, len(planned.shares), planned.ports_each, planned.bound_by) == (1_000_000, 53, 4, None)
+
+
+def test_a_thread_each_goes_as_far_as_the_shared_limit_lets_it() -> None:
+    planned = layout(100_000, USUAL, strategy=THREADS)
+
+    assert planned.bound_by is not None
+    assert planned.bound_by.name == "kernel.pid_max"
+    assert 28_900 < planned.in_flight < 29_000
+    assert len(planned.shares) == 2
+
+
+def test_two_cores_are_both_used_where_it_is_worth_a_process() -> None:
+    counts = [len(layout(n, USUAL, strategy=CALLBACKS).shares) for n in (1, 1_999, 2_000, 30_000)]
+
+    assert counts == [1, 1, 2, 2]
+    assert len(layout(19_000, replace(USUAL, cores=1), strategy=CALLBACKS).shares) == 1
+
+
+def test_memory_that_is_short_is_named_with_its_figures() -> None:
+    planned = layout(1_000_000, replace(USUAL, memory_bytes=2_000_000_000), strategy=CALLBACKS)
+
+    assert planned.bound_by is not None
+    assert planned.bound_by.name == "memory"
+    assert planned.in_flight < 2_000_000_000 / bytes_each(CALLBACKS)
+    assert "2.0 GB may be taken" in planned.bound_by.sentence
+
+
+@pytest.mark.parametrize(
+    ("asked", "changes", "model", "processes", "told"),
+    [
+        (10, {}, SEQUENTIAL, None, "sequential can have only 1 in flight, so 10 would take a process for each fetch"),
+        (10, {"ports": 3}, CALLBACKS, None, "3 ports for clients are too few to connect anything; widen the range"),
+        (30_000, {}, CALLBACKS, 1, "at most 19,000 of 30,000 in flight (RLIMIT_NOFILE, ulimit -Hn); use at least 2"),
+        (3, {}, CALLBACKS, 5, "5 processes are more than 3 fetches in flight; use fewer"),
+        (10, {"memory_bytes": 1_000_000}, CALLBACKS, None, "not one fetch of callbacks can be in flight here"),
+        (10, {"threads": 60}, THREADS, None, "not one fetch of thread_pool can be in flight here: kernel.pid_max"),
+        (10, {"threads_each": 3}, THREADS, None, "vm.max_map_count leaves a process of thread_pool not one fetch"),
+    ],
+)
+def test_what_cannot_be_laid_out_is_refused_in_one_sentence(
+    asked: int, changes: dict[str, int], model: strategies.Description, processes: int | None, told: str
+) -> None:
+    with pytest.raises(LayoutError) as refused:
+        layout(asked, replace(USUAL, **changes), strategy=model, processes=processes)  # type: ignore[arg-type]
+
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_range_of_few_ports_makes_shares_smaller() -> None:
+    planned = layout(10_000, replace(USUAL, ports=600), strategy=CALLBACKS)
+
+    assert planned.ports_each <= MOST_PORTS_EACH
+    assert planned.shares[0].count <= MOST_PORTS_EACH * 102
+
+
+def test_without_any_limit_one_process_or_two_would_do() -> None:
+    assert len(layout(500_000, FREE, strategy=CALLBACKS).shares) == 2
+
+
+def test_this_machine_allows_something() -> None:
+    here = allowances(CALLBACKS)
+
+    assert layout(10, here, strategy=CALLBACKS).in_flight == 10
+    assert here.memory_bytes is None or here.memory_bytes > 0
+    assert allowances(CALLBACKS, 5_000_000).memory_bytes == 5_000_000
+    assert json.loads(json.dumps(asdict(here)))["cores"] >= 1
+
+
+# --------------------------------------------------------------------------------------------------- the plan
+
+
+def test_a_plan_for_one_machine_says_what_it_takes_and_what_to_type() -> None:
+    text = plan_text(1_000_000, USUAL, strategy=CALLBACKS)
+
+    assert "53 strategy processes" in text
+    assert "No limit of this machine binds." in text
+    assert text.endswith("inflight swarm --strategy callbacks --in-flight 1000000")
+
+
+def test_a_plan_for_several_machines_has_a_command_for_each_and_a_warning() -> None:
+    text = plan_text(1_000_000, USUAL, strategy=CALLBACKS, machines=3)
+
+    assert "on 3 machines, 333,334 on each" in text
+    assert "machine 1:  inflight swarm --strategy callbacks --in-flight 1000000 --expect 2 --bind ADDRESS" in text
+    assert text.count("inflight swarm --join ADDRESS:5557") == 2
+    assert "no password" in text
+
+
+def test_a_plan_that_is_bound_says_by_what_and_what_all_of_it_would_take() -> None:
+    text = plan_text(100_000, USUAL, strategy=THREADS)
+
+    assert "of 100,000 at most.\nkernel.pid_max allows" in text
+    assert "all 100,000 take 100,0" in text
+    assert "vm.max_map_count" in text
+
+
+@given(ASKED, LIMITS, MODELS, st.integers(1, 100))
+@settings(deadline=None)
+def test_every_swarm_that_can_be_laid_out_has_a_plan(
+    asked: int, allowed: Allowances, model: strategies.Description, machines: int
+) -> None:
+    text = plan_text(asked, allowed, strategy=model, machines=machines)
+
+    assert text.count("inflight swarm") == machines
+    assert max(map(len, text.splitlines()[:-4])) < 300

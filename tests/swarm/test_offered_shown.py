@@ -1,0 +1,224 @@
+"""What open loops and other clients look like: tables, JSON, plots, the page, Markdown, CSV."""
+
+import io
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench.analyse.frames import frame
+from bench.analyse.tidy import table
+from bench.present import page, plot_backlog, plot_offered
+from bench.present.answer import answer
+from bench.present.client_table import finding
+from bench.present.offered_table import grids, print_offered
+from bench.present.plots import save_all
+from bench.present.report_files import Extras
+from bench.present.report_markdown import markdown
+from bench.present.report_page import page as whole_page
+from bench.present.table import WIDTH, print_summary, summary_json, summary_table
+from bench.rows import Row
+from tests.made_rows import MACHINE, grid
+from tests.present.test_plots_memory import beyond, overlapping, text_of
+from tests.swarm.made_open_rows import TARGET, client_row, open_row, open_run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
+EVERYTHING = [
+    *open_run(),
+    *open_run((100, 1000, 2000), rounds=1, target=TARGET),
+    open_row(3000, red=True),
+    open_row(16_000, status="failed", reason="boom"),
+    open_row(32_000, status="skipped"),
+]
+
+
+def printed(rows: list[Row]) -> str:
+    file = io.StringIO()
+    print_offered(rows, file)
+    return file.getvalue()
+
+
+def drawn(figure: "Figure | None") -> str:
+    """Check that nothing overlaps or leaves the page, and return all of its text."""
+    assert figure is not None
+    assert overlapping(figure) == []
+    assert beyond(figure) == []
+    return text_of(figure)
+
+
+def test_the_table_has_corrected_and_uncorrected_side_by_side() -> None:
+    lines = printed(open_run((2000, 4000))).splitlines()
+
+    assert [" ".join(line.split()) for line in lines[3:5]] == [
+        "2,000/s 2,000 10.5 ms 12.6 ms 10.5 ms 11.9 ms 1 77 % 23 % yes",
+        "4,000/s 2,600 2.71 s 5.34 s 11.3 ms 17.8 ms 14,001 100 % 28 % no",
+    ]
+    assert "4,000/s: cannot keep the rate: 40,000 were due; the client's core was full." in lines
+
+
+def test_nothing_that_was_planned_is_missing_from_the_table_and_no_line_is_too_wide() -> None:
+    text = printed(EVERYTHING)
+
+    assert max(map(len, text.splitlines())) <= WIDTH
+    for told in ("3,000/s ✗", "16,000/s      failed", "32,000/s     skipped", "failed (boom)", TARGET):
+        assert told in " ".join(text.split()) or told in text
+
+
+def test_failures_are_told_where_there_are_any() -> None:
+    row = open_row(1000)
+    row.measured["failed"] = 12
+
+    assert "failed" not in printed([open_row(1000)])
+    assert "1,000/s: 12 requests failed." in printed([row])
+
+
+def test_a_server_that_is_not_ours_has_no_column() -> None:
+    assert "server core" in grids([open_row()])[0].heads
+    assert "server core" not in grids([open_row(target=TARGET)])[0].heads
+
+
+def test_without_a_valid_trial_the_table_says_so() -> None:
+    assert "No valid trial among 1" in printed([open_row(status="failed")])
+
+
+def test_a_run_of_an_experiment_shows_the_same_table_below_its_crawls() -> None:
+    text = summary_table([*grid(), *open_run()]).plain
+
+    assert "thread_pool" in text
+    assert "Open loop: 10 ms added latency, at most 200 in flight, requests/s" in text
+    assert not [line for line in text.splitlines() if line.startswith("locust")]
+
+
+def test_the_json_has_each_rate_and_can_be_written() -> None:
+    found = json.loads(json.dumps(summary_json(EVERYTHING), allow_nan=False))
+
+    kept = {(one["target"], one["rate_per_s"]): one["kept"] for one in found["offered"]}
+    assert kept[None, 2000] is True
+    assert kept[None, 4000] is False
+    assert kept[None, 16_000] is None
+    lost = next(one for one in found["offered"] if one["rate_per_s"] == 4000)
+    assert lost["why"].startswith("cannot keep the rate: ")
+    assert lost["corrected"]["p99_ns"]["median"] > 100 * lost["uncorrected"]["p99_ns"]["median"]
+    assert "locust" not in {one["strategy"] for one in found["strategies"]}
+
+
+def test_the_plot_says_from_which_rate_on_it_cannot_be_kept() -> None:
+    with page.settings():
+        text = drawn(plot_offered.draw(open_run(), "footer"))
+
+    for told in ("From 4,000 requests/s on the rate cannot be kept", "cannot keep the rate", "added latency"):
+        assert told in " ".join(text.split()) or told in text
+    for name in ("corrected p50", "corrected p99", "uncorrected p50", "uncorrected p99"):
+        assert name in text
+
+
+def test_the_backlog_names_each_rate_that_was_lost_and_those_that_were_kept_together() -> None:
+    with page.settings():
+        text = drawn(plot_backlog.draw(open_run(), "footer"))
+
+    for told in ("4,000/s", "8,000/s", "250 to 2,000/s", "the backlog grows to 14,000"):
+        assert told in " ".join(text.split()) or told in text
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        EVERYTHING,
+        [open_row(100)],
+        open_run((4000, 8000)),
+        open_run((0.5, 1, 100_000), rounds=1),
+        [open_row(red=True)],
+        [row for n in range(4) for row in open_run((10, 5000), rounds=1, target=f"http://127.0.0.1:{n}/")],
+    ],
+    ids=["everything", "one rate", "all lost", "far apart", "red", "many places"],
+)
+def test_whatever_was_run_nothing_overlaps(rows: list[Row]) -> None:
+    with page.settings():
+        drawn(plot_offered.draw(rows, "footer"))
+        drawn(plot_backlog.draw(rows, "footer"))
+
+
+@pytest.mark.parametrize("rows", [[], [open_row(status="failed")], [open_row(status="skipped")], grid(rounds=1)])
+def test_where_nothing_was_offered_nothing_is_drawn(rows: list[Row]) -> None:
+    assert plot_offered.draw(rows, "footer") is None
+    assert plot_backlog.draw(rows, "footer") is None
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_does_no_harm(text: str) -> None:
+    rows = [*open_run((1000, 4000), rounds=1, target=text, why=text), open_row(5, status="failed", reason=text)]
+
+    with page.settings():
+        drawn(plot_offered.draw(rows, "footer"))
+        drawn(plot_backlog.draw(rows, "footer"))
+    assert "\x1b" not in printed(rows)
+    assert "<b>" not in markdown(rows, MACHINE)
+
+
+def test_every_plot_is_saved_and_the_page_has_all_of_it(tmp_path: Path) -> None:
+    paths = save_all(EVERYTHING, MACHINE, tmp_path)
+    content = whole_page(EVERYTHING, MACHINE, Extras("20260102T030405678Z-host-open"))
+
+    assert [path.name for path in paths] == ["offered.png", "offered.svg", "backlog.png", "backlog.svg"]
+    assert ET.parse(tmp_path / "offered.svg").getroot().tag.endswith("svg")  # noqa: S314  (written by us)
+    for told in ("The highest rate that was kept", "Open loop:", "plot-offered", "plot-backlog", "32,000/s"):
+        assert told in content
+
+
+def test_the_answer_is_the_finding_and_how_sure_it_is() -> None:
+    first, last = answer(open_run())
+
+    assert first.startswith("From 4,000 requests/s on the rate cannot be kept (")
+    assert "a rate counts as kept only where each of its rounds kept it" in last
+
+
+def test_of_several_places_the_answer_says_what_waiting_hides_too() -> None:
+    first = answer(EVERYTHING)[0]
+
+    assert "; with 10 ms added latency, at 2,000/s the corrected p99 is 12.6 ms where the uncorrected says" in first
+
+
+def test_markdown_has_the_table_and_the_reason() -> None:
+    text = markdown(open_run(), MACHINE)
+
+    assert "| offered | completed /s | corrected p50 |" in text
+    assert "cannot keep the rate: 40,000 were due" in text
+
+
+def test_the_tables_for_pandas_have_rates_and_both_times() -> None:
+    trials = frame([open_row(), open_row(4000, target=TARGET), open_row(1, status="skipped"), client_row("wrk")])
+    times = table("times", [open_row(), client_row("wrk"), open_row(status="failed")])
+
+    assert trials["rate_per_s"].tolist()[:3] == [1000, 4000, 1]
+    assert trials["kept"].tolist()[:2] == [True, False]
+    assert trials["target"][1] == TARGET
+    assert trials["corrected_p99_ns"][0] > 0
+    assert times["time"].tolist() == ["corrected", "uncorrected", "service"]
+
+
+def test_clients_of_one_server_have_a_table_of_their_own() -> None:
+    rows = [client_row(name, number=n, per_s=per_s) for n in (1, 2) for name, per_s in _CLIENTS]
+    file = io.StringIO()
+    print_summary([*rows, client_row("curl", status="failed", reason="not installed")], file)
+
+    lines = [line.split() for line in file.getvalue().splitlines()]
+    assert ["wrk", "1,000", "51.0", "ms", "51.0", "ms", "51.8", "ms", "40", "%", "10", "%", "2", "ok"] in lines
+    assert ["curl", "failed", *"-----", "1/1", "red"] in lines
+
+
+def test_the_answer_says_how_far_clients_are_apart() -> None:
+    rows = [client_row(name, per_s=per_s) for name, per_s in _CLIENTS]
+
+    assert answer(rows)[0] == (
+        "With 50 ms added latency and 50 in flight, callbacks, locust and wrk complete as many requests, "
+        "within 0.60 % of 994 requests/s."
+    )
+    assert finding(rows[:1]) is None
+
+
+_CLIENTS = (("locust", 994.0), ("wrk", 1000.0), ("callbacks", 997.0))

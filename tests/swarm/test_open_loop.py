@@ -1,0 +1,154 @@
+"""Real open loops of a second at most: Locust in a process of its own, against a real fake server."""
+
+import json
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from bench import open_loop_command, rows, scale
+from bench.measure import host
+from bench.measure.controller import Setting
+from bench.measure.open_checks import Seen, check, wrong_answer
+from bench.measure.open_loop import run_open, split_target, who_was_full
+from bench.measure.server import Server, running
+from bench.open_loop_command import REFUSALS, Asked
+from bench.plan import BareTrial
+from bench.rows import Row
+from bench.swarm.arrivals import NO_ANSWER
+from fake_server.site import Site, SiteConfig
+
+SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
+SETTING = Setting("run", host.Cpus(None, None), lambda _: 30)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running(None) as started:
+        yield started
+
+
+def measured(server: Server, **table: Any) -> Row:
+    (cell,) = scale.open_loops(table, "test").cells
+    row = run_open(BareTrial(cell.id, 1, cell), server, SETTING)
+    jsonschema.validate(json.loads(row.to_json()), SCHEMA)
+    assert Row.from_json(row.to_json()) == row
+    return row
+
+
+def verdict(row: Row, name: str) -> str:
+    return next(check.verdict for check in row.checks if check.name == name)
+
+
+def test_a_low_rate_is_kept_and_every_arrival_is_counted(server: Server) -> None:
+    site = {"pages": 30, "missing": 0.2, "redirects": 0.2, "faults": {"truncated": 0.2}}
+
+    row = measured(server, rates=[50], seconds=1, users=20, latency=["5ms"], site=site)
+
+    told = row.measured
+    assert (row.status, row.strategy, row.stack, row.kind) == ("ok", "locust", "own", "open")
+    assert (told["kept"], told["why"]) == (True, None)
+    assert told["arrivals"] == told["started"] == told["completed"] + told["failed"] == 50
+    assert told["failed"] > 0
+    assert told["corrected"]["min_ns"] >= told["uncorrected"]["min_ns"] >= 5_000_000
+    assert verdict(row, "answer correct") == verdict(row, "no unexpected failures") == "passed"
+    assert verdict(row, "knobs reached the worker") == "passed"
+    assert told["locust"]["requests"] == 100  # the second of warm-up is in Locust's own count
+    assert 0 < told["client_cpu_share"] < 1
+    assert "locust" not in sys.modules
+
+
+def test_too_few_users_lose_the_rate_and_the_row_is_no_worse_for_it(server: Server) -> None:
+    row = measured(server, rates=[400], seconds=0.5, users=5, latency=["100ms"], site={"pages": 10})
+
+    told = row.measured
+    assert row.status == "ok"
+    assert not told["kept"]
+    assert told["why"].startswith("cannot keep the rate: ")
+    assert told["why"].endswith("; all 5 users were waiting for responses")
+    assert told["peak_in_flight"] == 5
+    assert told["started"] < told["arrivals"] == 200
+    assert told["corrected"]["p50_ns"] > 2 * told["uncorrected"]["p50_ns"]
+    assert told["backlog"]["waiting"][-1] > told["backlog"]["waiting"][0]
+    assert verdict(row, "no unexpected failures") == "passed"
+
+
+def test_a_target_where_nobody_answers_makes_failures_and_a_red_row(server: Server) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+    row = measured(server, rates=[20], seconds=0.2, users=2, target=f"http://127.0.0.1:{port}/where?x=1")
+
+    assert row.status == "ok"
+    assert row.measured["failed"] == row.measured["started"] == 4
+    assert [key.split(":")[0] for key in row.measured["errors"]] == ["ConnectionRefusedError"]
+    assert verdict(row, "no unexpected failures") == "failed"
+    assert verdict(row, "answer correct") == verdict(row, "added latency exact") == "not applicable"
+    assert row.measured["server_cpu_share"] is None
+    assert row.server == {}
+
+
+def test_a_wrong_answer_is_told_with_an_example() -> None:
+    site = Site(SiteConfig(pages=5))
+    seen = Seen({}, site, answers=[("/p/1", 200, 1200, None, 3), ("/p/2", 200, 7, None, 2)])
+
+    assert wrong_answer(seen) == (
+        "2 wrong answers; for example /p/2: expected status 200 with 1200 bytes, got status 200 with 7 bytes"
+    )
+
+
+@pytest.mark.parametrize(("kept", "judged"), [(True, "failed"), (False, "passed")])
+def test_answers_that_come_too_late_are_a_part_of_a_lost_rate_only(kept: bool, judged: str) -> None:
+    told = {"kept": kept, "listen_drops": 0, "run_delay_ns": None, "steal_share": 0.0, "corrected": {"count": 5}}
+    seen = Seen({}, None, told, answers=[("/", 0, 0, NO_ANSWER, 2)])
+
+    (late,) = [one for one in check(seen) if one.name == "no unexpected failures"]
+    assert late.verdict == judged
+
+
+def test_who_was_full_is_named() -> None:
+    idle = {"client_cpu_share": 0.5, "server_cpu_share": None, "peak_in_flight": 3}
+
+    assert who_was_full(idle, 4) == ""
+    assert who_was_full(idle, 3) == "; all 3 users were waiting for responses"
+    assert who_was_full(idle | {"client_cpu_share": 0.9}, 3) == "; the client's core was full"
+    assert who_was_full(idle | {"server_cpu_share": 0.8}, 4) == "; the server's core was 80% busy"
+
+
+def test_a_target_is_a_host_and_what_to_ask_of_it() -> None:
+    assert split_target("http://[::1]:80/a?b=c") == ("http://[::1]:80", "/a?b=c")
+    assert split_target("http://localhost") == ("http://localhost", "/")
+
+
+def asked(out: Path, **changes: Any) -> Asked:
+    default = Asked("5", 1.0, None, 10, None, not_loopback=False, rounds=1, out=out, as_json=False)
+    return replace(default, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"rates": "5,many"}, "--rates must be requests per second"),
+        ({"rates": ""}, "must be a list of numbers above 0"),
+        ({"rates": "inf"}, "--rates must be requests per second"),
+        ({"latency": "soon"}, "soon"),
+        ({"target": "ftp://127.0.0.1/"}, "must be an http URL"),
+        ({"target": "http://192.0.2.1/"}, "permission of whoever owns 192.0.2.1"),
+        ({"target": "http://127.0.0.1:1/"}, "nobody answers at 127.0.0.1:1"),
+        ({"target": "http://127.0.0.1:1/", "latency": "5ms"}, "leave out --latency"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_is_written(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(REFUSALS) as refused:
+        open_loop_command.run(asked(tmp_path / "results", **changes))
+
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "results").exists()

@@ -1,0 +1,178 @@
+"""Plain Locust with the locustfile of ours, as a user would start it, against a real fake server."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+
+from tests.fake_server.running import Running
+
+LOCUSTFILE = Path(__file__).parents[2] / "bench" / "swarm" / "locustfile.py"
+HANG_S = 40
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PYTHONPATH"))}
+
+
+def command(*options: object) -> list[str]:
+    return [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "PageUser", "--headless", *map(str, options)]
+
+
+@contextmanager
+def browsing(server: Running, *options: object, folder: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
+    """Start Locust with a few users, who browse until it is stopped."""
+    host = f"http://127.0.0.1:{server.port}/"
+    few = ("-u", 4, "-r", 100, "--stop-timeout", 20, "--host", host, "--json", "--only-summary")
+    with subprocess.Popen(
+        command(*few, *options),
+        cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as locust:  # fmt: skip
+        try:
+            yield locust
+        finally:
+            locust.kill()
+
+
+def stopped(locust: "subprocess.Popen[str]") -> tuple[dict[str, dict[str, Any]], str]:
+    """Stop Locust as `timeout` does; return the entries of its statistics, and what it said."""
+    locust.terminate()
+    out, err = locust.communicate(timeout=HANG_S)
+    assert "Traceback" not in err, err
+    return entries(out), err
+
+
+def entries(out: str) -> dict[str, dict[str, Any]]:
+    """Return the statistics that --json prints, by the names of the entries."""
+    return {entry["name"]: entry for entry in json.loads(out)}
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[Running]:
+    started = Running("--pages", "150", *getattr(request, "param", ()))
+    yield started
+    started.stop()
+
+
+@pytest.mark.parametrize("server", [("--redirects", "0.2", "--missing", "0.2")], indirect=True)
+def test_it_browses_the_site_and_counts_what_the_server_counts(server: Running, tmp_path: Path) -> None:
+    with browsing(server, folder=tmp_path) as locust:
+        server.stats_when(lambda stats: stats["requests"] > 200)
+        found, err = stopped(locust)
+
+    stats = server.stats()
+    assert locust.returncode == 0, err
+    assert set(found) == {"/", "/p/[n]"}
+    assert sum(entry["num_requests"] for entry in found.values()) == stats["requests"]
+    assert sum(entry["total_content_length"] for entry in found.values()) > 0
+    assert not any(entry["num_failures"] for entry in found.values())
+    assert {"200", "404"} < set(stats["responses_by_status"])  # and redirects
+    assert stats["total_connections"] == 4
+
+
+FAULTY = ("--fault", "truncated=0.4", "--fault", "error-500=0.3", "--fault", "chunked=0.3")
+
+
+@pytest.mark.parametrize("server", [FAULTY], indirect=True)
+def test_what_is_no_answer_is_a_failure(server: Running) -> None:
+    with browsing(server) as locust:
+        server.stats_when(lambda stats: stats["requests"] > 200)
+        found, err = stopped(locust)
+
+    assert locust.returncode == 1
+    assert found["/"]["num_failures"] == 0
+    assert 0 < found["/p/[n]"]["num_failures"] < found["/p/[n]"]["num_requests"]
+    assert "status 500" in err
+    assert "Incomplete response" in err
+
+
+def test_a_server_that_dies_is_seen_as_failures_and_a_rate_is_a_bound() -> None:
+    server = Running("--pages", "50")
+    begin = time.monotonic()
+    with browsing(server, "--page-rate", 20) as locust:
+        answered = server.stats_when(lambda stats: stats["requests"] >= 8)["requests"]
+        server.process.kill()
+        server.process.wait()
+        with socket.create_server(("127.0.0.1", server.port)) as heir:
+            for _ in range(20):
+                heir.accept()[0].close()
+        found, err = stopped(locust)
+    server.stop()
+
+    requests = sum(entry["num_requests"] for entry in found.values())
+    failed = sum(entry["num_failures"] for entry in found.values())
+    assert locust.returncode == 1
+    assert 0 < failed <= requests - answered + 4  # each user may have had one request under way
+    assert requests <= 4 * (20 * (time.monotonic() - begin) + 1)
+    assert "Connection" in err
+
+
+def test_a_host_that_is_not_this_machine_is_refused_in_one_sentence() -> None:
+    done = subprocess.run(
+        command("-u", 1, "-t", "1s", "--host", "http://192.0.2.1:8080"),
+        env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 2
+    assert "http://192.0.2.1:8080 is not this machine" in done.stderr
+    assert "permission of whoever owns that host" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_host_that_the_web_page_asks_for_is_refused_as_well() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = ["-f", str(LOCUSTFILE), "PageUser", "--web-host", "127.0.0.1", "--web-port", str(port)]
+    form = urlencode({"user_count": 1, "spawn_rate": 1, "host": "http://192.0.2.1:8080"}).encode()
+    with subprocess.Popen(
+        [sys.executable, "-m", "locust", *options], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    ) as locust:
+        try:
+            while not listens(port):
+                assert locust.poll() is None
+                time.sleep(0.05)
+            with suppress(OSError):
+                urlopen(f"http://127.0.0.1:{port}/swarm", form, timeout=HANG_S).close()
+            _, err = locust.communicate(timeout=HANG_S)
+        finally:
+            locust.kill()
+
+    assert locust.returncode == 2, err
+    assert "http://192.0.2.1:8080 is not this machine" in err
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_the_pure_parts_find_links_and_faults() -> None:
+    code = """
+from random import Random
+from bench.swarm.page_user import Answer, fault_of, name_of, next_path, path_on_host
+
+html = b"<a class='x' href='/p/7'>7</a> <A HREF=\\"/p/8#top\\">8</A> <a href='http://192.0.2.1/p/9'>9</a> "
+html += b"<p href='/p/1'>"
+at = "http://127.0.0.1:1/p/3"
+assert Answer(200, None, html).links(at) == ["/p/7", "/p/8"]
+assert Answer(404, None, html).links(at) == Answer(200, "cut", html).links(at) == []
+assert Answer(302, None, html, "/p/5").links(at) == ["/p/5"]
+assert Answer(302, None, html, "http://192.0.2.1/").links(at) == []
+assert path_on_host(at, "4?a=b") == "/p/4?a=b" and path_on_host(at, "http://[") is None
+assert [name_of(path) for path in ("/", "/p/12", "/trap/1")] == ["/", "/p/[n]", "other"]
+assert fault_of("/p/1", 200, "5", 5) is fault_of("/p/1", 200, None, 5) is fault_of("/p/1", 404, "5", 5) is None
+assert "Content-Length" in fault_of("/p/1", 200, "6", 5)
+assert fault_of("/trap/1", 404, "5", 5) == "status 404" and fault_of("/p/1", 500, "5", 5) == "status 500"
+assert next_path(["/p/1", "/p/2"], {"/p/2"}, Random(1)) == "/p/1"
+assert next_path(["/p/2"], {"/p/2"}, Random(1)) == next_path(["/p/1"], set("abcdefghij"), Random(1)) == "/"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S, check=False)
+
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,200 @@
+"""The cells of [[swarm]] and [[open]] tables, and the trials that come of them."""
+
+import importlib.util
+import tomllib
+from importlib import metadata
+from typing import Any
+
+import pytest
+import tomli_w
+
+import strategies
+from bench import runs, scale
+from bench.experiment import Experiment, ExperimentError, load, parse
+from bench.plan import BareTrial, expand
+from fake_server.site import SiteConfig
+
+KNOWN = strategies.names()
+DESCRIBED = {name: strategies.describe(name) for name in KNOWN}
+
+
+def read(text: str) -> Experiment:
+    return parse(tomllib.loads(text), "made", KNOWN, "made.toml")
+
+
+def trials(text: str) -> list[BareTrial]:
+    return [trial for trial in expand(read(text), DESCRIBED) if isinstance(trial, BareTrial)]
+
+
+BOTH = """
+strategies = ["callbacks", "aiohttp_client", "sequential"]
+rounds = 2
+[site]
+links = 7
+body_bytes = 50
+[[swarm]]
+in_flight = [1000, 20000]
+ramp_per_s = 500
+rounds = 1
+[[open]]
+rates = [100, 2.5]
+latency = ["10ms", "0"]
+seconds = 4
+[[open]]
+rates = [100]
+target = "http://127.0.0.1:8000/"
+users = 3
+"""
+
+
+def test_each_cell_is_a_trial_of_its_own_in_each_round() -> None:
+    found = trials(BOTH)
+
+    assert len({trial.id for trial in found}) == len(found)
+    assert sorted(trial.kind for trial in found if trial.round == 1) == ["open"] * 5 + ["swarm"] * 4
+    assert {trial.kind for trial in found if trial.round == 2} == {"open"}
+
+
+def test_a_swarm_has_its_strategys_stack_and_a_page_for_each_fetch() -> None:
+    swarms = [trial for trial in trials(BOTH) if trial.kind == "swarm"]
+
+    assert {(trial.strategy, trial.stack) for trial in swarms} == {("callbacks", "shared"), ("aiohttp_client", "own")}
+    for trial in swarms:
+        site = SiteConfig.from_dict(trial.values["site"])
+        assert trial.values["id"] == f"swarm/in_flight={trial.values['in_flight']}/ramp=500"
+        assert (site.pages, site.links, site.body_bytes) == (trial.values["in_flight"], 0, 50)
+
+
+def test_an_open_loop_is_locusts() -> None:
+    found = {trial.values["id"]: trial for trial in trials(BOTH) if trial.kind == "open"}
+
+    assert {(trial.strategy, trial.stack) for trial in found.values()} == {("locust", "own")}
+    values = found["open/latency=10ms/rate=2.5"].values
+    assert (values["mean_latency_ns"], values["seconds"], values["users"]) == (10_000_000, 4, 200)
+    assert (values["site"]["links"], values["target"]) == (7, None)
+    target = found["open/target=http://127.0.0.1:8000//rate=100"].values
+    assert (target["latency"], target["mean_latency_ns"], target["site"], target["users"]) == (None, None, None, 3)
+
+
+def test_only_the_strategies_of_the_experiment_take_part() -> None:
+    text = 'strategies = ["generators"]\n[[swarm]]\nstrategies = ["callbacks", "generators"]\nin_flight = [5]'
+
+    assert [trial.strategy for trial in trials(text)] == ["generators"]
+
+
+def test_what_was_read_is_read_again_as_the_same() -> None:
+    experiment = read(BOTH)
+
+    assert read(tomli_w.dumps(experiment.to_dict())).to_dict() == experiment.to_dict()
+    again = read(tomli_w.dumps(experiment.to_dict()))
+    assert [table.cells for table in again.bare] == [table.cells for table in experiment.bare]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[[swarm]]", "in_flight must be a list of whole numbers, not None"),
+        ("[[swarm]]\nin_flight=[0]", "in_flight must be a whole number from 1 to 10000000, not 0"),
+        (
+            "[[swarm]]\nin_flight=[5]\nsite={links=3}",
+            "links must be 0 in a swarm's site, not 3; each fetch is one page",
+        ),
+        ("[[swarm]]\nin_flight=[5]\nsite={missing=0.1}", "missing must be 0.0 in a swarm's site, not 0.1"),
+        ("[[swarm]]\nin_flight=[5]\nsite={pages=3}", "a swarm's site has no pages of its own; in_flight decides"),
+        ("[[swarm]]\nin_flight=[5]\nsite={delay='3ms'}", "has no delay of its own; the gate holds all until it opens"),
+        ("[[swarm]]\nin_flight=[5]\nstrategies=['callback']", "unknown strategy 'callback'; did you mean"),
+        ("[[swarm]]\nin_flight=[5]\nramp_per_s=0", "ramp_per_s must be a whole number from 1 to"),
+        ("[[swarm]]\nin_flight=[5]\ncolour=1", 'unknown key "colour"'),
+        ("[[swarm]]\nin_flight=[5]\n[[swarm]]\nin_flight=[5]", "its tables together names the same value twice"),
+        ("strategies=[]\n[[swarm]]\nin_flight=[5]", "strategies must be a list of texts, not []"),
+        ("[[open]]", "rates must be a list of numbers above 0 and at most 100000, not None"),
+        ("[[open]]\nrates=[nan]", "rates must be a list of numbers above 0"),
+        ("[[open]]\nrates=[1, 1.0]", "rates names the same value twice"),
+        ("[[open]]\nrates=[1]\nseconds=4000", "seconds must be at most 3600"),
+        ("[[open]]\nrates=[1]\nusers=0", "users must be a whole number from 1 to"),
+        ("[[open]]\nrates=[1]\nlatency=['x']", "is not a delay"),
+        ("[[open]]\nrates=[1]\nsite={delay='3ms'}", 'the site\'s delay is given as "latency" here'),
+        ("[[open]]\nrates=[1]\ntarget='http://example.com/'", "is not on this machine's loopback"),
+        ("[[open]]\nrates=[1]\ntarget='http://127.0.0.1.example.com/'", "is not on this machine's loopback"),
+        ("[[open]]\nrates=[1]\ntarget='https://127.0.0.1/'", "target must be an http URL such as"),
+        ("[[open]]\nrates=[1]\ntarget='http://127.0.0.1:99999/'", "is no URL: Port out of range"),
+        ("[[open]]\nrates=[1]\ntarget='http://me@127.0.0.1/'", "target must be an http URL such as"),
+        ("[[open]]\nrates=[1]\ntarget='http://127.0.0.1/'\nlatency=['0']", "a target has a latency of its own"),
+    ],
+)
+def test_a_table_that_is_wrong_is_refused_in_one_sentence(text: str, told: str) -> None:
+    with pytest.raises(ExperimentError) as refused:
+        read(text)
+
+    assert told in str(refused.value)
+    assert str(refused.value).startswith("made.toml")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_target_elsewhere_is_for_the_command_line() -> None:
+    grid = scale.open_loops({"rates": [5], "target": "http://example.com/"}, "--target")
+
+    assert [cell.id for cell in grid.cells] == ["open/target=http://example.com//rate=5"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "LOCALHOST", "localhost."])
+def test_the_loopback_is_known(host: str) -> None:
+    assert scale.is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "0.0.0.0", "::", "example.com", "", "127.1", "localhost.example.com"])
+def test_whatever_else_there_is_is_not_the_loopback(host: str) -> None:
+    assert not scale.is_loopback(host)
+
+
+def test_clients_of_one_workload_are_told_apart() -> None:
+    site = SiteConfig(delay="50ms")
+    cells = [scale.client(name, site, 50, 3) for name in ("locust", "wrk")] + [
+        scale.client("callbacks", site, 50, 3, "shared")
+    ]
+
+    assert len({cell.id for cell in cells}) == 3
+    assert {cell.values["id"] for cell in cells} == {"client/latency=50ms/in_flight=50"}
+    assert [cell.stack for cell in cells] == ["own", "own", "shared"]
+
+
+@pytest.mark.parametrize("name", ["c100k", "c1m"])
+def test_the_presets_of_swarms_say_that_they_need_locust(name: str) -> None:
+    preset = load(name, KNOWN)
+
+    assert "Needs Locust." in preset.about
+    assert {trial.kind for trial in runs.all_trials(preset)} == {"swarm"}
+
+
+# ------------------------------------------------------------------------------------------------- Locust
+
+
+def _nowhere(_name: str) -> Any:
+    return None
+
+
+def test_without_locust_a_swarm_and_an_open_loop_are_refused_and_a_crawl_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", _nowhere)
+
+    for text in ("[[swarm]]\nin_flight=[5]", "[[open]]\nrates=[5]"):
+        with pytest.raises(runs.RunError, match=r"^this needs Locust: pip install 'inflight-bench\[locust\]' \(in a"):
+            runs.plan(read(text))
+    assert runs.plan(read("[[crawl]]\npages=5"))
+
+
+@pytest.mark.parametrize(("found", "fine"), [("2.28.9", False), ("1.99", False), ("2.29.0", True), ("3.0", True)])
+def test_a_locust_that_is_too_old_is_refused_with_both_versions(
+    monkeypatch: pytest.MonkeyPatch,
+    found: str,
+    fine: bool,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: True)
+    monkeypatch.setattr(metadata, "version", lambda _name: found)
+
+    if fine:
+        runs.need_locust()
+        return
+    with pytest.raises(runs.RunError, match=rf"needs Locust 2\.29 or newer, and {found} is installed"):
+        runs.need_locust()

@@ -1,0 +1,119 @@
+"""The strategy process of a swarm, as the process that it is: what it says, and how it ends."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bench.measure import process, server
+from bench.measure.server import Server
+from bench.measure.swarm_checks import expected_digest
+from bench.measure.swarm_worker import digest, of_fetches, root_urls, service_times_ns
+from bench.swarm.layout import Share
+from fake_server.site import Site, SiteConfig
+from strategies.base import Job
+from strategies.core.page import Fetch, Origin
+
+SITE = SiteConfig.from_dict({"pages": 60, "links": 0, "body_bytes": 300})
+LIFETIME_S = 30
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[Server]:
+    with server.running(None, ports=3) as started:
+        started.tell("configure", site=SITE.to_dict())
+        yield started
+
+
+def order(fake: Server, strategy: str = "callbacks", first: int = 0, count: int = 60) -> dict[str, Any]:
+    job = Job((), max_in_flight=20).to_dict()
+    roots = {"bases": fake.bases, "first": first, "count": count}
+    return {"strategy": strategy, "job": job, "roots": roots, "lifetime_s": LIFETIME_S}
+
+
+def started(worker: process.Worker, what: dict[str, Any]) -> dict[str, Any]:
+    worker.send(what)
+    knobs: dict[str, Any] = worker.expect("ready", "knobs")["knobs"]
+    return knobs
+
+
+def crawled(worker: process.Worker) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    worker.send({"do": "crawl"})
+    reports = []
+    while (message := worker.hear("event"))["event"] == "pages":
+        reports.append(message)
+    return reports, message
+
+
+@pytest.mark.parametrize("strategy", ["callbacks", "generators", "native_asyncio", "thread_pool"])
+def test_it_brings_its_share_of_the_site_and_reports_every_page_once(fake: Server, strategy: str) -> None:
+    with process.running(None, LIFETIME_S, ["bench.measure.swarm_worker"]) as worker:
+        started(worker, order(fake, strategy, first=10, count=40))
+        reports, outcome = crawled(worker)
+
+    assert outcome["error"] is None
+    assert outcome["pages"] == 40
+    assert outcome["digest"] == expected_digest(Site(SITE), Share(0, 10, 40))
+    assert sum(len(service_times_ns(report)) for report in reports) == 40
+    assert sum(report["bytes"] for report in reports) == 40 * 300
+    assert 0 < outcome["reporting_cpu_ns"] < outcome["cpu_ns"]
+
+
+def test_it_crawls_as_often_as_it_is_told_to(fake: Server) -> None:
+    with process.running(None, LIFETIME_S, ["bench.measure.swarm_worker"]) as worker:
+        started(worker, order(fake))
+        outcomes = [crawled(worker)[1] for _ in range(3)]
+
+    assert [outcome["pages"] for outcome in outcomes] == [60, 60, 60]
+    assert len({outcome["digest"] for outcome in outcomes}) == 1
+
+
+def test_nothing_of_gevent_is_in_it(fake: Server) -> None:
+    with process.running(None, LIFETIME_S, ["bench.measure.swarm_worker"]) as worker:
+        knobs = started(worker, order(fake))
+
+        assert knobs["gevent"] is False
+        assert knobs["pid"] == worker.pid
+
+
+def test_it_ends_with_its_input_although_the_gate_is_shut(fake: Server) -> None:
+    fake.tell("hold")
+    try:
+        with process.running(None, LIFETIME_S, ["bench.measure.swarm_worker"]) as worker:
+            started(worker, order(fake))
+            worker.send({"do": "crawl"})
+            while fake.stats()["in_flight"] < 20:
+                time.sleep(process.TICK_S)
+            assert worker.process.stdin is not None
+            worker.process.stdin.close()
+
+            assert worker.process.wait(LIFETIME_S) == 0
+    finally:
+        fake.tell("release")
+
+
+def test_a_fetch_that_fails_is_reported_with_its_reason() -> None:
+    origin = Origin("h", 1, "http://h", 8, "")
+    good, bad = Fetch("http://h/a", origin, 0, 0), Fetch("http://h/b", origin, 0, 0)
+    good.started_ns, good.finished_ns, good.status, good.size = 5, 12, 200, 70
+    bad.started_ns, bad.finished_ns, bad.status, bad.size, bad.error = 6, 16, None, 0, "timeout"
+
+    report = of_fetches([good, bad])
+
+    assert list(service_times_ns(report)) == [7, 10]
+    assert report["bytes"] == 70
+    assert report["failed"] == {"timeout": 1}
+
+
+def test_the_digest_does_not_depend_on_the_order_but_on_all_else() -> None:
+    pages = [("/", 200, 3), ("/p/1", 200, 4)]
+
+    assert digest(pages) == digest(reversed(pages))
+    for other in ([("/", 200, 3)], [("/", 404, 3), ("/p/1", 200, 4)], [("/", 200, 3), ("/p/1", 200, 5)], []):
+        assert digest(other) != digest(pages)
+
+
+def test_root_urls_are_spread_over_the_addresses_in_turn() -> None:
+    assert root_urls(["http://a", "http://b"], 0, 3) == ("http://a/", "http://b/p/1", "http://a/p/2")
+    assert root_urls(["http://a"], 7, 1) == ("http://a/p/7",)

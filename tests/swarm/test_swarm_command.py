@@ -1,0 +1,110 @@
+"""``inflight swarm`` and [[swarm]] tables through the command line: 2,000 in flight, as the large ones have 100,000."""
+
+import json
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from bench.rows import Row
+from bench.swarm.plan_text import TRUST
+from tests.cli.command import INFLIGHT, inflight, running, survivors
+
+IN_FLIGHT = 2000
+
+
+def rows_of(folder: Path) -> list[Row]:
+    (run,) = folder.iterdir()
+    return rows.read(run)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+def test_three_models_hold_two_thousand_fetches_confirmed_by_the_gates(tmp_path: Path) -> None:
+    experiment = tmp_path / "small.toml"
+    experiment.write_text(
+        f"""strategies = ["callbacks", "generators", "native_asyncio"]\n[[swarm]]\nin_flight = [{IN_FLIGHT}]\n"""
+    )
+
+    done = inflight("run", experiment, "--strict", "--out", tmp_path / "results")
+
+    assert done.code == 0, done.err
+    found = rows_of(tmp_path / "results")
+    assert {row.strategy for row in found} == {"callbacks", "generators", "native_asyncio"}
+    for row in found:
+        assert row.valid, (row.reason, row.failed_checks)
+        assert row.measured["held_in_flight"] == row.measured["pages"] == IN_FLIGHT
+        assert row.measured["client_processes"] == 2
+        assert row.measured["held_uss_bytes"] > row.measured["base_uss_bytes"]
+        assert row.measured["locust"]["requests"] == IN_FLIGHT
+        assert row.knobs["gevent"] is False
+        assert max(row.measured["timeline"]["held"]) == IN_FLIGHT
+    assert "2,000" in done.out
+
+
+def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
+    port = free_port()
+    swarm = ("swarm", "--in-flight", IN_FLIGHT, "--expect", 1, "--port", port, "--json", "--out", tmp_path)
+    with running(*swarm) as master:
+        while "waiting" not in master.read_error_line():
+            pass
+        joining = subprocess.run(
+            [*INFLIGHT, "swarm", "--join", f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=50, check=False
+        )
+        done = master.end()
+
+    assert joining.returncode == 0, joining.stderr
+    assert done.code == 0, done.err
+    (row,) = rows_of(tmp_path)
+    assert row.measured["nodes"] == 2
+    assert row.measured["held_in_flight"] == IN_FLIGHT
+    assert json.loads(done.out)
+
+
+def test_a_worker_that_never_joins_is_one_sentence_and_a_row(tmp_path: Path) -> None:
+    done = inflight(
+        "swarm", "--in-flight", 100, "--expect", 1, "--wait", "2s", "--port", free_port(), "--out", tmp_path
+    )
+
+    assert done.code == 1
+    assert "only 1 of 2 Locust workers joined the master at 127.0.0.1:" in done.err
+    (row,) = rows_of(tmp_path)
+    assert row.status == "failed"
+
+
+@pytest.mark.parametrize("when", ["bench.measure.swarm_worker", "bench.swarm.node"])
+def test_ctrl_c_twice_leaves_nothing_running_and_the_folder_readable(tmp_path: Path, when: str) -> None:
+    with running("swarm", "--in-flight", IN_FLIGHT, "--hold", "30s", "--out", tmp_path) as swarm:
+        family = swarm.family_when(1)
+        while not any(when in " ".join(child.cmdline()) for child in family):
+            family = swarm.family()
+        swarm.interrupt(whole_group=True)
+        swarm.interrupt()
+        done = swarm.end()
+
+    assert done.code == 130
+    assert "interrupted" in done.err
+    assert survivors(family) == []
+    assert rows_of(tmp_path) == []
+
+
+def test_a_swarm_of_its_own_is_killed_without_a_trace(tmp_path: Path) -> None:
+    with running("swarm", "--in-flight", 200, "--hold", "30s", "--out", tmp_path) as swarm:
+        family = swarm.family_when(3)
+        while not any("bench.measure.swarm_worker" in " ".join(child.cmdline()) for child in family):
+            family = swarm.family()
+        swarm.process.send_signal(signal.SIGKILL)
+        swarm.process.wait(20)
+
+        assert survivors(family) == []
+
+
+def test_a_master_beyond_loopback_is_warned_about() -> None:
+    assert "no password" in TRUST

@@ -1,0 +1,198 @@
+"""Swarms of real processes, small ones: what the large ones do, and what they survive."""
+
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import psutil
+import pytest
+
+from bench import scale
+from bench.measure import crowd, host, swarm
+from bench.measure.controller import Setting
+from bench.measure.swarm import Swarm, run_swarm
+from bench.plan import BareTrial
+from bench.rows import Row
+from bench.swarm.hosting import Hosting
+from bench.swarm.identity import identity
+from fake_server.site import SiteConfig
+
+IN_FLIGHT = 400
+CPUS = host.halves(pin=True)
+SETTING = Setting("run", CPUS, lambda _: 50, halves=CPUS)
+
+
+def trial(strategy: str = "callbacks", in_flight: int = IN_FLIGHT, processes: int | None = 2) -> BareTrial:
+    site = SiteConfig.from_dict({"links": 0, "body_bytes": 256})
+    cell = scale.swarm(strategy, in_flight, site, processes=processes)
+    return BareTrial(f"{cell.values['id']}/{strategy}/round=1", 1, cell)
+
+
+def verdicts(row: Row) -> dict[str, str]:
+    return {check.name: check.verdict for check in row.checks}
+
+
+@pytest.fixture
+def family() -> Iterator[list[psutil.Process]]:
+    """Collect the processes of a swarm; none of them may be left after it."""
+    found: list[psutil.Process] = []
+    yield found
+    assert found
+    left = psutil.wait_procs(found, timeout=20)[1]
+    assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
+
+
+@pytest.fixture
+def at_the_peak(
+    monkeypatch: pytest.MonkeyPatch, family: list[psutil.Process]
+) -> Callable[[Callable[[Swarm, ExitStack], object]], None]:
+    """Do something when the gates hold all, just before memory is read."""
+    measure = Swarm._layers_since
+
+    def register(act: Callable[[Swarm, ExitStack], object]) -> None:
+        def acting(one: Swarm, base: dict[str, Any]) -> dict[str, Any]:
+            family.extend(psutil.Process().children(recursive=True))
+            with ExitStack() as stack:
+                act(one, stack)
+                return measure(one, base)
+
+        monkeypatch.setattr(Swarm, "_layers_since", acting)
+
+    return register
+
+
+def kill(one: Swarm, program: str) -> int:
+    """Kill the first process of ours that runs this program, as the kernel's out-of-memory killer would."""
+    victim = next(child for child in psutil.Process().children(recursive=True) if program in child.cmdline())
+    victim.send_signal(signal.SIGKILL)
+    return victim.pid
+
+
+def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
+    pids = []
+    at_the_peak(lambda one, _: pids.append(kill(one, "bench.measure.swarm_worker")))
+
+    row = run_swarm(trial(), SETTING)
+
+    (loss,) = row.measured["lost"]
+    assert loss["what"] == "strategy process"
+    assert loss["pid"] == pids[0]
+    assert loss["how"] == "was killed by signal 9 (SIGKILL)"
+    assert loss["in_flight"] == IN_FLIGHT // 2
+    assert row.status == "wrong"
+    assert row.reason is not None
+    assert "1 of 2 shares answered whole" in row.reason
+    assert f"a strategy process of share {loss['share']} was killed by signal 9" in row.reason
+    assert row.measured["held_in_flight"] == IN_FLIGHT
+    assert row.measured["pages"] == IN_FLIGHT // 2
+    assert row.measured["failed_pages"] == 0
+    assert verdicts(row)["nobody was lost"] == "failed"
+
+
+def test_a_killed_server_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
+    pids = []
+    at_the_peak(lambda one, _: pids.append(kill(one, "fake_server")))
+
+    row = run_swarm(trial(), SETTING)
+
+    (loss,) = row.measured["lost"]
+    assert (loss["what"], loss["pid"]) == ("server", pids[0])
+    assert "killed by signal 9" in loss["how"]
+    assert row.status == "wrong"
+    assert row.measured["pages"] == IN_FLIGHT
+    assert row.measured["failed_pages"] == IN_FLIGHT // 2
+    assert sum(row.measured["errors"].values()) == IN_FLIGHT // 2
+
+
+def test_a_killed_locust_worker_takes_its_shares_along_and_the_other_one_finishes(at_the_peak: Any) -> None:
+    at_the_peak(lambda one, _: kill(one, "bench.swarm.node"))
+
+    row = run_swarm(trial(), replace(SETTING, hosting=Hosting(nodes=2)))
+
+    (loss,) = row.measured["lost"]
+    assert loss["what"] == "Locust worker"
+    assert loss["how"] == "was killed by signal 9 (SIGKILL), with 1 share"
+    assert loss["in_flight"] == IN_FLIGHT // 2
+    assert row.status == "wrong"
+    assert row.measured["pages"] == IN_FLIGHT // 2
+
+
+def test_a_locust_worker_that_joins_late_is_named_and_takes_no_part(at_the_peak: Any) -> None:
+    def join(one: Swarm, stack: ExitStack) -> None:
+        crowd_ = one._crowd
+        stack.enter_context(crowd.node_process("127.0.0.1", crowd_.port, CPUS, 30))
+        while not crowd_.late:
+            crowd_.listen(0.05)
+
+    at_the_peak(join)
+
+    row = run_swarm(trial(processes=1), SETTING)
+
+    (late,) = row.measured["late"]
+    assert late["what"] == "Locust worker"
+    assert late["name"].startswith(socket.gethostname())
+    assert row.status == "ok", row.reason
+    assert row.measured["pages"] == IN_FLIGHT
+
+
+def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
+    at_the_peak: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breach(one: Swarm, _: ExitStack) -> None:
+        monkeypatch.setattr(one._guard, "_budget_bytes", 0)
+        monkeypatch.setattr(one._guard, "_available_bytes", psutil.virtual_memory().total)
+
+    at_the_peak(breach)
+
+    row = run_swarm(trial(), SETTING)
+
+    assert row.status == "failed"
+    assert row.reason is not None
+    assert row.reason.startswith("stopped by the memory budget: ")
+    assert row.measured["held_in_flight"] == IN_FLIGHT
+
+
+def test_a_locust_worker_of_another_version_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = identity()
+    monkeypatch.setattr(crowd, "identity", lambda: ours | {"locust": "1.0"})
+    monkeypatch.setattr(crowd, "START_S", 5)
+
+    row = run_swarm(trial(processes=1), SETTING)
+
+    assert row.status == "failed"
+    assert row.reason is not None
+    assert f"locust {ours['locust']} there, 1.0 here" in row.reason
+
+
+def test_joining_where_nobody_listens_is_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    assert swarm.join("127.0.0.1", port, patience_s=0.5) == 2
+    assert f"nobody listens at 127.0.0.1:{port}" in capfd.readouterr().err
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        row = run_swarm(trial(processes=1), replace(SETTING, hosting=Hosting(port=taken.getsockname()[1])))
+
+    assert row.status == "failed"
+    assert row.reason is not None
+    assert "Locust's master could not be started" in row.reason
+    assert "in use" in row.reason
+
+
+def test_a_stated_rate_is_kept_between_the_shares() -> None:
+    slow = trial(processes=4)
+    slow.cell.values["ramp_per_s"] = IN_FLIGHT
+
+    row = run_swarm(slow, SETTING)
+
+    line = row.measured["timeline"]
+    assert row.status == "ok", row.reason
+    # The last of four equal shares may not go before three quarters of a second.
+    last = next(at for at, held in zip(line["at_ns"], line["held"], strict=True) if held > IN_FLIGHT * 3 // 4)
+    assert last >= 750_000_000
