@@ -30,6 +30,9 @@ WORTH_TWO = 2_000
 its lock lets one thread run at a time, and below this it is done before a second one would have been started."""
 PREDICTED_PART = 0.95
 """How far a process goes into a limit on threads that was predicted, not counted."""
+EASY_THREADS = 4_000
+"""So many threads a process has where nothing else is asked for. Threads that want the interpreter's lock wake every
+5 ms to ask for it (sys.setswitchinterval), so that thousands that were answered together hold each other up."""
 TASKS_EACH, TASKS_ASIDE = 4, 64
 """What each pair of processes takes of what all share beside its fetches, and what Locust and the harness take."""
 
@@ -100,7 +103,8 @@ def layout(in_flight: int, allowed: Allowances, *, strategy: Description, proces
 
     def count(fetches: int) -> int:
         fewest = 2 if fetches >= WORTH_TWO and allowed.cores > 1 else 1
-        return processes or max(fewest, math.ceil(fetches / each))
+        easy = math.ceil(fetches * strategy.threads_each / EASY_THREADS)
+        return processes or max(fewest, easy, math.ceil(fetches / each))
 
     bounds = [bound for bound in _bounds(in_flight, allowed, strategy, count) if bound.allows < in_flight]
     bound_by = min(bounds, key=lambda bound: bound.allows, default=None)

@@ -33,7 +33,6 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import count
-from threading import Lock
 from typing import Any
 
 import gevent
@@ -79,8 +78,9 @@ class Running:
     worker: process.Worker
     knobs: dict[str, Any]
     go: Event = field(default_factory=Event)
-    control: Lock = field(default_factory=Lock)
-    """The server answers one command at a time."""
+    control: BoundedSemaphore = field(default_factory=BoundedSemaphore)
+    """The server answers one command at a time. A lock of gevent's, for greenlets take turns with it: one of threading
+    that was imported before gevent patched it would stop them all."""
     held: int = 0
     crawling: bool = False
     lost: bool = False

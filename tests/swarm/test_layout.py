@@ -118,7 +118,7 @@ def test_a_thread_each_goes_as_far_as_the_shared_limit_lets_it() -> None:
     assert planned.bound_by is not None
     assert planned.bound_by.name == "kernel.pid_max"
     assert 28_900 < planned.in_flight < 29_000
-    assert len(planned.shares) == 2
+    assert len(planned.shares) == 8, "more threads in a process hold each other up"
 
 
 def test_two_cores_are_both_used_where_it_is_worth_a_process() -> None:
@@ -203,7 +203,7 @@ def test_a_plan_that_is_bound_says_by_what_and_what_all_of_it_would_take() -> No
     text = plan_text(100_000, USUAL, strategy=THREADS)
 
     assert "of 100,000 at most.\nkernel.pid_max allows" in text
-    assert "all 100,000 take 100,0" in text
+    assert "all 100,000 take 100,1" in text
     assert "vm.max_map_count" in text
 
 
