@@ -396,7 +396,7 @@ def ab(**options: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @QUIET
 def selftest(**options: Any) -> None:
-    """Measure this harness on this machine: its noise, its false alarms, and what it detects.
+    """Measure this harness on this machine: noise, false alarms, what it detects, what other clients see.
 
     \b
     inflight selftest                      in about a quarter of an hour

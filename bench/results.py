@@ -16,6 +16,9 @@ from bench.analyse.tidy import NotInRunError
 from bench.present import onto_axes, words
 from bench.rows import Row
 
+ASKED = frozenset({"crawl", "memory", "swarm"})
+"""The kinds of trials in which a strategy crawls."""
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -224,7 +227,7 @@ def _having(rows: Iterable[Row], what: str, wanted: Collection[object]) -> list[
 
 
 def _value(row: Row, what: str) -> object:
-    """Return what a crawl or a memory trial was asked for; None of other trials, in which nobody crawls."""
+    """Return what a trial was asked for in which a strategy crawls; None of others."""
     if what == "strategy":
         return row.strategy
-    return row.workload.get(what, "0" if what == "cpu" else None) if row.kind in {"crawl", "memory"} else None
+    return row.workload.get(what, "0" if what == "cpu" else None) if row.kind in ASKED else None

@@ -55,6 +55,8 @@ def open_loops(table: Mapping[str, Any], where: str, common_site: Mapping[str, A
     rates = _rates(table.get("rates"), f"{where}: rates")
     duration = judge.seconds(table.get("seconds", 10), f"{where}: seconds") or 0.0
     judge.need(0 < duration <= MOST_OPEN_SECONDS, f"{where}: seconds must be at most {MOST_OPEN_SECONDS}")
+    few = next((rate for rate in rates if rate * duration < 1), None)
+    judge.need(few is None, f"{where}: at {few} a second nothing arrives in {duration} s; ask for more seconds")
     window = {"seconds": duration, "users": judge.whole(table.get("users", 200), 1, MOST_USERS, f"{where}: users")}
     site = {} if "target" in table else {"site": dict(common_site or {}) | table.get("site", {})}
     served = _target(table, where) if "target" in table else _sites(table.get("latency", ["0"]), site["site"], where)

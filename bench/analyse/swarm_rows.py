@@ -131,7 +131,7 @@ def _change(row: Row, key: str) -> int | None:
     return None if before is None or after is None else after - before
 
 
-def lost_bytes(row: Row) -> int | None:
-    """Return how much of MemAvailable the system has lost; None when unknown, or when others disturbed it."""
-    change = None if row.measured.get("held_disturbed") is not None else _change(row, "available_bytes")
+def taken_bytes(row: Row) -> int | None:
+    """Return how much more the system as a whole used; None when unknown, or when others disturbed it."""
+    change = None if row.measured.get("held_disturbed") is not None else _change(row, "unused_bytes")
     return None if change is None else -change

@@ -18,8 +18,8 @@ from bench.analyse.swarm_rows import (
     all_added_bytes,
     bound_by,
     held,
-    lost_bytes,
     reach_ns,
+    taken_bytes,
 )
 from bench.rows import Row
 
@@ -80,8 +80,8 @@ class Cost:
     slope: Slope | None
     sizes: int
     largest: int
-    available: float | None
-    """What the system as a whole has lost (MemAvailable) for each fetch, at the largest size: a second opinion."""
+    taken: float | None
+    """What the system as a whole used more for each fetch, at the largest size: a second opinion."""
 
     @property
     def kernel(self) -> float | None:
@@ -119,14 +119,14 @@ def cost(found: Iterable[Swarm]) -> Cost | None:
         return None
     largest, sizes = max(map(held, rows)), len(set(map(held, rows)))
     top = [row for row in rows if held(row) == largest]
-    available = _each(top, lost_bytes)
+    taken = _each(top, taken_bytes)
     full = _slope(rows, all_added_bytes)
     if isinstance(full, Slope):
         fitted = {layer: _slope(rows, partial(added_bytes, layer=layer)) for layer in LAYERS}
         layers = {name: slope.per_fetch if isinstance(slope, Slope) else None for name, slope in fitted.items()}
-        return Cost(layers, full.per_fetch, full, sizes, largest, available)
+        return Cost(layers, full.per_fetch, full, sizes, largest, taken)
     layers = {layer: _each(top, partial(added_bytes, layer=layer)) for layer in LAYERS}
-    return Cost(layers, _each(top, all_added_bytes), None, sizes, largest, available)
+    return Cost(layers, _each(top, all_added_bytes), None, sizes, largest, taken)
 
 
 def full_points(found: Iterable[Swarm], *, valid: bool = True) -> list[Point]:

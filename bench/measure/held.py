@@ -52,13 +52,13 @@ class Guard:
     def __init__(self, budget_bytes: int | None, pid: int | None = None) -> None:
         self._budget_bytes = budget_bytes
         self._process = None if pid is None else psutil.Process(pid)
-        self._available_bytes = psutil.virtual_memory().available
+        self._unused_bytes = memory.unused_bytes()
 
     def check(self) -> None:
         """Raise WorkerError when the budget is used up; the worker is killed by whoever holds it."""
         if self._budget_bytes is None:
             return
-        taken = self._available_bytes - psutil.virtual_memory().available
+        taken = self._unused_bytes - memory.unused_bytes()
         used = taken if self._process is None else max(taken, self._process.memory_info().rss)
         if used > self._budget_bytes:
             raise process.WorkerError(

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-_DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp")
+_DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,22 @@ def of_system(root: Path = Path("/proc")) -> Layers:
     }
 
 
+def unused_bytes(root: Path = Path("/proc")) -> int:
+    """Return what neither a process nor the kernel uses: free pages, and pages of files, which can be read again.
+
+    MemAvailable takes nearly all reclaimable slab for available (si_mem_available, mm/show_mem.c), and the inodes of
+    open sockets are accounted as reclaimable (SLAB_RECLAIM_ACCOUNT, net/socket.c), as their directory entries are: with
+    a million connections, gigabytes that nothing can give back. Where there is no meminfo: what psutil says.
+    """
+    meminfo = _text(root / "meminfo")
+    parts = [_kilobytes(meminfo, name) for name in ("MemFree", "Buffers", "Cached", "Shmem")]
+    if None in parts:
+        available: int = psutil.virtual_memory().available
+        return available
+    free, buffers, cached, shared = (part or 0 for part in parts)
+    return free + buffers + cached - shared
+
+
 def at_rest(pid: int, deadline_s: float, sleep: Callable[[float], None] = time.sleep) -> tuple[Layers, Layers]:
     """Return the layers of a process and of the system as soon as two readings agree; else, at the deadline, the last.
 

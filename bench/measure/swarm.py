@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 import strategies
-from bench.measure import held, host, process, swarm_checks
+from bench.measure import held, host, memory, process, swarm_checks
 from bench.measure.controller import Begin, Observation, Setting, row_of, skipped
 from bench.measure.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
 from bench.plan import BareTrial
@@ -285,7 +285,7 @@ class Line:
         self.values: dict[str, list[int]] = {"at_ns": [], "held": [], "used_bytes": []}
         self._begin_ns = self._next_ns = begin_ns
         self._every_ns = 0
-        self._available_bytes = psutil.virtual_memory().available
+        self._unused_bytes = memory.unused_bytes()
 
     def note(self, count: int) -> None:
         """Note that so many are held now."""
@@ -294,7 +294,7 @@ class Line:
             return
         values["at_ns"].append(now_ns - self._begin_ns)
         values["held"].append(count)
-        values["used_bytes"].append(self._available_bytes - psutil.virtual_memory().available)
+        values["used_bytes"].append(self._unused_bytes - memory.unused_bytes())
         if len(values["at_ns"]) > MOST_LOOKS:
             for name in values:
                 values[name][:] = values[name][::2]

@@ -19,11 +19,11 @@ GIGA = 1e9
 
 
 def draw(swarm: Swarm, looks: dict[str, Look], notes: str, footer: str) -> "Figure | None":
-    """Draw what was in flight, and what the system lost of its available memory, with the marks of the swarm's life."""
+    """Draw what was in flight, and what memory the system used more, with the marks of the swarm's life."""
     row = swarm.middle
     if row is None:
         return None
-    about = "Memory: what the system has lost of what was available (MemAvailable), both ends and the kernel included."
+    about = "Memory: what the whole system used more than before the order, both ends and the kernel included."
     sheet = page.sheet(findings_swarms.of_one(swarm, cost([swarm])), f"{notes} {about}", footer, HEIGHT)
     marks = marks_of(row)
     top = sheet.subplotpars.top - (MARK_PITCH * len(marks) - 24) / 72 / HEIGHT

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.analyse import pairs
 from bench.analyse.decide import DESIGNED, Decision, Rule, decide
-from bench.present import page, plot_pairs, plot_selftest, units, verdict, words
+from bench.present import page, plot_clients, plot_pairs, plot_selftest, units, verdict, words
 from bench.present.report_files import Extras
 from bench.present.report_plots import Plot, of_figure
 from bench.present.verdict import Line, Shown
@@ -62,8 +62,11 @@ def plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> list[
     with page.settings():
         if extras.selftest is not None:
             planted = {name: own for name, own in found.items() if name.startswith(plot_selftest.PLANTED)}
-            figure = plot_selftest.draw(extras.selftest, found.get("aa", []), planted, machine)
-            return [] if figure is None else [of_figure("selftest", figure)]
+            drawn = {
+                "selftest": plot_selftest.draw(extras.selftest, found.get("aa", []), planted, machine),
+                "clients": plot_clients.draw(rows, machine),
+            }
+            return [of_figure(name, figure) for name, figure in drawn.items() if figure is not None]
         one = compared(rows, extras.verdict)
         if one is None:
             return []

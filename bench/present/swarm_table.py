@@ -20,7 +20,7 @@ _BYTES = (
     "slab, sockets",
     "server",
     "all layers",
-    "available",
+    "system",
     "from",
 )
 MOST_TOLD = 6
@@ -43,7 +43,7 @@ def grids(rows: Sequence[Row]) -> list[Grid]:
 def swarms_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return one object for each strategy at each size; durations in nanoseconds, sizes in bytes, null where unknown.
 
-    ``bytes_per_fetch`` has each layer, ``all layers`` and ``available`` (what MemAvailable lost) of these trials alone;
+    ``bytes_per_fetch`` has each layer, ``all layers`` and ``system`` (what all of it used more), of these trials alone;
     ``slope_bytes`` is the slope over all sizes of the strategy, with its interval ``low`` and ``high``, or null.
     """
     found = swarms(rows)
@@ -92,7 +92,7 @@ def _bytes_grid(found: Sequence[Swarm], use: str) -> Grid:
     costs = findings_swarms.costs_of(found)
     notes = (
         "What was added between the order and when all were held; server: its own memory and page tables.",
-        "Slab and sockets hold both ends of each loopback connection. Available: what the system lost of MemAvailable.",
+        "Slab and sockets hold both ends of each loopback connection. System: what all of it used more.",
         "From several sizes: a slope, ± its 95 % interval; from one: what was added, divided by how many were held.",
         "-: unknown, or others disturbed the system's layers."
         if any(one.full is None for one in costs.values())
@@ -108,7 +108,7 @@ def _bytes_line(strategy: str, one: Cost) -> tuple[str, ...]:
         full = _slope(one.slope)
     sizes = f"{one.sizes} sizes" if one.slope is not None else "1 size"
     layers = [_size(one.layers[layer]) for layer in LAYERS]
-    return (findings_swarms.name(strategy), units.count(one.largest), *layers, full, _size(one.available), sizes)
+    return (findings_swarms.name(strategy), units.count(one.largest), *layers, full, _size(one.taken), sizes)
 
 
 def _slope(slope: Slope) -> str:
@@ -168,9 +168,7 @@ def _json(swarm: Swarm, found: Sequence[Swarm]) -> dict[str, Any]:
         "reach_per_s": _median(swarm, reach_per_s),
         **{key: _median(swarm, lambda row, key=key: row.measured.get(key)) for key in keys},  # type: ignore[misc]
         "bound_by": None if swarm.bound is None else swarm.bound.name,
-        "bytes_per_fetch": None
-        if here is None
-        else {**here.layers, "all layers": here.full, "available": here.available},
+        "bytes_per_fetch": None if here is None else {**here.layers, "all layers": here.full, "system": here.taken},
         "slope_bytes": None
         if slope is None
         else {"per_fetch": slope.per_fetch, "low": slope.low, "high": slope.high, "straight": slope.straight},

@@ -122,8 +122,8 @@ class Recorder:
         if last - then <= noise or last - first <= noise:
             return True, None
         return False, (
-            f"cannot keep the rate: {unanswered[-1]} requests were due and had no answer at the end, "
-            f"{first:.0f} in the first third"
+            f"cannot keep the rate: {unanswered[-1]:,} requests were due and had no answer at the end, "
+            f"{first:,.0f} in the first third"
         )
 
     def _inside(self) -> list[Span]:

@@ -36,22 +36,22 @@ EASY_THREADS = 4_000
 TASKS_EACH, TASKS_ASIDE = 4, 64
 """What each pair of processes takes of what all share beside its fetches, and what Locust and the harness take."""
 
-# What a plan goes by, and nothing else does: rounded from the reference runs of the presets memory and c10k
-# (results/reference), which held up to 10,000 fetches each. What a swarm really takes is in its rows.
+# What a plan goes by, and nothing else does: rounded from the reference run c100k (results/reference), aiohttp_client
+# from the run memory. What a swarm really takes is in its rows.
 PAIR_BYTES = 31_000_000
-BOTH_ENDS_BYTES = 8_700
+BOTH_ENDS_BYTES = 10_200
 """Of the kernel for a connection over loopback: slab and sockets of both ends."""
 SERVER_BYTES = 4_200
 USER_BYTES = {
     "callbacks": 1_300,
-    "generators": 2_900,
+    "generators": 2_700,
     "native_asyncio": 6_700,
     "aiohttp_client": 15_000,
     "thread_pool": 26_000,
 }
 UNKNOWN_USER_BYTES = 15_000
-THREAD_BYTES = 20_000
-"""Of the kernel for a thread: its stack and its task."""
+THREAD_BYTES = 27_000
+"""Of the kernel for a thread: its stack, its page tables, its task and what goes with it."""
 
 
 class LayoutError(Exception):

@@ -55,6 +55,8 @@ LOOK_S = 0.1
 """So often the gates of shares that are on their way are looked at."""
 SELDOM = 20
 """Shares that are full are looked at in every twentieth round only: nothing should happen there."""
+DRAINING = 5
+"""Gates that were opened are looked at in every fifth round: their servers have enough to do."""
 CONNECT_S = 15.0
 AGAIN_S = 0.2
 REPORT_EVERY_S = 1.0
@@ -182,24 +184,31 @@ class Node:
     def _look(self) -> None:
         """Say again and again how many fetches each gate holds, where that has changed, and what has been lost."""
         for turn in count():
-            held = {}
-            for running in list(self._shares.values()):
-                if self._is_due(running, turn):
-                    try:
-                        in_flight = running.tell("stats")["stats"]["in_flight"]
-                    except ServerError as error:
-                        self._lose_server(running, error)
-                        continue
-                    if in_flight != running.held:
-                        held[str(running.number)] = running.held = in_flight
-            if held:
-                self.say("gate", held=held)
+            due = [running for running in self._shares.values() if self._is_due(running, turn)]
+            # All at once: a server that answers ten thousand others first lets nobody else wait for it.
+            answers = [gevent.spawn(self._look_at, running) for running in due]
+            gevent.joinall(answers)
+            if changed := {
+                str(running.number): running.held for running, one in zip(due, answers, strict=True) if one.value
+            }:
+                self.say("gate", held=changed)
             gevent.sleep(LOOK_S)
+
+    def _look_at(self, running: Running) -> bool:
+        """Ask a gate how many it holds; tell whether that is news."""
+        try:
+            in_flight = running.tell("stats")["stats"]["in_flight"]
+        except ServerError as error:
+            self._lose_server(running, error)
+            return False
+        before, running.held = running.held, in_flight
+        return bool(before != in_flight)
 
     def _is_due(self, running: Running, turn: int) -> bool:
         if running.lost or not running.crawling:
             return False
-        return turn % SELDOM == 0 or not (self._released or running.held == running.count)
+        every = DRAINING if self._released else SELDOM if running.held == running.count else 1
+        return turn % every == 0
 
     # What the harness orders
 
@@ -227,10 +236,10 @@ class Node:
     def _layers(self, stage: str) -> None:
         """Read all layers of memory as soon as they are at rest, and say what they are."""
         give_up_s = time.monotonic() + REST_S
-        own, system = self._own_layers(), memory.of_system()
+        own, system = self._own_layers(), _system_layers()
         while time.monotonic() < give_up_s:
             gevent.sleep(SETTLE_S)
-            (before, own), (system_before, system) = (own, self._own_layers()), (system, memory.of_system())
+            (before, own), (system_before, system) = (own, self._own_layers()), (system, _system_layers())
             if _agree(before.get("uss_bytes"), own.get("uss_bytes")) and _agree(
                 system_before["slab_bytes"], system["slab_bytes"]
             ):
@@ -270,6 +279,10 @@ ORDERS: dict[str, Callable[..., None]] = {
     "note": Node._note,  # noqa: SLF001
 }
 NODES: dict[Environment, Node] = {}
+
+
+def _system_layers() -> memory.Layers:
+    return memory.of_system() | {"unused_bytes": memory.unused_bytes()}
 
 
 def _agree(before: int | None, after: int | None) -> bool:

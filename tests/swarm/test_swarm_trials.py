@@ -143,7 +143,7 @@ def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
 ) -> None:
     def breach(one: Swarm, _: ExitStack) -> None:
         monkeypatch.setattr(one._guard, "_budget_bytes", 0)
-        monkeypatch.setattr(one._guard, "_available_bytes", psutil.virtual_memory().total)
+        monkeypatch.setattr(one._guard, "_unused_bytes", psutil.virtual_memory().total)
 
     at_the_peak(breach)
 

@@ -61,14 +61,14 @@ def test_a_single_size_is_divided_and_five_sizes_are_a_slope() -> None:
     assert five.full == pytest.approx(14_212, abs=1)
     assert five.layers["client user"] == pytest.approx(1_300, abs=1)
     assert five.kernel == pytest.approx(8_703, abs=1)
-    assert five.available == pytest.approx(14_212 * 1.04, abs=1)
+    assert five.taken == pytest.approx(14_212 * 1.04, abs=1)
 
 
 def test_what_others_disturbed_is_unknown_of_the_system_and_known_of_the_processes() -> None:
     found = cost(swarms([swarm_row(disturbed="another program started 40 processes")]))
 
     assert found is not None
-    assert (found.full, found.kernel, found.available) == (None, None, None)
+    assert (found.full, found.kernel, found.taken) == (None, None, None)
     assert found.layers["client user"] == pytest.approx(1_300, abs=1)
     assert found.layers["slab and sockets"] is None
 
