@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help run memory c10k c100k c1m map race limits claims selftest test test-long check speed lock readme lessons pictures bench clean
+.PHONY: help run memory c10k locust c100k c1m map race limits claims selftest test test-long check speed lock readme lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -17,10 +17,12 @@ memory: $(VENV)/.run ## measure what a thread, a task, a fetch in flight costs, 
 c10k: $(VENV)/.run   ## hold 10,000 fetches in flight with every strategy
 	$(BIN)/inflight run c10k
 
+locust: $(VENV)/.locust ## install Locust too, for inflight swarm and open-loop
+
 c100k: $(VENV)/.locust ## hold 100,000 in flight in many processes, with every event-driven strategy (needs Locust; some minutes)
 	$(BIN)/inflight run c100k
 
-c1m: $(VENV)/.locust ## hold a million in flight (needs Locust, 13 GB of free memory, some minutes)
+c1m: $(VENV)/.locust ## hold a million in flight (needs Locust, 17 GB of free memory, some minutes)
 	$(BIN)/inflight run c1m
 
 map: $(VENV)/.run    ## measure which model fetches most where: added latency x CPU work x in flight (ten minutes)

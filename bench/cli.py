@@ -195,7 +195,9 @@ def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
 @main.command(epilog=told("swarm"))
 @click.option("--strategy", help="The concurrency model. [default: callbacks]", shell_complete=STRATEGY)
 @click.option("--in-flight", type=click.IntRange(1, 10_000_000), help="How many fetches at once, of all processes.")
-@click.option("--ramp", metavar="RATE", help="How many more a second, e.g. 5000/s. [default: as fast as it goes]")
+@click.option(
+    "--ramp", metavar="RATE", help="Let go no more a second, e.g. 5000/s, share by share. [default: as fast as it goes]"
+)
 @click.option("--hold", metavar="TIME", help="Keep them waiting so long, e.g. 30s. [default: until memory is read]")
 @click.option("--processes", type=click.IntRange(1, 10_000), help="Strategy processes. [default: as many as it takes]")
 @click.option("--nodes", type=click.IntRange(0, 64), default=1, show_default=True, help="Locust workers started here.")

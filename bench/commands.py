@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +49,7 @@ def run(
         )
     experiment = experiment_of(name or "quick", chosen, rounds, seed) if resume is None else _interrupted(resume)
     budget_bytes = None if memory_budget is None else size_bytes(memory_budget, "--memory-budget")
-    trials = runs.plan(experiment)
+    trials = runs.plan(experiment, installed=not only_list)
     say_shortages(runs.shortages(trials))
     if only_list:
         put("\n".join(trial.id for trial in trials))
@@ -174,6 +174,7 @@ def execute(
     python: str | None = None,
     *,
     hosting: Hosting | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> bool:
     """Run what is left to run; say whether it was interrupted. The rows so far are on the disk in any case."""
     from bench.present import progress
@@ -182,7 +183,7 @@ def execute(
     waiting = [trial for trial in trials if trial.id not in done]
     try:
         with interruptible(), progress.of_trials(waiting) as report:
-            runs.execute(folder, experiment, trials, report, budget_bytes, python, hosting)
+            runs.execute(folder, experiment, trials, report, budget_bytes, python, hosting, tell)
     except KeyboardInterrupt:
         return True
     return False

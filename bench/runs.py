@@ -49,15 +49,15 @@ class RunError(Exception):
     """A run that cannot be started or go on; the message says why, and what to do."""
 
 
-def plan(experiment: Experiment) -> list[AnyTrial]:
+def plan(experiment: Experiment, *, installed: bool = True) -> list[AnyTrial]:
     """Return the trials of an experiment.
 
     Raises RunError when a timed one asks for more than this machine allows, or all of them do, and when one needs
-    Locust, which is not here. One of a ladder over memory that asks for too much is left to ``execute``, which skips it
-    with its reason (``shortages`` tells beforehand).
+    Locust, which is not here (unless ``installed`` is false: the plan is only looked at). One of a ladder over memory
+    that asks for too much is left to ``execute``, which skips it with its reason (``shortages`` tells beforehand).
     """
     trials = all_trials(experiment)
-    if any(trial.kind in {"swarm", "open"} for trial in trials):
+    if installed and any(trial.kind in {"swarm", "open"} for trial in trials):
         need_locust()
     if not trials:
         raise RunError("nothing to do: none of the strategies can have so many in flight; ask for other ones, or fewer")
@@ -131,12 +131,13 @@ def execute(
     budget_bytes: int | None = None,
     python: str | None = None,
     hosting: Hosting | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> None:
     """Run the trials that have no row yet, append each row as its trial ends, and report it.
 
     A trial that would take more memory than ``budget_bytes`` (by default half of what is available; of a swarm, nine
-    tenths) is ended. ``python`` is the interpreter of the workers, ``hosting`` who takes part in a swarm. Raises
-    RunError when the server cannot be started, or a row cannot be written.
+    tenths) is ended. ``python`` is the interpreter of the workers, ``hosting`` who takes part in a swarm, and
+    ``tell`` is told how far it is. Raises RunError when the server cannot be started, or a row cannot be written.
     """
     with _alone_in(folder):
         rows.drop_unfinished(folder)
@@ -153,7 +154,8 @@ def execute(
             hosting or ALONE,
         )
         of_swarms = available_bytes * 9 // 10 if budget_bytes is None else budget_bytes
-        settings = {"swarm": replace(setting, budget_bytes=of_swarms, halves=host.halves(pin=experiment.pin))}
+        swarm = replace(setting, budget_bytes=of_swarms, halves=host.halves(pin=experiment.pin))
+        settings = {"swarm": swarm if tell is None else replace(swarm, tell=tell)}
         missing = [trial for trial in trials if trial.id not in done]
         _run_missing(folder, cpus, lambda trial: settings.get(trial.kind, setting), missing, report)
 

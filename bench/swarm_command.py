@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import re
+import socket
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -123,7 +124,7 @@ def _join(asked: Asked, master: str) -> int:
     from bench.measure.swarm import join
 
     with commands.interruptible():
-        return join(host, port, asked.nodes)
+        return join(host, port, asked.nodes, tell=_say)
 
 
 def _plan(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
@@ -146,7 +147,9 @@ def _run(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
     who, experiment = hosting(asked), _experiment(asked, strategy.name)
     planned = _own_part(asked, who, strategy, budget_bytes)
     trials = runs.plan(experiment)
-    _say_plan(planned, strategy.name)
+    _say_plan(planned, strategy.name, "this machine" if who.nodes else "each machine that joins")
+    for port, option, bind in ((who.port, "--port", who.bind), (who.web_port, "--web", "127.0.0.1")):
+        _check_free(port, option, bind)
     if not scale.is_loopback(who.bind):
         complain(f"the Locust master listens on {who.bind}. {' '.join(TRUST.split())}")
     if who.expect:
@@ -155,7 +158,7 @@ def _run(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
     if who.web_port is not None:
         print(f"Locust's page: http://127.0.0.1:{who.web_port}/", file=sys.stderr)
     folder = runs.new_folder(asked.out, experiment)
-    interrupted = commands.execute(folder, experiment, trials, budget_bytes, hosting=who)
+    interrupted = commands.execute(folder, experiment, trials, budget_bytes, hosting=who, tell=_say)
     found = rows.read(folder)
     commands.present(folder, found, as_json=asked.as_json)
     if interrupted:
@@ -178,16 +181,35 @@ def _experiment(asked: Asked, strategy: str) -> Experiment:
 def _own_part(asked: Asked, who: Hosting, strategy: Description, budget_bytes: int | None) -> Layout:
     """Return the layout of what this machine has to do, which is refused before anything is started."""
     assert asked.in_flight is not None
-    here = -(-asked.in_flight * max(1, who.nodes) // (max(1, who.nodes) + who.expect))
+    here = -(-asked.in_flight * max(1, who.nodes) // (who.nodes + who.expect))
     return layout(here, allowances(strategy, budget_bytes), strategy=strategy, processes=asked.processes)
 
 
-def _say_plan(planned: Layout, strategy: str) -> None:
+def _check_free(port: int | None, option: str, bind: str) -> None:
+    """Raise ExperimentError unless a port can be listened on here; it may be taken a moment later all the same."""
+    if not port:
+        return
+    family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+    with socket.socket(family) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((bind, port))
+        except OSError as error:
+            raise ExperimentError(
+                f"{option}: cannot listen on {bind}:{port} ({error.strerror}); choose another"
+            ) from None
+
+
+def _say_plan(planned: Layout, strategy: str, where: str) -> None:
     processes, ports = _counted(len(planned.shares), "process"), _counted(planned.ports_each, "port")
-    told = f"{planned.in_flight:,} in flight on this machine: {processes} of {strategy}, each with a server on {ports}"
+    told = f"{planned.in_flight:,} in flight on {where}: {processes} of {strategy}, each with a server on {ports}"
     print(told, file=sys.stderr)
     if planned.bound_by is not None:
         complain(f"not all {planned.asked:,}: {planned.bound_by.sentence}")
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
 
 
 def _counted(number: int, what: str) -> str:

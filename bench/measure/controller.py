@@ -22,6 +22,10 @@ from bench.swarm.hosting import ALONE, Hosting
 from strategies.base import Job
 
 
+def _nobody(_sentence: str) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What all trials of a run share."""
@@ -37,6 +41,8 @@ class Setting:
     """What a unit of CPU work costs on the client's core; None where no trial asks for any."""
     hosting: Hosting = ALONE
     """Who takes part in a swarm."""
+    tell: Callable[[str], None] = _nobody
+    """Whom to tell how far a swarm is."""
     halves: host.Cpus = host.ANY
     """Which cores its many servers and its many strategy processes have."""
 

@@ -166,9 +166,9 @@ class Crowd:
                 node = next((node for node in self.present if node.pid == pid), None) or Node("", "", pid)
                 self._lose_node(node, local.obituary().removeprefix("the worker "))
 
-    def _left(self, node: str) -> None:
+    def _left(self, node: str, how: str) -> None:
         if node in self.nodes and self.nodes[node].present:
-            self._lose_node(self.nodes[node], "sent no heartbeat any more")
+            self._lose_node(self.nodes[node], how)
 
     def _lose_node(self, node: Node, how: str) -> None:
         node.present = False

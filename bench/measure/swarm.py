@@ -4,13 +4,14 @@ Locust starts the processes and keeps the statistics (``crowd`` has them as the 
 decided here. As in every trial, a row comes back whatever happens.
 """
 
+import json
 import math
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from threading import Thread
 from typing import Any
 
 import psutil
@@ -20,6 +21,7 @@ from bench.measure import held, host, memory, process, swarm_checks
 from bench.measure.controller import Begin, Observation, Setting, row_of, skipped
 from bench.measure.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
 from bench.plan import BareTrial
+from bench.present import units
 from bench.rows import Check, Row, Status
 from bench.swarm import layout as layouts
 from bench.swarm.layout import Layout, LayoutError
@@ -70,16 +72,26 @@ def planned(trial: BareTrial, setting: Setting) -> Layout:
     return replace(laid, asked=asked, in_flight=in_flight, shares=shares)
 
 
-def join(master: str, port: int, nodes: int = 1, patience_s: float = PATIENCE_S) -> int:
+def join(master: str, port: int, nodes: int = 1, *, tell: Callable[[str], None], patience_s: float = PATIENCE_S) -> int:
     """Let Locust workers of this machine join a master, which may be about to start; return the exit code."""
     cpus = host.halves(pin=True)
     with ExitStack() as stack:
         started = [stack.enter_context(node_process(master, port, cpus, math.inf, patience_s)) for _ in range(nodes)]
+        threads = [Thread(target=_repeat, args=(node, tell), daemon=True) for node in started]
+        for thread in threads:
+            thread.start()
         codes = [node.process.wait() for node in started]
         for node in started:
-            if words := node.last_words():
-                print(f"inflight: {words.removeprefix(': ')}", file=sys.stderr)
+            if code := node.process.returncode:
+                tell(node.last_words().removeprefix(": ") or f"the Locust worker ended with exit code {code}")
     return max(codes)
+
+
+def _repeat(node: process.Worker, tell: Callable[[str], None]) -> None:
+    """Pass on what a node tells of what it does, until it ends."""
+    assert node.process.stdout is not None
+    for line in node.process.stdout:
+        tell(json.loads(line)["told"])
 
 
 def _ending(run: Callable[[], None]) -> tuple[Status, str | None]:
@@ -108,20 +120,25 @@ class Swarm:
         lifetime_s = self.setting.deadline_s(self.trial)
         self._deadline_s = time.monotonic() + lifetime_s
         self._guard = held.Guard(self.setting.budget_bytes)
-        measured, halves = self.seen.measured, self.setting.halves
+        measured, halves, tell = self.seen.measured, self.setting.halves, self.setting.tell
         measured |= self._laid_out()
         before = host.disturbances(halves)
         with gathered(self.setting.hosting, halves, lifetime_s) as crowd:
             self._crowd, self.shares = crowd, crowd.shares
             measured |= {"lost": crowd.lost, "late": crowd.late, "hosts": len({node.host for node in crowd.present})}
+            tell(f"starting {_pairs(len(self.laid.shares))}")
             self._start(lifetime_s)
             measured |= self._layers("base")
+            tell(f"{self.laid.in_flight:,} fetches are let go")
             crowd.begin_ns = time.monotonic_ns()
             self._line = Line(crowd.begin_ns)
             measured["timeline"] = self._line.values
             self._ramp()
+            reached = units.duration(measured.get("reach_ns", 0), 2)
+            tell(f"{crowd.held:,} in flight, confirmed by the gates, after {reached}")
             measured |= self._layers_since(measured)
             self._hold()
+            tell("the gates are opened")
             self._release()
             measured |= self._outcome() | self._counted_by_locust()
         measured |= host.disturbances(halves).since(before)
@@ -174,10 +191,13 @@ class Swarm:
             self.seen.measured |= {"held_in_flight": crowd.held, "reach_ns": time.monotonic_ns() - crowd.begin_ns}
 
     def _is_due(self, state: ShareState) -> bool:
-        """Tell whether a share may go: its first fetch is due by the rate, or else few others are on their way."""
+        """Tell whether a share may go: all of it is due by the rate, or else few others are on their way.
+
+        A share fills as fast as its strategy can; by going late, it is never ahead of the rate.
+        """
         rate: int | None = self.trial.values.get("ramp_per_s")
         if rate is not None:
-            return state.share.first <= rate * (time.monotonic_ns() - self._crowd.begin_ns) / 1e9
+            return state.share.first + state.share.count <= rate * (time.monotonic_ns() - self._crowd.begin_ns) / 1e9
         underway = [other for other in self._crowd.alive("going") if other.held < other.share.count]
         return len(underway) < AT_ONCE * len(self.setting.halves.client or {0})
 
@@ -185,6 +205,8 @@ class Swarm:
         """Keep all that is in flight waiting for as long as was asked for, counted from the moment when it was."""
         full_ns = self._crowd.begin_ns + self.seen.measured.get("reach_ns", 0)
         until_ns = full_ns + self.trial.values.get("hold_ns", 0)
+        if (left_ns := until_ns - time.monotonic_ns()) > 0:
+            self.setting.tell(f"held for {units.duration(left_ns, 2)} more")
         while time.monotonic_ns() < until_ns and self._crowd.alive("going"):
             self._look("the gates were to be shut for longer than a trial may take")
 
@@ -300,6 +322,10 @@ class Line:
                 values[name][:] = values[name][::2]
             self._every_ns = 2 * (self._every_ns or round(LOOK_S * 1e9))
         self._next_ns = now_ns + self._every_ns
+
+
+def _pairs(number: int) -> str:
+    return "1 strategy process and its server" if number == 1 else f"{number} strategy processes and as many servers"
 
 
 def _early(state: ShareState) -> str:

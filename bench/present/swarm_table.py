@@ -93,7 +93,7 @@ def _bytes_grid(found: Sequence[Swarm], use: str) -> Grid:
     notes = (
         "What was added between the order and when all were held; server: its own memory and page tables.",
         "Slab and sockets hold both ends of each loopback connection. System: what all of it used more.",
-        "From several sizes: a slope, ± its 95 % interval; from one: what was added, divided by how many were held.",
+        "From five sizes or more: a slope, ± its 95 % interval; else: what was added, divided by how many were held.",
         "-: unknown, or others disturbed the system's layers."
         if any(one.full is None for one in costs.values())
         else "",

@@ -112,7 +112,11 @@ class Recorder:
         lost where it grew within the last third of the window, and since the first: what has to fill first is filled
         by then, a stall that was made up for is over, and means over a thirtieth of the window let a hiccup pass.
         """
-        finished_ns = [span.finished_ns for span in self._inside() if span.finished_ns is not None]
+        inside = self._inside()
+        if inside and all(_fault(span) is not None for span in inside):
+            fault, _ = Counter(map(_fault, inside)).most_common(1)[0]
+            return False, f"cannot keep the rate: not one request was answered as it should be ({fault})"
+        finished_ns = [span.finished_ns for span in inside if span.finished_ns is not None]
         unanswered = self._left_at(finished_ns, _moments(self.begin_ns, self.end_ns))
         third, moment = MOMENTS // 3, MOMENTS // 30
         first, then, last = (

@@ -50,6 +50,10 @@ USER_BYTES = {
     "thread_pool": 26_000,
 }
 UNKNOWN_USER_BYTES = 15_000
+LOCUST_BYTES = 90_000_000
+"""Of its master and one worker."""
+MEMORY_PART = 0.9
+"""How much of a budget is planned for: these figures are no more exact than that."""
 THREAD_BYTES = 27_000
 """Of the kernel for a thread: its stack, its page tables, its task and what goes with it."""
 
@@ -168,8 +172,8 @@ def _bounds(asked: int, allowed: Allowances, strategy: Description, count: Calla
         yield _bound(common.name, strategy, common.remedy, _most(asked, partial(_fits, common, count)))
     room = allowed.memory_bytes
     if room is not None:
-        told = f"{room / 1e9:,.1f} GB may be taken, about {bytes_each(strategy) / 1e3:.1f} kB by each fetch"
-        fits = _most(asked, lambda n: _memory_bytes(n, count(n), strategy) <= room)
+        told = f"{room / 1e6:,.0f} MB may be taken, about {bytes_each(strategy) / 1e3:.1f} kB by each fetch"
+        fits = _most(asked, lambda n: _memory_bytes(n, count(n), strategy) <= MEMORY_PART * room)
         yield _bound("memory", strategy, f"{told}; to allow more: --memory-budget", fits)
 
 
@@ -187,7 +191,7 @@ def _most(asked: int, fits: Callable[[int], bool]) -> int:
 
 
 def _memory_bytes(fetches: int, pairs: int, strategy: Description) -> int:
-    return fetches * bytes_each(strategy) + pairs * PAIR_BYTES
+    return fetches * bytes_each(strategy) + pairs * PAIR_BYTES + LOCUST_BYTES
 
 
 def divided(fetches: int, count: int) -> tuple[Share, ...]:

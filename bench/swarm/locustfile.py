@@ -25,6 +25,8 @@ from bench.scale import is_loopback  # noqa: E402
 from bench.swarm.page_user import PageUser  # noqa: E402
 from bench.swarm.strategy_user import StrategyUser  # noqa: E402
 
+LOOPBACK = "127.0.0.1"
+
 __all__ = ["PageUser", "StrategyUser"]
 
 
@@ -38,6 +40,7 @@ def add_options(parser: Any, **_: Any) -> None:
     add("--in-flight", type=int, default=100, help="how many fetches each StrategyUser has in flight at most")
     add("--page-rate", type=float, default=0.0, help="pages per second that each PageUser begins at most; 0: no limit")
     permission = "you have the permission of whoever owns the --host, which is not this machine"
+    parser.set_defaults(web_host=LOOPBACK)  # Locust's own default is all interfaces, and its page has no password
     add("--not-loopback", action="store_true", include_in_web_ui=False, help=permission)
 
 

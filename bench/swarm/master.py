@@ -5,7 +5,7 @@ JSON on standard input and prints such on standard output; the first is its orde
 
     harness                                 master
                                             {"event": "listening", "port", "web"}
-                                            {"event": "joined" | "left", "node"}
+                                            {"event": "joined", "node"}, {"event": "left", "node", "how"}
                                             {"event": "said", "node", "message"}
     {"do": "tell", "node", "message"}
     {"do": "spawn", "users"}
@@ -92,9 +92,11 @@ class Master:
         known: set[str] = set()
         while True:
             gevent.sleep(LOOK_S)
-            present = {node.id for node in self._runner.clients.all if node.state != STATE_MISSING}
+            silent = {node.id for node in self._runner.clients.all if node.state == STATE_MISSING}
+            present = {node.id for node in self._runner.clients.all} - silent
             for node in known - present:
-                self._say({"event": "left", "node": node})
+                how = f"sent no heartbeat for {HEARTBEATS} s" if node in silent else "left"
+                self._say({"event": "left", "node": node, "how": how})
             known = present
 
 

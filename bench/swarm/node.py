@@ -19,8 +19,8 @@ Orders and answers go through Locust's master, as messages of the type ``infligh
                                             {"say": "ended", ...CPU times}
                                             {"say": "lost", "what", "share", "pid", "how"}      at any time
 
-As a program it takes one line of JSON, ``{"host", "port", "cpus", "patience_s"}``, and ends with its input, or with
-its master.
+As a program it takes one line of JSON, ``{"host", "port", "cpus", "patience_s"}``, prints what it does as lines
+``{"told"}``, and ends with its input, or with its master.
 """
 
 import json
@@ -44,6 +44,7 @@ from locust.env import Environment
 
 from bench.measure import host, memory, process, server
 from bench.measure.server import Server, ServerError
+from bench.measure.worker import take_over_stdout
 from bench.swarm.identity import identity
 from bench.swarm.lifeline import end_with_input
 from bench.swarm.strategy_user import ProcessUser, strategy_process
@@ -107,7 +108,8 @@ class ShareUser(ProcessUser):
 class Node:
     """What the shares of one Locust worker have in common."""
 
-    def __init__(self, environment: Environment, cpus: host.Cpus) -> None:
+    def __init__(self, environment: Environment, cpus: host.Cpus, tell: Callable[[str], None]) -> None:
+        self._tell = tell
         assert environment.runner is not None
         self._runner = environment.runner
         self._cpus = cpus
@@ -151,6 +153,7 @@ class Node:
         pids = {"strategy process": running.worker.pid, "server": running.server.process.pid}
         self.say("ready", share=running.number, pids=pids, knobs=running.knobs)
         running.go.wait()
+        self._tell(f"share {running.number}: {running.count:,} fetches are let go")
         try:
             running.crawling = True
             outcome = user.crawl_once(running.worker, share["strategy"])
@@ -159,6 +162,7 @@ class Node:
             user.note_failure(share["strategy"], str(error))
         else:
             self.say("crawled", share=running.number, outcome=outcome, server=self._last_counts(running))
+            self._tell(f"share {running.number}: finished")
         finally:
             running.crawling = False
         Event().wait()
@@ -179,6 +183,7 @@ class Node:
         """Say that a process is lost. What its loss does to the other one of its pair is no news."""
         if not running.lost:
             running.lost = True
+            self._tell(f"share {running.number}: lost, its {what} {how}")
             self.say("lost", share=running.number, what=what, pid=pid, how=how, in_flight=running.held)
 
     def _look(self) -> None:
@@ -265,9 +270,10 @@ class Node:
 
     def _note(self, text: str, *, end: bool) -> None:
         """Tell whoever has started this node something; end, if there is nothing to do here."""
-        print(text, file=sys.stderr, flush=True)
         if end:
+            print(text, file=sys.stderr, flush=True)
             os._exit(2)
+        self._tell(text)
 
 
 ORDERS: dict[str, Callable[..., None]] = {
@@ -301,6 +307,13 @@ def _started(share: dict[str, Any], cpus: host.Cpus, stack: ExitStack) -> Runnin
     return Running(share["index"], share["count"], serving, worker, knobs, server_cpu_ns=serving.stats()["cpu_ns"])
 
 
+def _take_leave() -> None:
+    """Tell the master that this node ends, which would miss it after half a minute only."""
+    for environment in NODES:
+        assert environment.runner is not None
+        environment.runner.send_message("quit")
+
+
 def _refusal(master: str, port: int, patience_s: float) -> str | None:
     """Wait until somebody listens where the master should, which may be started later; return why nobody does."""
     give_up_s = time.monotonic() + patience_s
@@ -317,8 +330,12 @@ def _refusal(master: str, port: int, patience_s: float) -> str | None:
 
 def main() -> int:
     """Join a master and serve it until it ends; return 0, or 2 when there is none."""
-    order = json.loads(sys.stdin.readline())
-    end_with_input()
+    order, say = json.loads(sys.stdin.readline()), take_over_stdout()
+
+    def tell(sentence: str) -> None:
+        say({"told": sentence})
+
+    end_with_input(_take_leave)
     if (refusal := _refusal(order["host"], order["port"], order["patience_s"])) is not None:
         print(f"nobody listens at {order['host']}:{order['port']}: {refusal}", file=sys.stderr)
         return 2
@@ -331,7 +348,8 @@ def main() -> int:
     except gevent.Timeout:
         print(f"what listens at {order['host']}:{order['port']} is no Locust master", file=sys.stderr)
         return 2
-    NODES[environment] = Node(environment, cpus)
+    tell(f"joined {order['host']}:{order['port']}")
+    NODES[environment] = Node(environment, cpus, tell)
     runner.greenlet.join()
     return 0
 

@@ -36,7 +36,8 @@ def plan_text(
         for label, texts in _figures(planned, allowed, strategy)
         for label, text in zip((label, *[""] * len(texts)), texts, strict=False)
     ]
-    lines += ["", *_binding(planned, machines), "", *_commands(in_flight, strategy.name, processes, machines)]
+    possible = in_flight if planned.bound_by is None else min(in_flight, planned.in_flight * machines)
+    lines += ["", *_binding(planned, machines), "", *_commands(possible, strategy.name, processes, machines)]
     return "\n".join(lines)
 
 
@@ -48,7 +49,7 @@ def _figures(planned: Layout, allowed: Allowances, strategy: Description) -> lis
     """Return what one machine gives: a label, and lines."""
     pairs, most = len(planned.shares), planned.shares[0].count
     return [
-        ("processes", [f"{pairs} strategy processes, each with a server of its own and up to {most:,} connections"]),
+        ("processes", [f"{pairs} strategy {'process' if pairs == 1 else 'processes'}, each with a server of its own"]),
         ("descriptors", [_descriptors(most, allowed)]),
         ("ports", _ports(planned, most, allowed)),
         *([("threads", _threads(planned, allowed, strategy))] if strategy.threads_each else []),
@@ -57,10 +58,13 @@ def _figures(planned: Layout, allowed: Allowances, strategy: Description) -> lis
 
 
 def _descriptors(most: int, allowed: Allowances) -> str:
-    needed = math.ceil(most / DESCRIPTOR_PART)
     if allowed.descriptors is None:
-        return f"{needed:,} in each process; no limit is known"
-    return f"{needed:,} in each process, of {allowed.descriptors:,} (ulimit -Hn; with more, fewer processes would do)"
+        return f"{most:,} connections in each process; no limit is known"
+    room = int(DESCRIPTOR_PART * allowed.descriptors)
+    return (
+        f"{most:,} connections in each process, of {room:,}: {DESCRIPTOR_PART:.0%} of {allowed.descriptors:,} "
+        "(ulimit -Hn; with more, fewer processes would do)"
+    )
 
 
 def _ports(planned: Layout, most: int, allowed: Allowances) -> list[str]:
@@ -101,8 +105,9 @@ def _binding(planned: Layout, machines: int) -> list[str]:
     if planned.bound_by is None:
         return ["No limit of this machine binds."]
     each = " on each machine" if machines > 1 else ""
+    possible = f"{units.count(planned.in_flight)} of {units.count(planned.asked)}"
     return [
-        f"Bound: {units.count(planned.in_flight)} of {units.count(planned.asked)}{each} at most.",
+        f"A limit binds: no more than {possible} are possible{each}.",
         f"{planned.bound_by.sentence}.",
     ]
 

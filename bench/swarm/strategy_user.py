@@ -31,6 +31,8 @@ class ProcessUser(User):
     """A Locust user with a strategy process. What it does with it is the task of those that are made from it."""
 
     abstract = True
+    host = "http://127.0.0.1:8080"
+    """Where ``inflight serve`` listens unless told otherwise; ``--host`` is for others."""
 
     def crawl_once(self, worker: process.Worker, strategy: str) -> dict[str, Any]:
         """Let the strategy process crawl, put what it reports into the statistics, and return the outcome."""

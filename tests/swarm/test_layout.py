@@ -11,6 +11,7 @@ import strategies
 from bench.swarm.layout import (
     DESCRIPTOR_PART,
     DESTINATION_PART,
+    MEMORY_PART,
     MOST_PORTS_EACH,
     Allowances,
     Common,
@@ -33,7 +34,7 @@ LIMITS = st.builds(
     threads_name=st.just("kernel.pid_max"),
     threads_each=st.none() | st.integers(100, 1 << 16),
     threads_each_name=st.just("vm.max_map_count"),
-    memory_bytes=st.none() | st.integers(100_000_000, 1 << 36),
+    memory_bytes=st.none() | st.integers(200_000_000, 1 << 36),
     cores=st.integers(1, 64),
     commons=st.lists(st.builds(Common, st.just("fs.file-max"), st.integers(1000, 1 << 24), st.just(2), st.just("x")))
     .map(tuple),
@@ -43,7 +44,7 @@ MODELS = st.sampled_from([CALLBACKS, THREADS])
 
 
 @given(ASKED, LIMITS, MODELS)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_the_shares_are_all_pages_once_and_differ_by_one_at_most(
     asked: int, allowed: Allowances, model: strategies.Description
 ) -> None:
@@ -57,7 +58,7 @@ def test_the_shares_are_all_pages_once_and_differ_by_one_at_most(
 
 
 @given(ASKED, LIMITS, MODELS)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_no_limit_is_exceeded(asked: int, allowed: Allowances, model: strategies.Description) -> None:
     planned = layout(asked, allowed, strategy=model)
 
@@ -65,7 +66,7 @@ def test_no_limit_is_exceeded(asked: int, allowed: Allowances, model: strategies
     assert allowed.descriptors is None or most <= DESCRIPTOR_PART * allowed.descriptors
     assert 1 <= planned.ports_each <= MOST_PORTS_EACH
     assert allowed.ports is None or -(-most // planned.ports_each) <= DESTINATION_PART * allowed.ports
-    assert allowed.memory_bytes is None or planned.memory_bytes <= allowed.memory_bytes
+    assert allowed.memory_bytes is None or planned.memory_bytes <= MEMORY_PART * allowed.memory_bytes
     assert all(2 * planned.in_flight + pairs <= common.most for common in allowed.commons)
     if model.threads_each:
         assert allowed.threads is None or planned.in_flight + pairs <= allowed.threads
@@ -73,7 +74,7 @@ def test_no_limit_is_exceeded(asked: int, allowed: Allowances, model: strategies
 
 
 @given(ASKED, LIMITS, MODELS)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_less_than_was_asked_for_names_its_limit_and_one_more_would_exceed_it(
     asked: int, allowed: Allowances, model: strategies.Description
 ) -> None:
@@ -88,7 +89,7 @@ def test_less_than_was_asked_for_names_its_limit_and_one_more_would_exceed_it(
 
 
 @given(ASKED, LIMITS, MODELS, st.integers(1, 200))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_there_are_as_many_processes_as_were_asked_for_where_that_can_be(
     asked: int, allowed: Allowances, model: strategies.Description, processes: int
 ) -> None:
@@ -134,7 +135,7 @@ def test_memory_that_is_short_is_named_with_its_figures() -> None:
     assert planned.bound_by is not None
     assert planned.bound_by.name == "memory"
     assert planned.in_flight < 2_000_000_000 / bytes_each(CALLBACKS)
-    assert "2.0 GB may be taken" in planned.bound_by.sentence
+    assert "2,000 MB may be taken" in planned.bound_by.sentence
 
 
 @pytest.mark.parametrize(
@@ -202,13 +203,13 @@ def test_a_plan_for_several_machines_has_a_command_for_each_and_a_warning() -> N
 def test_a_plan_that_is_bound_says_by_what_and_what_all_of_it_would_take() -> None:
     text = plan_text(100_000, USUAL, strategy=THREADS)
 
-    assert "of 100,000 at most.\nkernel.pid_max allows" in text
+    assert "of 100,000 are possible.\nkernel.pid_max allows" in text
     assert "all 100,000 take 100,1" in text
     assert "vm.max_map_count" in text
 
 
 @given(ASKED, LIMITS, MODELS, st.integers(1, 100))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_every_swarm_that_can_be_laid_out_has_a_plan(
     asked: int, allowed: Allowances, model: strategies.Description, machines: int
 ) -> None:

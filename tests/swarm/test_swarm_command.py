@@ -61,6 +61,8 @@ def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
         done = master.end()
 
     assert joining.returncode == 0, joining.stderr
+    assert f"joined 127.0.0.1:{port}" in joining.stderr
+    assert "1,000 fetches are let go" in joining.stderr
     assert done.code == 0, done.err
     (row,) = rows_of(tmp_path)
     assert row.measured["nodes"] == 2
