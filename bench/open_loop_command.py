@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from bench import commands, rows, runs, scale
 from bench.experiment import Experiment, ExperimentError
+from bench.measure.limits import descriptor_shortage
 from bench.present.console import complain
 from bench.rows import Row
 
@@ -40,12 +41,15 @@ def run(asked: Asked) -> int:
     """Run the rates as an experiment of one table; print what was offered, completed, and how long it took.
 
     Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted. Raises ExperimentError for a target
-    that may not be loaded, or where nobody listens, before anything is written.
+    that may not be loaded, or where nobody listens, and for more users than the descriptors are for, before anything is
+    written.
     """
     experiment = Experiment(
         "open-loop", ABOUT, (), rounds=asked.rounds, bare=(scale.open_loops(_table(asked), "open-loop"),)
     )
     trials = runs.plan(experiment)
+    if shortage := descriptor_shortage(asked.users, per_fetch=False):
+        raise ExperimentError(f"--users {asked.users}: {shortage}")
     if asked.target is not None:
         check_target(asked.target, not_loopback=asked.not_loopback)
     folder = runs.new_folder(asked.out, experiment)
@@ -77,7 +81,7 @@ def rates_of(text: str) -> list[int | float]:
 def check_target(target: str, *, not_loopback: bool) -> None:
     """Raise ExperimentError unless the target may be loaded, and somebody listens there."""
     parts = urlsplit(target)
-    host, port = parts.hostname or "", parts.port or HTTP_PORT
+    host, port = parts.hostname or "", HTTP_PORT if parts.port is None else parts.port
     if not scale.is_loopback(host) and not not_loopback:
         raise ExperimentError(
             f"--target {target} is not this machine: load is sent there only with the permission of whoever "

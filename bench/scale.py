@@ -215,11 +215,12 @@ def _host(target: Any, where: str) -> str:
     judge.need(isinstance(target, str), f"{where} must be an http URL, not {target!r}")
     try:
         parts = urlsplit(target)
-        host, _ = parts.hostname, parts.port
+        host, port = parts.hostname, parts.port
     except ValueError as error:
         raise judge.ExperimentError(f"{where}: {target!r} is no URL: {error}") from error
     plain = parts.scheme == "http" and host and not parts.username and not parts.fragment and target.isprintable()
     judge.need(
         bool(plain) and " " not in target, f"{where} must be an http URL such as http://127.0.0.1:8000/, not {target!r}"
     )
+    judge.need(port != 0, f"{where}: nothing listens on port 0, as in {target!r}; give the port of the server")
     return str(host)

@@ -16,7 +16,7 @@ from bench.present.console import complain
 from bench.present.notes import why_red
 from bench.rows import Row
 from bench.swarm.hosting import Hosting
-from bench.swarm.layout import Layout, LayoutError, allowances, layout
+from bench.swarm.layout import Layout, LayoutError, allowances, among, layout
 from bench.swarm.plan_text import MASTER_PORT, TRUST, plan_text
 from fake_server.delays import parse_duration_ns
 from strategies import Description
@@ -119,6 +119,8 @@ def _join(asked: Asked, master: str) -> int:
     }
     if given := [option for option, value in told.items() if value is not None]:
         raise ExperimentError(f"--join does what the master says; leave out {', '.join(given)}")
+    if not asked.nodes:
+        raise ExperimentError("--nodes 0 leaves nobody to join; leave it out, or say how many")
     host, port = address(master)
     runs.need_locust()
     from bench.measure.swarm import join
@@ -145,9 +147,9 @@ def _run(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
     if strategy.missing:
         raise ExperimentError(f"{strategy.name} cannot be run here: not installed: {', '.join(strategy.missing)}")
     who, experiment = hosting(asked), _experiment(asked, strategy.name)
-    planned = _own_part(asked, who, strategy, budget_bytes)
+    planned = _laid_out(asked, who, strategy, budget_bytes)
     trials = runs.plan(experiment)
-    _say_plan(planned, strategy.name, "this machine" if who.nodes else "each machine that joins")
+    _say_plan(planned, strategy.name)
     for port, option, bind in ((who.port, "--port", who.bind), (who.web_port, "--web", "127.0.0.1")):
         _check_free(port, option, bind)
     if not scale.is_loopback(who.bind):
@@ -178,11 +180,13 @@ def _experiment(asked: Asked, strategy: str) -> Experiment:
     return Experiment("swarm", ABOUT, (), (strategy,), bare=(cells,))
 
 
-def _own_part(asked: Asked, who: Hosting, strategy: Description, budget_bytes: int | None) -> Layout:
-    """Return the layout of what this machine has to do, which is refused before anything is started."""
+def _laid_out(asked: Asked, who: Hosting, strategy: Description, budget_bytes: int | None) -> Layout:
+    """Return the layout of the whole swarm, which is refused before anything is started."""
     assert asked.in_flight is not None
-    here = -(-asked.in_flight * max(1, who.nodes) // (who.nodes + who.expect))
-    return layout(here, allowances(strategy, budget_bytes), strategy=strategy, processes=asked.processes)
+    allowed = allowances(strategy, budget_bytes)
+    return among(
+        asked.in_flight, allowed, strategy=strategy, processes=asked.processes, workers=who.workers, here=who.here
+    )
 
 
 def _check_free(port: int | None, option: str, bind: str) -> None:
@@ -200,9 +204,9 @@ def _check_free(port: int | None, option: str, bind: str) -> None:
             ) from None
 
 
-def _say_plan(planned: Layout, strategy: str, where: str) -> None:
+def _say_plan(planned: Layout, strategy: str) -> None:
     processes, ports = _counted(len(planned.shares), "process"), _counted(planned.ports_each, "port")
-    told = f"{planned.in_flight:,} in flight on {where}: {processes} of {strategy}, each with a server on {ports}"
+    told = f"{planned.in_flight:,} in flight: {processes} of {strategy}, each with a server on {ports}"
     print(told, file=sys.stderr)
     if planned.bound_by is not None:
         complain(f"not all {planned.asked:,}: {planned.bound_by.sentence}")

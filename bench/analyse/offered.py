@@ -21,6 +21,8 @@ SAMPLES: dict[Quantile, int] = {"p50": 20, "p90": 100, "p99": P99_SAMPLES, "p999
 """A quantile needs so many samples: ten lie beyond it (the validity check goes by the same numbers)."""
 PREFIX = "cannot keep the rate"
 """How the measuring half begins its reason; readers put it before the reason themselves."""
+UNTOLD = "cannot tell"
+"""How it begins the reason where the window was too short: no fault of the server, and the row is red."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,14 +73,15 @@ class Crowd:
         self.late: list[dict[str, Any]] = []
         self.refused: list[str] = []
         self.statistics: dict[str, int] | None = None
-        self.begin_ns = time.monotonic_ns()
-        """From when on losses are dated."""
+        self.begin_ns: int | None = None
+        """When the order to go was given, from which losses are dated."""
         self._master = master
         self._locals: dict[int, process.Worker] = {}
         self._order: Mapping[str, Any] = {}
         self._ours = identity()
         self._children: list[psutil.Process] = []
         self._spawned = False
+        self._joined_names: set[str] = set()
 
     # What the harness orders
 
@@ -92,7 +93,7 @@ class Crowd:
         """Let Locust start a user for each share; ``order`` is what all shares have in common."""
         self.shares += [ShareState(share) for share in shares]
         self._order, self._spawned = order, True
-        self._master.send({"do": "spawn", "users": len(shares)})
+        self._master.send({"do": "spawn", "users": len(shares), "nodes": [node.name for node in self.present]})
 
     def go(self, state: ShareState) -> None:
         """Let a share crawl."""
@@ -144,16 +145,24 @@ class Crowd:
     # What is said
 
     def listen(self, seconds: float) -> None:
-        """Take in what is said within so many seconds. Raises WorkerError when Locust's master is gone."""
+        """Take in what is said within so many seconds. Raises CrowdError when Locust's master is gone."""
         until_s = time.monotonic() + seconds
         while True:
             self._look_after_locals()
             left_s = until_s - time.monotonic()
             if self._master.wait_for_word(max(0.0, left_s)):
-                message = self._master.hear("event")
+                message = self._hear()
                 _EVENTS[message.pop("event")](self, **message)
             elif left_s <= 0:
                 return
+
+    def _hear(self) -> dict[str, Any]:
+        try:
+            return self._master.hear("event")
+        except process.WorkerTimeoutError:
+            raise
+        except process.WorkerError as error:
+            raise CrowdError(f"Locust's master {str(error).removeprefix('the worker ')}") from error
 
     def _tell(self, node: str, message: dict[str, Any]) -> None:
         self._master.send({"do": "tell", "node": node, "message": message})
@@ -179,12 +188,25 @@ class Crowd:
             state.stage = "lost"
 
     def _note_loss(self, what: str, share: int | None, pid: int | None, how: str, in_flight: int) -> None:
-        at_ns = time.monotonic_ns() - self.begin_ns
-        loss = {"what": what, "share": share, "pid": pid, "how": how, "in_flight": in_flight, "at_ns": at_ns}
+        loss = {"what": what, "share": share, "pid": pid, "how": how, "in_flight": in_flight, "at_ns": self._at_ns()}
         self.lost.append(loss)
 
+    def _at_ns(self) -> int:
+        """Return how long ago the order to go was given; 0 before it."""
+        return 0 if self.begin_ns is None else time.monotonic_ns() - self.begin_ns
+
+    def _stranger(self, node: str) -> None:
+        """Name a Locust worker that is none of ours, and was sent away."""
+        self.late.append({"what": "Locust worker that is none of ours", "name": node, "at_ns": self._at_ns()})
+
     def _joined(self, node: str) -> None:
-        """Wait for it to introduce itself."""
+        """Wait for it to introduce itself; one that never does is none of ours."""
+        self._joined_names.add(node)
+
+    @property
+    def strangers(self) -> set[str]:
+        """Those that have joined and not introduced themselves, or not yet."""
+        return self._joined_names - set(self.nodes)
 
     def _said(self, node: str, message: dict[str, Any]) -> None:
         word = message.pop("say")
@@ -202,11 +224,11 @@ class Crowd:
             self._tell(name, {"do": "note", "text": f"refused by the master: {unlike}", "end": True})
             return
         if self._spawned:
-            at_ns = time.monotonic_ns() - self.begin_ns
-            self.late.append({"what": "Locust worker", "name": name, "at_ns": at_ns})
+            self.late.append({"what": "Locust worker", "name": name, "at_ns": self._at_ns()})
             self._tell(name, {"do": "note", "text": "joined late: all shares are taken already", "end": False})
             return
         self.nodes[name] = Node(name, where, pid)
+        self._tell(name, {"do": "welcome"})
 
     def _give_share(self, node: Node, user: int) -> None:
         waiting = self.alive("waiting")
@@ -270,6 +292,7 @@ _WORDS: dict[str, Callable[..., None]] = {
 }
 _EVENTS: dict[str, Callable[..., None]] = {
     "joined": Crowd._joined,  # noqa: SLF001
+    "stranger": Crowd._stranger,  # noqa: SLF001
     "left": Crowd._left,  # noqa: SLF001
     "said": Crowd._said,  # noqa: SLF001
     "statistics": Crowd._statistics,  # noqa: SLF001

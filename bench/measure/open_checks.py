@@ -1,5 +1,6 @@
 """Whether to believe an open loop: one small pure function for each named check. A rate that is lost is no fault."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from bench.measure.validity import (
     Judgement,
 )
 from bench.rows import Check
-from bench.swarm.arrivals import NO_ANSWER
+from bench.swarm.arrivals import CANNOT_TELL, LONGEST_SHARE, NO_ANSWER
 from fake_server.faults import FAULTS
 from fake_server.site import PageSpec, Site
 
@@ -57,7 +58,7 @@ def wrong_answer(seen: Seen) -> str | None:
 def answer(seen: Seen) -> Judgement:
     """Check that the pages have the status and the size that the seeded site says."""
     if seen.site is None:
-        return "not applicable", "what the target should answer is not known"
+        return "not applicable", f"what the target should answer is not known; it answered {_statuses(seen)}"
     wrong = wrong_answer(seen)
     good = sum(times for _, _, _, fault, times in seen.answers if fault is None)
     return ("passed", f"{good} answers as the site has them") if wrong is None else ("failed", wrong)
@@ -131,6 +132,19 @@ def samples(seen: Seen) -> Judgement:
     return "passed", f"{count} samples: enough for {', '.join(enough)}" + (f"; not for {', '.join(few)}" if few else "")
 
 
+def long_enough(seen: Seen) -> Judgement:
+    """Check that answers came within a third of the window: else it only fills, and any rate looks lost."""
+    times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.window_ns
+    if not times["count"]:
+        return "not applicable", "no answer came"
+    figures = f"p90 of the service times {times['p90_ns'] / MS:,.1f} ms, limit {limit_ns / MS:,.1f} ms"
+    if (seen.measured["why"] or "").startswith(CANNOT_TELL):
+        return "failed", f"{figures}, a third of the window"
+    if times["p90_ns"] > limit_ns:
+        return "not applicable", f"{figures}; what waited, and not the latency, makes them long"
+    return "passed", figures
+
+
 def knobs(seen: Seen) -> Judgement:
     """Check that what was set for the client is what the client found."""
     wrong = [
@@ -149,6 +163,7 @@ CHECKS: dict[str, Callable[[Seen], Judgement]] = {
     "client had its core": client_core,
     "no CPU steal": steal,
     "enough samples for each quantile": samples,
+    "long enough to tell": long_enough,
     "knobs reached the worker": knobs,
 }
 
@@ -156,6 +171,15 @@ CHECKS: dict[str, Callable[[Seen], Judgement]] = {
 def check(seen: Seen) -> tuple[Check, ...]:
     """Make every check."""
     return tuple(Check(name, *judge(seen)) for name, judge in CHECKS.items())
+
+
+def _statuses(seen: Seen) -> str:
+    """Name the statuses of a target's answers, how often each came, the most frequent first."""
+    counts: Counter[int] = Counter()
+    for _, status, _, _, times in seen.answers:
+        counts[status] += times
+    told = [f"{f'status {status}' if status else 'nothing'} {n:,} times" for status, n in counts.most_common()]
+    return ", ".join(told) or "nothing"
 
 
 def _page(site: Site, path: str) -> PageSpec:

@@ -9,6 +9,7 @@ from bench.measure.open_checks import Seen, check, wrong_answer
 from bench.measure.server import Server
 from bench.plan import BareTrial
 from bench.rows import Check, Row
+from bench.swarm.arrivals import CANNOT_KEEP
 from fake_server.site import Site, SiteConfig
 
 FULL_CLIENT_SHARE = 0.90
@@ -64,7 +65,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
     found.wanted_knobs = {"users": values["users"]}
     if setting.cpus.client is not None:
         found.wanted_knobs["cpus"] = sorted(setting.cpus.client)
-    if not seen.measured["kept"]:
+    if (seen.measured["why"] or "").startswith(CANNOT_KEEP):
         seen.measured["why"] += who_was_full(seen.measured, values["users"])
 
 

@@ -31,6 +31,8 @@ _MEDDLING = (
     "GLIBC_TUNABLES",
     "LD_PRELOAD",
     "UV_",
+    "LOCUST_",
+    "GEVENT",
 )
 """Beginnings of variables that switch interpreters, libraries and allocators into other modes."""
 _HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})

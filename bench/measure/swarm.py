@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from threading import Thread
 from typing import Any
 
@@ -60,16 +60,11 @@ def planned(trial: BareTrial, setting: Setting) -> Layout:
     Locust gives each of its workers as many shares as any other, so those of this machine get their part of the whole,
     and it is this machine whose limits are known: the others are taken to be like it.
     """
-    described, hosting = strategies.describe(trial.strategy), setting.hosting
-    here, workers = max(1, hosting.nodes), hosting.nodes + hosting.expect
-    asked: int = trial.values["in_flight"]
-    processes = trial.values.get("processes")
-    own = None if processes is None else math.ceil(processes * here / workers)
+    hosting, asked = setting.hosting, trial.values["in_flight"]
+    described = strategies.describe(trial.strategy)
     allowed = layouts.allowances(described, setting.budget_bytes)
-    laid = layouts.layout(math.ceil(asked * here / workers), allowed, strategy=described, processes=own)
-    in_flight = min(asked, laid.in_flight * workers // here)
-    shares = layouts.divided(in_flight, math.ceil(len(laid.shares) / here) * workers)
-    return replace(laid, asked=asked, in_flight=in_flight, shares=shares)
+    who = {"workers": hosting.workers, "here": hosting.here}
+    return layouts.among(asked, allowed, strategy=described, processes=trial.values.get("processes"), **who)
 
 
 def join(master: str, port: int, nodes: int = 1, *, tell: Callable[[str], None], patience_s: float = PATIENCE_S) -> int:
@@ -80,11 +75,12 @@ def join(master: str, port: int, nodes: int = 1, *, tell: Callable[[str], None],
         threads = [Thread(target=_repeat, args=(node, tell), daemon=True) for node in started]
         for thread in threads:
             thread.start()
-        codes = [node.process.wait() for node in started]
-        for node in started:
-            if code := node.process.returncode:
-                tell(node.last_words().removeprefix(": ") or f"the Locust worker ended with exit code {code}")
-    return max(codes)
+        failed = [node for node in started if node.process.wait() != 0]
+        for node in failed:
+            tell(
+                node.last_words().removeprefix(": ") or f"a Locust worker {node.obituary().removeprefix('the worker ')}"
+            )
+    return 2 if any(node.process.returncode == 2 for node in failed) else 1 if failed else 0
 
 
 def _repeat(node: process.Worker, tell: Callable[[str], None]) -> None:
@@ -130,8 +126,8 @@ class Swarm:
             self._start(lifetime_s)
             measured |= self._layers("base")
             tell(f"{self.laid.in_flight:,} fetches are let go")
-            crowd.begin_ns = time.monotonic_ns()
-            self._line = Line(crowd.begin_ns)
+            crowd.begin_ns = self._begin_ns = time.monotonic_ns()
+            self._line = Line(self._begin_ns)
             measured["timeline"] = self._line.values
             self._ramp()
             reached = units.duration(measured.get("reach_ns", 0), 2)
@@ -174,7 +170,7 @@ class Swarm:
         self._wait(lambda: not self._crowd.alive("waiting", "starting"), "the processes were not all started in time")
         ready = self._crowd.alive("ready")
         if not ready:
-            raise CrowdError(f"no process could be started: {self._crowd.lost[-1]['how']}")
+            raise CrowdError(f"no share could be started: {swarm_checks.told_loss(self._crowd.lost[0])}")
         self.seen.knobs = swarm_checks.common_knobs([state.knobs for state in ready])
 
     def _ramp(self) -> None:
@@ -188,7 +184,7 @@ class Swarm:
             for early in crowd.alive("crawled"):
                 raise process.WorkerError(_early(early))
         if crowd.held:
-            self.seen.measured |= {"held_in_flight": crowd.held, "reach_ns": time.monotonic_ns() - crowd.begin_ns}
+            self.seen.measured |= {"held_in_flight": crowd.held, "reach_ns": time.monotonic_ns() - self._begin_ns}
 
     def _is_due(self, state: ShareState) -> bool:
         """Tell whether a share may go: all of it is due by the rate, or else few others are on their way.
@@ -197,13 +193,13 @@ class Swarm:
         """
         rate: int | None = self.trial.values.get("ramp_per_s")
         if rate is not None:
-            return state.share.first + state.share.count <= rate * (time.monotonic_ns() - self._crowd.begin_ns) / 1e9
+            return state.share.first + state.share.count <= rate * (time.monotonic_ns() - self._begin_ns) / 1e9
         underway = [other for other in self._crowd.alive("going") if other.held < other.share.count]
         return len(underway) < AT_ONCE * len(self.setting.halves.client or {0})
 
     def _hold(self) -> None:
         """Keep all that is in flight waiting for as long as was asked for, counted from the moment when it was."""
-        full_ns = self._crowd.begin_ns + self.seen.measured.get("reach_ns", 0)
+        full_ns = self._begin_ns + self.seen.measured.get("reach_ns", 0)
         until_ns = full_ns + self.trial.values.get("hold_ns", 0)
         if (left_ns := until_ns - time.monotonic_ns()) > 0:
             self.setting.tell(f"held for {units.duration(left_ns, 2)} more")
@@ -217,7 +213,7 @@ class Swarm:
         while self._crowd.alive("going"):
             self._look("{held:,} of {planned:,} fetches were not answered in time")
         end_ns = time.monotonic_ns()
-        self.seen.measured |= {"drain_ns": end_ns - released_ns, "makespan_ns": end_ns - self._crowd.begin_ns}
+        self.seen.measured |= {"drain_ns": end_ns - released_ns, "makespan_ns": end_ns - self._begin_ns}
 
     def _outcome(self) -> dict[str, Any]:
         """Add up what the shares did."""
@@ -274,8 +270,10 @@ class Swarm:
         give_up_s = time.monotonic() + held.REST_S
         while True:
             found = self._layers("held")
+            if self._crowd.lost:  # what is left is not what base was read of
+                return found | {"held_disturbed": "of this swarm: what was lost"}
             others = held.disturbance(base, found, "held")
-            if others is None or self._crowd.lost or time.monotonic() > give_up_s:
+            if others is None or time.monotonic() > give_up_s:
                 return found | {"held_disturbed": others}
 
     # Waiting
@@ -297,7 +295,7 @@ class Swarm:
         if time.monotonic() > self._deadline_s:
             raise process.WorkerTimeoutError(otherwise.format(held=self._crowd.held, planned=self.laid.in_flight))
         if not self._crowd.present:
-            raise CrowdError(f"no Locust worker is left: the last one {self._crowd.lost[-1]['how']}")
+            raise CrowdError(f"no Locust worker is left: {swarm_checks.told_loss(self._crowd.lost[0])}")
 
 
 class Line:

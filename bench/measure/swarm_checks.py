@@ -40,7 +40,7 @@ def wrong_answer(evidence: Evidence, checks: Sequence[Check]) -> str | None:
     answer = checks[0]
     if answer.verdict == "passed":
         return None
-    losses = [_loss(loss) for loss in evidence.measured["lost"]]
+    losses = [told_loss(loss) for loss in evidence.measured["lost"]]
     return "; ".join([answer.detail, *losses])
 
 
@@ -82,11 +82,12 @@ def _confirmed(evidence: Evidence) -> Judgement:
 
 def _nobody_lost(evidence: Evidence) -> Judgement:
     lost, late = evidence.measured["lost"], evidence.measured["late"]
-    said = [_loss(loss) for loss in lost] + [f"a {one['what']} joined late and took no part" for one in late]
+    said = [told_loss(loss) for loss in lost] + [f"a {one['what']} joined late and took no part" for one in late]
     return ("failed" if lost else "passed"), "; ".join(said) or "no process was lost, none came late"
 
 
-def _loss(loss: dict[str, Any]) -> str:
+def told_loss(loss: dict[str, Any]) -> str:
+    """Say in one clause what was lost, how, and with how many fetches."""
     where = "" if loss["share"] is None else f" of share {loss['share']}"
     return f"a {loss['what']}{where} {loss['how']}, {loss['in_flight']:,} fetches in flight"
 

@@ -62,6 +62,10 @@ MEANINGS: dict[str, str] = {
         "Green: the detail names the quantiles of the times that rest on enough fetches. "
         "A quantile that it does not name may be one accident; throughput and memory do not depend on it."
     ),
+    "long enough to tell": (
+        "Green: answers came within a third of the window, so that most of it shows a server that is in full swing. "
+        "Red: the window ended while the first answers were still under way, and whether the rate is kept is unknown."
+    ),
     "no CPU steal": (
         "Green: the hypervisor, the host of a virtual machine, left the cores to this machine. "
         "Red: it gave them to others for a part of the time, so everything looks slower than it is."

@@ -5,7 +5,7 @@ Only valid trials count; a quantile needs the samples that ``bench.analyse.offer
 
 from collections.abc import Sequence
 
-from bench.analyse.offered import PREFIX, Curve, Place, Point, Quantile
+from bench.analyse.offered import PREFIX, UNTOLD, Curve, Place, Point, Quantile
 from bench.analyse.stats import Spread
 from bench.present import units, words
 
@@ -83,7 +83,8 @@ def of_backlog(curve: Curve) -> str:
 def not_kept(point: Point) -> str:
     """Say why a rate was not kept, and in how many of its rounds."""
     part = f" (in {point.lost_rounds} of {len(point.shown)} rounds)" if point.lost_rounds < len(point.shown) else ""
-    return f"{PREFIX}: {words.plain(point.why or 'the backlog grew', 160)}{part}"
+    why = words.plain(point.why or "the backlog grew", 160) + part
+    return why if why.startswith(UNTOLD) else f"{PREFIX}: {why}"
 
 
 def _ceiling(curve: Curve) -> str:

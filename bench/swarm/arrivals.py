@@ -7,9 +7,9 @@ Tene). Here each request has an intended start that no answer can move. Its *res
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -21,6 +21,16 @@ JITTER_S = 0.02
 """What a busy machine may delay anything by now and then: as many arrivals more or less are no trend."""
 NOISE = 3.0
 """Standard deviations of a Poisson count, which the requests in flight are where latencies are random."""
+LATE_SHARE = 0.02
+"""Sent this part of the window after they were due, on average, requests are late by more than a hiccup."""
+STEP_SHARE = 0.1
+"""What grows throughout adds this part of its last quarter in each quarter; a steady excess adds more than a fourth."""
+LONGEST_SHARE = 1 / 3
+"""Answers that take a longer part of the window leave it filling: what is owed grows, whatever the server can do."""
+GROWTH_SHARE = 0.1
+"""Service times that grow by this part of the window are a queue in the server, and not its latency."""
+CANNOT_KEEP, CANNOT_TELL = "cannot keep the rate", "cannot tell whether the rate is kept"
+"""How the reasons begin: the server's fault, and the window's."""
 NO_ANSWER = "no answer in time"
 
 
@@ -84,7 +94,7 @@ class Recorder:
         fine, why = self.kept()
         return {
             "offered_per_s": self.schedule.rate_per_s,
-            "arrivals": self.schedule.due_by(self.end_ns - 1) - self.schedule.due_by(self.begin_ns - 1),
+            "arrivals": self._arrivals(),
             "started": len(inside),
             "completed": len(good),
             "failed": len(inside) - len(good),
@@ -107,15 +117,59 @@ class Recorder:
     def kept(self) -> tuple[bool, str | None]:
         """Tell whether the rate was kept, with a sentence where it was not.
 
-        The backlog alone does not tell: as long as there are users to spare, what a slow server owes piles up as
-        requests in flight. So it is what was due and has no answer yet that must not grow by more than noise. A rate is
-        lost where it grew within the last third of the window, and since the first: what has to fill first is filled
-        by then, a stall that was made up for is over, and means over a thirtieth of the window let a hiccup pass.
+        It is lost where no answer is good, where arrivals were never sent, where they were sent later and later, or
+        where more and more have no answer. It cannot be told where answers take so long that the window only fills.
         """
         inside = self._inside()
         if inside and all(_fault(span) is not None for span in inside):
             fault, _ = Counter(map(_fault, inside)).most_common(1)[0]
-            return False, f"cannot keep the rate: not one request was answered as it should be ({fault})"
+            return False, f"{CANNOT_KEEP}: not one request was answered as it should be ({fault})"
+        never = self._arrivals() - len(inside)
+        if never:
+            return False, f"{CANNOT_KEEP}: {never:,} of {self._arrivals():,} requests that were due were never sent"
+        why = self._sent_late(inside) or self._too_long(inside) or self._owing_more(inside)
+        return why is None, why
+
+    def _sent_late(self, inside: Sequence[Span]) -> str | None:
+        """Say that requests were sent later and later; None where they were not, or made up for it.
+
+        At low rates this is what tells: the few that wait are fewer than the noise of a count.
+        """
+        lag_ns = self._quarters(inside, lambda span: span.started_ns - span.intended_ns)
+        if not _grows(lag_ns, self._late_ns):
+            return None
+        return (
+            f"{CANNOT_KEEP}: requests were sent later and later, in the last quarter {lag_ns[-1] / 1e9:.2g} s "
+            "after they were due"
+        )
+
+    def _too_long(self, inside: Sequence[Span]) -> str | None:
+        """Say that the window is too short for such answers; None where it is not, or where they are a queue.
+
+        A server that is asked for too much also answers after a long time, but later and later.
+        """
+        window_ns, answered = self.end_ns - self.begin_ns, [span for span in inside if span.finished_ns is not None]
+        if not answered or _mean([span.started_ns - span.intended_ns for span in inside]) > self._late_ns:
+            return None
+        p90_ns = record.summary([_service_ns(span) for span in answered])["p90_ns"]
+        service_ns = self._quarters(answered, _service_ns)
+        if p90_ns <= LONGEST_SHARE * window_ns or _grows(
+            [mean_ns - service_ns[0] for mean_ns in service_ns], GROWTH_SHARE * window_ns
+        ):
+            return None
+        return (
+            f"{CANNOT_TELL}: one in ten answers took {p90_ns / 1e9:.3g} s or more, and the window lasted "
+            f"{window_ns / 1e9:.3g} s; it must last {p90_ns / LONGEST_SHARE / 1e9:.3g} s at least"
+        )
+
+    def _owing_more(self, inside: Sequence[Span]) -> str | None:
+        """Say that more and more was due and had no answer; None where it grew by no more than noise.
+
+        The backlog alone does not tell: as long as there are users to spare, what a slow server owes piles up as
+        requests in flight. A rate is lost where this grew within the last third of the window, and since the first:
+        what has to fill first is filled by then, a stall that was made up for is over, and means over a thirtieth of
+        the window let a hiccup pass.
+        """
         finished_ns = [span.finished_ns for span in inside if span.finished_ns is not None]
         unanswered = self._left_at(finished_ns, _moments(self.begin_ns, self.end_ns))
         third, moment = MOMENTS // 3, MOMENTS // 30
@@ -124,11 +178,25 @@ class Recorder:
         )
         noise = max(1 + NOISE * sqrt(2 * max(0.0, first)), self.schedule.rate_per_s * JITTER_S)
         if last - then <= noise or last - first <= noise:
-            return True, None
-        return False, (
-            f"cannot keep the rate: {unanswered[-1]:,} requests were due and had no answer at the end, "
+            return None
+        return (
+            f"{CANNOT_KEEP}: {unanswered[-1]:,} requests were due and had no answer at the end, "
             f"{first:,.0f} in the first third"
         )
+
+    @property
+    def _late_ns(self) -> float:
+        return max(LATE_SHARE * (self.end_ns - self.begin_ns), JITTER_S * 1e9)
+
+    def _arrivals(self) -> int:
+        return self.schedule.due_by(self.end_ns - 1) - self.schedule.due_by(self.begin_ns - 1)
+
+    def _quarters(self, spans: Sequence[Span], value_of: Callable[[Span], int]) -> list[float]:
+        """Return the means over the quarters of the window, by when requests were due; none where a quarter has none."""
+        parts: list[list[int]] = [[], [], [], []]
+        for span in spans:
+            parts[4 * (span.intended_ns - self.begin_ns) // (self.end_ns - self.begin_ns)].append(value_of(span))
+        return [_mean(part) for part in parts] if all(parts) else []
 
     def _inside(self) -> list[Span]:
         return [span for span in self.spans if self.begin_ns <= span.intended_ns < self.end_ns]
@@ -149,6 +217,20 @@ def peak_in_flight(spans: Sequence[Span]) -> int:
 def _moments(begin_ns: int, end_ns: int) -> list[int]:
     last_ns = end_ns - 1  # what is due at the end itself is not of this window, and never sent
     return [begin_ns + (last_ns - begin_ns) * place // MOMENTS for place in range(MOMENTS + 1)]
+
+
+def _grows(quarters: Sequence[float], least: float) -> bool:
+    """Tell whether this has grown from quarter to quarter, to more than the least that counts."""
+    return (
+        bool(quarters)
+        and quarters[-1] > least
+        and all(after - before >= STEP_SHARE * quarters[-1] for before, after in pairwise(quarters))
+    )
+
+
+def _service_ns(span: Span) -> int:
+    assert span.finished_ns is not None
+    return span.finished_ns - span.started_ns
 
 
 def _mean(values: Sequence[int]) -> float:

@@ -20,6 +20,16 @@ class Hosting:
     wait_s: float = 60.0
     """How long the master waits for those that join."""
 
+    @property
+    def workers(self) -> int:
+        """How many Locust workers take part."""
+        return self.nodes + self.expect
+
+    @property
+    def here(self) -> int:
+        """How many of them are on one machine: on this one, or where none is, on one that joins."""
+        return max(1, self.nodes)
+
 
 ALONE = Hosting()
 """This machine alone."""

@@ -6,7 +6,7 @@ Each strategy process has a server of its own, and a share of the site's pages: 
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bench.swarm.allowances import Allowances, Common, allowances
@@ -16,6 +16,8 @@ __all__ = ["Allowances", "Bound", "Common", "Layout", "LayoutError", "Share", "a
 
 DESCRIPTOR_PART = 0.95
 """How much of a descriptor limit connections may take: the rest is for libraries, logs, selectors and listeners."""
+DESCRIPTORS_ASIDE = 60
+"""What a process has open at least, beside its connections: a server listens on several sockets for each port."""
 DESTINATION_PART = 0.17
 """How much of the ephemeral ports the connections to one address and port may take.
 
@@ -129,6 +131,21 @@ def layout(in_flight: int, allowed: Allowances, *, strategy: Description, proces
     )
 
 
+def among(
+    in_flight: int, allowed: Allowances, *, strategy: Description, processes: int | None, workers: int, here: int
+) -> Layout:
+    """Return the layout for so many Locust workers, ``here`` of which are on this machine. Raises LayoutError.
+
+    Locust gives each of its workers as many shares as any other, so that this machine gets its part of the whole; and
+    it is this machine whose limits are known: the others are taken to be like it.
+    """
+    own = None if processes is None else math.ceil(processes * here / workers)
+    laid = layout(math.ceil(in_flight * here / workers), allowed, strategy=strategy, processes=own)
+    possible = min(in_flight, laid.in_flight * workers // here)
+    count = processes or min(possible, math.ceil(len(laid.shares) / here) * workers)
+    return replace(laid, asked=in_flight, in_flight=possible, shares=divided(possible, count))
+
+
 def bytes_each(strategy: Description) -> int:
     """Return about what one fetch in flight takes: of its process, of the server and of the kernel."""
     user = USER_BYTES.get(strategy.name, UNKNOWN_USER_BYTES)
@@ -148,11 +165,16 @@ def _most_to_one(allowed: Allowances) -> int:
     return most
 
 
+def most_connections(descriptors: int) -> int:
+    """Return how many connections a process may have that may have so many descriptors."""
+    return min(int(DESCRIPTOR_PART * descriptors), descriptors - DESCRIPTORS_ASIDE)
+
+
 def _most_each(allowed: Allowances, strategy: Description) -> tuple[int, str]:
     """Return how many fetches one process can have in flight, and what bounds it. Raises LayoutError."""
     found = [(MOST_PORTS_EACH * _most_to_one(allowed), "net.ipv4.ip_local_port_range")]
     if allowed.descriptors is not None:
-        found.append((int(DESCRIPTOR_PART * allowed.descriptors), "RLIMIT_NOFILE, ulimit -Hn"))
+        found.append((most_connections(allowed.descriptors), "RLIMIT_NOFILE, ulimit -Hn"))
     if allowed.threads_each is not None and strategy.threads_each:
         most = int(PREDICTED_PART * allowed.threads_each) - TASKS_EACH
         found.append((max(0, most) // strategy.threads_each, allowed.threads_each_name or "threads of a process"))
@@ -173,6 +195,7 @@ def _bounds(asked: int, allowed: Allowances, strategy: Description, count: Calla
     room = allowed.memory_bytes
     if room is not None:
         told = f"{room / 1e6:,.0f} MB may be taken, about {bytes_each(strategy) / 1e3:.1f} kB by each fetch"
+        told += f" and {PAIR_BYTES / 1e6:.0f} MB by each pair of processes"
         fits = _most(asked, lambda n: _memory_bytes(n, count(n), strategy) <= MEMORY_PART * room)
         yield _bound("memory", strategy, f"{told}; to allow more: --memory-budget", fits)
 

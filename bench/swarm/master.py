@@ -5,10 +5,10 @@ JSON on standard input and prints such on standard output; the first is its orde
 
     harness                                 master
                                             {"event": "listening", "port", "web"}
-                                            {"event": "joined", "node"}, {"event": "left", "node", "how"}
+                                            {"event": "joined" | "stranger", "node"}, {"event": "left", "node", "how"}
                                             {"event": "said", "node", "message"}
     {"do": "tell", "node", "message"}
-    {"do": "spawn", "users"}
+    {"do": "spawn", "users", "nodes"}
     {"do": "statistics"}
                                             {"event": "statistics", "requests", "failures", "cpu_ns"}
     {"do": "quit"}
@@ -72,8 +72,15 @@ class Master:
     def _tell(self, node: str, message: dict[str, Any]) -> None:
         self._runner.send_message(MESSAGE, message, client_id=node)
 
-    def _spawn(self, users: int) -> None:
-        """Start so many users. In a greenlet, because Locust waits until all nodes have reported theirs."""
+    def _spawn(self, users: int, nodes: list[str]) -> None:
+        """Start so many users, at these nodes only: whoever else has joined is sent away.
+
+        In a greenlet, because Locust waits until all nodes have reported theirs.
+        """
+        for stranger in {node.id for node in self._runner.clients.all} - set(nodes):
+            self._runner.server.send_to_client(Message("quit", None, stranger))  # type: ignore[no-untyped-call]
+            del self._runner.clients[stranger]
+            self._say({"event": "stranger", "node": stranger})
         self._runner.greenlet.spawn(self._runner.start, users, users)
 
     def _statistics(self) -> None:

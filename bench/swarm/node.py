@@ -6,6 +6,7 @@ Orders and answers go through Locust's master, as messages of the type ``infligh
 
     harness                                 node
                                             {"say": "hello", ...versions}
+    {"do": "welcome"}
                                             {"say": "share?", "user"}
     {"do": "take", "user", "share": {...}}
                                             {"say": "ready", "share", "pids", "knobs"}
@@ -116,7 +117,9 @@ class Node:
         self._asked: dict[int, AsyncResult[dict[str, Any] | None]] = {}
         self._shares: dict[int, Running] = {}
         self._starting = BoundedSemaphore(AT_ONCE_PER_CORE * (os.cpu_count() or 1))
+        self._finished: set[int] = set()
         self._released = False
+        self.welcome = Event()
         self._runner.register_message(MESSAGE, self._on_message, concurrent=True)
         self.say("hello", **identity(), host=socket.gethostname(), pid=os.getpid())
         self._runner.greenlet.spawn(self._look)
@@ -137,16 +140,31 @@ class Node:
             return
         with ExitStack() as stack:
             try:
-                with self._starting:
-                    running = _started(share, self._cpus, stack)
-            except (process.WorkerError, ServerError, OSError) as error:
-                self.say("lost", share=share["index"], what="pair of processes", pid=None, how=str(error), in_flight=0)
-                return
+                self._bring_to_its_end(share, user, stack)
+            except gevent.GreenletExit:
+                if share["index"] not in self._finished:
+                    self._say_lost(share["index"], "Locust user", "was stopped by Locust, or on its page")
+                raise
+
+    def _bring_to_its_end(self, share: dict[str, Any], user: ShareUser, stack: ExitStack) -> None:
+        try:
+            with self._starting:
+                running = _started(share, self._cpus, stack)
+        except ServerError as error:
+            self._say_lost(share["index"], "server", str(error).removeprefix("the fake server "))
+        except (process.WorkerError, OSError) as error:
+            self._say_lost(share["index"], "strategy process", str(error).removeprefix("the worker "))
+        else:
             self._shares[running.number] = running
             try:
                 self._crawl(running, share, user)
             finally:
                 del self._shares[running.number]
+
+    def _say_lost(self, share: int, what: str, how: str) -> None:
+        """Say of a share that does not run that something of it was lost."""
+        self._tell(f"share {share}: lost, its {what} {how}")
+        self.say("lost", share=share, what=what, pid=None, how=how, in_flight=0)
 
     def _crawl(self, running: Running, share: dict[str, Any], user: ShareUser) -> None:
         """Let a share crawl; then keep its processes until Locust stops the user: memory may be read until then."""
@@ -161,6 +179,7 @@ class Node:
             self._lose(running, "strategy process", running.worker.pid, str(error).removeprefix("the worker "))
             user.note_failure(share["strategy"], str(error))
         else:
+            self._finished.add(running.number)
             self.say("crawled", share=running.number, outcome=outcome, server=self._last_counts(running))
             self._tell(f"share {running.number}: finished")
         finally:
@@ -265,6 +284,9 @@ class Node:
             gevent.sleep(BREATH_S)  # a hundred processes take a while: Locust's heartbeat goes on meanwhile
         return dict(sums)
 
+    def _welcome(self) -> None:
+        self.welcome.set()
+
     def _end(self) -> None:
         self.say("ended", cpu_ns=time.process_time_ns())
 
@@ -277,6 +299,7 @@ class Node:
 
 
 ORDERS: dict[str, Callable[..., None]] = {
+    "welcome": Node._welcome,  # noqa: SLF001
     "take": Node._take,  # noqa: SLF001
     "go": Node._go,  # noqa: SLF001
     "release": Node._release,  # noqa: SLF001
@@ -348,8 +371,11 @@ def main() -> int:
     except gevent.Timeout:
         print(f"what listens at {order['host']}:{order['port']} is no Locust master", file=sys.stderr)
         return 2
+    node = NODES[environment] = Node(environment, cpus, tell)
+    if not node.welcome.wait(CONNECT_S):
+        print(f"the Locust master at {order['host']}:{order['port']} is not one of `inflight swarm`", file=sys.stderr)
+        return 2
     tell(f"joined {order['host']}:{order['port']}")
-    NODES[environment] = Node(environment, cpus, tell)
     runner.greenlet.join()
     return 0
 

@@ -5,7 +5,7 @@ A program of its own, because importing Locust replaces the standard library's b
     harness                                              python -m bench.swarm.open_loop
     {"base", "path", "pages", "rate_per_s",
      "seconds", "users", "lifetime_s"}
-                                                         {"event": "ready", "knobs": {...}}
+                                                         {"event": "ready", "knobs": {...}}        all users are free
     {"do": "go"}
                                                          {"event": "begun", "clock_ns"}    warmed up, the window opens
                                                          {"event": "ended", "clock_ns"}    the window is over
@@ -34,10 +34,11 @@ from gevent.event import AsyncResult
 from gevent.socket import wait_read
 from locust.env import Environment
 from locust.exception import StopUser
+from locust.runners import Runner
 
 from bench.measure.worker import knobs_of_interpreter, take_order
 from bench.swarm.arrivals import NO_ANSWER, Recorder, Schedule
-from bench.swarm.page_user import TIMED_OUT, SiteUser
+from bench.swarm.page_user import TIMED_OUT, OneTryPool, SiteUser
 
 WARM_UP_S = 1.0
 LEAD_NS = 50_000_000
@@ -51,8 +52,11 @@ S = 1_000_000_000
 class Desk:
     """Hands arrivals to users: to the one who has been idle for the shortest time, so that connections are few."""
 
-    def __init__(self, paths: Callable[[int], str], recorder: Recorder) -> None:
-        self.path_of, self.recorder = paths, recorder
+    recorder: Recorder
+    """From when the clock runs: before that there are users, and no arrivals."""
+
+    def __init__(self, paths: Callable[[int], str]) -> None:
+        self.path_of = paths
         self.answers: Counter[tuple[str, int, int, str | None]] = Counter()
         """(path, status, bytes, why it is a failure) -> how many."""
         self.sent: dict[int, int] = {}
@@ -90,6 +94,11 @@ class Desk:
             hand.set(None)
 
     @property
+    def free(self) -> int:
+        """How many users wait for an arrival."""
+        return len(self._idle)
+
+    @property
     def is_empty(self) -> bool:
         """Whether all that has arrived was sent."""
         return not self._waiting
@@ -106,6 +115,14 @@ class ArrivalUser(SiteUser):
 
     desk: ClassVar[Desk]
     network_timeout = connection_timeout = ANSWER_S
+
+    def __init__(self, environment: Any) -> None:
+        self.client_pool = OneTryPool(
+            concurrency=self.concurrency,
+            connection_timeout=self.connection_timeout,
+            network_timeout=self.network_timeout,
+        )
+        super().__init__(environment)
 
     def wait_time(self) -> float:
         """Return 0: whoever is free takes what is due."""
@@ -163,16 +180,16 @@ def main() -> None:
     environment = Environment(user_classes=[ArrivalUser], host=order["base"])
     runner = environment.create_local_runner()
     ArrivalUser.host = order["base"]
-    say({"event": "ready", "knobs": {"locust": locust.__version__, "users": order["users"], **knobs_of_interpreter()}})
+    desk = ArrivalUser.desk = Desk(lambda number: path if pages is None else page_path(number, pages))
+    _spawn(runner, desk, order["users"])
+    say({"event": "ready", "knobs": {"locust": locust.__version__, "users": desk.free, **knobs_of_interpreter()}})
     if not sys.stdin.readline():
         return
     first_ns = time.perf_counter_ns() + LEAD_NS
     begin_ns = first_ns + round(WARM_UP_S * S)
-    recorder = Recorder(
+    recorder = desk.recorder = Recorder(
         Schedule(order["rate_per_s"], first_ns), begin_ns, end_ns=begin_ns + round(order["seconds"] * S)
     )
-    desk = ArrivalUser.desk = Desk(lambda number: path if pages is None else page_path(number, pages), recorder)
-    runner.spawn_users({ArrivalUser.__name__: order["users"]})
     cpu_ns = _send(desk, say)
     runner.user_greenlets.join(timeout=ANSWER_S + 1)
     desk.give_up()
@@ -195,6 +212,17 @@ def page_path(number: int, pages: int) -> str:
     """Return which page of the site an arrival asks for: all of them, one after the other."""
     n = number % pages
     return f"/p/{n}" if n else "/"
+
+
+def _spawn(runner: Runner, desk: Desk, users: int) -> None:
+    """Start all users and wait until each is free.
+
+    Thousands of them take seconds in which nothing else goes on. Within the warm-up, that would end in the window: with
+    answers to what was due before it, and more of them than were asked for.
+    """
+    runner.spawn_users({ArrivalUser.__name__: users})
+    while desk.free < users:
+        gevent.sleep(0.001)
 
 
 def _send(desk: Desk, say: Callable[[dict[str, Any]], None]) -> int:

@@ -15,6 +15,8 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from gevent import Timeout
+from geventhttpclient.client import HTTPClient, HTTPClientPool
+from geventhttpclient.url import URL
 from locust import FastHttpUser, constant, constant_throughput, task
 
 PAGES_A_VISIT = 10
@@ -79,6 +81,34 @@ def fault_of(path: str, status: int, content_length: str | None, body_bytes: int
     if 200 <= status < 400 or (status == 404 and name_of(path) == "/p/[n]"):
         return None
     return f"status {status}"
+
+
+class OneTryClient(HTTPClient):
+    """Sends a request once, whatever becomes of it.
+
+    geventhttpclient sends what was not answered again, as often as its pool has room for connections and once more,
+    and no setting forbids it. Here it finds that there is room for -1; the pool's queue and semaphore have the real size.
+    """
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._connection_pool.size = -1
+
+
+class OneTryPool(HTTPClientPool):
+    """Has such a client for each host.
+
+    A kept connection that the server has closed is replaced before anything is sent on it: the pool looks whether it is
+    readable. One that is closed just then is a failure, because nobody knows whether the server began its work.
+    """
+
+    def get_client(self, url: str | URL) -> HTTPClient:
+        """Return the client of a URL's host."""
+        parts = url if isinstance(url, URL) else URL(url)
+        key = parts.host, parts.port
+        if key not in self.clients:
+            self.clients[key] = OneTryClient.from_url(parts, **self.client_args)
+        return self.clients[key]
 
 
 class SiteUser(FastHttpUser):

@@ -5,13 +5,13 @@ import math
 from bench.measure.limits.ceilings import SHARED_PART
 from bench.present import units
 from bench.swarm.layout import (
-    DESCRIPTOR_PART,
     TASKS_ASIDE,
     TASKS_EACH,
     Allowances,
     Layout,
     bytes_each,
     layout,
+    most_connections,
 )
 from strategies import Description
 
@@ -60,11 +60,9 @@ def _figures(planned: Layout, allowed: Allowances, strategy: Description) -> lis
 def _descriptors(most: int, allowed: Allowances) -> str:
     if allowed.descriptors is None:
         return f"{most:,} connections in each process; no limit is known"
-    room = int(DESCRIPTOR_PART * allowed.descriptors)
-    return (
-        f"{most:,} connections in each process, of {room:,}: {DESCRIPTOR_PART:.0%} of {allowed.descriptors:,} "
-        "(ulimit -Hn; with more, fewer processes would do)"
-    )
+    room = most_connections(allowed.descriptors)
+    told = f"{most:,} connections in each process, of {room:,} for which {allowed.descriptors:,} descriptors leave room"
+    return f"{told} (ulimit -Hn)"
 
 
 def _ports(planned: Layout, most: int, allowed: Allowances) -> list[str]:

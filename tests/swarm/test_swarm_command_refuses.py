@@ -79,7 +79,7 @@ def test_a_plan_as_json_has_the_layout(capsys: pytest.CaptureFixture[str]) -> No
 def test_too_few_descriptors_make_more_processes() -> None:
     done = inflight("swarm", "--in-flight", 1000, "--plan", limit=("RLIMIT_NOFILE", 200))
 
-    assert "6 strategy processes" in done.out
+    assert "8 strategy processes" in done.out
     assert "of 200 (ulimit -Hn" in done.out
 
 

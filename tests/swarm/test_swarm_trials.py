@@ -2,14 +2,19 @@
 
 import signal
 import socket
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+import bench.swarm as locustfile_folder
 from bench import scale
 from bench.measure import crowd, host, swarm
 from bench.measure.controller import Setting
@@ -21,6 +26,8 @@ from bench.swarm.identity import identity
 from fake_server.site import SiteConfig
 
 IN_FLIGHT = 400
+LOCUSTFILE = Path(locustfile_folder.__file__).parent / "locustfile.py"
+PROGRAMS = ("bench.swarm.master", "bench.swarm.node", "bench.measure.swarm_worker")
 CPUS = host.halves(pin=True)
 SETTING = Setting("run", CPUS, lambda _: 50, halves=CPUS)
 
@@ -45,6 +52,12 @@ def family() -> Iterator[list[psutil.Process]]:
     assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
 
 
+def ours() -> list[psutil.Process]:
+    """Return the processes of swarms that this process has started; it may have others, such as a browser."""
+    found = psutil.Process().children(recursive=True)
+    return [child for child in found if {"fake_server", *PROGRAMS}.intersection(child.cmdline())]
+
+
 @pytest.fixture
 def at_the_peak(
     monkeypatch: pytest.MonkeyPatch, family: list[psutil.Process]
@@ -54,7 +67,7 @@ def at_the_peak(
 
     def register(act: Callable[[Swarm, ExitStack], object]) -> None:
         def acting(one: Swarm, base: dict[str, Any]) -> dict[str, Any]:
-            family.extend(psutil.Process().children(recursive=True))
+            family.extend(ours())
             with ExitStack() as stack:
                 act(one, stack)
                 return measure(one, base)
@@ -66,7 +79,7 @@ def at_the_peak(
 
 def kill(one: Swarm, program: str) -> int:
     """Kill the first process of ours that runs this program, as the kernel's out-of-memory killer would."""
-    victim = next(child for child in psutil.Process().children(recursive=True) if program in child.cmdline())
+    victim = next(child for child in ours() if program in child.cmdline())
     victim.send_signal(signal.SIGKILL)
     return victim.pid
 
@@ -136,6 +149,55 @@ def test_a_locust_worker_that_joins_late_is_named_and_takes_no_part(at_the_peak:
     assert late["name"].startswith(socket.gethostname())
     assert row.status == "ok", row.reason
     assert row.measured["pages"] == IN_FLIGHT
+
+
+def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    def stop(one: Swarm, _: ExitStack) -> None:
+        stopping = urllib.request.Request(f"http://127.0.0.1:{port}/stop", method="POST")
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(stopping, timeout=10).close()
+
+    at_the_peak(stop)
+
+    row = run_swarm(trial(), replace(SETTING, hosting=Hosting(web_port=port)))
+
+    assert row.status in {"wrong", "failed"}, "as Locust sends its workers away before or after the row is made"
+    assert row.reason is not None
+    assert "was stopped by Locust, or on its page" in row.reason
+    assert "Locust user" in {loss["what"] for loss in row.measured["lost"]}
+
+
+def test_a_worker_of_another_locustfile_is_named_and_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Swarm._start
+
+    def join_first(one: Swarm, lifetime_s: float) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "locust",
+            "-f",
+            str(LOCUSTFILE),
+            "--worker",
+            "--master-port",
+            str(one._crowd.port),
+        ]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as stranger:
+            try:
+                while not one._crowd.strangers:
+                    one._crowd.listen(0.05)
+                start(one, lifetime_s)
+            finally:
+                stranger.kill()
+
+    monkeypatch.setattr(Swarm, "_start", join_first)
+
+    row = run_swarm(trial(processes=1), SETTING)
+
+    (late,) = row.measured["late"]
+    assert late["what"] == "Locust worker that is none of ours"
+    assert row.status == "ok", row.reason
 
 
 def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
