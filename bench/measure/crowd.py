@@ -56,9 +56,18 @@ class ShareState:
     stage: Stage = "waiting"
     node: str | None = None
     held: int = 0
+    failed: int = 0
+    """Fetches that failed already: the gate will never hold them."""
+    user: int = 0
+    """The number of its Locust user, on its node."""
     knobs: dict[str, Any] = field(default_factory=dict)
     outcome: dict[str, Any] | None = None
     server: dict[str, Any] | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether its gate holds all that can be held."""
+        return self.held + self.failed >= self.share.count
 
 
 class Crowd:
@@ -236,7 +245,7 @@ class Crowd:
             self._tell(node.name, {"do": "take", "user": user, "share": None})
             return
         state = waiting[0]
-        state.stage, state.node = "starting", node.name
+        state.stage, state.node, state.user = "starting", node.name, user
         share = {"index": state.share.index, "first": state.share.first, "count": state.share.count}
         self._tell(node.name, {"do": "take", "user": user, "share": share | dict(self._order)})
 
@@ -250,6 +259,11 @@ class Crowd:
     def _gate(self, _node: Node, held: dict[str, int]) -> None:
         for number, count in held.items():
             self.shares[int(number)].held = count
+
+    def _failed(self, node: Node, user: int, fetches: int) -> None:
+        for state in self.shares:
+            if (state.node, state.user) == (node.name, user):
+                state.failed += fetches
 
     def _crawled(self, _node: Node, share: int, outcome: dict[str, Any], server: dict[str, Any] | None) -> None:
         state = self.shares[share]
@@ -287,6 +301,7 @@ _WORDS: dict[str, Callable[..., None]] = {
     "share?": Crowd._give_share,  # noqa: SLF001
     "ready": Crowd._ready,  # noqa: SLF001
     "gate": Crowd._gate,  # noqa: SLF001
+    "failed": Crowd._failed,  # noqa: SLF001
     "crawled": Crowd._crawled,  # noqa: SLF001
     "lost": Crowd._lost,  # noqa: SLF001
 }

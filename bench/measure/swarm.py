@@ -176,7 +176,7 @@ class Swarm:
     def _ramp(self) -> None:
         """Let the shares go, at the stated rate or as fast as they fill, until the gates hold all that is left."""
         crowd = self._crowd
-        while waiting := [state for state in crowd.alive("ready", "going") if state.held < state.share.count]:
+        while waiting := [state for state in crowd.alive("ready", "going") if not state.full]:
             for state in waiting:
                 if state.stage == "ready" and self._is_due(state):
                     crowd.go(state)
@@ -194,7 +194,7 @@ class Swarm:
         rate: int | None = self.trial.values.get("ramp_per_s")
         if rate is not None:
             return state.share.first + state.share.count <= rate * (time.monotonic_ns() - self._begin_ns) / 1e9
-        underway = [other for other in self._crowd.alive("going") if other.held < other.share.count]
+        underway = [other for other in self._crowd.alive("going") if not other.full]
         return len(underway) < AT_ONCE * len(self.setting.halves.client or {0})
 
     def _hold(self) -> None:

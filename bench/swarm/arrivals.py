@@ -192,7 +192,7 @@ class Recorder:
         return self.schedule.due_by(self.end_ns - 1) - self.schedule.due_by(self.begin_ns - 1)
 
     def _quarters(self, spans: Sequence[Span], value_of: Callable[[Span], int]) -> list[float]:
-        """Return the means over the quarters of the window, by when requests were due; none where a quarter has none."""
+        """Return the means over the quarters of the window, by when requests were due; none if a quarter has none."""
         parts: list[list[int]] = [[], [], [], []]
         for span in spans:
             parts[4 * (span.intended_ns - self.begin_ns) // (self.end_ns - self.begin_ns)].append(value_of(span))

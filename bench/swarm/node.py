@@ -14,6 +14,7 @@ Orders and answers go through Locust's master, as messages of the type ``infligh
                                             {"say": "layers", "stage", "own": {...}, "system": {...}}
     {"do": "go", "share"}
                                             {"say": "gate", "held": {share: in flight}}
+                                            {"say": "failed", "user", "fetches"}
     {"do": "release"}
                                             {"say": "crawled", "share", ...}
     {"do": "end"}
@@ -104,6 +105,11 @@ class ShareUser(ProcessUser):
         """Take a share and bring it to its end; then wait for the test's."""
         NODES[self.environment].take_part(self)
         Event().wait()
+
+    def note_failed(self, fetches: int) -> None:
+        """Tell the harness of fetches that failed: the gate will never hold them."""
+        if fetches:
+            NODES[self.environment].say("failed", user=id(self), fetches=fetches)
 
 
 class Node:

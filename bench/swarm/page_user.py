@@ -87,7 +87,7 @@ class OneTryClient(HTTPClient):
     """Sends a request once, whatever becomes of it.
 
     geventhttpclient sends what was not answered again, as often as its pool has room for connections and once more,
-    and no setting forbids it. Here it finds that there is room for -1; the pool's queue and semaphore have the real size.
+    and no setting forbids it. Here it finds that there is room for -1; queue and semaphore of the pool keep their size.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:

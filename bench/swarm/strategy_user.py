@@ -40,7 +40,11 @@ class ProcessUser(User):
         while (message := worker.hear("event"))["event"] == "pages":
             fetched = bulk.bulk_of(service_times_ns(message), message["bytes"], message["failed"])
             bulk.add(self.environment, METHOD, strategy, fetched)
+            self.note_failed(sum(message["failed"].values()))
         return message
+
+    def note_failed(self, fetches: int) -> None:
+        """Note that so many fetches failed, which the statistics know already."""
 
     def note_failure(self, strategy: str, reason: str) -> None:
         """Count a strategy process that ended among the failures of the statistics."""

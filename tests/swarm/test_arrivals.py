@@ -4,6 +4,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,17 @@ class Server:
             done = self.stall[1] + self.service_ns
         self._free_ns = done
         return done
+
+
+class RandomServer(Server):
+    """Takes a random time for each request, whatever else it has to do."""
+
+    def __init__(self, mean_ns: float, draw: Random) -> None:
+        super().__init__(0)
+        self._mean_ns, self._draw = mean_ns, draw
+
+    def answer_ns(self, sent_ns: int) -> int:
+        return sent_ns + round(self._draw.expovariate(1 / self._mean_ns))
 
 
 def opened(rate: float, seconds: float, users: int, server: Server) -> Recorder:
@@ -110,11 +122,69 @@ def test_a_stall_is_in_the_corrected_times_and_not_in_the_uncorrected_ones() -> 
     assert stalled["kept"]  # it has caught up long before the end
 
 
-def test_a_latency_as_long_as_half_the_window_is_no_trend() -> None:
-    slow = opened(100, 6, 1000, Server(3 * S, one_by_one=False)).outcome()
+def test_a_latency_as_long_as_a_third_of_the_window_is_no_trend() -> None:
+    slow = opened(100, 6, 1000, Server(2 * S, one_by_one=False)).outcome()
 
     assert slow["kept"]
-    assert slow["uncorrected"]["p50_ns"] == 3 * S
+    assert slow["uncorrected"]["p50_ns"] == 2 * S
+
+
+@pytest.mark.parametrize(("rate", "latency_ns", "seconds"), [(50, 5 * S, 5), (100, 3 * S, 6), (1, 5 * S, 3)])
+def test_with_a_latency_beyond_a_third_of_the_window_nobody_can_tell(rate: int, latency_ns: int, seconds: int) -> None:
+    filling = opened(rate, seconds, 1000, Server(latency_ns, one_by_one=False)).outcome()
+
+    assert not filling["kept"]
+    assert filling["why"].startswith("cannot tell whether the rate is kept: one in ten answers took ")
+    assert filling["why"].endswith(f"it must last {3 * latency_ns // S} s at least")
+    assert filling["corrected"] == filling["uncorrected"]
+
+
+def test_long_answers_of_a_server_that_falls_behind_are_a_rate_not_kept() -> None:
+    lost = opened(100, 3, 10_000, Server(50 * MS)).outcome()
+
+    assert lost["uncorrected"]["p90_ns"] > S
+    assert lost["why"].startswith("cannot keep the rate: ")
+
+
+@pytest.mark.parametrize(
+    ("rate", "service_ms", "words"),
+    [
+        (20, 60, "sent later and later, in the last quarter 1.8 s after"),
+        (10, 125, "3 of 100 requests that were due were never sent"),
+        (1, 3000, "of 10 requests that were due were never sent"),
+        (1.5, 700, "sent later and later"),
+    ],
+)
+def test_a_rate_a_little_beyond_what_one_user_can_do_is_not_kept(rate: float, service_ms: int, words: str) -> None:
+    lost = opened(rate, 10, 1, Server(service_ms * MS)).outcome()
+
+    assert not lost["kept"]
+    assert lost["why"].startswith("cannot keep the rate: ")
+    assert words in lost["why"]
+
+
+@pytest.mark.parametrize("stall_s", [(2, 3), (4, 5), (8, 9), (10, 10.5)])
+def test_a_stall_that_was_made_up_for_is_kept_wherever_it_was(stall_s: tuple[float, float]) -> None:
+    stall = round(stall_s[0] * S), round(stall_s[1] * S)
+
+    assert opened(100, 10, 1, Server(MS, stall=stall)).kept() == (True, None)
+
+
+@pytest.mark.parametrize(("rate", "users"), [(20, 1), (100, 1), (100, 4)])
+def test_a_random_queue_with_room_for_a_tenth_more_is_rarely_taken_for_a_lost_rate(rate: int, users: int) -> None:
+    draw = Random(3)
+
+    lost = sum(not opened(rate, 10, users, RandomServer(0.9 * users * S / rate, draw)).kept()[0] for _ in range(60))
+
+    assert lost <= 6
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 200), st.integers(1, 4), st.floats(0, 0.3))
+def test_a_perfect_server_completes_no_more_than_was_offered(rate: int, seconds: int, latency_s: float) -> None:
+    perfect = opened(rate, seconds, 1000, Server(round(latency_s * S), one_by_one=False)).outcome()
+
+    assert perfect["completed_per_s"] * seconds <= rate * seconds + 1.001
 
 
 def test_random_latencies_are_no_trend() -> None:

@@ -1,26 +1,31 @@
 """Real open loops of a second at most: Locust in a process of its own, against a real fake server."""
 
 import json
+import resource
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, Self
 
 import jsonschema
 import pytest
 
 from bench import open_loop_command, rows, scale
+from bench.analyse.offered import UNTOLD, curves
 from bench.measure import host
 from bench.measure.controller import Setting
-from bench.measure.open_checks import Seen, check, wrong_answer
+from bench.measure.open_checks import Seen, check, long_enough, wrong_answer
 from bench.measure.open_loop import run_open, split_target, who_was_full
 from bench.measure.server import Server, running
 from bench.open_loop_command import REFUSALS, Asked
 from bench.plan import BareTrial
+from bench.present.findings_offered import not_kept
 from bench.rows import Row
-from bench.swarm.arrivals import NO_ANSWER
+from bench.swarm.arrivals import CANNOT_TELL, NO_ANSWER
 from fake_server.site import Site, SiteConfig
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
@@ -93,6 +98,88 @@ def test_a_target_where_nobody_answers_makes_failures_and_a_red_row(server: Serv
     assert row.server == {}
 
 
+class Curt:
+    """Takes connections and closes each: at once, or after it has answered one request as if more could follow."""
+
+    def __init__(self, *, answers: int) -> None:
+        self.requests = self.connections = 0
+        self._answers = answers
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.target = f"http://127.0.0.1:{self._listening.getsockname()[1]}/"
+        self._thread = Thread(target=self._serve)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listening.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listening.accept()
+                self.connections += 1
+                with connection, suppress(OSError):
+                    self._answer(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        for _ in range(self._answers):
+            self.requests += bool(connection.recv(4096))
+            connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n")
+
+
+def test_a_target_that_closes_every_connection_is_asked_no_more_often_than_the_schedule_says(server: Server) -> None:
+    with Curt(answers=0) as curt:
+        row = measured(server, rates=[20], seconds=0.2, users=2, target=curt.target)
+
+    assert row.measured["failed"] == 4
+    assert curt.connections == row.measured["locust"]["requests"] == 24  # a second of warm-up and the window
+    assert row.measured["why"].startswith("cannot keep the rate: not one request was answered")
+
+
+def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_and_statuses_are_named(server: Server) -> None:
+    with Curt(answers=1) as curt:
+        row = measured(server, rates=[20], seconds=0.2, users=2, target=curt.target)
+
+    assert (row.measured["failed"], row.measured["kept"]) == (0, True)
+    assert curt.requests == curt.connections == 24
+    (told,) = [check.detail for check in row.checks if check.name == "answer correct"]
+    assert told == "what the target should answer is not known; it answered status 302 24 times"
+
+
+def test_a_latency_beyond_a_third_of_the_window_makes_a_red_row(server: Server) -> None:
+    row = measured(server, rates=[50], seconds=0.2, users=100, latency=["200ms"], site={"pages": 10})
+
+    assert not row.measured["kept"]
+    assert row.measured["why"].startswith(f"{UNTOLD} whether the rate is kept: ")
+    assert row.measured["why"].endswith(" at least")
+    assert verdict(row, "long enough to tell") == "failed"
+    (curve,) = curves([row])
+    assert not_kept(curve.points[0]).startswith(UNTOLD)
+    assert curve.lowest_lost is None
+
+
+def test_the_clock_begins_when_thousands_of_users_are_free(server: Server) -> None:
+    row = measured(server, rates=[5], seconds=1, users=10_000, latency=["0"], site={"pages": 10})
+
+    assert row.knobs["users"] == 10_000
+    assert row.measured["arrivals"] == row.measured["started"] == 5
+    assert row.measured["completed_per_s"] <= 6
+
+
+def test_whether_it_was_long_enough_to_tell_is_judged_by_what_is_measured() -> None:
+    def judged(why: str | None, **times: Any) -> str:
+        return long_enough(Seen({}, None, {"why": why, "uncorrected": times}, window_ns=3_000_000_000))[0]
+
+    assert judged(None, count=20, p90_ns=1_000_000_000) == "passed"
+    assert judged(f"{CANNOT_TELL}: too short", count=20, p90_ns=1_100_000_000) == "failed"
+    assert judged("cannot keep the rate: too slow", count=20, p90_ns=1_100_000_000) == "not applicable"
+    assert judged("cannot keep the rate: not one answer", count=0) == "not applicable"
+
+
 def test_a_wrong_answer_is_told_with_an_example() -> None:
     site = Site(SiteConfig(pages=5))
     seen = Seen({}, site, answers=[("/p/1", 200, 1200, None, 3), ("/p/2", 200, 7, None, 2)])
@@ -104,7 +191,8 @@ def test_a_wrong_answer_is_told_with_an_example() -> None:
 
 @pytest.mark.parametrize(("kept", "judged"), [(True, "failed"), (False, "passed")])
 def test_answers_that_come_too_late_are_a_part_of_a_lost_rate_only(kept: bool, judged: str) -> None:
-    told = {"kept": kept, "listen_drops": 0, "run_delay_ns": None, "steal_share": 0.0, "corrected": {"count": 5}}
+    told: dict[str, Any] = {"kept": kept, "why": None, "listen_drops": 0, "run_delay_ns": None, "steal_share": 0.0}
+    told |= {"corrected": {"count": 5}, "uncorrected": {"count": 0}}
     seen = Seen({}, None, told, answers=[("/", 0, 0, NO_ANSWER, 2)])
 
     (late,) = [one for one in check(seen) if one.name == "no unexpected failures"]
@@ -140,6 +228,7 @@ def asked(out: Path, **changes: Any) -> Asked:
         ({"target": "ftp://127.0.0.1/"}, "must be an http URL"),
         ({"target": "http://192.0.2.1/"}, "permission of whoever owns 192.0.2.1"),
         ({"target": "http://127.0.0.1:1/"}, "nobody answers at 127.0.0.1:1"),
+        ({"target": "http://127.0.0.1:0/"}, "nothing listens on port 0"),
         ({"target": "http://127.0.0.1:1/", "latency": "5ms"}, "leave out --latency"),
     ],
 )
@@ -151,4 +240,13 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(
 
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
+    assert not (tmp_path / "results").exists()
+
+
+def test_more_users_than_the_descriptors_are_for_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 100))
+
+    with pytest.raises(REFUSALS, match=r"--users 200: .*use at most 36, or raise the limit"):
+        open_loop_command.run(asked(tmp_path / "results", users=200))
+
     assert not (tmp_path / "results").exists()

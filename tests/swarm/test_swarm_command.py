@@ -49,6 +49,7 @@ def test_three_models_hold_two_thousand_fetches_confirmed_by_the_gates(tmp_path:
     assert "2,000" in done.out
 
 
+@pytest.mark.long
 def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
     port = free_port()
     swarm = ("swarm", "--in-flight", IN_FLIGHT, "--expect", 1, "--port", port, "--json", "--out", tmp_path)
@@ -70,6 +71,7 @@ def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
     assert json.loads(done.out)
 
 
+@pytest.mark.long
 def test_a_worker_that_never_joins_is_one_sentence_and_a_row(tmp_path: Path) -> None:
     done = inflight(
         "swarm", "--in-flight", 100, "--expect", 1, "--wait", "2s", "--port", free_port(), "--out", tmp_path
@@ -97,6 +99,7 @@ def test_ctrl_c_twice_leaves_nothing_running_and_the_folder_readable(tmp_path: P
     assert rows_of(tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_swarm_of_its_own_is_killed_without_a_trace(tmp_path: Path) -> None:
     with running("swarm", "--in-flight", 200, "--hold", "30s", "--out", tmp_path) as swarm:
         family = swarm.family_when(3)

@@ -120,6 +120,30 @@ def test_a_killed_server_is_counted_and_named_and_the_others_finish(at_the_peak:
     assert sum(row.measured["errors"].values()) == IN_FLIGHT // 2
 
 
+@pytest.mark.long
+@pytest.mark.skipif(not hasattr(psutil.Process, "rlimit"), reason="the limits of another process cannot be set here")
+def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_are_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ramp = Swarm._ramp
+
+    def with_few_descriptors(one: Swarm) -> None:
+        for child in ours():
+            if "bench.measure.swarm_worker" in child.cmdline():
+                child.rlimit(psutil.RLIMIT_NOFILE, (120, 120))
+        ramp(one)
+
+    monkeypatch.setattr(Swarm, "_ramp", with_few_descriptors)
+
+    row = run_swarm(trial(processes=1), SETTING)
+
+    assert row.status == "wrong", row.reason
+    assert 50 < row.measured["held_in_flight"] < 120
+    assert row.measured["errors"] == {"network error: EMFILE": row.measured["failed_pages"]}
+    assert row.measured["held_in_flight"] + row.measured["failed_pages"] == row.measured["pages"] == IN_FLIGHT
+    assert verdicts(row)["all in flight, confirmed"] == verdicts(row)["no unexpected failures"] == "failed"
+
+
 def test_a_killed_locust_worker_takes_its_shares_along_and_the_other_one_finishes(at_the_peak: Any) -> None:
     at_the_peak(lambda one, _: kill(one, "bench.swarm.node"))
 
@@ -133,6 +157,7 @@ def test_a_killed_locust_worker_takes_its_shares_along_and_the_other_one_finishe
     assert row.measured["pages"] == IN_FLIGHT // 2
 
 
+@pytest.mark.long
 def test_a_locust_worker_that_joins_late_is_named_and_takes_no_part(at_the_peak: Any) -> None:
     def join(one: Swarm, stack: ExitStack) -> None:
         crowd_ = one._crowd
@@ -151,6 +176,7 @@ def test_a_locust_worker_that_joins_late_is_named_and_takes_no_part(at_the_peak:
     assert row.measured["pages"] == IN_FLIGHT
 
 
+@pytest.mark.long
 def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -169,6 +195,7 @@ def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> N
     assert "Locust user" in {loss["what"] for loss in row.measured["lost"]}
 
 
+@pytest.mark.long
 def test_a_worker_of_another_locustfile_is_named_and_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     start = Swarm._start
 
@@ -217,6 +244,7 @@ def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
     assert row.measured["held_in_flight"] == IN_FLIGHT
 
 
+@pytest.mark.long
 def test_a_locust_worker_of_another_version_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = identity()
     monkeypatch.setattr(crowd, "identity", lambda: ours | {"locust": "1.0"})
@@ -249,6 +277,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
     assert "in use" in row.reason
 
 
+@pytest.mark.long
 def test_never_more_are_in_flight_than_the_stated_rate_has_let_go() -> None:
     slow = trial(processes=4)
     slow.cell.values["ramp_per_s"] = IN_FLIGHT
