@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from bench import commands, rows, runs, scale
 from bench.experiment import Experiment, ExperimentError
-from bench.measure.limits import descriptor_shortage
 from bench.present.console import complain
 from bench.rows import Row
 
@@ -48,8 +47,6 @@ def run(asked: Asked) -> int:
         "open-loop", ABOUT, (), rounds=asked.rounds, bare=(scale.open_loops(_table(asked), "open-loop"),)
     )
     trials = runs.plan(experiment)
-    if shortage := descriptor_shortage(asked.users, per_fetch=False):
-        raise ExperimentError(f"--users {asked.users}: {shortage}")
     if asked.target is not None:
         check_target(asked.target, not_loopback=asked.not_loopback)
     folder = runs.new_folder(asked.out, experiment)

@@ -12,7 +12,7 @@ Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -52,6 +52,21 @@ _NEEDED = {
     "open": ("offered_per_s",),
 }
 """What a trial that ended well has measured, above 0; of other kinds it depends."""
+_SCALES = frozenset({"swarm", "open", "client"})
+"""Kinds in which no figure is several at once."""
+_WHOLE = {
+    "swarm": (
+        *("planned_in_flight", "held_in_flight", "client_processes", "server_processes", "nodes", "hosts"),
+        *("pages", "failed_pages"),
+    ),
+    "open": ("arrivals", "started", "completed", "failed", "peak_in_flight"),
+    "client": ("completed", "failed", "server_requests"),
+}
+"""Counts among what was measured: whole numbers from 0 on, where a trial got so far."""
+_ASKED_WHOLE = {"swarm": ("in_flight",), "open": ("users",), "client": ("in_flight",)}
+"""Counts in a workload: whole numbers from 1 on."""
+_TEXTS = ("latency", "target")
+"""What of a workload is text; may be null where it may be left out."""
 _MAY_BE_LEFT_OUT = {"swarm": frozenset({"ramp_per_s"}), "open": frozenset({"mean_latency_ns"})}
 """What of a workload may be null: a swarm as fast as it goes, a target whose latency is its own."""
 _LINES = {
@@ -61,6 +76,8 @@ _LINES = {
     "open": ("backlog",),
 }
 """What was measured over time."""
+_LISTS = {"backlog": ("at_ns", "waiting")}
+"""What such a line cannot do without."""
 _HAS_GAPS = frozenset({"cpu_ns", "used_bytes"})
 """What of it is unknown at some moments, or on some systems."""
 
@@ -161,25 +178,69 @@ def _wrong_figure(values: dict[str, Any]) -> str | None:
     optional = _MAY_BE_LEFT_OUT.get(values["kind"], frozenset())
     for part in ("workload", "measured", "server"):
         for name, value in _figures(values[part]):
-            if not _is_figure(value) or (value is None and part == "workload" and name not in optional):
+            is_several = isinstance(value, list | dict) and values["kind"] in _SCALES
+            if is_several or not _is_figure(value) or (value is None and part == "workload" and name not in optional):
                 return f"{part} has no number for {name}: {str(value)[:40]}"
-    if values["status"] == "ok":
+    is_ok = values["status"] == "ok"
+    if (wrong := _wrong_scale(values["kind"], values["workload"], values["measured"], is_ok=is_ok)) is not None:
+        return wrong
+    if is_ok:
         for name in _NEEDED.get(values["kind"], ()):
             value = values["measured"].get(name)
             if value is None or value <= 0:
                 return f"measured says ok without {name}"
-    lines = [values["measured"].get(name) for name in _LINES.get(values["kind"], ())]
-    if not all(line is None or _is_time_line(line) for line in lines):
+    lines = [(name, values["measured"].get(name)) for name in _LINES.get(values["kind"], ())]
+    if not all(line is None or _is_time_line(line, _LISTS.get(name, ())) for name, line in lines):
         return "time line is none"
     return None
 
 
+def _wrong_scale(kind: str, workload: dict[str, Any], measured: dict[str, Any], *, is_ok: bool) -> str | None:
+    """Say the same of what rows have since there are several processes, rates and other clients."""
+    site = workload.get("site", {})
+    if not isinstance(site, dict) and not (site is None and kind == "open"):
+        return f"workload has no table for site: {str(site)[:40]}"
+    if kind not in _SCALES:
+        return None
+    for name in _TEXTS:
+        if not isinstance(told := workload.get(name), str | None) or (told is None and name in _WORKLOAD_KEYS[kind]):
+            return f"workload has no text for {name}: {str(told)[:40]}"
+    for name in _ASKED_WHOLE[kind]:
+        if not _is_whole(count := workload[name], 1):
+            return f"workload has no whole number from 1 on for {name}: {str(count)[:40]}"
+    if (mean_ns := workload.get("mean_latency_ns")) is not None and mean_ns < 0:
+        return f"workload has less than 0 for mean_latency_ns: {mean_ns}"
+    if kind == "open" and workload["rate_per_s"] <= 0:
+        return f"workload has no number above 0 for rate_per_s: {workload['rate_per_s']}"
+    for name in _WHOLE[kind]:
+        if name in measured and not _is_whole(measured[name], 0):
+            return f"measured has no whole number from 0 on for {name}: {str(measured[name])[:40]}"
+    return _wrong_outcome(kind, measured, is_ok=is_ok)
+
+
+def _wrong_outcome(kind: str, measured: dict[str, Any], *, is_ok: bool) -> str | None:
+    """Say the same of what an open loop or a client completed, and of how long that took it."""
+    per_s = measured.get("completed_per_s")
+    if per_s is not None and per_s < 0:
+        return f"measured has less than 0 for completed_per_s: {per_s}"
+    if kind == "client" and is_ok:
+        if per_s is None:
+            return "measured says ok without completed_per_s"
+        if not isinstance(measured.get("service"), dict):
+            return "measured says ok without service"
+    return None
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return type(value) is int and value >= least
+
+
 def _figures(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in table.items():
+        if name.endswith(_FIGURES) or name == "in_flight":
+            yield name, value
         if isinstance(value, dict) and name not in _NO_TABLES:
             yield from _figures(value)
-        elif name.endswith(_FIGURES) or name == "in_flight":
-            yield name, value
 
 
 _NO_TABLES = frozenset({"timeline", "samples", "backlog", "errors"})
@@ -192,11 +253,13 @@ def _is_figure(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value))
 
 
-def _is_time_line(line: Any) -> bool:
+def _is_time_line(line: Any, needed: Sequence[str]) -> bool:
     """Tell whether these are lists of numbers, as long as each other; some figures may be unknown."""
     if not isinstance(line, dict):
         return False
     lists = {name: own for name, own in line.items() if isinstance(own, list)}
+    if not lists.keys() >= set(needed):
+        return False
     numbers = all(type(one) is int or (one is None and name in _HAS_GAPS) for name, own in lists.items() for one in own)
     width = line.get("bin_ns", 1)
     return numbers and type(width) is int and width > 0 and len(set(map(len, lists.values()))) <= 1

@@ -60,6 +60,12 @@ CLIENT: dict[str, Any] = {
     "service": {"count": 10, "mean_ns": 5, "p50_ns": 5, "p99_ns": None},
     "server_requests": 10,
 }
+SWARM_COUNTS = (
+    *("planned_in_flight", "held_in_flight", "client_processes", "server_processes", "nodes", "hosts"),
+    *("pages", "failed_pages"),
+)
+OPEN_COUNTS = ("arrivals", "started", "completed", "failed", "peak_in_flight")
+CLIENT_COUNTS = ("completed", "failed", "server_requests")
 SWARM_ASKED: dict[str, Any] = {
     "in_flight": 100_000,
     "ramp_per_s": None,
@@ -443,6 +449,39 @@ def test_the_schema_refuses_inside_a_scale(place: int, wrong: dict[str, Any]) ->
         (1, {"measured": {"offered_per_s": None}}, "measured says ok without offered_per_s"),
         (1, {"workload": {"rate_per_s": None}}, "workload has no number for rate_per_s: None"),
         (3, {"workload": {"mean_latency_ns": None}}, "workload has no number for mean_latency_ns: None"),
+        *(
+            (place, {"measured": {name: value}}, f"measured has no whole number from 0 on for {name}: {value}")
+            for place, names in ((0, SWARM_COUNTS), (1, OPEN_COUNTS), (3, CLIENT_COUNTS))
+            for name in names
+            for value in (None, -1, 1.5, True, "1", [1], {"a": 1})
+        ),
+        (0, {"workload": {"site": None}}, "workload has no table for site: None"),
+        (0, {"workload": {"site": "x"}}, "workload has no table for site: x"),
+        (0, {"workload": {"site": []}}, "workload has no table for site: []"),
+        (1, {"workload": {"site": "x"}}, "workload has no table for site: x"),
+        (3, {"workload": {"site": None}}, "workload has no table for site: None"),
+        (0, {"workload": {"in_flight": 0}}, "workload has no whole number from 1 on for in_flight: 0"),
+        (0, {"measured": {"reach_ns": [1]}}, "measured has no number for reach_ns: [1]"),
+        (0, {"measured": {"held_slab_bytes": {"a": 1}}}, "measured has no number for held_slab_bytes: {'a': 1}"),
+        (1, {"measured": {"backlog": {"at_ns": None, "waiting": [1]}}}, "time line is none"),
+        (1, {"measured": {"backlog": {"at_ns": [1], "waiting": None}}}, "time line is none"),
+        (1, {"measured": {"backlog": {"at_ns": [1], "waiting": [1, 2]}}}, "time line is none"),
+        (1, {"measured": {"backlog": {"at_ns": [1]}}}, "time line is none"),
+        (1, {"measured": {"completed_per_s": -1}}, "measured has less than 0 for completed_per_s: -1"),
+        (1, {"workload": {"mean_latency_ns": -1}}, "workload has less than 0 for mean_latency_ns: -1"),
+        *(
+            (1, {"workload": {"users": users}}, f"workload has no whole number from 1 on for users: {users}")
+            for users in (0, -1, 1.5, None, "4")
+        ),
+        (1, {"workload": {"rate_per_s": 0}}, "workload has no number above 0 for rate_per_s: 0"),
+        (2, {"workload": {"rate_per_s": -2.5}}, "workload has no number above 0 for rate_per_s: -2.5"),
+        (2, {"workload": {"target": ["x"]}}, "workload has no text for target: ['x']"),
+        (3, {"workload": {"latency": None}}, "workload has no text for latency: None"),
+        (3, {"workload": {"mean_latency_ns": -1}}, "workload has less than 0 for mean_latency_ns: -1"),
+        (3, {"workload": {"in_flight": 0}}, "workload has no whole number from 1 on for in_flight: 0"),
+        (3, {"measured": {"completed_per_s": -0.5}}, "measured has less than 0 for completed_per_s: -0.5"),
+        (3, {"measured": {"completed_per_s": None}}, "measured says ok without completed_per_s"),
+        (3, {"measured": {"service": None}}, "measured says ok without service"),
     ],
     ids=str,
 )
@@ -455,6 +494,19 @@ def test_a_row_of_a_scale_with_a_figure_that_is_none_is_refused_by_name(
 
     with pytest.raises(ValueError, match=re.escape(f"a row whose {words}")):
         Row.from_json(json.dumps(values))
+
+
+@pytest.mark.parametrize("row", SCALE_ROWS, ids=lambda row: row.kind)
+def test_a_row_of_a_scale_that_did_not_get_far_needs_no_figures(row: Row) -> None:
+    early = replace(row, status="failed", reason="no port left", measured={}, checks=())
+
+    assert Row.from_json(early.to_json()) == early
+
+
+def test_a_client_that_completed_nothing_is_a_row() -> None:
+    idle = scale_row("client", "wrk", CLIENT_ASKED, CLIENT | {"completed": 0, "completed_per_s": 0})
+
+    assert Row.from_json(idle.to_json()) == idle
 
 
 def test_an_error_may_be_called_anything() -> None:

@@ -1,9 +1,9 @@
-"""What several independent clients saw of one server: whether they agree, or which of them is off. Pure.
+"""What several independent clients saw of one server: whether it is what must be seen, or which is off. Pure.
 
-With an added latency L and N requests in flight, a closed loop completes at most N / L a second, whoever drives it. So
-clients that have time left must see the same throughput and the same latency, and one of three that does not is the one
-that is off. Of two that differ, nobody can say which. A client whose own core is full shows its own ceiling, and is not
-compared.
+With an added latency L and N requests in flight, a closed loop completes at most N / L a second, whoever drives it, and
+no request takes less than L. So what clients that have time left must see is known beforehand, and each is held against
+that, not against the others: two that share a fault do not outvote the third. What all see alike and is not so is the
+server's doing, or the machine's. A client whose own core is full shows its own ceiling, and is not compared.
 """
 
 import statistics
@@ -15,18 +15,19 @@ from bench.analyse.stats import Spread, spread
 from bench.rows import Row
 
 PER_S_SHARE = 0.03
-"""How far throughputs may be apart, as a share. wrk counts from its first connect to the end of its time: in 3 s at
-50 ms it sees 59 of 60 turns of the loop, 1.7 % less than there are. A Locust user that was answered sends its next
-request when the others that were answered with it have had their turn, which costs Locust about as much. Together with
-the rounds' own differences that is what three clients without a fault may be apart."""
+"""How far a throughput may be from what must be, as a share. wrk counts from its first connect to the end of its time:
+in 3 s at 50 ms it sees 59 of 60 turns of the loop, 1.7 % less than there are. A Locust user that was answered sends its
+next request when the others that were answered with it have had their turn, which costs Locust about as much. Together
+with the rounds' own differences that is how far a client without a fault may be off."""
 ADDED_NS = 1_000_000
-"""How far the median times above the added latency may be apart. Answers that are due together are read one after the
-other, the last of 50 by a Python client some hundred microseconds after the first; and it is by as much as this that a
-server's timers may be late before a trial's latency is called inexact."""
+"""How far a median time may be from the added latency. Answers that are due together are read one after the other, the
+last of 50 by a Python client some hundred microseconds after the first; and it is by as much as this that a server's
+timers may be late before a trial's latency is called inexact. A time that short is a share of 10 ms that counts, so the
+throughput that must be allows for it: N / (L + what the client saw beyond L, at most this)."""
 FULL_SHARE = 0.90
 """A client that used so much of its core is limited by it: what is left goes where nobody accounts for it."""
 
-Verdict = Literal["agree", "off", "differ", "cannot be told", "not compared"]
+Verdict = Literal["agree", "off", "all off", "cannot be told", "not compared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +45,26 @@ class Client:
     """Why there is no valid round: not installed, failed, red checks. None where there is one."""
     full: bool
     """Whether its own core limited it."""
-    per_s_rounds: tuple[float, ...] = ()
+    ideal_per_s: float | None = None
+    """What so many in flight complete at most in the time of a request that it saw; None without added latency."""
+    per_s_away: tuple[float, ...] = ()
+    """How far the throughput of each round is from that, as a share; empty without added latency."""
     added_ns_rounds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Whether the clients agree in one figure. ``apart`` is the largest difference, in the unit of the bound."""
+    """Whether the clients see in one figure what must be. ``apart`` is how far off, in the unit of the bound.
+
+    ``agree``: all do; ``off``: ``who`` do not, and others do; ``all off``: none does, and all are off the same way.
+    """
 
     verdict: Verdict
     bound: float
     apart: float | None = None
-    who: str | None = None
-    """The client that is off."""
+    """Of those that are off, else of all, the one that is farthest."""
+    who: tuple[str, ...] = ()
+    """The clients that are off."""
     why: str | None = None
     """Why it cannot be told, or why nothing is compared."""
 
@@ -101,73 +109,72 @@ def compare(rows: Sequence[Row]) -> Comparison | None:
 
 
 def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, Sequence[Row]]) -> Latency:
-    clients = tuple(_client(name, rows, mean_ns) for name, rows in sorted(by_name.items()))
-    ideal = 1e9 * in_flight / mean_ns if mean_ns else None
-    if ideal is None:
+    clients = tuple(_client(name, rows, mean_ns, in_flight) for name, rows in sorted(by_name.items()))
+    if not mean_ns:
         alone = "without added latency each client shows its own ceiling, or the server's"
         judged = [Judged("not compared", bound, why=alone) for bound in (PER_S_SHARE, ADDED_NS)]
-    else:
-        free = [client for client in clients if client.per_s is not None and not client.full]
-        rates = {client.name: client.per_s_rounds for client in free if client.per_s_rounds}
-        times = {client.name: client.added_ns_rounds for client in free if client.added_ns_rounds}
-        judged = [judge(rates, PER_S_SHARE, relative=True), judge(times, ADDED_NS, relative=False)]
-    return Latency(latency, mean_ns, in_flight, ideal, clients, *judged)
+        return Latency(latency, mean_ns, in_flight, None, clients, *judged)
+    free = [client for client in clients if client.per_s is not None and not client.full]
+    rates = {client.name: client.per_s_away for client in free if client.per_s_away}
+    times = {client.name: client.added_ns_rounds for client in free if client.added_ns_rounds}
+    judged = [judge(rates, PER_S_SHARE), judge(times, ADDED_NS)]
+    return Latency(latency, mean_ns, in_flight, 1e9 * in_flight / mean_ns, clients, *judged)
 
 
-def _client(name: str, rows: Sequence[Row], mean_ns: int) -> Client:
+def _client(name: str, rows: Sequence[Row], mean_ns: int, in_flight: int) -> Client:
     valid = [row.measured for row in rows if row.valid]
-    rates = tuple(float(one["completed_per_s"]) for one in valid)
+    rates = [float(one["completed_per_s"]) for one in valid]
     medians = [one["service"].get("p50_ns") for one in valid]
-    added = tuple(float(p50 - mean_ns) for p50 in medians if p50 is not None)
+    added = [None if p50 is None else float(p50 - mean_ns) for p50 in medians]
+    known = [one for one in added if one is not None]
+    ideals = [_ideal_per_s(mean_ns, in_flight, own) for own in added] if mean_ns else []
     share = _median([one.get("client_cpu_share") for one in valid])
     return Client(
         name,
         spread(rates) if rates else None,
-        spread(added) if added else None,
+        spread(known) if known else None,
         share,
         _median([one.get("server_cpu_share") for one in valid]),
         len(rows),
         None if valid else _reason(rows[-1]),
         share is not None and share >= FULL_SHARE,
-        rates,
-        added,
+        _median(ideals),
+        tuple(rate / ideal - 1 for rate, ideal in zip(rates, ideals, strict=False)),
+        tuple(known),
     )
 
 
-def judge(values: Mapping[str, Sequence[float]], bound: float, *, relative: bool) -> Judged:
-    """Judge whether clients agree: ``values`` has those of each client's rounds; ``bound`` is a share, if relative.
+def _ideal_per_s(mean_ns: int, in_flight: int, added_ns: float | None) -> float:
+    """Return what so many in flight complete, when a request takes the latency and what the client saw beyond it.
 
-    Each client is held against the median of all of them, of two against the other. It is within the bound if its
-    median is, and more than half of its rounds; off if no round is, of two or more; else it cannot be told.
+    Only as much of it counts as the bound on times lets pass: no client excuses its throughput by its own slow clock.
     """
-    if len(values) < 2:
+    return 1e9 * in_flight / (mean_ns + min(max(added_ns or 0.0, 0.0), ADDED_NS))
+
+
+def judge(away: Mapping[str, Sequence[float]], bound: float) -> Judged:
+    """Judge clients by how far each of their rounds is from what must be; ``bound`` is in the same unit.
+
+    A client is within the bound if its median is, and more than half of its rounds; off if no round is, of two or
+    more; else it cannot be told. Where none is within the bound and all are off the same way, it is no client's fault.
+    """
+    if len(away) < 2:
         return Judged("cannot be told", bound, why="fewer than two clients have a figure to compare")
-    medians = {name: statistics.median(own) for name, own in values.items()}
-    away = {name: _away(name, own, medians, relative=relative) for name, own in values.items()}
-    apart = max((away[name][0] for name in away), key=abs)
-    states = {name: _state(middle, each, bound) for name, (middle, each) in away.items()}
-    off = [name for name, state in states.items() if state == "off"]
-    unsure = [name for name, state in states.items() if state == "unsure"]
+    medians = {name: statistics.median(own) for name, own in away.items()}
+    states = {name: _state(medians[name], own, bound) for name, own in away.items()}
+    off = tuple(sorted(name for name, state in states.items() if state == "off"))
+    unsure = sorted(name for name, state in states.items() if state == "unsure")
+    apart = max((medians[name] for name in off or medians), key=abs)
+    if off and "within" in states.values():
+        return Judged("off", bound, apart, who=off)
     if unsure:
-        few = min(len(values[name]) for name in unsure) < 2
+        few = min(len(away[name]) for name in unsure) < 2
         why = "one round is not enough to say who is off" if few else "rounds differ by more than the bound"
-        return Judged("cannot be told", bound, apart, why=f"{', '.join(sorted(unsure))}: {why}")
-    if len(off) == 1 and len(values) > 2:
-        return Judged("off", bound, away[off[0]][0], who=off[0])
-    if off:
-        why = "of two clients nobody can say which is off" if len(values) == 2 else "no two of them agree"
-        return Judged("differ", bound, apart, why=why)
-    return Judged("agree", bound, apart)
-
-
-def _away(
-    name: str, rounds: Sequence[float], medians: Mapping[str, float], *, relative: bool
-) -> tuple[float, list[float]]:
-    """Return how far a client's median and its rounds are from what it is held against."""
-    others = [own for other, own in medians.items() if other != name] if len(medians) == 2 else list(medians.values())
-    middle = statistics.median(others)
-    unit = abs(middle) if relative else 1.0
-    return (medians[name] - middle) / unit, [(one - middle) / unit for one in rounds]
+        return Judged("cannot be told", bound, max(medians.values(), key=abs), why=f"{', '.join(unsure)}: {why}")
+    if not off:
+        return Judged("agree", bound, apart)
+    is_alike = len({medians[name] > 0 for name in off}) == 1
+    return Judged("all off", bound, apart) if is_alike else Judged("off", bound, apart, who=off)
 
 
 def _state(middle: float, rounds: Sequence[float], bound: float) -> Literal["within", "off", "unsure"]:

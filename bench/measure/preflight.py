@@ -50,6 +50,8 @@ def _opens_again(trial: Trial) -> bool:
 def _of_block(trial: BareTrial) -> str | None:
     if trial.strategy == "thread":
         return _of_threads(trial.values["n"])
+    if trial.kind == "open":
+        return limits.descriptor_shortage(trial.values["users"], per_fetch=False)
     return limits.descriptor_shortage(trial.values["n"], per_fetch=False) if trial.strategy in WITH_SOCKET else None
 
 

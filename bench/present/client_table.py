@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from bench.analyse.cells import present
+from bench.analyse.clients import compare
 from bench.analyse.stats import Spread, spread
 from bench.present import units, words
 from bench.present.text_grid import Grid
@@ -33,8 +34,21 @@ def finding(rows: Sequence[Row]) -> str | None:
             low, high = min(rates.values()), max(rates.values())
             told = words.listed([words.plain(name, 24) for name in sorted(rates)])
             apart = f"within {units.number((high / low - 1) * 100, 2)} % of {units.number(low)} requests/s"
-            return f"with {workload}, {told} complete as many requests, {apart}"
+            return f"with {workload}, {_off(valid) or f'{told} complete as many requests, {apart}'}"
     return None
+
+
+def _off(valid: Sequence[Row]) -> str | None:
+    """Say who completes other than the longest added latency lets it; None where that is nobody, or cannot be told."""
+    found = compare(valid)
+    if found is None or found.latencies[0].per_s.verdict not in {"off", "all off"}:
+        return None
+    one = found.latencies[0]
+    most = f"{units.number(one.ideal_per_s or 0.0)} requests/s that it allows"
+    if one.per_s.verdict == "all off":
+        return f"all clients are off alike from the {most}: the server or the machine is, not a client"
+    who = words.listed([words.plain(name, 24) for name in one.per_s.who])
+    return f"{who} {'is' if len(one.per_s.who) == 1 else 'are'} off from the {most}"
 
 
 def _by_workload(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:

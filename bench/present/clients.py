@@ -8,6 +8,8 @@ from bench.present import units, words
 from bench.rows import Row
 
 _MS = 1_000_000
+_IDEAL = "N / (L + own time)"
+"""What a throughput is held against: N in flight, the latency L, and what the client itself saw beyond it."""
 
 
 def line(row: Row) -> str:
@@ -40,21 +42,23 @@ def _about(one: Mapping[str, Any], ceiling_per_s: float | None) -> list[str]:
     few = "; two clients only" if len(compared) == 2 else ""
     return [
         f"{units.latency(one['latency'])}, at most {units.number(one['ideal_per_s'], 3)} requests/s{few}",
-        f"  throughput: {_judged(one['per_s'], _share)}",
-        f"  added latency: {_judged(one['added'], _milliseconds)}",
+        f"  throughput: {_judged(one['per_s'], _share, _IDEAL)}",
+        f"  added latency: {_judged(one['added'], _milliseconds, 'L')}",
     ]
 
 
-def _judged(judged: Mapping[str, Any], write: Callable[[float], str]) -> str:
+def _judged(judged: Mapping[str, Any], write: Callable[[float], str], truth: str) -> str:
+    """Say whether clients see what must be; ``truth`` is what they were held against, in a few signs."""
     bound, apart = write(judged["bound"]).replace(".0 ", " "), judged["apart"]
     if judged["verdict"] == "agree":
-        return f"they agree within {bound} ({write(abs(apart))} apart)"
-    if judged["verdict"] == "off":
-        who, way = words.plain(str(judged["who"]), 20), "above" if apart > 0 else "below"
-        return f"{who} IS OFF, {write(abs(apart))} {way} the others (bound {bound})"
-    if judged["verdict"] == "differ":
-        return f"they DIFFER by up to {write(abs(apart))} (bound {bound}): {judged['why']}"
-    return f"cannot be told: {words.plain(str(judged['why']), 120)} (bound {bound})"
+        return f"all within {bound} of {truth} (at most {write(abs(apart))} away)"
+    if judged["verdict"] == "cannot be told":
+        return f"cannot be told: {words.plain(str(judged['why']), 120)} (bound {bound})"
+    far = f"{write(abs(apart))} {'above' if apart > 0 else 'below'} {truth} (bound {bound})"
+    if judged["verdict"] == "all off":
+        return f"ALL ARE OFF alike, up to {far}: the server or the machine, not a client"
+    who = [words.plain(str(name), 20) for name in judged["who"]]
+    return f"{who[0]} IS OFF, {far}" if len(who) == 1 else f"{words.listed(who)} ARE OFF, up to {far}"
 
 
 def _highest(one: Mapping[str, Any], ceiling_per_s: float | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.analyse.clients import Client, Comparison, Judged, Latency, compare
+from bench.analyse.clients import Client, Comparison, Latency, compare
 from bench.analyse.stats import Spread
 from bench.present import page, units, words
 from bench.present.page import Look
@@ -58,7 +58,7 @@ def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
 
 _NOTES = (
     "Marks: medians over the rounds; lines: their range; hollow: the client's core was full, so it is not compared; "
-    "blue: within the stated bound of the middle one; dashed: what so many in flight complete at most."
+    "blue: within the stated bound of what must be; dashed: N / L, what N in flight complete at most at latency L."
 )
 
 
@@ -66,15 +66,15 @@ def title(found: Comparison) -> str:
     """Return what was found, in a sentence."""
     judged = [one for latency in found.latencies for one in (latency.per_s, latency.added)]
     verdicts = {one.verdict for one in judged} - {"not compared"}
-    who = sorted({words.plain(one.who, 20) for one in judged if one.who is not None})
+    who = sorted({words.plain(name, 20) for one in judged for name in one.who})
     names = sorted({words.plain(client.name, 20) for one in found.latencies for client in one.clients if client.per_s})
+    if "all off" in verdicts:
+        return f"{words.listed(names)} are off alike: the server or the machine is, not a client"
     if who:
         return f"Of {words.listed(names)}, {words.listed(who)} {'is' if len(who) == 1 else 'are'} off"
     if verdicts == {"agree"}:
         return f"{words.listed(names)} agree about the server, within the stated bounds"
-    if "differ" in verdicts:
-        return f"{words.listed(names)} differ in what they see of the server; which is off cannot be said"
-    return f"Whether {words.listed(names)} see the same of the server cannot be told from these rounds"
+    return f"Whether {words.listed(names)} see of the server what must be cannot be told from these rounds"
 
 
 def _axes(sheet: "Figure", columns: int) -> list[tuple["Axes", "Axes"]]:
@@ -97,9 +97,9 @@ def _draw_panel(axes: "Axes", one: Latency, measure: Measure, names: Sequence[st
     if measure == "per_s" and one.ideal_per_s is not None:
         ends.append(one.ideal_per_s)
         axes.axvline(one.ideal_per_s, color="black", linestyle=(0, (6, 2)), linewidth=1.4, zorder=2)
-    ends += _draw_band(axes, one.per_s if measure == "per_s" else one.added, [*drawn.values()], measure)
     for place, name in enumerate(names):
         if name in drawn:
+            ends += _draw_band(axes, place, drawn[name][0], one, measure)
             _draw_mark(axes, place, *drawn[name], looks[name])
         else:
             axes.annotate("no figure", (0.02, place), xycoords=("axes fraction", "data"), size=page.SMALL, va="center")
@@ -129,20 +129,13 @@ def _figure(client: Client, measure: Measure) -> Spread | None:
     return None if own is None else Spread(own.median / _MS, own.low / _MS, own.high / _MS, own.rounds)
 
 
-def _draw_band(
-    axes: "Axes", judged: Judged, drawn: Sequence[tuple[Client, Spread]], measure: Measure
-) -> tuple[float, ...]:
-    """Draw what is within the bound of the middle client; return its ends, none where nothing is compared.
-
-    Two are held against each other: they agree where both are within half the bound of the middle between them.
-    """
-    compared = sorted(own.median for client, own in drawn if not client.full)
-    if judged.verdict == "not compared" or len(compared) < 2:
+def _draw_band(axes: "Axes", place: int, client: Client, one: Latency, measure: Measure) -> tuple[float, ...]:
+    """Draw what is within the bound of what a client must see; return its ends, none where it is not compared."""
+    if client.ideal_per_s is None or client.full:
         return ()
-    half = len(compared) // 2
-    middle = compared[half] if len(compared) % 2 else (compared[half - 1] + compared[half]) / 2
-    off = (judged.bound * middle if measure == "per_s" else judged.bound / _MS) / (2 if len(compared) == 2 else 1)
-    axes.axvspan(middle - off, middle + off, color=_BAND, zorder=0.5, linewidth=0)
+    middle = client.ideal_per_s if measure == "per_s" else 0.0
+    off = one.per_s.bound * middle if measure == "per_s" else one.added.bound / _MS
+    axes.barh(place, 2 * off, left=middle - off, height=0.7, color=_BAND, zorder=0.5, linewidth=0)
     return middle - off, middle + off
 
 

@@ -118,7 +118,7 @@ def _slope(slope: Slope) -> str:
 
 
 def _size(size: float | None) -> str:
-    return "-" if size is None else f"{size:,.0f}"
+    return "-" if size is None else units.count(round(size))  # a float would have a zero below zero
 
 
 def _count(swarm: Swarm, read: Callable[[Row], float | None]) -> str:

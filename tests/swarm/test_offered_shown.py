@@ -20,6 +20,7 @@ from bench.present.report_markdown import markdown
 from bench.present.report_page import page as whole_page
 from bench.present.table import WIDTH, print_summary, summary_json, summary_table
 from bench.rows import Row
+from tests.cli.command import inflight
 from tests.made_rows import MACHINE, grid
 from tests.present.test_plots_memory import beyond, overlapping, text_of
 from tests.swarm.made_open_rows import TARGET, client_row, open_row, open_run
@@ -219,6 +220,37 @@ def test_the_answer_says_how_far_clients_are_apart() -> None:
         "within 0.60 % of 994 requests/s."
     )
     assert finding(rows[:1]) is None
+
+
+def test_a_client_that_is_off_is_named_in_the_answer_and_not_called_alike() -> None:
+    rates = (("locust", 900.0), ("wrk", 998.0), ("callbacks", 905.0))
+    rows = [client_row(client, per_s=per_s, number=number) for client, per_s in rates for number in (1, 2)]
+
+    assert finding(rows) == (
+        "with 50 ms added latency and 50 in flight, "
+        "callbacks and locust are off from the 1,000 requests/s that it allows"
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "told"),
+    [
+        ("measured", "backlog", {"at_ns": None, "waiting": [1]}, "a row whose time line is none"),
+        ("workload", "users", 0, "a row whose workload has no whole number from 1 on for users: 0"),
+    ],
+)
+def test_the_command_refuses_a_run_whose_row_is_none_with_one_sentence(
+    part: str, name: str, value: object, told: str, tmp_path: Path
+) -> None:
+    wrong = json.loads(open_row().to_json())
+    wrong[part][name] = value
+    (tmp_path / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
+    (tmp_path / "experiment.toml").write_text('about = "made"\n', encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text(json.dumps(wrong) + "\n", encoding="utf-8")
+
+    done = inflight("report", tmp_path)
+
+    assert done.sentence == f"{tmp_path / 'rows.jsonl'}, line 1: {told}"
 
 
 _CLIENTS = (("locust", 994.0), ("wrk", 1000.0), ("callbacks", 997.0))

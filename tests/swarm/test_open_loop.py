@@ -3,6 +3,7 @@
 import json
 import resource
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -162,12 +163,34 @@ def test_a_latency_beyond_a_third_of_the_window_makes_a_red_row(server: Server) 
     assert curve.lowest_lost is None
 
 
-def test_the_clock_begins_when_thousands_of_users_are_free(server: Server) -> None:
-    row = measured(server, rates=[5], seconds=1, users=10_000, latency=["0"], site={"pages": 10})
+SLOW_TO_SPAWN = """
+import time
+from bench.swarm import open_loop
 
-    assert row.knobs["users"] == 10_000
-    assert row.measured["arrivals"] == row.measured["started"] == 5
-    assert row.measured["completed_per_s"] <= 6
+born = open_loop.ArrivalUser.__init__
+
+def slowly(user, environment):
+    time.sleep(0.22)
+    born(user, environment)
+
+open_loop.ArrivalUser.__init__ = slowly
+open_loop.main()
+"""
+
+
+def test_users_who_take_longer_to_spawn_than_the_warm_up_bring_no_answers_into_the_window(server: Server) -> None:
+    server.configure(SiteConfig(pages=3))
+    order = {"base": server.base, "path": "/", "pages": 3, "rate_per_s": 20, "seconds": 0.3, "users": 5}
+
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW_TO_SPAWN],
+        input=json.dumps(order | {"lifetime_s": 30}) + '\n{"do": "go"}\n',
+        capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+
+    told = json.loads(done.stdout.splitlines()[-1])["measured"]
+    assert told["arrivals"] == told["completed"] == 6
+    assert told["completed_per_s"] * 0.3 < 6 + 1.001
 
 
 def test_whether_it_was_long_enough_to_tell_is_judged_by_what_is_measured() -> None:
@@ -246,7 +269,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(
 def test_more_users_than_the_descriptors_are_for_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 100))
 
-    with pytest.raises(REFUSALS, match=r"--users 200: .*use at most 36, or raise the limit"):
+    with pytest.raises(REFUSALS, match=r"^200 in flight need .*use at most 36, or raise the limit"):
         open_loop_command.run(asked(tmp_path / "results", users=200))
 
     assert not (tmp_path / "results").exists()
