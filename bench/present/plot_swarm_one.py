@@ -50,13 +50,14 @@ def marks_of(row: Row) -> list[tuple[float, str]]:
 def lines_of(row: Row) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     """Return (seconds, fetches in flight) and (seconds, GB in use), with what is known besides of order and release.
 
-    A time line may have nothing between the moment when all were held and their release: neither moved meanwhile.
+    A time line may have nothing between the moment when all were held and their release: neither moved meanwhile. Once
+    the gates are open, their servers may be too busy to be asked: what was known before is no news then, and left out.
     """
-    line = timeline(row)
     reached, released = reach_ns(row), released_ns(row)
+    line = [seen for seen in timeline(row) if released is None or seen[0] <= released or seen[1] != held(row)]
     known = [(0, 0), *((at, held(row)) for at in (reached, released) if at is not None)]
     counts = sorted([*((at, number) for at, number, _ in line if at not in dict(known)), *known])
-    sizes = [(at, used) for at, _, used in line if used is not None]
+    sizes = [(at, used) for at, _, used in timeline(row) if used is not None]
     if released is not None and (before := [used for at, used in sizes if at <= released]):
         sizes = sorted([*sizes, (released, before[-1])])
     return [(at / 1e9, float(number)) for at, number in counts], [(at / 1e9, used / GIGA) for at, used in sizes]
