@@ -91,7 +91,7 @@ def _ceiling(curve: Curve) -> str:
     kept, lost = curve.highest_kept, curve.lowest_lost
     if lost is None:
         return f"Every rate up to {rate(kept.rate_per_s)} requests/s was kept" if kept else _nothing(curve)
-    why = words.plain(lost.why or "the backlog grew", 110)
+    why = words.plain((lost.why or "the backlog grew").rpartition("; ")[2], 110)  # who was full, where that is known
     if curve.kept_beyond:
         beyond = rate(curve.kept_beyond[-1].rate_per_s)
         return f"{rate(lost.rate_per_s)} requests/s were not kept, though {beyond}/s were ({why})"

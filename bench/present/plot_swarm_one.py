@@ -1,5 +1,7 @@
 """A single swarm over its whole life: fetches in flight and memory, from the order to go until the last has ended."""
 
+from itertools import pairwise
+from operator import sub
 from typing import TYPE_CHECKING
 
 from bench.analyse.swarm_rows import held, reach_ns, released_ns, timeline
@@ -16,6 +18,8 @@ HEIGHT = page.HEIGHT + 0.6
 MARK_PITCH = 17
 """Points between the lines of text above the axes, one line a mark."""
 GIGA = 1e9
+UNSEEN_S = 5.0
+"""Between two looks so far apart, nobody knows."""
 
 
 def draw(swarm: Swarm, looks: dict[str, Look], notes: str, footer: str) -> "Figure | None":
@@ -24,6 +28,9 @@ def draw(swarm: Swarm, looks: dict[str, Look], notes: str, footer: str) -> "Figu
     if row is None:
         return None
     about = "Memory: what the whole system used more than before the order, both ends and the kernel included."
+    times = [at for at, _ in lines_of(row)[0]]
+    if any(gap > UNSEEN_S for gap in map(sub, times[1:], times)):
+        about += " Dotted: not looked at, the servers were busy."
     sheet = page.sheet(findings_swarms.of_one(swarm, cost([swarm])), f"{notes} {about}", footer, HEIGHT)
     marks = marks_of(row)
     top = sheet.subplotpars.top - (MARK_PITCH * len(marks) - 24) / 72 / HEIGHT
@@ -44,7 +51,7 @@ def marks_of(row: Row) -> list[tuple[float, str]]:
         (released_ns(row), "the gates opened"),
         (makespan, "the last had finished"),
     )
-    return [(at / 1e9, f"{what}: {units.duration(at, 2)}") for at, what in found if at is not None]
+    return [(at / 1e9, f"{what}: {units.duration(at, 3)}") for at, what in found if at is not None]
 
 
 def lines_of(row: Row) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
@@ -68,8 +75,12 @@ def panels(row: Row, colour: str, upper: "Axes", lower: "Axes") -> None:
     counts, sizes = lines_of(row)
     for axes, points in ((upper, counts), (lower, sizes)):
         xs, ys = [x for x, _ in points], [y for _, y in points]
-        axes.plot(xs, ys, color=colour, linewidth=2.4)
-        axes.fill_between(xs, ys, color=colour, alpha=0.15, linewidth=0)
+        unseen = [place for place, gap in enumerate(map(sub, xs[1:], xs), start=1) if gap > UNSEEN_S]
+        for first, behind in pairwise([0, *unseen, len(xs)]):
+            axes.plot(xs[first:behind], ys[first:behind], color=colour, linewidth=2.4)
+            axes.fill_between(xs[first:behind], ys[first:behind], color=colour, alpha=0.15, linewidth=0)
+        for place in unseen:
+            axes.plot(xs[place - 1 : place + 1], ys[place - 1 : place + 1], color=colour, linewidth=1.4, linestyle=":")
     end = max([*(at for at, _ in counts), *(at for at, _ in marks_of(row))], default=1.0)
     upper.set_xlim(0, 1.02 * max(end, 1e-3))
     upper.set_ylim(0, None)

@@ -309,7 +309,7 @@ def distribution(folder: Path, name: str, version: str) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_requirement_is_installed_for_its_side_alone_and_one_that_cannot_be_is_refused(
     tmp_path: Path, place: Path
 ) -> None:

@@ -40,7 +40,7 @@ def test_the_recipe_works_in_a_new_project(tmp_path: Path) -> None:
     assert_passed(run_pytest(project, *CPU_TIME), 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_recipe_fails_when_the_crawler_is_slower_or_wrong(tmp_path: Path) -> None:
     project = write(tmp_path, **FILES)
     assert_passed(run_pytest(project, *SAVE), 1)

@@ -55,7 +55,7 @@ def test_a_benchmark_records_its_turns_and_two_runs_can_be_compared(tmp_path: Pa
     assert compared.stdout.count("test_crawl[callbacks]") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_red_figures_are_recorded_with_a_warning_and_a_wrong_answer_fails(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path)
     workshop.add_strategy("timid", "def crawl(job, frontier):\n    honest(job, frontier)")

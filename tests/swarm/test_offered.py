@@ -124,7 +124,7 @@ def test_the_sentence_names_the_ceiling_the_reason_and_what_waiting_hides() -> N
     told = findings.of_curve(only(open_run(rounds=1)))
 
     assert told == (
-        "From 4,000 requests/s on the rate cannot be kept (40,000 were due; the client's core was full); "
+        "From 4,000 requests/s on the rate cannot be kept (the client's core was full); "
         "at 2,000/s the corrected p99 is 13 ms where the uncorrected says 12 ms"
     )
 

@@ -69,6 +69,7 @@ def test_a_low_rate_is_kept_and_every_arrival_is_counted(server: Server) -> None
     assert "locust" not in sys.modules
 
 
+@pytest.mark.long
 def test_too_few_users_lose_the_rate_and_the_row_is_no_worse_for_it(server: Server) -> None:
     row = measured(server, rates=[400], seconds=0.5, users=5, latency=["100ms"], site={"pages": 10})
 
@@ -178,6 +179,7 @@ open_loop.main()
 """
 
 
+@pytest.mark.long
 def test_users_who_take_longer_to_spawn_than_the_warm_up_bring_no_answers_into_the_window(server: Server) -> None:
     server.configure(SiteConfig(pages=3))
     order = {"base": server.base, "path": "/", "pages": 3, "rate_per_s": 20, "seconds": 0.3, "users": 5}

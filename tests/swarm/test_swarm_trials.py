@@ -54,8 +54,8 @@ def family() -> Iterator[list[psutil.Process]]:
 
 def ours() -> list[psutil.Process]:
     """Return the processes of swarms that this process has started; it may have others, such as a browser."""
-    found = psutil.Process().children(recursive=True)
-    return [child for child in found if {"fake_server", *PROGRAMS}.intersection(child.cmdline())]
+    started = [child for child in psutil.Process().children() if set(PROGRAMS).intersection(child.cmdline())]
+    return [*started, *(child for one in started for child in one.children(recursive=True))]
 
 
 @pytest.fixture
@@ -144,6 +144,7 @@ def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_a
     assert verdicts(row)["all in flight, confirmed"] == verdicts(row)["no unexpected failures"] == "failed"
 
 
+@pytest.mark.long
 def test_a_killed_locust_worker_takes_its_shares_along_and_the_other_one_finishes(at_the_peak: Any) -> None:
     at_the_peak(lambda one, _: kill(one, "bench.swarm.node"))
 
@@ -227,6 +228,7 @@ def test_a_worker_of_another_locustfile_is_named_and_gets_nothing(monkeypatch: p
     assert row.status == "ok", row.reason
 
 
+@pytest.mark.long
 def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
     at_the_peak: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
