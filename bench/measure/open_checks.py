@@ -11,8 +11,8 @@ from bench.measure.validity import (
     MS,
     P90_SAMPLES,
     P99_SAMPLES,
-    SAMPLES,
     Judgement,
+    quantiles_of,
 )
 from bench.rows import Check
 from bench.swarm.arrivals import CANNOT_TELL, LONGEST_SHARE, NO_ANSWER
@@ -124,12 +124,7 @@ def steal(seen: Seen) -> Judgement:
 
 def samples(seen: Seen) -> Judgement:
     """Check which quantiles rest on enough samples: ten beyond each."""
-    count = seen.measured["corrected"]["count"]
-    enough = [name for name, least in SAMPLES.items() if count >= least]
-    if not enough:
-        return "not applicable", f"{count} samples: enough for no quantile"
-    few = [name for name in SAMPLES if name not in enough]
-    return "passed", f"{count} samples: enough for {', '.join(enough)}" + (f"; not for {', '.join(few)}" if few else "")
+    return quantiles_of(seen.measured["corrected"]["count"])
 
 
 def long_enough(seen: Seen) -> Judgement:

@@ -281,7 +281,11 @@ def failures(evidence: Evidence) -> Judgement:
 
 def samples(evidence: Evidence) -> Judgement:
     """Check which quantiles rest on enough samples: ten beyond each."""
-    count = evidence.measured["service"]["count"]
+    return quantiles_of(evidence.measured["service"]["count"])
+
+
+def quantiles_of(count: int) -> Judgement:
+    """Say which quantiles so many samples are enough for."""
     enough = [name for name, least in SAMPLES.items() if count >= least]
     if not enough:
         return "not applicable", f"{count} samples: enough for no quantile"
