@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from bench.measure.validity import MOST_RUN_DELAY_SHARE, MOST_SERVER_SHARE, MOST_STEAL_SHARE, Judgement
+from bench.measure.validity import MOST_RUN_DELAY_SHARE, MOST_SERVER_SHARE, Judgement, drops_of, steal_of
 from bench.rows import Check
 
 LEAVES_OPEN = frozenset({"wrk"})
@@ -52,19 +52,12 @@ def client_had_its_core(_name: str, _values: dict[str, Any], measured: dict[str,
 
 def listen_drops(_name: str, _values: dict[str, Any], measured: dict[str, Any]) -> Judgement:
     """Check that no connection was lost in a full listen queue."""
-    drops = measured["listen_drops"]
-    if drops is None:
-        return "not applicable", "this kernel does not count them"
-    return ("failed" if drops else "passed"), f"{drops} in /proc/net/netstat during the trial"
+    return drops_of(measured["listen_drops"])
 
 
 def steal(_name: str, _values: dict[str, Any], measured: dict[str, Any]) -> Judgement:
     """Check that the hypervisor did not take the cores away."""
-    share = measured["steal_share"]
-    if share is None:
-        return "not applicable", "this system does not say"
-    figures = f"{share:.1%} of CPU time stolen, limit {MOST_STEAL_SHARE:.0%}"
-    return ("failed" if share > MOST_STEAL_SHARE else "passed"), figures
+    return steal_of(measured["steal_share"])
 
 
 CHECKS: dict[str, Callable[[str, dict[str, Any], dict[str, Any]], Judgement]] = {

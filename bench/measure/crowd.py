@@ -353,7 +353,7 @@ def _listed(cpus: set[int] | None) -> list[int] | None:
 
 def _await_nodes(crowd: Crowd, hosting: Hosting) -> None:
     """Wait until all nodes have introduced themselves. Raises CrowdError."""
-    wanted = hosting.nodes + hosting.expect
+    wanted = hosting.workers
     give_up_s = time.monotonic() + (hosting.wait_s if hosting.expect else START_S)
     while len(crowd.present) < wanted:
         crowd.listen(0.1)

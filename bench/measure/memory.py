@@ -77,18 +77,27 @@ def at_rest(pid: int, deadline_s: float, sleep: Callable[[float], None] = time.s
 
     ``deadline_s`` is on the clock of time.monotonic().
     """
-    process, system = of_process(pid), of_system()
+    return settled(lambda: (of_process(pid), of_system()), deadline_s, sleep)
+
+
+def settled(
+    read: Callable[[], tuple[Layers, Layers]],
+    deadline_s: float,
+    sleep: Callable[[float], None],
+    pause_s: float = SETTLE_S,
+) -> tuple[Layers, Layers]:
+    """Read layers of processes and of the system again and again, and return them as ``at_rest`` does."""
+    own, system = read()
     while time.monotonic() < deadline_s:
-        sleep(SETTLE_S)
-        before, process = process, of_process(pid)
-        before_system, system = system, of_system()
-        if _agree(before, process, "uss_bytes") and _agree(before_system, system, "slab_bytes"):
+        sleep(pause_s)
+        (own_before, system_before), (own, system) = (own, system), read()
+        if _agree(own_before, own, "uss_bytes") and _agree(system_before, system, "slab_bytes"):
             break
-    return process, system
+    return own, system
 
 
 def _agree(one: Layers, other: Layers, key: str) -> bool:
-    old, new = one[key], other[key]
+    old, new = one.get(key), other.get(key)
     return old is None or new is None or abs(new - old) <= STILL * max(old, new)
 
 

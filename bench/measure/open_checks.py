@@ -7,12 +7,13 @@ from typing import Any
 
 from bench.measure.validity import (
     MOST_RUN_DELAY_SHARE,
-    MOST_STEAL_SHARE,
     MS,
     P90_SAMPLES,
     P99_SAMPLES,
     Judgement,
+    drops_of,
     quantiles_of,
+    steal_of,
 )
 from bench.rows import Check
 from bench.swarm.arrivals import CANNOT_TELL, LONGEST_SHARE, NO_ANSWER
@@ -82,10 +83,7 @@ def failures(seen: Seen) -> Judgement:
 
 def listen_drops(seen: Seen) -> Judgement:
     """Check that no connection was lost in a full listen queue of this machine."""
-    drops = seen.measured["listen_drops"]
-    if drops is None:
-        return "not applicable", "this kernel does not count them"
-    return ("failed" if drops else "passed"), f"{drops} in /proc/net/netstat during the trial"
+    return drops_of(seen.measured["listen_drops"])
 
 
 def latency(seen: Seen) -> Judgement:
@@ -115,11 +113,7 @@ def client_core(seen: Seen) -> Judgement:
 
 def steal(seen: Seen) -> Judgement:
     """Check that the hypervisor did not take the cores away."""
-    share = seen.measured["steal_share"]
-    if share is None:
-        return "not applicable", "this system does not say"
-    figures = f"{share:.1%} of CPU time stolen, limit {MOST_STEAL_SHARE:.0%}"
-    return ("failed" if share > MOST_STEAL_SHARE else "passed"), figures
+    return steal_of(seen.measured["steal_share"])
 
 
 def samples(seen: Seen) -> Judgement:

@@ -33,7 +33,7 @@ MOST_LOOKS = 400
 AT_ONCE = 2
 """So many shares for each core of the clients are on their way at a time, where no rate is stated."""
 COUNTED_S = 10.0
-"""So long Locust may take until its statistics have what its nodes report every three seconds."""
+"""So long Locust may take until its statistics have what its nodes report every second."""
 
 
 def run_swarm(trial: BareTrial, setting: Setting) -> Row:
@@ -77,9 +77,8 @@ def join(master: str, port: int, nodes: int = 1, *, tell: Callable[[str], None],
             thread.start()
         failed = [node for node in started if node.process.wait() != 0]
         for node in failed:
-            tell(
-                node.last_words().removeprefix(": ") or f"a Locust worker {node.obituary().removeprefix('the worker ')}"
-            )
+            how = node.obituary().removeprefix("the worker ")
+            tell(node.last_words().removeprefix(": ") or f"a Locust worker {how}")
     return 2 if any(node.process.returncode == 2 for node in failed) else 1 if failed else 0
 
 
@@ -146,7 +145,7 @@ class Swarm:
             "bound_by": None if bound is None else asdict(bound),
             "client_processes": processes,
             "server_processes": processes,
-            "nodes": self.setting.hosting.nodes + self.setting.hosting.expect,
+            "nodes": self.setting.hosting.workers,
             "ephemeral_ports": host.ephemeral_ports(),
         }
 

@@ -161,7 +161,11 @@ def timer_lateness(evidence: Evidence) -> Judgement:
 
 def listen_drops(evidence: Evidence) -> Judgement:
     """Check that no connection was lost in a full listen queue (TcpExt ListenOverflows and ListenDrops)."""
-    drops = evidence.host["listen_drops"]
+    return drops_of(evidence.host["listen_drops"])
+
+
+def drops_of(drops: int | None) -> Judgement:
+    """Say how many connections were dropped, and that none may be."""
     if drops is None:
         return "not applicable", "this kernel does not count them"
     return ("failed" if drops else "passed"), f"{drops} in /proc/net/netstat during the trial"
@@ -295,9 +299,13 @@ def quantiles_of(count: int) -> Judgement:
 
 def steal(evidence: Evidence) -> Judgement:
     """Check that the hypervisor did not take the cores away."""
-    share = evidence.host["steal_share"]
     if evidence.kind == "memory":
         return "not applicable", "memory does not depend on it"
+    return steal_of(evidence.host["steal_share"])
+
+
+def steal_of(share: float | None) -> Judgement:
+    """Say how much of the CPU time was stolen, and how much may be."""
     if share is None:
         return "not applicable", "this system does not say"
     figures = f"{share:.1%} of CPU time stolen, limit {MOST_STEAL_SHARE:.0%}"

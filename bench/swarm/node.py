@@ -69,8 +69,7 @@ AT_ONCE_PER_CORE = 2
 REST_S = 5.0
 SETTLE_S = 0.3
 BREATH_S = 0.002
-STILL = 0.002
-"""Memory is at rest when two readings SETTLE_S apart differ by at most this share."""
+"""Between two processes that are read."""
 
 
 @dataclass
@@ -266,17 +265,10 @@ class Node:
     def _layers(self, stage: str) -> None:
         """Read all layers of memory as soon as they are at rest, and say what they are."""
         give_up_s = time.monotonic() + REST_S
-        own, system = self._own_layers(), _system_layers()
-        while time.monotonic() < give_up_s:
-            gevent.sleep(SETTLE_S)
-            (before, own), (system_before, system) = (own, self._own_layers()), (system, _system_layers())
-            if _agree(before.get("uss_bytes"), own.get("uss_bytes")) and _agree(
-                system_before["slab_bytes"], system["slab_bytes"]
-            ):
-                break
+        own, system = memory.settled(lambda: (self._own_layers(), _system_layers()), give_up_s, gevent.sleep, SETTLE_S)
         self.say("layers", stage=stage, own=own, system=system, host=socket.gethostname())
 
-    def _own_layers(self) -> dict[str, int]:
+    def _own_layers(self) -> memory.Layers:
         """Return the sums over all processes of this node's shares, those of the servers under names of their own."""
         sums: Counter[str] = Counter()
         for running in list(self._shares.values()):
@@ -318,10 +310,6 @@ NODES: dict[Environment, Node] = {}
 
 def _system_layers() -> memory.Layers:
     return memory.of_system() | {"unused_bytes": memory.unused_bytes()}
-
-
-def _agree(before: int | None, after: int | None) -> bool:
-    return before is None or after is None or abs(after - before) <= STILL * max(before, after)
 
 
 def _started(share: dict[str, Any], cpus: host.Cpus, stack: ExitStack) -> Running:
