@@ -4,6 +4,7 @@ The rules are the crawl's (docs/architecture.md): values in single or double quo
 removed, other schemes than http ignored.
 """
 
+import codecs
 import ipaddress
 import re
 from functools import lru_cache
@@ -17,6 +18,19 @@ PLAIN_PATH = re.compile(rb"/(?!/)[0-9A-Za-z/_~-]*(?:\.[0-9A-Za-z_~-]+)?")
 _LABEL = "[0-9A-Za-z_%-]{1,63}"  # an empty or longer one makes getaddrinfo raise UnicodeError
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(?:%[0-9A-Za-z._-]+)?")
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
+_PAGE_ENCODINGS = frozenset(
+    {
+        "ascii", "big5", "big5hkscs", "cp866", "cp874", "cp932", "cp949", "euc_jp", "euc_kr", "gb18030", "gb2312",
+        "gbk", "iso2022_jp", "koi8-r", "koi8-u", "mac-cyrillic", "mac-roman", "shift_jis", "tis-620", "utf-8",
+    }
+    | {f"cp{number}" for number in range(1250, 1259)}
+    | {f"iso8859-{part}" for part in range(1, 17) if part != 12}
+)  # fmt: skip
+"""Codecs of the encodings that browsers read pages in (https://encoding.spec.whatwg.org), but for UTF-16: ``href`` has
+been found in ASCII. Python has others, such as "punycode" or "unicode_escape", which no page is written in and which
+do not answer the same in all versions of Python."""
+_NAMES = {"windows-31j": "cp932", "windows-874": "cp874", "windows-949": "cp949"}
+"""Names of page encodings that not every version of Python knows."""
 
 
 def find_links(body: bytes) -> list[bytes]:
@@ -33,13 +47,21 @@ def find_links(body: bytes) -> list[bytes]:
 def resolve(base: str, href: bytes, encoding: str | None) -> str | None:
     """Return the normalised URL that ``href`` on page ``base`` means, or None when it is not plain http.
 
-    ``encoding`` is that of the page, needed when the value is not ASCII (unknown ones are read as utf-8).
+    ``encoding`` is that of the page, needed when the value is not ASCII.
     """
-    try:
-        text = href.decode(encoding or "utf-8", "replace")
-    except (LookupError, UnicodeError):  # no encoding at all, or one that is none of text, such as "idna"
-        text = href.decode("utf-8", "replace")
+    text = href.decode(_codec(encoding), "replace")
     return join(base, unescape(text) if "&" in text else text)
+
+
+@lru_cache(maxsize=256)
+def _codec(encoding: str | None) -> str:
+    """Return the codec that reads a page in this encoding: that of a page encoding, or utf-8 for any other name."""
+    label = (encoding or "utf-8").lower()
+    try:
+        name = codecs.lookup(_NAMES.get(label, label)).name
+    except (LookupError, ValueError):  # no such codec, or a name with a null character
+        return "utf-8"
+    return name if name in _PAGE_ENCODINGS else "utf-8"
 
 
 def join(base: str, reference: str) -> str | None:

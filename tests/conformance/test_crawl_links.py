@@ -129,7 +129,7 @@ def test_links_are_read_as_they_may_be_written(strategy: Strategy, serve: Serve)
 
 
 def test_a_pages_encoding_is_no_danger(strategy: Strategy, serve: Serve) -> None:
-    encodings = ("latin-1", "utf-8", "no-such-encoding", "idna", "undefined")
+    encodings = ("latin-1", "utf-8", "no-such-encoding", "idna", "undefined", "punycode")
     bodies = {name: f'<a href="/é/{name}">'.encode("latin-1" if name == "latin-1" else "utf-8") for name in encodings}
     server = serve(
         site({f"/{name}": response(200, body, f"text/html; charset={name}") for name, body in bodies.items()})

@@ -2,7 +2,7 @@
 
 import codecs
 from html import escape
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 import pytest
 from hypothesis import given
@@ -161,14 +161,36 @@ def test_a_link_means_one_normal_url(href: str, url: str | None) -> None:
     assert resolve(BASE, href.encode(), "utf-8") == url
 
 
-@pytest.mark.parametrize("encoding", [None, "utf-8", "no-such-encoding", "hex", "idna", "undefined", "punycode"])
-def test_an_encoding_that_is_none_is_read_as_utf_8(encoding: str | None) -> None:
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        None, "utf-8", "no-such-encoding", "a\0b", "hex", "idna", "undefined", "punycode", "unicode_escape",
+        "raw_unicode_escape", "utf-7", "utf-16", "utf-32", "cp037",
+    ],
+)  # fmt: skip
+def test_a_page_in_an_encoding_that_no_page_can_have_is_read_as_utf_8(encoding: str | None) -> None:
     assert resolve(BASE, "/é".encode(), encoding) == "http://h:81/%C3%A9"
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "iso8859-15"])
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "iso8859-15", "ISO-8859-1", "windows-1252", "Windows-1254"])
 def test_the_pages_encoding_says_what_its_links_mean(encoding: str) -> None:
     assert resolve(BASE, "/é".encode("latin-1"), encoding) == "http://h:81/%C3%A9"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "codec", "text"),
+    [
+        ("Shift_JIS", "shift_jis", "/日本"), ("Windows-31J", "cp932", "/日本"), ("euc-jp", "euc_jp", "/日本"),
+        ("iso-2022-jp", "iso2022_jp", "/日本"), ("gbk", "gbk", "/中国"), ("gb2312", "gb2312", "/中国"),
+        ("gb18030", "gb18030", "/中国"), ("big5", "big5", "/中國"), ("big5-hkscs", "big5hkscs", "/中國"),
+        ("euc-kr", "euc_kr", "/한국"), ("ks_c_5601-1987", "euc_kr", "/한국"), ("windows-949", "cp949", "/한국"),
+        ("koi8-r", "koi8-r", "/яя"), ("koi8-u", "koi8-u", "/яя"), ("ibm866", "cp866", "/яя"),
+        ("windows-1251", "cp1251", "/яя"), ("iso-8859-5", "iso8859-5", "/яя"), ("macintosh", "mac-roman", "/éé"),
+        ("windows-874", "cp874", "/ไทย"), ("tis-620", "tis-620", "/ไทย"),
+    ],
+)  # fmt: skip
+def test_each_encoding_of_the_web_is_read_as_such(encoding: str, codec: str, text: str) -> None:
+    assert resolve(BASE, text.encode(codec), encoding) == f"http://h:81{quote(text)}"
 
 
 ENCODINGS = sorted(
@@ -226,7 +248,6 @@ def test_a_reference_means_a_url_that_is_normal_or_nothing(reference: str) -> No
 
 @thorough
 @given(st.binary(max_size=20), st.one_of(st.none(), st.sampled_from(ENCODINGS), st.text("abc-_0189", max_size=8)))
-@pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")
 def test_no_bytes_in_no_encoding_are_an_error(href: bytes, encoding: str | None) -> None:
     url = resolve(BASE, href, encoding)
 
