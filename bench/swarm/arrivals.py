@@ -166,18 +166,21 @@ class Recorder:
         """Say that more and more was due and had no answer; None where it grew by no more than noise.
 
         The backlog alone does not tell: as long as there are users to spare, what a slow server owes piles up as
-        requests in flight. A rate is lost where this grew within the last third of the window, and since the first:
-        what has to fill first is filled by then, a stall that was made up for is over, and means over a thirtieth of
-        the window let a hiccup pass.
+        requests in flight. A rate is lost where this grew by more than noise since the first third of the window, and
+        was still growing at the end: within the last third by more than noise, or else from quarter to quarter
+        throughout, because a small excess adds less than the noise in a third of a short window. What has to fill
+        first is filled by then, a stall that was made up for is over, and means over a thirtieth of the window let a
+        hiccup pass.
         """
         finished_ns = [span.finished_ns for span in inside if span.finished_ns is not None]
         unanswered = self._left_at(finished_ns, _moments(self.begin_ns, self.end_ns))
-        third, moment = MOMENTS // 3, MOMENTS // 30
+        third, quarter, moment = MOMENTS // 3, MOMENTS // 4, MOMENTS // 30
         first, then, last = (
             _mean(part) for part in (unanswered[:third], unanswered[-third:][:moment], unanswered[-moment:])
         )
         noise = max(1 + NOISE * sqrt(2 * max(0.0, first)), self.schedule.rate_per_s * JITTER_S)
-        if last - then <= noise or last - first <= noise:
+        throughout = _grows([_mean(unanswered[begin:][:quarter]) for begin in range(0, MOMENTS, quarter)], noise)
+        if last - first <= noise or (last - then <= noise and not throughout):
             return None
         return (
             f"{CANNOT_KEEP}: {unanswered[-1]:,} requests were due and had no answer at the end, "
