@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import strategies
+from tests.patience import HANG_S
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("bench", "strategies", "fake_server")
@@ -233,7 +234,9 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 def loaded_by(work: str, *flags: str) -> set[str]:
     """Return the modules that a fresh interpreter loads for a piece of work."""
     code = LIST_MODULES.format(root=str(ROOT), work=work)
-    done = subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", code], capture_output=True, text=True, check=True, timeout=HANG_S
+    )
     return set(json.loads(done.stdout))
 
 

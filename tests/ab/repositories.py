@@ -5,6 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.patience import HANG_S
+
 ROOT = Path(__file__).parents[2]
 NO_CONFIG = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 """Environment in which git knows nothing of who runs it."""
@@ -57,7 +59,7 @@ def git(folder: Path, *arguments: str) -> str:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         [*_GIT, "-C", str(folder), *arguments],
-        env=clean | NO_CONFIG, capture_output=True, text=True, check=True, timeout=30,
+        env=clean | NO_CONFIG, capture_output=True, text=True, check=True, timeout=HANG_S,
     )  # fmt: skip
     return done.stdout.strip()
 

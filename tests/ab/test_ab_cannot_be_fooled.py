@@ -22,6 +22,7 @@ from fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, commit, git, new_repository, with_mine
 from tests.ab.test_pair_checks import ORDER, SOUND, turn
 from tests.made_rows import pair_row
+from tests.patience import HANG_S
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_a_hook_of_git_does_not_turn_the_repository_into_another(
 
 def ended(code: str, *, stdout: Any = subprocess.PIPE) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=HANG_S)
 
 
 def test_a_bug_of_ours_ends_with_70_and_its_traceback() -> None:

@@ -22,6 +22,7 @@ from bench.measure.process import ROOT
 from bench.rows import append
 from tests.api.made_results import made, reference
 from tests.made_rows import crawl_row, grid, pair_row
+from tests.patience import HANG_S
 
 TINY = "strategies = ['callbacks', 'thread_pool']\nrounds = 7\n[[memory]]\nin_flight = [1, 2]\nsite = { links = 0 }\n"
 
@@ -207,7 +208,7 @@ def test_an_interrupted_run_keeps_its_rows_and_says_where(tmp_path: Path) -> Non
             assert process.stderr is not None
             assert "1/1000" in process.stderr.readline()
             process.send_signal(signal.SIGINT)
-            told, _ = process.communicate(timeout=30)
+            told, _ = process.communicate(timeout=HANG_S)
         finally:
             process.kill()
 

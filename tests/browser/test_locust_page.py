@@ -13,9 +13,9 @@ from selenium.webdriver.common.by import By
 
 from tests.browser.conftest import Browser
 from tests.fake_server.running import Running
+from tests.patience import HANG_S
 
 LOCUSTFILE = Path(__file__).parents[2] / "bench" / "swarm" / "locustfile.py"
-HANG_S = 30
 ROWS = "return [...document.querySelectorAll('table tbody tr')].map(row => row.innerText.split('\\t'))"
 
 

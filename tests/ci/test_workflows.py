@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.patience import HANG_S
+
 DOCS = Path(__file__).parents[2] / "docs"
 FILES = {path.name: path for path in sorted((DOCS / "ci").glob("*.yml"))}
 AB, BENCHMARK = "inflight.yml", "pytest-benchmark.yml"
-HANG_S = 50
 INCONCLUSIVE = "::warning title=inflight::Inconclusive"
 
 # Notes what it was asked for, adds a report to the file that it was given, or prints it, and exits as it is told.

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import psutil
 
+from tests.patience import HANG_S
+
 INFLIGHT = [sys.executable, "-m", "bench"]
-HANG_S = 50
 ENVIRONMENT = os.environ | {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 _LIMIT = """
@@ -119,4 +120,4 @@ def running(*arguments: object, folder: Path | None = None) -> Iterator[Running]
 
 def survivors(family: list[psutil.Process]) -> list[psutil.Process]:
     """Give processes time to disappear; return those that did not."""
-    return [left for left in psutil.wait_procs(family, timeout=20)[1] if left.status() != psutil.STATUS_ZOMBIE]
+    return [left for left in psutil.wait_procs(family, timeout=HANG_S)[1] if left.status() != psutil.STATUS_ZOMBIE]

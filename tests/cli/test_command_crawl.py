@@ -20,6 +20,7 @@ from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running
 from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 from tests.conformance.servers import running as serving
 from tests.measure.workshop import Workshop
+from tests.patience import HANG_S
 
 Serve = Callable[[Handler], Server]
 KEYS = [
@@ -276,7 +277,7 @@ def test_a_reader_that_has_seen_enough_is_no_error_worth_a_traceback(pages: int)
         if pages > 3:
             assert os.read(read, 5) == b"200  "
         os.close(read)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=HANG_S)
 
     assert errors == ""
 

@@ -18,8 +18,9 @@ from rich.console import Console
 from bench import rows
 from bench.present.console import trial_line
 from bench.present.progress import Clock, Progress, Stand, minutes, of_trials, sentence, shown, told
-from tests.cli.command import ENVIRONMENT, HANG_S, INFLIGHT
+from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import crawl_row
+from tests.patience import HANG_S
 
 S = 1_000_000_000
 NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001  (the time of the day of who looks)

@@ -11,6 +11,7 @@ from typing import Any
 
 from fake_server.site import PageSpec, Site, SiteConfig
 from strategies.core.page import Page
+from tests.patience import HANG_S
 
 ERRORS = {
     "reset-before": "connection reset",
@@ -95,4 +96,4 @@ def running() -> Iterator[FakeSite]:
         yield FakeSite(ready["port"], ready["control_port"])
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(10)
+        process.wait(HANG_S)

@@ -17,6 +17,7 @@ from strategies.core.http1 import ProtocolError, Response, ResponseParser
 from strategies.core.page import Fetch
 from tests.conformance.crawling import crawl
 from tests.conformance.servers import Exchange, Handler, Server, page
+from tests.patience import HANG_S
 
 Serve = Callable[[Handler], Server]
 
@@ -196,7 +197,7 @@ def interrupt(
             while len(server.observed().requests) < enough_requests and process.poll() is None:
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
-            written, _ = process.communicate(timeout=20)
+            written, _ = process.communicate(timeout=HANG_S)
         finally:
             process.kill()
     return written

@@ -11,6 +11,7 @@ from strategies.base import Strategy
 from strategies.core import work
 from tests.conformance.crawling import crawl
 from tests.conformance.servers import Exchange, Handler, Server, page
+from tests.patience import HANG_S
 
 Serve = Callable[[Handler], Server]
 LINKS = [f"/{n}" for n in range(12)]
@@ -60,7 +61,7 @@ def test_a_page_without_a_response_asks_for_no_work(strategy: Strategy, serve: S
 
 def test_threads_work_on_their_pages_side_by_side(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads meet inside of their pages' work: they could not if either held the frontier's lock."""
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=HANG_S)
     monkeypatch.setattr(work, "unit", both.wait)
     url = serve(answer).url
 

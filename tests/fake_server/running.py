@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-HANG_S = 20.0  # no test waits this long unless something hangs
+from tests.patience import HANG_S
 
 
 class Running:

@@ -11,7 +11,8 @@ from contextlib import closing
 
 import pytest
 
-from tests.fake_server.running import HANG_S, Running, get, read_response
+from tests.fake_server.running import Running, get, read_response
+from tests.patience import HANG_S
 
 COMMAND = [sys.executable, "-m", "fake_server"]
 

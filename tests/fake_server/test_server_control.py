@@ -11,6 +11,7 @@ import pytest
 from fake_server.counters import Lateness
 from fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
+from tests.patience import HANG_S
 
 STATS = {
     *("requests", "in_flight", "peak_in_flight", "connections", "peak_connections", "total_connections"),
@@ -214,7 +215,7 @@ def test_stop_ends_the_server_with_0(start: Callable[..., Running]) -> None:
     server = start()
 
     assert server.do("stop") == {"ok": True}
-    assert server.process.wait(10) == 0
+    assert server.process.wait(HANG_S) == 0
     server.stop()
 
 
@@ -292,7 +293,7 @@ def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server
         assert read_response(old)[0] == 200
         with pytest.raises(ConnectionRefusedError):
             server.connect()
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as new:
+        with socket.create_connection(("127.0.0.1", port), timeout=HANG_S) as new:
             new.sendall(get("/"))
             assert read_response(new)[0] == 200
     assert server.do("move")["port"] != port
@@ -300,7 +301,7 @@ def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server
 
 def is_refused(port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=10).close()
+        socket.create_connection(("127.0.0.1", port), timeout=HANG_S).close()
     except ConnectionRefusedError:
         return True
     except ConnectionResetError:  # it was just being closed
@@ -315,6 +316,6 @@ def test_moves_that_follow_each_other_at_once_leave_only_the_last_port_open(serv
     for port in (first, second):  # the loop needs a turn or two to close what it had begun to open
         while not is_refused(port):
             pass
-    with socket.create_connection(("127.0.0.1", third), timeout=10) as new:
+    with socket.create_connection(("127.0.0.1", third), timeout=HANG_S) as new:
         new.sendall(get("/"))
         assert read_response(new)[0] == 200

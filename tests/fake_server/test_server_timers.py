@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 from fake_server.timers import LoopAlarm, MakeAlarm, TimerfdAlarm, Timers
-from tests.fake_server.running import HANG_S
+from tests.patience import HANG_S
 
 ALARMS: list[MakeAlarm] = [LoopAlarm, TimerfdAlarm] if sys.platform == "linux" else [LoopAlarm]
 MS = 1_000_000

@@ -16,6 +16,7 @@ from bench.measure.limits.look import available_bytes
 from bench.measure.limits.watch import Guard, ProbeError, probing
 from bench.measure.process import environment
 from tests.cli.command import survivors
+from tests.patience import HANG_S
 
 PLENTY = 1 << 50
 """Bytes: more than can be reserved before the deadline."""
@@ -131,7 +132,7 @@ def test_a_killed_parent_leaves_no_child(parent: "subprocess.Popen[str]", number
     parent.send_signal(number)
 
     assert survivors([child]) == []
-    assert parent.wait(20) != 0
+    assert parent.wait(HANG_S) != 0
 
 
 @pytest.mark.parametrize("order", [{"most": PLENTY, "every": PLENTY}, None], ids=["busy", "idle"])
@@ -150,7 +151,7 @@ def test_a_child_ends_at_the_end_of_its_input(order: dict[str, int] | None) -> N
 
     child.stdin.close()
 
-    assert child.wait(20) == 0
+    assert child.wait(HANG_S) == 0
     child.stdout.close()
 
 
@@ -163,5 +164,5 @@ def test_a_child_ends_with_its_lifetime_though_nobody_asks_it_to() -> None:
     child.stdin.write(json.dumps({"resource": "memory", "lifetime_s": 0.2}) + "\n")
     child.stdin.flush()
 
-    assert child.wait(20) == -signal.SIGALRM
+    assert child.wait(HANG_S) == -signal.SIGALRM
     child.stdin.close()

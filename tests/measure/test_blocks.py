@@ -21,6 +21,7 @@ from bench.measure.process import environment
 from bench.measure.server import Server
 from bench.plan import BareTrial
 from bench.rows import SCHEMA_FILE, Row
+from tests.patience import HANG_S
 
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for name in bare.BLOCKS}
@@ -95,7 +96,7 @@ except blocks.ShortageError as error:
     print(error.started, error, flush=True)
     os._exit(0)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG_S, check=False)
     started, _, message = done.stdout.partition(" ")
     assert message, done.stderr
     return int(started), message.strip()
@@ -158,6 +159,6 @@ def test_a_worker_whose_controller_has_gone_ends_at_once_and_says_nothing_of_its
         worker.stdout.close()
         worker.stdin.write(json.dumps({"do": "start"}) + "\n")
         worker.stdin.close()
-        worker.wait(20)
+        worker.wait(HANG_S)
 
         assert "Task was destroyed" not in worker.stderr.read()

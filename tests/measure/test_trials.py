@@ -19,6 +19,7 @@ from bench.rows import SCHEMA_FILE, Row
 from fake_server.faults import FAULTS
 from fake_server.site import SiteConfig
 from strategies.base import Job
+from tests.patience import HANG_S
 
 MEASURED = {
     "peak_threads", "uss_bytes", "rss_bytes", "pss_bytes", "cpu_user_ns", "cpu_system_ns", "voluntary_switches",
@@ -280,7 +281,7 @@ def test_a_skipped_trial_is_a_row_like_the_others() -> None:
 def test_a_server_that_was_stopped_says_how_it_ended() -> None:
     with server.running(None) as started:
         started.tell("stop")
-        started.process.wait(20)
+        started.process.wait(HANG_S)
         with pytest.raises(ServerError, match="the fake server ended with exit code 0"):
             started.stats()
 

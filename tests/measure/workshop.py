@@ -9,10 +9,10 @@ from typing import Any
 
 from bench import rows
 from bench.rows import Row
+from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bench", "strategies", "fake_server")
-HANG_S = 50
 
 # Measures and does not present: all that `inflight run` does between the plan and the last row.
 _DRIVER = """

@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-HANG_S = 50
+from tests.patience import HANG_S
+
 # What this pytest, or the pytest-xdist around it, says to the processes that it starts is not meant for another pytest.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PY_COLORS"))} | {
     "NO_COLOR": "1",

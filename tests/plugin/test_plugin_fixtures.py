@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from bench.pytest_plugin import MODEST
-from tests.plugin.projects import ENVIRONMENT, HANG_S, PYTEST, assert_passed, run_pytest, write
+from tests.patience import HANG_S
+from tests.plugin.projects import ENVIRONMENT, PYTEST, assert_passed, run_pytest, write
 
 SITES = """
 from urllib.error import HTTPError
@@ -265,7 +266,7 @@ def assert_gone(folder: Path) -> None:
     """Check that the server whose test wrote down its process and port is no more."""
     server, port = map(int, (folder / "told").read_text(encoding="utf-8").split())
     with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(server).wait(20)
+        psutil.Process(server).wait(HANG_S)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
     with socket.socket() as free:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.plugin.projects import Done, assert_passed, run_pytest, write
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -89,5 +90,5 @@ def saved(project: Path) -> list[Path]:
 def inflight(folder: Path, *arguments: str) -> Done:
     return subprocess.run(
         [sys.executable, "-m", "bench", *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=50, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip

@@ -13,7 +13,8 @@ from bench.grid import Workload
 from bench.suite.measuring import CHECKS
 from bench.suite.test_strategies import CRAWL, PAGES, ROUNDS, SLEEPY
 from tests.measure.workshop import Workshop
-from tests.plugin.projects import ENVIRONMENT, HANG_S, assert_passed, run_pytest
+from tests.patience import HANG_S
+from tests.plugin.projects import ENVIRONMENT, assert_passed, run_pytest
 
 ROOT = Path(__file__).parents[2]
 SUITE = "bench/suite"

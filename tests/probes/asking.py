@@ -5,7 +5,7 @@ import subprocess
 import sys
 from typing import Any
 
-HANG_S = 30
+from tests.patience import HANG_S
 
 
 def run(*words: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[bytes]":

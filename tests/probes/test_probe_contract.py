@@ -12,6 +12,7 @@ import pytest
 
 from bench.probes._arguments import LIFETIME_S, ArgumentError, find_probe, probes, read_order
 from fake_server.site import SiteConfig
+from tests.patience import HANG_S
 from tests.probes.asking import refusal, run
 
 GOOD = json.dumps({"arguments": {}, "base": None})
@@ -173,7 +174,7 @@ def test_ctrl_c_is_left_to_the_controller() -> None:
             probe.communicate(timeout=0.4)
         except subprocess.TimeoutExpired:
             os.killpg(probe.pid, signal.SIGINT)
-        said, complaints = probe.communicate(timeout=20)
+        said, complaints = probe.communicate(timeout=HANG_S)
 
     assert "measured" in json.loads(said)
     assert not complaints

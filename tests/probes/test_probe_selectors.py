@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from bench.probes.selectors import IN_FLIGHT, KINDS, SITE
+from tests.patience import HANG_S
 from tests.probes.asking import ask
 
 Serve = Callable[[str], str]
@@ -53,7 +54,7 @@ def test_more_idle_connections_than_descriptors_is_a_result(serve: Serve) -> Non
         text=True,
         capture_output=True,
         check=True,
-        timeout=30,
+        timeout=HANG_S,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
     )
 

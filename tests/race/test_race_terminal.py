@@ -20,6 +20,7 @@ from bench.present.race_terminal import ASCII, Replay, finish, frame
 from bench.rows import append
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import MS
+from tests.patience import HANG_S
 from tests.race.made_races import runner
 
 QUICK, SLOW = [0, 5, 5], [0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]
@@ -192,7 +193,7 @@ def test_on_a_terminal_it_plays_until_q_and_leaves_the_table(folder: Path) -> No
         os.write(main, b"q")
         drawn += read_until(main, b"each strategy ran alone")
         after = termios.tcgetattr(main)
-        assert process.wait(20) == 0
+        assert process.wait(HANG_S) == 0
 
     assert b"\x1b[?1049h" in drawn, "on a screen of its own"
     assert b"\x1b[?1049l" in drawn, "which it leaves"
@@ -210,6 +211,6 @@ def test_ctrl_c_ends_with_130_and_gives_the_terminal_back(folder: Path) -> None:
         drawn = read_until(main, b"callbacks")
         process.send_signal(signal.SIGINT)
         drawn += read_until(main, b"\x1b[?1049l")
-        assert process.wait(20) == 130
+        assert process.wait(HANG_S) == 130
 
     assert b"\x1b[?1049l" in drawn

@@ -10,11 +10,12 @@ import pytest
 from bench import rows
 from bench.measure.process import environment
 from tests.cli.command import INFLIGHT, inflight
+from tests.patience import HANG_S
 
 
 def test_measuring_costs_a_fetch_something() -> None:
     command = [sys.executable, "-P", "-m", "bench.measure.overhead_worker"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment())
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_S, env=environment())
 
     found = json.loads(done.stdout)
     assert set(found) == {"with_ns", "without_ns"}

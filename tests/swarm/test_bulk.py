@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.swarm.bulk import Bulk, bulk_of, rounded_ms
+from tests.patience import HANG_S
 
 # Importing Locust patches the whole process, so whatever needs it runs in one of its own.
 _COMPARE = """
@@ -80,7 +81,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def compared() -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-c", _COMPARE], capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run([sys.executable, "-c", _COMPARE], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -119,4 +120,4 @@ def test_no_fetches_make_a_bulk_that_adds_nothing() -> None:
 def test_what_sums_up_imports_no_locust() -> None:
     code = "import sys, bench.swarm.bulk; sys.exit('locust' in sys.modules or 'gevent' in sys.modules)"
 
-    assert subprocess.run([sys.executable, "-c", code], timeout=50, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=HANG_S, check=False).returncode == 0

@@ -28,6 +28,7 @@ from bench.present.findings_offered import not_kept
 from bench.rows import Row
 from bench.swarm.arrivals import CANNOT_TELL, NO_ANSWER
 from fake_server.site import Site, SiteConfig
+from tests.patience import HANG_S
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 SETTING = Setting("run", host.Cpus(None, None), lambda _: 30)
@@ -187,7 +188,7 @@ def test_users_who_take_longer_to_spawn_than_the_warm_up_bring_no_answers_into_t
     done = subprocess.run(
         [sys.executable, "-c", SLOW_TO_SPAWN],
         input=json.dumps(order | {"lifetime_s": 30}) + '\n{"do": "go"}\n',
-        capture_output=True, text=True, timeout=30, check=True,
+        capture_output=True, text=True, timeout=HANG_S, check=True,
     )  # fmt: skip
 
     told = json.loads(done.stdout.splitlines()[-1])["measured"]

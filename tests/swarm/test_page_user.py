@@ -16,9 +16,9 @@ from urllib.request import urlopen
 import pytest
 
 from tests.fake_server.running import Running
+from tests.patience import HANG_S
 
 LOCUSTFILE = Path(__file__).parents[2] / "bench" / "swarm" / "locustfile.py"
-HANG_S = 40
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PYTHONPATH"))}
 
 

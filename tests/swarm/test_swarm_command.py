@@ -12,6 +12,7 @@ from bench import rows
 from bench.rows import Row
 from bench.swarm.plan_text import TRUST
 from tests.cli.command import INFLIGHT, inflight, running, survivors
+from tests.patience import HANG_S
 
 IN_FLIGHT = 2000
 
@@ -57,7 +58,11 @@ def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
         while "waiting" not in master.read_error_line():
             pass
         joining = subprocess.run(
-            [*INFLIGHT, "swarm", "--join", f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=50, check=False
+            [*INFLIGHT, "swarm", "--join", f"127.0.0.1:{port}"],
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+            check=False,
         )
         done = master.end()
 
@@ -106,7 +111,7 @@ def test_a_swarm_of_its_own_is_killed_without_a_trace(tmp_path: Path) -> None:
         while not any("bench.measure.swarm_worker" in " ".join(child.cmdline()) for child in family):
             family = swarm.family()
         swarm.process.send_signal(signal.SIGKILL)
-        swarm.process.wait(20)
+        swarm.process.wait(HANG_S)
 
         assert survivors(family) == []
 

@@ -24,6 +24,7 @@ from bench.rows import Row
 from bench.swarm.hosting import Hosting
 from bench.swarm.identity import identity
 from fake_server.site import SiteConfig
+from tests.patience import HANG_S
 
 IN_FLIGHT = 400
 LOCUSTFILE = Path(locustfile_folder.__file__).parent / "locustfile.py"
@@ -48,7 +49,7 @@ def family() -> Iterator[list[psutil.Process]]:
     found: list[psutil.Process] = []
     yield found
     assert found
-    left = psutil.wait_procs(found, timeout=20)[1]
+    left = psutil.wait_procs(found, timeout=HANG_S)[1]
     assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
 
 
@@ -184,7 +185,7 @@ def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> N
 
     def stop(one: Swarm, _: ExitStack) -> None:
         stopping = urllib.request.Request(f"http://127.0.0.1:{port}/stop", method="POST")
-        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(stopping, timeout=10).close()
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(stopping, timeout=HANG_S).close()
 
     at_the_peak(stop)
 
