@@ -93,8 +93,20 @@ def test_a_strategy_beside_itself_gives_a_verdict_and_keeps_its_rows(tmp_path: P
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_commit_that_makes_a_strategy_expensive_is_a_regression(repository: Path, tmp_path: Path) -> None:
+    assert_a_regression(repository, tmp_path)
+
+
+@pytest.mark.usefixtures("_in_a_hurry")
+def test_a_commit_that_makes_a_strategy_expensive_is_a_regression_after_a_few_pairs(
+    repository: Path, tmp_path: Path
+) -> None:
+    assert_a_regression(repository, tmp_path)
+
+
+def assert_a_regression(repository: Path, tmp_path: Path) -> None:
+    """Compare the two commits, and expect a regression unless the controls accuse the machine."""
     done = inflight("ab", "callbacks@HEAD~1", "callbacks@HEAD", "--repo", repository, *SMALL, folder=tmp_path)
 
     verdict = json.loads((only_run(tmp_path) / JSON_FILE).read_text(encoding="utf-8"))

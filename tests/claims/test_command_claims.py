@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def first(folder: Path) -> Done:
-    return inflight("claims", *CHOSEN, "--quick", "--out", folder)
+    return inflight("claims", *CHOSEN, "--quick", "--out", folder, calm=True)
 
 
 def newest(folder: Path) -> Path:
@@ -35,9 +35,7 @@ def test_claims_are_run_judged_and_written(first: Done, folder: Path) -> None:
 
     assert {verdict.id for verdict in report.verdicts} == set(CHOSEN)
     for verdict in report.verdicts:
-        # What another program does to the listen queues meanwhile makes rows red, and may leave too few.
-        unlucky = '"no listen drops" failed' in verdict.outcome.reason
-        assert verdict.outcome.verdict == ("inconclusive" if unlucky else "holds"), (verdict.outcome, first.err)
+        assert verdict.outcome.verdict == "holds", (verdict.outcome, first.err)
         assert f"\n{verdict.id} " in first.out
     assert "## " not in (made / "claims.md").read_text(encoding="utf-8")
     assert (made / "plots" / "claims.png").is_file()
@@ -49,7 +47,7 @@ def test_claims_are_run_judged_and_written(first: Done, folder: Path) -> None:
 def test_rows_that_are_there_are_used_again_and_one_claim_is_explained(first: Done, folder: Path) -> None:
     before = newest(folder)
 
-    again = inflight("claims", "stack-ripping", "--quick", "--out", folder)
+    again = inflight("claims", "stack-ripping", "--quick", "--out", folder, calm=True)
 
     assert again.code == 0, again.err
     assert f"of {before.name}" in again.err
@@ -82,7 +80,7 @@ def test_without_an_interpreter_no_gil_needs_nothing_and_is_inconclusive(tmp_pat
 
 @pytest.mark.slow
 def test_an_interpreter_that_has_a_lock_after_all_is_found_out(tmp_path: Path) -> None:
-    done = inflight("claims", "no-gil", "--quick", "--free-threaded", sys.executable, "--out", tmp_path)
+    done = inflight("claims", "no-gil", "--quick", "--free-threaded", sys.executable, "--out", tmp_path, calm=True)
 
     assert done.code == 0, done.err
     assert "the interpreter that was given has a global lock" in done.out

@@ -15,6 +15,8 @@ import psutil
 from tests.patience import HANG_S
 
 INFLIGHT = [sys.executable, "-m", "bench"]
+CALM = [sys.executable, str(Path(__file__).with_name("calm.py"))]
+"""The same on a machine that is always quiet."""
 ENVIRONMENT = os.environ | {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 _LIMIT = """
@@ -43,10 +45,12 @@ class Done:
         return self.err.removeprefix("inflight: ").strip()
 
 
-def inflight(*arguments: object, folder: Path | None = None, limit: tuple[str, int] | None = None, **env: str) -> Done:
-    """Run the command to its end, with one of the system's limits lowered if asked for."""
+def inflight(
+    *arguments: object, folder: Path | None = None, limit: tuple[str, int] | None = None, calm: bool = False, **env: str
+) -> Done:
+    """Run the command to its end, with one of the system's limits lowered or on a quiet machine if asked for."""
     done = subprocess.run(
-        [*_limited(limit), *INFLIGHT, *map(str, arguments)],
+        [*_limited(limit), *(CALM if calm else INFLIGHT), *map(str, arguments)],
         cwd=folder, env=ENVIRONMENT | env, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr

@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def small(folder: Path) -> Done:
-    return inflight("run", write(folder, SMALL), folder=folder)
+    return inflight("run", write(folder, SMALL), folder=folder, calm=True)
 
 
 def test_layers_of_strategies_and_blocks_come_out_as_rows_and_a_table(small: Done, folder: Path) -> None:
@@ -83,7 +83,9 @@ def test_the_json_summary_has_the_layers(tmp_path: Path) -> None:
 def test_what_the_machine_does_not_allow_is_said_before_and_becomes_a_skipped_row(tmp_path: Path) -> None:
     experiment = write(tmp_path, "[[memory]]\nin_flight = [10, 5000]\n")
 
-    done = inflight("run", experiment, "--strategies", "callbacks", folder=tmp_path, limit=("RLIMIT_NOFILE", 300))
+    done = inflight(
+        "run", experiment, "--strategies", "callbacks", folder=tmp_path, limit=("RLIMIT_NOFILE", 300), calm=True
+    )
 
     assert done.code == 0, done.err
     first, *_ = done.err.splitlines()

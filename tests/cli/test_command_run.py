@@ -39,7 +39,7 @@ def smoke_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def smoke(smoke_folder: Path) -> Done:
-    return inflight("run", "smoke", "--strategies", "callbacks,thread_pool", folder=smoke_folder)
+    return inflight("run", "smoke", "--strategies", "callbacks,thread_pool", folder=smoke_folder, calm=True)
 
 
 def test_a_run_ends_with_0_a_table_and_its_progress(smoke: Done) -> None:
@@ -90,7 +90,7 @@ def test_the_experiment_is_kept_as_it_was_run(smoke: Done, smoke_folder: Path) -
 
 
 def test_the_summary_can_be_had_as_json(tiny: Path, tmp_path: Path) -> None:
-    done = inflight("run", tiny, "--json", folder=tmp_path)
+    done = inflight("run", tiny, "--json", folder=tmp_path, calm=True)
 
     summary = json.loads(done.out)
     assert done.code == 0
@@ -212,7 +212,7 @@ def test_a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(tiny: Path, tm
     assert last.startswith(f"inflight: cannot write {folder.relative_to(tmp_path)}/rows.jsonl: File too large")
     assert "the rows before this one are safe" in last
 
-    resumed = inflight("run", "--resume", folder)
+    resumed = inflight("run", "--resume", folder, calm=True)
 
     assert resumed.code == 0
     assert len({row.trial for row in rows.read(folder)}) == len(rows.read(folder)) == 8

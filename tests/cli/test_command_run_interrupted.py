@@ -43,7 +43,7 @@ def only_run(folder: Path) -> Path:
 
 
 def assert_resumes(folder: Path) -> None:
-    done = inflight("run", "--resume", folder)
+    done = inflight("run", "--resume", folder, calm=True)
 
     found = rows.read(folder)
     assert done.code == 0

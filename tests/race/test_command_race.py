@@ -101,11 +101,11 @@ def test_the_preset_lets_everyone_crawl_the_same_pages() -> None:
 
 @pytest.mark.slow
 def test_without_a_run_the_preset_is_measured_and_raced(tmp_path: Path) -> None:
-    done = inflight("race", "--strategies", "callbacks,generators", folder=tmp_path)
+    done = inflight("race", "--strategies", "callbacks,generators", folder=tmp_path, calm=True)
 
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.endswith("-race")
     assert len(read(folder)) == 6
-    assert done.code in {0, 1}, "1 on a machine so busy that all trials are red"
+    assert done.code == 0
     assert (folder / "race.html").is_file()
     assert "callbacks" in done.out

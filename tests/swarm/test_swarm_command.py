@@ -34,7 +34,7 @@ def test_three_models_hold_two_thousand_fetches_confirmed_by_the_gates(tmp_path:
         f"""strategies = ["callbacks", "generators", "native_asyncio"]\n[[swarm]]\nin_flight = [{IN_FLIGHT}]\n"""
     )
 
-    done = inflight("run", experiment, "--strict", "--out", tmp_path / "results")
+    done = inflight("run", experiment, "--strict", "--out", tmp_path / "results", calm=True)
 
     assert done.code == 0, done.err
     found = rows_of(tmp_path / "results")
