@@ -40,7 +40,8 @@ def add_options(parser: Any, **_: Any) -> None:
     add("--in-flight", type=int, default=100, help="how many fetches each StrategyUser has in flight at most")
     add("--page-rate", type=float, default=0.0, help="pages per second that each PageUser begins at most; 0: no limit")
     permission = "you have the permission of whoever owns the --host, which is not this machine"
-    parser.set_defaults(web_host=LOOPBACK)  # Locust's own default is all interfaces, and its page has no password
+    # Locust's own default is all interfaces, and neither its page nor its protocol has a password.
+    parser.set_defaults(web_host=LOOPBACK, master_bind_host=LOOPBACK)
     add("--not-loopback", action="store_true", include_in_web_ui=False, help=permission)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+import psutil
 import pytest
 
 from tests.fake_server.running import Running
@@ -146,6 +147,31 @@ def test_a_host_that_the_web_page_asks_for_is_refused_as_well() -> None:
 
     assert locust.returncode == 2, err
     assert "http://192.0.2.1:8080 is not this machine" in err
+
+
+@pytest.mark.parametrize(("asked", "address"), [((), "127.0.0.1"), (("--master-bind-host", "127.0.0.2"), "127.0.0.2")])
+def test_a_master_and_its_page_listen_on_loopback_unless_asked_otherwise(asked: tuple[str, ...], address: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        master_port, web_port = one.getsockname()[1], other.getsockname()[1]
+    ports = ("--master-bind-port", str(master_port), "--web-port", str(web_port))
+    with subprocess.Popen(
+        [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--master", *ports, *asked],
+        env=ENVIRONMENT, stderr=subprocess.DEVNULL,
+    ) as locust:  # fmt: skip
+        try:
+            while len(found := listening(locust.pid)) < 2:
+                assert locust.poll() is None
+                time.sleep(0.05)
+        finally:
+            locust.kill()
+
+    assert found == {(address, master_port), ("127.0.0.1", web_port)}
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """Return the addresses and ports on which a process listens."""
+    connections = psutil.Process(pid).net_connections("tcp")
+    return {(one.laddr.ip, one.laddr.port) for one in connections if one.status == psutil.CONN_LISTEN}
 
 
 def listens(port: int) -> bool:
