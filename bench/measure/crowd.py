@@ -18,6 +18,7 @@ from typing import Any, Literal
 import psutil
 
 from bench.measure import host, process
+from bench.measure.pulse import Pulse
 from bench.swarm.hosting import Hosting
 from bench.swarm.identity import difference, identity
 from bench.swarm.layout import Share
@@ -73,7 +74,7 @@ class ShareState:
 class Crowd:
     """The processes of one swarm. ``gathered()`` makes one."""
 
-    def __init__(self, master: process.Worker, port: int, web: str | None) -> None:
+    def __init__(self, master: process.Worker, port: int, web: str | None, silence_s: float) -> None:
         self.port = port
         self.web = web
         self.nodes: dict[str, Node] = {}
@@ -85,7 +86,9 @@ class Crowd:
         self.begin_ns: int | None = None
         """When the order to go was given, from which losses are dated."""
         self._master = master
-        self._locals: dict[int, process.Worker] = {}
+        self._master_pulse = Pulse(master.pid)
+        self._silence_s = silence_s
+        self._locals: dict[int, tuple[process.Worker, Pulse]] = {}
         self._order: Mapping[str, Any] = {}
         self._ours = identity()
         self._children: list[psutil.Process] = []
@@ -96,7 +99,7 @@ class Crowd:
 
     def add_local(self, node: process.Worker) -> None:
         """Note that a node runs on this machine."""
-        self._locals[node.pid] = node
+        self._locals[node.pid] = node, Pulse(node.pid)
 
     def spawn(self, shares: Sequence[Share], order: Mapping[str, Any]) -> None:
         """Let Locust start a user for each share; ``order`` is what all shares have in common."""
@@ -154,9 +157,10 @@ class Crowd:
     # What is said
 
     def listen(self, seconds: float) -> None:
-        """Take in what is said within so many seconds. Raises CrowdError when Locust's master is gone."""
+        """Take in what is said within so many seconds. Raises CrowdError when Locust's master is gone or frozen."""
         until_s = time.monotonic() + seconds
         while True:
+            self._look_after_master()
             self._look_after_locals()
             left_s = until_s - time.monotonic()
             if self._master.wait_for_word(max(0.0, left_s)):
@@ -176,17 +180,35 @@ class Crowd:
     def _tell(self, node: str, message: dict[str, Any]) -> None:
         self._master.send({"do": "tell", "node": node, "message": message})
 
-    def _look_after_locals(self) -> None:
-        """Notice a node of this machine that has ended at once, not after the heartbeats that Locust waits for."""
-        for pid, local in list(self._locals.items()):
-            if local.process.poll() is not None:
-                del self._locals[pid]
-                node = next((node for node in self.present if node.pid == pid), None) or Node("", "", pid)
-                self._lose_node(node, local.obituary().removeprefix("the worker "))
+    def _look_after_master(self) -> None:
+        if self._master_pulse.stands_still(self._silence_s):
+            raise CrowdError(f"Locust's master {_stood_still(self._master_pulse)}")
 
-    def _left(self, node: str, how: str) -> None:
+    def _look_after_locals(self) -> None:
+        """Give up a node of this machine when it has ended, or has shown no sign of life for too long."""
+        for pid, (local, pulse) in list(self._locals.items()):
+            if local.process.poll() is not None:
+                self._lose_local(pid, local.obituary().removeprefix("the worker "))
+            elif pulse.stands_still(self._silence_s):
+                local.process.kill()
+                self._lose_local(pid, f"{_stood_still(pulse)} and was killed")
+
+    def _lose_local(self, pid: int, how: str) -> None:
+        del self._locals[pid]
+        node = next((node for node in self.present if node.pid == pid), None) or Node("", "", pid)
+        self._lose_node(node, how)
+
+    def _is_local(self, node: Node) -> bool:
+        return node.pid in self._locals and node.host == socket.gethostname()
+
+    def _left(self, node: str) -> None:
         if node in self.nodes and self.nodes[node].present:
-            self._lose_node(self.nodes[node], how)
+            self._lose_node(self.nodes[node], "left")
+
+    def _silent(self, node: str, seconds: float) -> None:
+        """Give up a node of another machine. One of this machine may be silent for as long as its process lives."""
+        if node in self.nodes and self.nodes[node].present and not self._is_local(self.nodes[node]):
+            self._lose_node(self.nodes[node], f"was silent for {seconds:.0f} s")
 
     def _lose_node(self, node: Node, how: str) -> None:
         node.present = False
@@ -252,7 +274,7 @@ class Crowd:
     def _ready(self, node: Node, share: int, pids: dict[str, int], knobs: dict[str, Any]) -> None:
         state = self.shares[share]
         state.stage, state.knobs = "ready", knobs
-        if node.pid in self._locals and node.host == socket.gethostname():
+        if self._is_local(node):
             with contextlib.suppress(psutil.NoSuchProcess):
                 self._children += [psutil.Process(pid) for pid in pids.values()]
 
@@ -284,7 +306,7 @@ class Crowd:
         """Let Locust end: its nodes stop their users, which end their processes."""
         with contextlib.suppress(process.WorkerError):
             self._master.send({"do": "quit"})
-        for local in self._locals.values():
+        for local, _ in self._locals.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 local.process.wait(QUIT_S)
 
@@ -309,6 +331,7 @@ _EVENTS: dict[str, Callable[..., None]] = {
     "joined": Crowd._joined,  # noqa: SLF001
     "stranger": Crowd._stranger,  # noqa: SLF001
     "left": Crowd._left,  # noqa: SLF001
+    "silent": Crowd._silent,  # noqa: SLF001
     "said": Crowd._said,  # noqa: SLF001
     "statistics": Crowd._statistics,  # noqa: SLF001
 }
@@ -320,14 +343,16 @@ def gathered(hosting: Hosting, cpus: host.Cpus, lifetime_s: float) -> Iterator[C
 
     Raises CrowdError when the master cannot listen, or not all nodes come in time.
     """
+    silence_s = hosting.patience_s(lifetime_s)
     with ExitStack() as stack:
         master = stack.enter_context(process.running(cpus.server, lifetime_s, _MASTER))
-        master.send({"bind": hosting.bind, "port": hosting.port, "web_port": hosting.web_port})
+        order = {"bind": hosting.bind, "port": hosting.port, "web_port": hosting.web_port, "silence_s": silence_s}
+        master.send(order)
         try:
             listening = master.expect("listening", "port")
         except process.WorkerError as error:
             raise CrowdError(f"Locust's master could not be started: {error}") from error
-        crowd = Crowd(master, listening["port"], listening["web"])
+        crowd = Crowd(master, listening["port"], listening["web"], silence_s)
         stack.callback(crowd.bury)
         for _ in range(hosting.nodes):
             crowd.add_local(stack.enter_context(node_process(hosting.bind, crowd.port, cpus, lifetime_s)))
@@ -338,12 +363,22 @@ def gathered(hosting: Hosting, cpus: host.Cpus, lifetime_s: float) -> Iterator[C
 
 @contextmanager
 def node_process(
-    master: str, port: int, cpus: host.Cpus, lifetime_s: float, patience_s: float = PATIENCE_S
+    master: str,
+    port: int,
+    cpus: host.Cpus,
+    lifetime_s: float,
+    patience_s: float = PATIENCE_S,
+    silence_s: float | None = None,
 ) -> Iterator[process.Worker]:
-    """Start a Locust worker that joins a master, for which it waits so long; what it starts ends with it."""
+    """Start a Locust worker that joins a master, for which it waits ``patience_s``; what it starts ends with it.
+
+    It ends itself when it has not heard of the master for ``silence_s``. None, where the master is a process of this
+    harness too: then its input ends with the harness.
+    """
     with process.running(cpus.server, lifetime_s, _NODE) as node:
         divided = {"server": _listed(cpus.server), "client": _listed(cpus.client)}
-        node.send({"host": master, "port": port, "cpus": divided, "patience_s": patience_s})
+        order = {"host": master, "port": port, "cpus": divided, "patience_s": patience_s, "silence_s": silence_s}
+        node.send(order)
         yield node
 
 
@@ -365,6 +400,10 @@ def _await_nodes(crowd: Crowd, hosting: Hosting) -> None:
                 f"only {len(crowd.present)} of {wanted} Locust workers joined the master at "
                 f"{hosting.bind}:{crowd.port} in time{refused}"
             )
+
+
+def _stood_still(pulse: Pulse) -> str:
+    return f"stood still for {pulse.still_s:.0f} s"
 
 
 def _shares(number: int) -> str:

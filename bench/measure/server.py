@@ -113,8 +113,11 @@ class Server:
 
 
 @contextmanager
-def running(cpus: set[int] | None, ports: int = 1) -> Iterator[Server]:
-    """Start a fake server at so many ports, pinned to ``cpus`` if given; stop it in the end, come what may."""
+def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECONDS) -> Iterator[Server]:
+    """Start a fake server at so many ports, pinned to ``cpus`` if given; stop it in the end, come what may.
+
+    A server that leaves a command without an answer for ``answer_s`` is lost.
+    """
     command = [sys.executable, "-P", "-m", "fake_server", "--port", "0", "--ports", str(ports), "--control-port", "0"]
     process = subprocess.Popen(
         [*command, "--exit-with-stdin", "--ready-line"],
@@ -128,7 +131,7 @@ def running(cpus: set[int] | None, ports: int = 1) -> Iterator[Server]:
         pin(process.pid, cpus)
         listening, control_port = _await_ready(process)
         with socket.create_connection(("127.0.0.1", control_port), START_SECONDS) as control:
-            control.settimeout(ANSWER_SECONDS)
+            control.settimeout(answer_s)
             yield Server(process, listening, control)
     finally:
         _stop(process)

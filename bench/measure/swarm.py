@@ -20,6 +20,7 @@ import strategies
 from bench.measure import held, host, memory, process, swarm_checks
 from bench.measure.controller import Begin, Observation, Setting, row_of, skipped
 from bench.measure.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
+from bench.measure.server import ANSWER_SECONDS
 from bench.plan import BareTrial
 from bench.present import units
 from bench.rows import Check, Row, Status
@@ -33,7 +34,9 @@ MOST_LOOKS = 400
 AT_ONCE = 2
 """So many shares for each core of the clients are on their way at a time, where no rate is stated."""
 COUNTED_S = 10.0
-"""So long Locust may take until its statistics have what its nodes report every second."""
+"""Locust's statistics are given up when they have not grown for this time: nodes report every second."""
+MASTER_SILENCE_S = 300.0
+"""A Locust worker that has joined from elsewhere ends itself when it has not heard of the master for this time."""
 
 
 def run_swarm(trial: BareTrial, setting: Setting) -> Row:
@@ -71,7 +74,10 @@ def join(master: str, port: int, nodes: int = 1, *, tell: Callable[[str], None],
     """Let Locust workers of this machine join a master, which may be about to start; return the exit code."""
     cpus = host.halves(pin=True)
     with ExitStack() as stack:
-        started = [stack.enter_context(node_process(master, port, cpus, math.inf, patience_s)) for _ in range(nodes)]
+        started = [
+            stack.enter_context(node_process(master, port, cpus, math.inf, patience_s, MASTER_SILENCE_S))
+            for _ in range(nodes)
+        ]
         threads = [Thread(target=_repeat, args=(node, tell), daemon=True) for node in started]
         for thread in threads:
             thread.start()
@@ -164,6 +170,7 @@ class Swarm:
             "site": values["site"],
             "ports_each": self.laid.ports_each,
             "lifetime_s": lifetime_s,
+            "answer_s": max(ANSWER_SECONDS, self.setting.hosting.patience_s(lifetime_s)),
         }
         self._crowd.spawn(self.laid.shares, order)
         self._wait(lambda: not self._crowd.alive("waiting", "starting"), "the processes were not all started in time")
@@ -232,7 +239,7 @@ class Swarm:
 
     def _counted_by_locust(self) -> dict[str, Any]:
         """Return what Locust's statistics have, once they have all that its nodes report; and what Locust computed."""
-        crowd, give_up_s = self._crowd, time.monotonic() + COUNTED_S
+        crowd, requests, give_up_s = self._crowd, -1, 0.0
         crowd.tell_all({"do": "end"})
         fetched = sum(state.outcome["pages"] for state in self.shares if state.outcome is not None)
         while True:
@@ -240,7 +247,9 @@ class Swarm:
             self._wait(lambda: crowd.statistics is not None, "Locust's master did not answer in time")
             counted = crowd.statistics
             assert counted is not None
-            if counted["requests"] >= fetched or time.monotonic() > give_up_s:
+            if counted["requests"] > requests:
+                requests, give_up_s = counted["requests"], time.monotonic() + COUNTED_S
+            if requests >= fetched or time.monotonic() > give_up_s:
                 break
             crowd.listen(LOOK_S)
         cpu_ns = counted["cpu_ns"] + sum(

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+LEAST_SILENCE_S = 60.0
+SILENCE_PART = 0.25
+"""Part of the time that a trial may take. A large swarm fills its machine for longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hosting:
@@ -19,6 +23,8 @@ class Hosting:
     """The port of Locust's own page, which is served on loopback only; None: no page."""
     wait_s: float = 60.0
     """How long the master waits for those that join."""
+    silence_s: float | None = None
+    """How long a Locust worker may show no sign of life; None: what the length of the trial allows."""
 
     @property
     def workers(self) -> int:
@@ -29,6 +35,10 @@ class Hosting:
     def here(self) -> int:
         """How many of them are on one machine: on this one, or where none is, on one that joins."""
         return max(1, self.nodes)
+
+    def patience_s(self, lifetime_s: float) -> float:
+        """Return how long a process may show no sign of life in a trial that may take ``lifetime_s``."""
+        return max(LEAST_SILENCE_S, SILENCE_PART * lifetime_s) if self.silence_s is None else self.silence_s
 
 
 ALONE = Hosting()

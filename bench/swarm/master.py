@@ -1,11 +1,13 @@
 """Locust's master of a swarm: it brings harness and nodes together, and keeps Locust's statistics and web page.
 
 It decides nothing: what a node says goes to the harness, what the harness orders goes to the node. It takes lines of
-JSON on standard input and prints such on standard output; the first is its order, ``{"bind", "port", "web_port"}``::
+JSON on standard input and prints such on standard output; the first is its order, ``{"bind", "port", "web_port",
+"silence_s"}``::
 
     harness                                 master
                                             {"event": "listening", "port", "web"}
-                                            {"event": "joined" | "stranger", "node"}, {"event": "left", "node", "how"}
+                                            {"event": "joined" | "stranger" | "left", "node"}
+                                            {"event": "silent", "node", "seconds"}
                                             {"event": "said", "node", "message"}
     {"do": "tell", "node", "message"}
     {"do": "spawn", "users", "nodes"}
@@ -26,16 +28,16 @@ from locust import runners
 from locust.dispatch import UsersDispatcher
 from locust.env import Environment
 from locust.rpc import Message
-from locust.runners import STATE_MISSING, MasterRunner, WorkerNode
+from locust.runners import MasterRunner, WorkerNode
 from locust.stats import stats_history
 
 from bench.measure.worker import take_over_stdout
 from bench.swarm.node import MESSAGE, ShareUser
 
 LOOK_S = 0.5
-HEARTBEATS = 30
-"""After so many seconds of silence a node counts as lost. Locust's own three are too few where a hundred busy processes
-share its core; a node of this machine that ends is noticed at once, by the harness, whose child it is."""
+NEVER = sys.maxsize
+"""Locust ends a test when it misses heartbeats. Here the harness decides who is lost: it sees the processes of its own
+machine, and a heartbeat is late on any machine that is full."""
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -53,12 +55,17 @@ class Settled(UsersDispatcher):
 class Master:
     """The orders, and what happens in Locust."""
 
-    def __init__(self, environment: Environment, runner: MasterRunner, say: Say) -> None:
+    def __init__(self, environment: Environment, runner: MasterRunner, silence_s: float, say: Say) -> None:
         self._environment = environment
         self._runner = runner
         self._say = say
+        self._silence_s = silence_s
+        self._unheard_s: dict[str, float] = {}
+        """For how long nothing has been heard of each node, in looks of this process: while it had no time to look, it
+        had none to listen either."""
         runner.register_message(MESSAGE, self._on_message)
         environment.events.worker_connect.add_listener(self._on_joined)  # type: ignore[no-untyped-call]
+        environment.events.heartbeat_sent.add_listener(self._on_heartbeat)  # type: ignore[no-untyped-call]
         runner.greenlet.spawn(self._look)
 
     def obey(self) -> None:
@@ -91,19 +98,27 @@ class Master:
     def _on_joined(self, client_id: str, **_: Any) -> None:
         self._say({"event": "joined", "node": client_id})
 
+    def _on_heartbeat(self, client_id: str, **_: Any) -> None:
+        """Note a sign of life. Locust fires this event when it answers the heartbeat of a node."""
+        self._unheard_s[client_id] = 0
+
     def _on_message(self, msg: Message, **_: Any) -> None:
+        self._unheard_s[msg.node_id] = 0
         self._say({"event": "said", "node": msg.node_id, "message": msg.data})
 
     def _look(self) -> None:
-        """Say of each node once when Locust has not heard of it for three heartbeats, or it has taken its leave."""
+        """Say which nodes have taken their leave, and of which nothing was heard for too long."""
         known: set[str] = set()
         while True:
             gevent.sleep(LOOK_S)
-            silent = {node.id for node in self._runner.clients.all if node.state == STATE_MISSING}
-            present = {node.id for node in self._runner.clients.all} - silent
+            present = {node.id for node in self._runner.clients.all}
             for node in known - present:
-                how = f"sent no heartbeat for {HEARTBEATS} s" if node in silent else "left"
-                self._say({"event": "left", "node": node, "how": how})
+                self._say({"event": "left", "node": node})
+            for node in present:
+                self._unheard_s[node] = self._unheard_s.get(node, 0) + LOOK_S
+                if self._unheard_s[node] >= self._silence_s:
+                    self._say({"event": "silent", "node": node, "seconds": self._silence_s})
+                    self._unheard_s[node] = 0
             known = present
 
 
@@ -118,7 +133,7 @@ def main() -> int:
     """Run a master until told to quit; return 0, or 2 when it cannot listen."""
     order = json.loads(sys.stdin.readline())
     say = take_over_stdout()
-    runners.HEARTBEAT_LIVENESS = HEARTBEATS
+    runners.HEARTBEAT_LIVENESS = NEVER
     environment = Environment(user_classes=[ShareUser], dispatcher_class=Settled)
     runner = environment.create_master_runner(order["bind"], order["port"])
     web = None
@@ -126,7 +141,7 @@ def main() -> int:
         runner.greenlet.spawn(stats_history, runner)
         environment.create_web_ui("127.0.0.1", order["web_port"])
         web = f"http://127.0.0.1:{order['web_port']}/"
-    master = Master(environment, runner, say)
+    master = Master(environment, runner, order["silence_s"], say)
     say({"event": "listening", "port": runner.server.port, "web": web})
     master.obey()
     runner.quit()

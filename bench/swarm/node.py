@@ -21,11 +21,13 @@ Orders and answers go through Locust's master, as messages of the type ``infligh
                                             {"say": "ended", ...CPU times}
                                             {"say": "lost", "what", "share", "pid", "how"}      at any time
 
-As a program it takes one line of JSON, ``{"host", "port", "cpus", "patience_s"}``, prints what it does as lines
-``{"told"}``, and ends with its input, or with its master.
+As a program it takes one line of JSON, ``{"host", "port", "cpus", "patience_s", "silence_s"}``, prints what it does as
+lines ``{"told"}``, and ends with its input, with its master, or when it has not heard of the master for ``silence_s``
+(null: never).
 """
 
 import json
+import math
 import os
 import socket
 import sys
@@ -279,7 +281,7 @@ class Node:
                 sums.update({name: size or 0 for name, size in client.items()})
                 sums.update({f"server_{name}": size or 0 for name, size in serving.items()})
                 sums.update({"threads": threads, "connections": connections})
-            gevent.sleep(BREATH_S)  # a hundred processes take a while: Locust's heartbeat goes on meanwhile
+            gevent.sleep(BREATH_S)  # a hundred processes take a while: other greenlets go on meanwhile
         return dict(sums)
 
     def _welcome(self) -> None:
@@ -314,7 +316,7 @@ def _system_layers() -> memory.Layers:
 
 def _started(share: dict[str, Any], cpus: host.Cpus, stack: ExitStack) -> Running:
     """Start server and strategy process of a share: the one with its gate shut, the other with its job."""
-    serving = stack.enter_context(server.running(cpus.server, share["ports_each"]))
+    serving = stack.enter_context(server.running(cpus.server, share["ports_each"], share["answer_s"]))
     serving.tell("configure", site=SiteConfig.from_dict(share["site"]).to_dict())
     serving.tell("hold")
     roots = {"bases": serving.bases, "first": share["first"], "count": share["count"]}
@@ -325,7 +327,7 @@ def _started(share: dict[str, Any], cpus: host.Cpus, stack: ExitStack) -> Runnin
 
 
 def _take_leave() -> None:
-    """Tell the master that this node ends, which would miss it after half a minute only."""
+    """Tell the master that this node ends, which would miss it only after a long silence."""
     for environment in NODES:
         assert environment.runner is not None
         environment.runner.send_message("quit")
@@ -358,6 +360,8 @@ def main() -> int:
         return 2
     cpus = host.Cpus(**{side: None if cores is None else set(cores) for side, cores in order["cpus"].items()})
     runners.WORKER_REPORT_INTERVAL = REPORT_EVERY_S
+    silence_s = math.inf if order["silence_s"] is None else order["silence_s"]
+    runners.MASTER_HEARTBEAT_TIMEOUT = silence_s  # type: ignore[assignment]  # Locust infers int from its default
     environment = Environment(user_classes=[ShareUser])
     try:
         with gevent.Timeout(CONNECT_S):

@@ -28,7 +28,11 @@ from tests.patience import HANG_S
 
 IN_FLIGHT = 400
 LOCUSTFILE = Path(locustfile_folder.__file__).parent / "locustfile.py"
-PROGRAMS = ("bench.swarm.master", "bench.swarm.node", "bench.measure.swarm_worker")
+PROGRAMS = ("bench.swarm.master", "bench.swarm.node", "tests.swarm.deaf_node", "bench.measure.swarm_worker")
+SILENCE_S = 3
+"""No process of ours sleeps for so long on end, however slow the machine is."""
+UNHEARD_S = 15
+"""Long enough for a Locust worker on a slow machine to be heard of."""
 CPUS = host.halves(pin=True)
 SETTING = Setting("run", CPUS, lambda _: 50, halves=CPUS)
 
@@ -78,11 +82,16 @@ def at_the_peak(
     return register
 
 
-def kill(one: Swarm, program: str) -> int:
-    """Kill the first process of ours that runs this program, as the kernel's out-of-memory killer would."""
+def send(number: signal.Signals, program: str) -> int:
+    """Send a signal to the first process of ours that runs this program; return its process id."""
     victim = next(child for child in ours() if program in child.cmdline())
-    victim.send_signal(signal.SIGKILL)
+    victim.send_signal(number)
     return victim.pid
+
+
+def kill(_: Swarm, program: str) -> int:
+    """Kill the first process of ours that runs this program, as the kernel's out-of-memory killer would."""
+    return send(signal.SIGKILL, program)
 
 
 def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
@@ -157,6 +166,68 @@ def test_a_killed_locust_worker_takes_its_shares_along_and_the_other_one_finishe
     assert loss["in_flight"] == IN_FLIGHT // 2
     assert row.status == "wrong"
     assert row.measured["pages"] == IN_FLIGHT // 2
+
+
+@pytest.mark.long
+def test_a_locust_worker_that_is_silent_because_it_is_busy_is_not_lost(
+    at_the_peak: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crowd, "_NODE", ("tests.swarm.deaf_node",))
+    at_the_peak(lambda one, _: one._crowd.tell_all({"do": "compute", "seconds": 3 * SILENCE_S}))
+
+    row = run_swarm(trial(), replace(SETTING, hosting=Hosting(silence_s=SILENCE_S)))
+
+    assert row.measured["lost"] == []
+    assert row.status == "ok", row.reason
+    assert row.measured["pages"] == IN_FLIGHT
+
+
+@pytest.mark.long
+def test_a_frozen_locust_worker_is_killed_and_named_and_the_other_one_finishes(at_the_peak: Any) -> None:
+    frozen = []
+    at_the_peak(lambda _, __: frozen.append(send(signal.SIGSTOP, "bench.swarm.node")))
+
+    row = run_swarm(trial(), replace(SETTING, hosting=Hosting(nodes=2, silence_s=SILENCE_S)))
+
+    (loss,) = row.measured["lost"]
+    assert (loss["what"], loss["pid"]) == ("Locust worker", frozen[0])
+    assert loss["how"] == f"stood still for {SILENCE_S} s and was killed, with 1 share"
+    assert loss["in_flight"] == IN_FLIGHT // 2
+    assert row.status == "wrong"
+    assert row.measured["pages"] == IN_FLIGHT // 2
+
+
+@pytest.mark.long
+def test_a_frozen_master_ends_the_trial_and_is_named(at_the_peak: Any) -> None:
+    at_the_peak(lambda _, __: send(signal.SIGSTOP, "bench.swarm.master"))
+
+    row = run_swarm(trial(processes=1), replace(SETTING, hosting=Hosting(silence_s=SILENCE_S)))
+
+    assert row.status == "failed"
+    assert row.reason == f"Locust's master stood still for {SILENCE_S} s"
+    assert row.measured["held_in_flight"] == IN_FLIGHT
+
+
+@pytest.mark.long
+def test_a_locust_worker_of_elsewhere_is_lost_when_nothing_is_heard_of_it(at_the_peak: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    with crowd.node_process("127.0.0.1", port, CPUS, 120, patience_s=60) as joined:
+        at_the_peak(lambda _, __: joined.process.send_signal(signal.SIGSTOP))
+        row = run_swarm(trial(), replace(SETTING, hosting=Hosting(expect=1, port=port, silence_s=UNHEARD_S)))
+
+    (loss,) = row.measured["lost"]
+    assert (loss["what"], loss["pid"]) == ("Locust worker", joined.pid)
+    assert loss["how"] == f"was silent for {UNHEARD_S} s, with 1 share"
+    assert row.status == "wrong"
+    assert row.measured["pages"] == IN_FLIGHT // 2
+
+
+@pytest.mark.parametrize(("lifetime_s", "patience_s"), [(10, 60), (1000, 250)])
+def test_a_longer_trial_may_be_silent_for_longer(lifetime_s: float, patience_s: float) -> None:
+    assert Hosting().patience_s(lifetime_s) == patience_s
+    assert Hosting(silence_s=3).patience_s(lifetime_s) == 3
 
 
 @pytest.mark.long
