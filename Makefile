@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+SECONDS ?= 60
+FUZZERS := $(filter-out %/__init__.py %/conftest.py,$(filter-out tests/fuzz/test_%,$(wildcard tests/fuzz/*.py)))
 
-.PHONY: help run memory c10k locust c100k c1m map race limits claims selftest test test-long check speed lock readme lessons pictures bench clean
+.PHONY: help run memory c10k locust c100k c1m map race limits claims selftest test test-long fuzz check speed lock readme lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -42,6 +44,9 @@ test: $(VENV)/.test  ## run the whole test suite
 
 test-long: $(VENV)/.test  ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long
+
+fuzz: $(VENV)/.test  ## run each fuzzer for SECONDS (60 unless given), and stop at the first find
+	@for program in $(FUZZERS); do echo "$$program"; $(BIN)/python $$program --seconds $(SECONDS) || exit 1; done
 
 check: $(VENV)/.test ## run the linters and the type checker
 	$(BIN)/ruff check .

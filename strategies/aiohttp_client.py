@@ -75,7 +75,7 @@ async def get(session: aiohttp.ClientSession, fetch: Fetch, max_body_bytes: int)
     """Make the request; map the library's errors to the crawl's. Raises OSError or ProtocolError."""
     try:
         async with session.get(URL(fetch.url, encoded=True), allow_redirects=False) as response:
-            body = await read_body(response.content, response.content_length, max_body_bytes)
+            body = await read_body(response.content, length_of(response), max_body_bytes)
             headers = response.headers
             return make_response(
                 response.status, headers.get("Content-Type"), headers.get("Location"), body, keep_alive=True
@@ -90,6 +90,14 @@ async def get(session: aiohttp.ClientSession, fetch: Fetch, max_body_bytes: int)
         raise ClosedEarlyError(str(error)) from error
     except aiohttp.ClientError as error:
         raise ProtocolError(str(error)) from error
+
+
+def length_of(response: aiohttp.ClientResponse) -> int | None:
+    """Return the body length that the response states. Raises ProtocolError when it has too many digits for int()."""
+    try:
+        return response.content_length
+    except ValueError as error:
+        raise ProtocolError("bad Content-Length") from error
 
 
 async def read_body(content: aiohttp.StreamReader, length: int | None, limit_bytes: int) -> bytes:

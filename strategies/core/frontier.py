@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 
+MAX_ERROR_LENGTH = 200
+"""Maximum number of characters in a record's error: messages quote what the peer sent, which may be long."""
+
 _ERROR_KINDS = {
     "gaierror": "unknown host",
     "TimeoutError": "timeout",
@@ -213,7 +216,7 @@ def describe(error: OSError | ProtocolError) -> str:
     if isinstance(error, OSError):
         name = errno.errorcode.get(error.errno or 0, "")
         return f"{kind}: {name}" if kind == "network error" and name else kind
-    return kind if isinstance(error, ClosedEarlyError) else f"{kind}: {error}"
+    return kind if isinstance(error, ClosedEarlyError) else f"{kind}: {error}"[:MAX_ERROR_LENGTH]
 
 
 def _root(url: str) -> str:

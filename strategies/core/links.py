@@ -17,6 +17,8 @@ PLAIN_PATH = re.compile(rb"/(?!/)[0-9A-Za-z/_~-]*(?:\.[0-9A-Za-z_~-]+)?")
 """An absolute path that is a normal one already: joining and normalising would only repeat it."""
 _LABEL = "[0-9A-Za-z_%-]{1,63}"  # an empty or longer one makes getaddrinfo raise UnicodeError
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(?:%[0-9A-Za-z._-]+)?")
+_BRACKETED = re.compile(r"\[[^][]*:[^][]*\](?::[0-9]*)?")
+"""An IPv6 address and perhaps a port. Versions of urllib differ in what else they accept with brackets."""
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _PAGE_ENCODINGS = frozenset(
     {
@@ -50,7 +52,10 @@ def resolve(base: str, href: bytes, encoding: str | None) -> str | None:
     ``encoding`` is that of the page, needed when the value is not ASCII.
     """
     text = href.decode(_codec(encoding), "replace")
-    return join(base, unescape(text) if "&" in text else text)
+    try:
+        return join(base, unescape(text) if "&" in text else text)
+    except ValueError:  # a character reference with more digits than int() accepts
+        return None
 
 
 @lru_cache(maxsize=256)
@@ -82,7 +87,7 @@ def normalise(url: str) -> str | None:
     if parts.scheme != "http" or not parts.hostname or "@" in parts.netloc:
         return None
     host = parts.hostname.encode("idna").decode("ascii") if not parts.hostname.isascii() else parts.hostname
-    if not _HOST.fullmatch(host):
+    if not _HOST.fullmatch(host) or ("[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc)):
         return None
     netloc = f"[{host}]" if ":" in host else host
     if parts.port not in {None, 80}:

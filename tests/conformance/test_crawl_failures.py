@@ -366,6 +366,19 @@ def test_nonsense_is_a_malformed_response(strategy: Strategy, name: str, connect
         path: kind for path, kind in outcomes.items() if kind not in kinds(name, "malformed response", "closed early")
     } == {}
     assert all(found.tries == 2 for found in crawled.pages.values())
+    assert all(len(found.error or "") <= 200 for found in crawled.pages.values()), "messages quote only the beginning"
+
+
+@pytest.mark.parametrize("digits", [5000 * "0", 5000 * "9"])
+def test_a_length_of_thousands_of_digits_does_not_end_the_crawl(
+    strategy: Strategy, digits: str, connection: str, serve: Serve
+) -> None:
+    long = f"HTTP/1.1 200 OK\r\nContent-Length: {digits}\r\n\r\n".encode()
+    server = serve(by_target({"/long": until_close(long), "/x": lambda exchange: exchange.send(page())}))
+
+    crawled = crawl(strategy, f"{server.url}/long", f"{server.url}/x", connection=connection, max_tries=2)
+
+    assert crawled.outcomes() == {"/long": "malformed response", "/x": 200}
 
 
 @pytest.mark.parametrize("extra", [b"garbage", b"\r\n\r\n", response(200, b'<a href="/trap">')])

@@ -6,7 +6,7 @@ import pytest
 
 from strategies.base import Strategy
 from tests.conformance.crawling import crawl, path_of
-from tests.conformance.servers import Exchange, Handler, Server, page, response, site
+from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 
 Serve = Callable[[Handler], Server]
 
@@ -140,6 +140,63 @@ def test_a_pages_encoding_is_no_danger(strategy: Strategy, serve: Serve) -> None
     for name in encodings:
         assert crawled.outcomes()[f"/%C3%A9/{name}"] == 404
         assert crawled.pages[f"{server.url}/{name}"].encoding == name
+
+
+HOSTILE = [
+    *(
+        "&#" + 5000 * "9" + ";",
+        "/&#" + 4301 * "0" + ";",
+        "&#xd800;",
+        "&#0;",
+        "//[",
+        "//[v1.a]/",
+        "//[::1]x/",
+        "//h:0x1/",
+    ),
+    *(
+        "http://h:" + 5000 * "9",
+        "http://h:65536/",
+        "http://h:-1/",
+        "http://" + 64 * "a",
+        "http://a..b/",
+        "http:///[",
+        "//@",
+    ),
+]
+
+
+@pytest.mark.parametrize("link", HOSTILE)
+def test_a_link_that_no_url_can_be_made_of_does_not_end_the_crawl(strategy: Strategy, link: str, serve: Serve) -> None:
+    server = serve(site({"/": page(link, "/next"), "/next": moved(link)}))
+
+    crawled = crawl(strategy, f"{server.url}/")
+
+    outcomes = crawled.outcomes()
+    assert (outcomes.pop("/"), outcomes.pop("/next")) == (200, 302)
+    assert set(outcomes.values()) <= {404}
+
+
+@pytest.mark.usefixtures("local_names")
+def test_hosts_that_can_hardly_be_looked_up_do_not_end_the_crawl(strategy: Strategy, serve: Serve) -> None:
+    hosts = (
+        "xn--a.x.invalid",
+        "xn--.x.invalid",
+        "%00.x.invalid",
+        "%.x.invalid",
+        "-.x.invalid",
+        200 * "a." + "x.invalid",
+    )
+    urls = [f"http://{host}:{port}/" for host in hosts for port in (0, 1, 65535)]
+    server = serve(site({"/": page(*urls, "/next")}))
+
+    crawled = crawl(strategy, f"{server.url}/", "http://x.invalid/", strict=False, max_tries=1)
+
+    assert {url: found.error or found.status for url, found in crawled.pages.items()} == {
+        f"{server.url}/": 200,
+        f"{server.url}/next": 404,
+        "http://x.invalid/": "unknown host",
+        **dict.fromkeys(urls, "unknown host"),
+    }
 
 
 def test_every_page_leaves_its_record(strategy: Strategy, serve: Serve) -> None:

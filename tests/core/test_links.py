@@ -155,6 +155,11 @@ def test_the_short_way_finds_what_the_general_way_finds(body: bytes) -> None:
         (f"http://{'a' * 64}/", None),
         (f"http://{'ü' * 64}/", None),
         ("http://a\u2100b/", None),
+        ("http://[v1.a]/", None),
+        ("http://www.[v1.a]/", None),
+        ("http://www.[::1]/", None),
+        ("http://[::1]x/", None),
+        ("http://[::1]:81x/", None),
     ],
 )
 def test_a_link_means_one_normal_url(href: str, url: str | None) -> None:
@@ -274,6 +279,11 @@ def test_entities_are_undone(text: str) -> None:
     assert resolve(BASE, escaped.encode(errors="replace"), "utf-8") == join(
         BASE, f"/x?{text}".encode(errors="replace").decode()
     )
+
+
+@pytest.mark.parametrize("reference", [f"&#{5000 * '9'};", f"&#{4301 * '0'};", f"/x&#{5000 * '1'}"])
+def test_a_character_reference_of_thousands_of_digits_is_no_link(reference: str) -> None:
+    assert resolve(BASE, reference.encode(), "utf-8") is None
 
 
 @pytest.mark.parametrize(
