@@ -133,7 +133,7 @@ def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] 
     shown = present.Shown(verdict.decision, verdict.tally, verdict.rule, rates)
     told = present.to_json(shown) | {"folder": str(folder)}
     coloured = wants_colour(sys.stdout)
-    commands.put(json.dumps(told, allow_nan=False) if asked.as_json else present.text(shown, colour=coloured))
+    print(json.dumps(told, allow_nan=False) if asked.as_json else present.text(shown, colour=coloured))
     try:
         (folder / JSON_FILE).write_text(json.dumps(told, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         (folder / MARKDOWN_FILE).write_text(present.markdown(shown), encoding="utf-8")

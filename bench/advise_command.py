@@ -79,13 +79,13 @@ def run(asked: Asked) -> int:
     advice = analyse.advise(analyse.surfaces(source.cells), point.wanted, facts)
     basis = Basis(str(source.folder), differs, memory_run)
     if not asked.as_json:
-        commands.put(show.text(advice, basis).rstrip("\n"))
+        print(show.text(advice, basis).rstrip("\n"))
     verified, folder = _verified(asked, point, source, advice) if asked.verify else (None, None)
     if asked.as_json:
         told = show.to_json(advice, basis, verified, None if folder is None else str(folder))
-        commands.put(json.dumps(told, allow_nan=False))
+        print(json.dumps(told, allow_nan=False))
     elif verified is not None:
-        commands.put("\n" + show.verified_text(verified, str(folder)).rstrip("\n"))
+        print("\n" + show.verified_text(verified, str(folder)).rstrip("\n"))
     return _exit(advice, verified)
 
 

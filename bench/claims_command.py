@@ -178,10 +178,9 @@ def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reus
     report = Report(verdicts, machine, told, own_runs, len(found) - reused, reused, needed.left_out)
     _write(folder, report, found)
     if asked.as_json:
-        commands.put(json.dumps(show.to_json(report) | {"folder": str(folder)}))
+        print(json.dumps(show.to_json(report) | {"folder": str(folder)}))
     else:
-        with commands.putting():
-            _print(report, colour=wants_colour(sys.stdout), whole=len(asked.chosen) == 1)
+        _print(report, colour=wants_colour(sys.stdout), whole=len(asked.chosen) == 1)
     _say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
     broken = [verdict.id for verdict, own in judged if could_not_run(own)]
     if broken:

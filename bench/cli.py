@@ -4,7 +4,6 @@ The exit codes are in ``bench.exits``; docs/cli.md shows them and everything els
 """
 
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from bench.exits import BUG, INTERRUPTED, REFUSED, told
+from bench.output import watched
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -43,27 +43,35 @@ class Guarded(click.Group):
     """A group whose bugs do not look like verdicts: Python would end them with 1, which means a regression here."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """Run the command line; exit with 70 (EX_SOFTWARE of sysexits.h) on a bug, with its traceback."""
-        for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by whoever started this
-                setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  (until the end)
+        """Run the command line; exit with 70 (EX_SOFTWARE of sysexits.h) on a bug, with its traceback.
+
+        Standard output that was lost turns 0 into 2: a disk is full, say. Other codes say something worse already.
+        """
+        with watched() as output:
+            code = self._run(*arguments, **options)
+            sys.stdout.flush()
+            if output.lost is not None:
+                click.echo(f"inflight: {output.lost}", err=True)
+                code = code or REFUSED
+        sys.exit(code)
+
+    def _run(self, *arguments: Any, **options: Any) -> Any:
         try:
-            return super().__call__(*arguments, **options)
+            super().__call__(*arguments, **options)
+        except SystemExit as ended:
+            return ended.code or 0
         except Exception:  # noqa: BLE001  (it is shown whole, and ends the program)
             traceback.print_exc()
-            sys.exit(BUG)
+            return BUG
+        return 0
 
     def invoke(self, context: click.Context) -> Any:
-        """Run a command; Ctrl-C ends it with 130, which click would make 1, and a reader may go when it likes."""
+        """Run a command; Ctrl-C ends it with 130, which click would make 1."""
         try:
             return super().invoke(context)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             sys.exit(INTERRUPTED)
-        except BrokenPipeError:
-            return None
-        finally:
-            _end_output()
 
 
 @click.group(cls=Guarded, context_settings=CONTEXT)
@@ -538,13 +546,3 @@ def _talk(*, quiet: bool) -> AbstractContextManager[None]:
 def _refuse(sentence: str) -> NoReturn:
     click.echo(f"inflight: {sentence}", err=True)
     sys.exit(REFUSED)
-
-
-def _end_output() -> None:
-    """Write what is left for standard output; a reader that has gone, or a full disk behind it, is no bug of ours."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        from bench.present.console import lose_output
-
-        lose_output(error)

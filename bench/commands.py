@@ -17,7 +17,7 @@ from bench import rows, runs
 from bench.experiment import Experiment, ExperimentError
 from bench.judge import check_known
 from bench.plan import AnyTrial, estimate_ns
-from bench.present.console import complain, lose_output
+from bench.present.console import complain
 from bench.rows import Row, RowsError
 from bench.swarm.hosting import Hosting
 
@@ -52,7 +52,7 @@ def run(
     trials = runs.plan(experiment, installed=not only_list)
     say_shortages(runs.shortages(trials))
     if only_list:
-        put("\n".join(trial.id for trial in trials))
+        print("\n".join(trial.id for trial in trials))
         print(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s", file=sys.stderr)
         return 0
     folder = runs.new_folder(out, experiment) if resume is None else resume.resolve()
@@ -111,7 +111,7 @@ def show_list() -> None:
     for name in experiments.preset_names():
         preset = experiments.load(name, strategies.names())
         lines.append(f"  {name:<16} about {estimate_ns(runs.all_trials(preset)) / 1e9:.0f} s. {_gist(preset.about)}")
-    put("\n".join(lines))
+    print("\n".join(lines))
 
 
 def _gist(text: str) -> str:
@@ -201,22 +201,6 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def put(text: str) -> None:
-    """Print a result; see ``putting``."""
-    with putting():
-        print(text)
-
-
-@contextmanager
-def putting() -> Iterator[None]:
-    """Print a result in this. A reader that has gone, or a full disk behind it, changes no verdict and no exit code."""
-    try:
-        yield
-        sys.stdout.flush()
-    except OSError as error:
-        lose_output(error)
-
-
 def _interrupt(_number: int, _frame: object) -> None:
     """End the trial and keep the rows, at Ctrl-C and at what `timeout` sends; a second one must not disturb that."""
     for number in INTERRUPTS:
@@ -229,11 +213,10 @@ def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     from bench.present import table
 
     if not as_json:
-        with putting():
-            table.print_summary(found, sys.stdout)
+        table.print_summary(found, sys.stdout)
     files = save(folder, found)
     if as_json:
-        put(json.dumps(table.summary_json(found) | files))
+        print(json.dumps(table.summary_json(found) | files))
 
 
 def save(folder: Path, found: list[Row]) -> dict[str, Any]:

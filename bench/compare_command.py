@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import commands, rows, runs
+from bench import rows, runs
 from bench.analyse.benchmark_json import BenchmarkError, of_json, parse
 from bench.analyse.compare import Comparison, compare_sides
 from bench.analyse.stored import Side, differences, of_rows
@@ -48,9 +48,9 @@ def run(asked: Asked) -> int:
             f"{asked.base} and {asked.head} have no cell in common: nothing was run on the same workload in both"
         )
     if asked.as_json:
-        commands.put(_json(found))
+        print(_json(found))
     else:
-        commands.put(show.text(found).rstrip("\n"))
+        print(show.text(found).rstrip("\n"))
     if asked.as_json:
         _say(show.headline(found))
     if asked.markdown is not None:

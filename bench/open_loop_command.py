@@ -106,11 +106,10 @@ def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     from bench.present import offered_table
 
     if not as_json:
-        with commands.putting():
-            offered_table.print_offered(found, sys.stdout)
+        offered_table.print_offered(found, sys.stdout)
     files = commands.save(folder, found)
     if as_json:
-        commands.put(json.dumps({"rates": [_figures(row) for row in found]} | files))
+        print(json.dumps({"rates": [_figures(row) for row in found]} | files))
 
 
 def _figures(row: Row) -> dict[str, Any]:

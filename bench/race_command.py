@@ -56,7 +56,7 @@ def run(asked: Asked) -> int:
         with commands.interruptible():
             watch(best, asked.speed)
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) if sys.stdout.isatty() else WIDEST
-    commands.put(race_terminal.finish(best, width))
+    print(race_terminal.finish(best, width))
     return 0 if asked.run is not None or any(row.valid for row in found) else 1
 
 

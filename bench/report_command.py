@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import commands, rows, stored_runs
+from bench import rows, stored_runs
 from bench.rows import RowsError
 
 PARQUET_FILE = "rows.parquet"
@@ -99,7 +99,7 @@ def _put(text: str, out: Path | None) -> None:
     """Print a text, or write it where asked for."""
     text = text.rstrip("\n")
     if out is None:
-        commands.put(text)
+        print(text)
         return
     with _Writing(out):
         out.write_text(f"{text}\n", encoding="utf-8", errors="replace", newline="\n")

@@ -135,11 +135,9 @@ def _plan(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
     machines, allowed = asked.machines or 1, allowances(strategy, budget_bytes)
     if asked.as_json:
         planned = layout(-(-asked.in_flight // machines), allowed, strategy=strategy, processes=asked.processes)
-        commands.put(json.dumps({"machines": machines, "each": asdict(planned), "allowed": asdict(allowed)}))
+        print(json.dumps({"machines": machines, "each": asdict(planned), "allowed": asdict(allowed)}))
     else:
-        commands.put(
-            plan_text(asked.in_flight, allowed, strategy=strategy, processes=asked.processes, machines=machines)
-        )
+        print(plan_text(asked.in_flight, allowed, strategy=strategy, processes=asked.processes, machines=machines))
     return 0
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from io import TextIOWrapper
 from typing import Any
 
 from fake_server.delays import FORMS, parse_duration_ns
@@ -52,6 +53,24 @@ def main(argv: list[str] | None = None, prog: str = "fake_server") -> int:
     except ValueError as error:
         parser.error(str(error))  # exits with 2
     return _run(options, config, idle_timeout_ns)
+
+
+def program() -> int:
+    """Run as a program: losing what is printed is an error, and ends it with 2, unless the reader has gone."""
+    if not isinstance(sys.stdout, TextIOWrapper):  # it was closed by whoever started this
+        return main()
+    sys.stdout.reconfigure(line_buffering=False, write_through=False)  # argparse hides errors when it prints
+    try:
+        try:
+            return main()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more
+        if isinstance(error, BrokenPipeError):
+            return 0
+        print(f"cannot write to standard output: {error.strerror}", file=sys.stderr)
+        return 2
 
 
 def ready_line(ports: list[int], control_port: int | None) -> str:
@@ -102,11 +121,12 @@ async def _serve(options: argparse.Namespace, config: SiteConfig, idle_timeout_n
             loop.add_signal_handler(number, stopped.set)
         if options.exit_with_stdin:
             _watch_stdin(loop, stopped)
-        _announce(options, ports, control_port)
-        await stopped.wait()
     except OSError as error:
         print(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}", file=sys.stderr)
         return 2
+    else:
+        _announce(options, ports, control_port)
+        await stopped.wait()
     finally:
         server.close()
         if listening is not None:
@@ -163,4 +183,4 @@ def _fault(text: str) -> tuple[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program())

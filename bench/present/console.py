@@ -115,10 +115,3 @@ def _verdict(row: Row, coloured: bool) -> str:
 
 def _paint(text: str, colour: str, coloured: bool) -> str:
     return f"{colour}{text}{PLAIN}" if coloured else text
-
-
-def lose_output(error: OSError) -> None:
-    """Say that standard output cannot be written, unless only its reader has gone; what is buffered is given up."""
-    if not isinstance(error, BrokenPipeError):
-        complain(f"cannot write to standard output: {error.strerror}")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

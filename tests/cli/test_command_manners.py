@@ -20,7 +20,7 @@ from bench.cli import main
 from bench.completion_command import SHELLS, CompletionError, named_by
 from bench.exits import EXITS
 from bench.experiment import preset_names
-from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight
+from tests.cli.command import inflight
 from tests.compare.made_runs import noisy_run, saved
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -196,28 +196,6 @@ def test_commands_that_talk_can_be_quiet() -> None:
     assert quiet == TALKS
     text = DOCS.read_text(encoding="utf-8").partition("`--quiet` (`-q`)")[2].partition("\n\n")[0]
     assert set(re.findall(r"`([\w-]+)`", text)) == TALKS
-
-
-def test_a_reader_that_goes_away_is_no_error() -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "wb") as gone:
-        done = subprocess.run(
-            [*INFLIGHT, "list"], env=ENVIRONMENT, stdout=gone, stderr=subprocess.PIPE, text=True, check=False
-        )
-
-    assert done.returncode == 0
-    assert "rror" not in done.stderr
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
-def test_a_full_disk_behind_standard_output_is_one_sentence() -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [*INFLIGHT, "list"], env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-
-    assert done.stderr == "cannot write to standard output: No space left on device\n"
 
 
 # ----------------------------------------------------------------------------------------------- completion
