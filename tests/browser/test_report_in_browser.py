@@ -16,6 +16,7 @@ from bench.present import report_page
 from bench.present.report_files import Extras
 from tests.browser.conftest import Browser
 from tests.made_rows import MACHINE, crawl_row
+from tests.patience import HANG_S
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 HOSTILE = "</script><script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
@@ -39,7 +40,7 @@ def opened(browser: Browser, page: Path) -> Browser:
     return browser
 
 
-def until(true: Callable[[], Any], seconds: float = 10.0) -> None:
+def until(true: Callable[[], Any], seconds: float = HANG_S) -> None:
     """Wait until something is so."""
     give_up = time.monotonic() + seconds
     while not true():

@@ -233,7 +233,7 @@ def test_an_evil_site_fails_page_by_page_and_never_the_crawl(serve: Serve, strat
     server = serve(evil)
 
     records, summary = crawl_json(
-        f"{server.url}/", "--timeout", "1s", "--max-tries", 1, "--max-redirect", 5, "--strategy", strategy
+        f"{server.url}/", "--timeout", "2500ms", "--max-tries", 1, "--max-redirect", 5, "--strategy", strategy
     )
 
     found = {url.removeprefix(server.url): (record["status"], record["error"]) for url, record in records.items()}

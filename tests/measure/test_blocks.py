@@ -68,10 +68,8 @@ def test_nothing_of_a_block_is_left(fake: Server) -> None:
     run(fake, "asyncio_task_socket", 50)
 
     assert {process.pid for process in psutil.Process().children(recursive=True)} == before
-    deadline_s = time.monotonic() + 10
-    while fake.stats()["connections"] and time.monotonic() < deadline_s:
+    while fake.stats()["connections"]:  # pytest's own limit ends it
         time.sleep(0.02)
-    assert fake.stats()["connections"] == 0
 
 
 def test_a_block_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fake: Server) -> None:

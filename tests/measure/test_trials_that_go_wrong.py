@@ -243,7 +243,7 @@ def test_every_row_is_one_line_of_the_published_format(endings: dict[str, Row]) 
 
 @pytest.fixture(scope="module")
 def hanging(workshop: Workshop) -> dict[str, Row]:
-    return {row.strategy: row for row in workshop.measure(experiment(*HANGING, deadline_s=1))}
+    return {row.strategy: row for row in workshop.measure(experiment(*HANGING, deadline_s=5))}
 
 
 @pytest.mark.parametrize("name", HANGING)
@@ -251,7 +251,7 @@ def test_a_worker_that_hangs_is_killed_at_its_deadline(hanging: dict[str, Row], 
     row = hanging[name]
 
     assert (row.status, row.reason) == ("timeout", "the worker was not done by its deadline, and was killed")
-    assert row.duration_ns >= 1e9
+    assert row.duration_ns >= 5e9
     assert row.knobs["strategy"] == name
 
 

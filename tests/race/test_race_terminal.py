@@ -166,7 +166,7 @@ def in_a_terminal(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int
 def read_until(main: int, wanted: bytes) -> bytes:
     """Read what the command draws until something is in it, or it has gone."""
     data = b""
-    until_s = time.monotonic() + 40
+    until_s = time.monotonic() + HANG_S
     while wanted not in data and time.monotonic() < until_s:
         if select.select([main], [], [], 0.1)[0]:
             try:

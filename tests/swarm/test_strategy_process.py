@@ -16,7 +16,7 @@ from strategies.base import Job
 from strategies.core.page import Fetch, Origin
 
 SITE = SiteConfig.from_dict({"pages": 60, "links": 0, "body_bytes": 300})
-LIFETIME_S = 30
+LIFETIME_S = 150
 
 
 @pytest.fixture(scope="module")
