@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SECONDS ?= 60
 FUZZERS := $(filter-out %/__init__.py %/conftest.py,$(filter-out tests/fuzz/test_%,$(wildcard tests/fuzz/*.py)))
+PART   :=
 
 .PHONY: help run memory c10k locust c100k c1m map race limits claims selftest test test-long fuzz check speed lock readme lessons pictures bench clean
 
@@ -39,8 +40,8 @@ limits: $(VENV)/.run ## find how many threads, descriptors, ports a process gets
 claims: $(VENV)/.run ## put the well-known claims to the test here (under 20 minutes)
 	$(BIN)/inflight claims
 
-test: $(VENV)/.test  ## run the whole test suite
-	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
+test: $(VENV)/.test  ## run the test suite; PART= takes folders or files, when it is not to be the whole
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist worksteal $(PART)
 
 test-long: $(VENV)/.test  ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long
