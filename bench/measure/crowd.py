@@ -202,13 +202,16 @@ class Crowd:
         return node.pid in self._locals and node.host == socket.gethostname()
 
     def _left(self, node: str) -> None:
-        if node in self.nodes and self.nodes[node].present:
-            self._lose_node(self.nodes[node], "left")
+        self._lose_other(node, "left")
 
     def _silent(self, node: str, seconds: float) -> None:
-        """Give up a node of another machine. One of this machine may be silent for as long as its process lives."""
-        if node in self.nodes and self.nodes[node].present and not self._is_local(self.nodes[node]):
-            self._lose_node(self.nodes[node], f"was silent for {seconds:.0f} s")
+        self._lose_other(node, f"was silent for {seconds:.0f} s")
+
+    def _lose_other(self, name: str, how: str) -> None:
+        """Give up a node of another machine. Of this machine's nodes the processes say whether they are there."""
+        node = self.nodes.get(name)
+        if node is not None and node.present and not self._is_local(node):
+            self._lose_node(node, how)
 
     def _lose_node(self, node: Node, how: str) -> None:
         node.present = False
