@@ -132,6 +132,11 @@ def run(asked: Asked) -> int:
     _keep(folder, found)
     print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
     _say(f"kept:  {folder / selftests.SELFTEST_FILE}")
+    return code(found)
+
+
+def code(found: dict[str, Any]) -> int:
+    """Return the exit code of what was found."""
     return 3 if found["too_few"] else 1 if _alarms_too_often(found["false_alarms"]) else 0
 
 

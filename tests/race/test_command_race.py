@@ -105,7 +105,8 @@ def test_without_a_run_the_preset_is_measured_and_raced(tmp_path: Path) -> None:
 
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.endswith("-race")
-    assert len(read(folder)) == 6
-    assert done.code == 0
+    found = read(folder)
+    assert [row.status for row in found] == ["ok"] * 6
+    assert done.code == (0 if any(row.valid for row in found) else 1), "on a busy machine all trials may be red"
     assert (folder / "race.html").is_file()
     assert "callbacks" in done.out

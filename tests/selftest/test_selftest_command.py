@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import rows
+from bench import rows, selftest_command
 from bench.measure.process import environment
 from tests.cli.command import INFLIGHT, inflight
 from tests.patience import HANG_S
@@ -30,6 +30,18 @@ def test_an_unknown_strategy_is_one_sentence(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("alarms", "too_few", "code"),
+    [(0, [], 0), (1, [], 0), (30, [], 1), (0, ["callbacks"], 3), (30, ["callbacks"], 3)],
+)
+def test_the_exit_code_says_whether_alarms_are_too_frequent_or_pairs_too_few(
+    alarms: int, too_few: list[str], code: int
+) -> None:
+    counted = {"cpu_per_page": {"alarms": alarms, "decisions": 100}, "throughput": {"alarms": 0, "decisions": 100}}
+
+    assert selftest_command.code({"too_few": too_few, "false_alarms": counted}) == code
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path) -> None:
@@ -39,8 +51,8 @@ def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path
 
     done = patient("selftest", "--quick")
 
-    assert done.returncode in {0, 1, 3}
     found = json.loads(done.stdout)
+    assert done.returncode == selftest_command.code(found)
     (folder,) = tmp_path.iterdir()
     assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
     names = {row.workload["id"] for row in rows.read(folder)}
