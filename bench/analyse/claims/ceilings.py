@@ -186,8 +186,12 @@ def _nearly(threads: dict[str, object], sockets: dict[str, object]) -> bool:
 
 
 def _shown(said: dict[str, object] | None) -> int | None:
-    bounds = _bounds(said)
-    return None if bounds is None else int(bounds[0])
+    """Return where a resource ends: as found by a failure, else as predicted, else at what was reached."""
+    if said is None:
+        return None
+    found, predicted = said.get("found"), said.get("predicted")
+    known = [end for end in (found, predicted) if isinstance(end, int)]
+    return found if isinstance(found, int) and said.get("stopped_by") == "failure" else max(known, default=None)
 
 
 def _by(said: dict[str, object] | None) -> str | None:
@@ -199,8 +203,13 @@ def _ceiling(name: str, said: dict[str, object]) -> str:
     shown, by = _shown(said), _by(said)
     if shown is None:
         return f"{name}: unknown"
-    sure = said.get("stopped_by") == "failure"
-    return f"{name} {'end' if sure else 'are predicted to end'} at {units.count(shown)}" + (f" ({by})" if by else "")
+    named, found = f" ({by})" if by else "", said.get("found")
+    if said.get("stopped_by") == "failure":
+        return f"{name} end at {units.count(shown)}{named}"
+    if shown == found:
+        return f"{name} end above {units.count(shown)}"
+    reached = f", {units.count(found)} were reached" if isinstance(found, int) else ""
+    return f"{name} are predicted to end at {units.count(shown)}{named}{reached}"
 
 
 def _held_by_each(rows: Sequence[Row]) -> list[str]:
