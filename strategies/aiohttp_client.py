@@ -43,7 +43,7 @@ async def main(job: Job, frontier: Frontier) -> None:
 def make_session(job: Job) -> aiohttp.ClientSession:
     """Return a session that does no more than the job says: no cookies, no decoding, no limit but the workers."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, force_close=job.connection == "per-fetch"),
+        connector=aiohttp.TCPConnector(limit=0, force_close=job.connection == "per-fetch", happy_eyeballs_delay=None),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=job.timeout_ns / 1e9),
         headers={"User-Agent": USER_AGENT},

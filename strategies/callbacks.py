@@ -1,6 +1,7 @@
 """One thread, a selector, and a callback for every event: no coroutine, no future, no lock."""
 
 import errno
+import itertools
 import os
 import selectors
 import socket
@@ -40,6 +41,7 @@ class Crawler:
         self.connections: list[Connection] = []
         self.idle: list[Connection] = []
         self.deadlines: dict[Connection, int] = {}  # the first is the earliest: all fetches get the same time
+        self.next_look_ns = 0
         self.addresses: dict[Origin, list[Address]] = {}
 
     def run(self) -> None:
@@ -47,9 +49,10 @@ class Crawler:
             self.dispatch()
             if self.frontier.done:
                 return
-            for key, _ in self.selector.select(self.seconds_to_deadline()):
+            for key, _ in self.selector.select(self.patience()):
                 key.data()
-            self.expire()
+            if (now := time.perf_counter_ns()) >= self.next_look_ns:
+                self.expire(now)
 
     def dispatch(self) -> None:
         """Give what waits to parked connections, and to new ones up to the cap."""
@@ -63,19 +66,19 @@ class Crawler:
                 return
             connection.begin(self.waiting.popleft())
 
-    def seconds_to_deadline(self) -> float | None:
-        for deadline_ns in self.deadlines.values():
-            return max(0, deadline_ns - time.perf_counter_ns()) / 1e9
-        return None
+    def patience(self) -> float | None:
+        """Return how many seconds the selector may wait."""
+        return max(0, self.next_look_ns - time.perf_counter_ns()) / 1e9 if self.deadlines else None
 
-    def expire(self) -> None:
-        """Fail the fetches whose time is up."""
-        now = time.perf_counter_ns()
-        while self.deadlines:
-            connection, deadline_ns = next(iter(self.deadlines.items()))
-            if deadline_ns > now:
-                return
+    def expire(self, now: int) -> None:
+        """Fail the fetches whose time is up; note when the next one's may be.
+
+        Not looked for each turn: what has left a dict at its front still costs time, for whoever wants the first.
+        """
+        expired = list(itertools.takewhile(lambda connection: self.deadlines[connection] <= now, self.deadlines))
+        for connection in expired:
             connection.on_error(TimeoutError())
+        self.next_look_ns = next(iter(self.deadlines.values()), 0)
 
     def resolve(self, origin: Origin) -> list[Address]:
         """Look up the addresses of a host, once. This blocks the loop: getaddrinfo has no other form."""

@@ -52,6 +52,10 @@ class Cancelled(BaseException):
     """Thrown into a coroutine that is no longer wanted, so that its ``finally`` blocks run."""
 
 
+class Expired(BaseException):
+    """Thrown into a coroutine whose deadline has passed: not an OSError, which would look like a failed address."""
+
+
 class Task:
     """A coroutine on its way: run up to each future that it yields, and on again when that is done."""
 
@@ -136,7 +140,7 @@ class Loop:
 
 
 class Deadline:
-    """Throw TimeoutError into a task that is not done by a given time; set again and again, each time later.
+    """Throw Expired into a task that is not done by a given time; set again and again, each time later.
 
     It keeps one timer, which on firing looks whether the deadline has moved: a loop that made a timer a fetch would
     spend more on timers that never fire than on the fetches.
@@ -167,7 +171,7 @@ class Deadline:
         if self.at_ns > now:
             self.arm()
         elif self.at_ns:
-            self.task.throw(TimeoutError())
+            self.task.throw(Expired())
 
 
 class JoinableQueue:
@@ -244,6 +248,9 @@ def work(
             except (OSError, ProtocolError) as error:
                 connection.close()
                 found = frontier.fail(fetch, error)
+            except Expired:
+                connection.close()
+                found = frontier.fail(fetch, TimeoutError())
             else:
                 consume(job)
                 found = frontier.finish(fetch, response)
@@ -286,19 +293,22 @@ class Connection:
         response = None
         while response is None:
             yield from self.event()
-            response = self.parser.feed(sock.recv(CHUNK_BYTES))
+            try:
+                response = self.parser.feed(sock.recv(CHUNK_BYTES))
+            except BlockingIOError:  # nothing there after all: the selector may be wrong (select(2), BUGS)
+                continue
         if not response.keep_alive or self.job.connection == "per-fetch":
             self.close()
         return response
 
     def send(self, sock: socket.socket, data: bytes) -> Generator[Future, None, None]:
         """Send all of it; nearly always it goes out in one piece, with no wait."""
-        data = data[sock.send(data) :]
+        data = send_at_once(sock, data)
         if data:
             self.loop.selector.modify(sock, selectors.EVENT_WRITE, self.on_event)
             while data:
                 yield from self.event()
-                data = data[sock.send(data) :]
+                data = send_at_once(sock, data)
             self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
 
     def connect(self, origin: Origin) -> Generator[Future, None, socket.socket]:
@@ -353,3 +363,11 @@ class Connection:
                 self.loop.selector.unregister(self.sock)
             self.sock.close()
             self.sock = None
+
+
+def send_at_once(sock: socket.socket, data: bytes) -> bytes:
+    """Send what the kernel takes now; return the rest."""
+    try:
+        return data[sock.send(data) :]
+    except BlockingIOError:
+        return data

@@ -4,7 +4,7 @@ import socket
 import struct
 import time
 from collections import deque
-from typing import Literal
+from typing import Any, Literal
 
 from strategies.base import Job
 from strategies.core.frontier import Frontier
@@ -64,19 +64,36 @@ class Connection:
         return self.exchange(self.connect(fetch), fetch)
 
     def connect(self, fetch: Fetch) -> socket.socket:
+        """Connect to the first address of the host that lets us, while the fetch has time."""
         origin = self.origin = fetch.origin
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        sock = self.sock = socket.create_connection((origin.host, origin.port), seconds_left(fetch))
+        *others, last = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+        for family, _, _, _, address in others:
+            try:
+                return self.connect_to(family, address, fetch)
+            except OSError:
+                self.close()
+        family, _, _, _, address = last
+        return self.connect_to(family, address, fetch)
+
+    def connect_to(self, family: socket.AddressFamily, address: Any, fetch: Fetch) -> socket.socket:
+        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.settimeout(seconds_left(fetch))
+        sock.connect(address)
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.hurry(sock, fetch)
         return sock
 
     def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
-        unsent = fetch.request
+        request = fetch.request
         try:
-            while unsent := unsent[sock.send(unsent) :]:  # nearly always it goes out in one piece
-                self.hurry(sock, fetch)
+            sent = sock.send(request, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            sent = 0
+        try:
+            if sent < len(request):  # nearly always all of it goes out at once, and takes no time
+                self.send(sock, fetch, request[sent:])
             while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
                 self.hurry(sock, fetch)
         except BlockingIOError as error:  # what the kernel's time-out looks like
@@ -84,6 +101,13 @@ class Connection:
         if not response.keep_alive or self.job.connection == "per-fetch":
             self.close()
         return response
+
+    def send(self, sock: socket.socket, fetch: Fetch, unsent: bytes) -> None:
+        """Send what the kernel does not take at once; leave the connection what is left of the fetch's time."""
+        self.hurry(sock, fetch)
+        while unsent := unsent[sock.send(unsent) :]:
+            self.hurry(sock, fetch)
+        self.hurry(sock, fetch)
 
     def hurry(self, sock: socket.socket, fetch: Fetch) -> None:
         """Bound the calls to come by what is left of the fetch's time. Raises TimeoutError when nothing is."""

@@ -11,7 +11,7 @@ import pytest
 
 import strategies
 from strategies.base import Strategy
-from tests.conformance.servers import Handler, Server, running
+from tests.conformance.servers import Server, running
 
 CONNECTION_USES = ("keep-alive", "per-fetch")
 
@@ -42,10 +42,10 @@ def connection(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Handler], Server]]:
+def serve() -> Iterator[Callable[..., Server]]:
     """Give a function that starts a server for this test."""
     with ExitStack() as stack:
-        yield lambda handler: stack.enter_context(running(handler))
+        yield lambda handler, **options: stack.enter_context(running(handler, **options))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -66,6 +66,7 @@ def _asyncio_does_not_complain(caplog: pytest.LogCaptureFixture) -> Iterator[Non
 ADDRESSES = {
     "refusing-first.test": ("127.0.0.2", "127.0.0.1"),
     "unreachable-first.test": ("255.255.255.255", "127.0.0.1"),
+    "silent-first.test": ("127.0.0.1", "127.0.0.2"),
 }
 
 

@@ -6,6 +6,7 @@ It runs in a process of its own, so that the threads and descriptors that a craw
 import contextlib
 import multiprocessing
 import os
+import select
 import socket
 import struct
 import threading
@@ -135,6 +136,23 @@ def running(handler: Handler, host: str = "127.0.0.1") -> Iterator[Server]:
         process.kill()
         process.join()
         process.close()
+
+
+@contextlib.contextmanager
+def silent(port: int) -> Iterator[None]:
+    """Listen on 127.0.0.1 and let nobody connect: the backlog is full, so the kernel drops whatever else comes."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(0)
+        waiting = [stack.enter_context(socket.socket()) for _ in range(8)]
+        for sock in waiting:
+            sock.setblocking(False)
+            sock.connect_ex(("127.0.0.1", port))
+        _, connected, _ = select.select([], waiting, [], 0)
+        assert len(connected) < len(waiting)
+        yield
 
 
 def _run(listener: socket.socket, handler: Handler, pipe: Pipe, other_end: Pipe) -> None:

@@ -4,15 +4,16 @@ import gzip
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import strategies
 from strategies.base import Strategy
 from tests.conformance.crawling import MS, crawl
-from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
+from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, silent, site
 
-Serve = Callable[[Handler], Server]
+Serve = Callable[..., Server]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LINK = b'<a href="/linked">'
@@ -100,6 +101,52 @@ def test_a_server_that_does_not_read_is_a_timeout(strategy: Strategy, name: str,
     crawled = crawl(strategy, f"{server.url}/", timeout_ns=2500 * MS, max_tries=1, max_in_flight=1)
 
     assert sorted(crawled.outcomes().values(), key=str) == [200, "timeout"]
+
+
+def test_sending_and_waiting_share_one_deadline(strategy: Strategy, serve: Serve) -> None:
+    def answer(exchange: Exchange) -> None:
+        if exchange.target == "/":
+            exchange.send(page("/" + 6_000_000 * "x"))
+            time.sleep(2)  # before the next request is read
+        else:
+            time.sleep(2)
+            exchange.send(page())
+
+    server = serve(answer)
+
+    crawled = crawl(strategy, f"{server.url}/", timeout_ns=3_000 * MS, max_tries=1, max_in_flight=1)
+
+    assert sorted(crawled.outcomes().values(), key=str) == [200, "timeout"]
+
+
+class NotReadyYet(socket.socket):
+    """A socket that is reported ready once more than it is, as select(2) says may happen."""
+
+    premature = 1
+
+    def recv(self, *args: Any) -> bytes:
+        self.wait_in_vain()
+        return super().recv(*args)
+
+    def send(self, *args: Any) -> int:
+        self.wait_in_vain()
+        return super().send(*args)
+
+    def wait_in_vain(self) -> None:
+        self.premature, again = not self.premature, self.premature
+        if again and self.gettimeout() == 0:  # that a blocking socket has nothing means that its time is up
+            raise BlockingIOError
+
+
+def test_a_socket_that_is_not_ready_after_all_is_waited_for(
+    strategy: Strategy, connection: str, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(site({"/": page("/a", "/b", "/c")}))
+    monkeypatch.setattr(socket, "socket", NotReadyYet)
+
+    crawled = crawl(strategy, f"{server.url}/", max_tries=1, connection=connection)
+
+    assert crawled.outcomes() == {"/": 200, "/a": 404, "/b": 404, "/c": 404}
 
 
 # Size
@@ -212,6 +259,20 @@ def test_all_addresses_of_a_host_are_tried(strategy: Strategy, host: str, connec
     crawled = crawl(strategy, f"http://{host}:{server.port}/", max_tries=1, connection=connection)
 
     assert crawled.outcomes() == {"/": 200, "/x": 200}
+
+
+@pytest.mark.usefixtures("local_names")
+@pytest.mark.parametrize("answer", [Exchange.hang, lambda exchange: exchange.send(page())])
+def test_all_addresses_of_a_host_share_one_deadline(
+    strategy: Strategy, answer: Handler, connection: str, serve: Serve
+) -> None:
+    server = serve(answer, host="127.0.0.2")
+
+    with silent(server.port):
+        root = f"http://silent-first.test:{server.port}/"
+        crawled = crawl(strategy, root, timeout_ns=700 * MS, max_tries=1, connection=connection)
+
+    assert crawled.outcomes() == {"/": "timeout"}
 
 
 # Broken connections
