@@ -6,7 +6,7 @@ SECONDS ?= 60
 FUZZERS := $(filter-out %/__init__.py %/conftest.py,$(filter-out tests/fuzz/test_%,$(wildcard tests/fuzz/*.py)))
 PART   :=
 
-.PHONY: help run memory c10k locust c100k c1m map race limits claims selftest test test-long fuzz check speed lock readme lessons pictures bench clean
+.PHONY: help run memory c10k locust c100k c1m map race limits claims selftest test test-long fuzz check speed lock readme schema lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ readme: $(VENV)/.run ## write what README.md, docs/scale.md and docs/claims.md q
 	$(BIN)/python -m bench.present.readme
 	$(BIN)/python -m bench.present.scale_figures
 	$(BIN)/python -m bench.present.claims "$$(ls -d results/reference/*-claims | tail -1)" --docs docs/claims.md
+
+schema: $(VENV)/.run ## write bench/row.schema.json again, from the records of bench/core/records
+	$(BIN)/python -m bench.core.records.schema
 
 lessons: $(VENV)/.run ## run the commands of docs/lessons again, and write what they print into the pages
 	$(BIN)/python -m bench.present.lessons

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from bench import rows
+from bench.core.records import schema
 from bench.rows import Row, RowsError
 from tests.made_rows import MADE_MEMORY, RED, bare_row, crawl_row, memory_row, pair_row, times
 
@@ -119,6 +120,14 @@ ALL_KINDS = [
 ]
 
 
+def is_refused(values: dict[str, Any]) -> bool:
+    try:
+        Row.from_json(json.dumps(values))
+    except ValueError:
+        return True
+    return False
+
+
 def changed(row: Row, **values: Any) -> dict[str, Any]:
     """Return the row as JSON values, with some changed; None takes a key away."""
     before = json.loads(row.to_json())
@@ -194,7 +203,7 @@ def test_what_never_was_a_format_is_no_row(number: object) -> None:
 
 
 def test_a_row_of_an_unknown_kind_is_refused_by_its_name() -> None:
-    with pytest.raises(ValueError, match="a row of the unknown kind 'dance'"):
+    with pytest.raises(ValueError, match="kind: invalid value 'dance'"):
         Row.from_json(json.dumps(changed(crawl_row(), kind="dance")))
 
 
@@ -205,7 +214,7 @@ def test_a_row_of_the_third_format_is_valid_by_the_schema_as_it_is(row: Row) -> 
 
 @pytest.mark.parametrize("row", SCALE_ROWS, ids=lambda row: row.kind)
 def test_there_were_no_swarms_and_no_other_clients_before_the_fourth_format(row: Row) -> None:
-    assert not VALIDATOR.is_valid(changed(row, format=3))
+    assert is_refused(changed(row, format=3))
 
 
 @pytest.mark.parametrize("row", [crawl_row(), memory_row(), crawl_row(status="timeout")], ids=lambda row: row.kind)
@@ -214,7 +223,7 @@ def test_a_row_of_the_second_format_is_valid_by_the_schema_as_it_is(row: Row) ->
 
 
 def test_there_was_no_pair_before_the_third_format() -> None:
-    assert not VALIDATOR.is_valid(changed(pair_row(), format=2))
+    assert is_refused(changed(pair_row(), format=2))
 
 
 def test_a_row_of_the_first_format_is_still_read(tmp_path: Path) -> None:
@@ -232,8 +241,8 @@ def test_a_row_of_the_first_format_is_still_read(tmp_path: Path) -> None:
         ("limit", {"resource": "patience", "through_shared": False}),
     ],
 )
-def test_the_schema_wants_of_each_kind_the_workload_that_it_has(kind: Any, wrong: dict[str, Any]) -> None:
-    assert not VALIDATOR.is_valid(json.loads(bare_row(kind, "thread", wrong, BLOCK | LIMIT).to_json()))
+def test_each_kind_has_a_workload_of_its_own(kind: Any, wrong: dict[str, Any]) -> None:
+    assert is_refused(json.loads(bare_row(kind, "thread", wrong, BLOCK | LIMIT).to_json()))
 
 
 @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "not JSON", '"text"', '{"format": {}}'])
@@ -245,7 +254,7 @@ def test_a_line_that_is_no_row_is_named_by_its_number(tmp_path: Path, line: str)
 
 
 def test_a_row_that_lacks_keys_is_refused_with_their_names() -> None:
-    with pytest.raises(ValueError, match="a row without checks, status"):
+    with pytest.raises(ValueError, match="missing required field `status`"):
         Row.from_json(json.dumps(changed(crawl_row(), status=None, checks=None)))
 
 
@@ -281,24 +290,40 @@ def test_a_row_is_valid_when_it_is_ok_and_no_check_failed() -> None:
 def test_the_schema_is_a_schema_and_names_the_newest_format() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
-    assert SCHEMA["properties"]["format"]["enum"] == [*range(2, rows.FORMAT + 1)]
     assert SCHEMA["title"].endswith(f"format {rows.FORMAT}")
 
 
+def test_the_schema_is_the_one_that_the_records_make() -> None:
+    assert rows.SCHEMA_FILE.read_text(encoding="utf-8") == schema.text(), "run `make schema`"
+
+
 def test_the_schema_has_the_keys_of_a_row_and_no_others() -> None:
-    assert set(SCHEMA["properties"]) == set(SCHEMA["required"]) == {field.name for field in fields(Row)}
+    for one in SCHEMA["anyOf"]:
+        kind = SCHEMA["$defs"][one["$ref"].rpartition("/")[2]]
+        assert set(kind["properties"]) == set(kind["required"]) == {field.name for field in fields(Row)}
 
 
 def test_every_key_in_the_schema_says_what_it_means() -> None:
-    blocks = [("row", SCHEMA), *SCHEMA["$defs"].items()]
     silent = [
         f"{name}.{key}"
-        for name, block in blocks
+        for name, block in SCHEMA["$defs"].items()
         for key, value in block["properties"].items()
-        if not value.get("description") and "$ref" not in value
+        if key != "kind" and not value.get("description") and "$ref" not in value
     ]
 
     assert silent == []
+
+
+REFERENCE = sorted((Path(__file__).parent.parent / "results" / "reference").glob("*/rows.jsonl"))
+
+
+@pytest.mark.parametrize("path", REFERENCE, ids=lambda path: path.parent.name.rpartition("-")[2])
+def test_every_stored_row_is_read_as_it_stands_and_is_valid_by_the_schema(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+
+    assert [json.loads(row.to_json()) for row in rows.read(path.parent)] == [json.loads(line) for line in lines]
+    for line in lines[:: max(1, len(lines) // 20)]:
+        VALIDATOR.validate(json.loads(line))
 
 
 @pytest.mark.parametrize(
@@ -319,14 +344,14 @@ def test_every_key_in_the_schema_says_what_it_means() -> None:
         {"measured": {}},
         {"server": {}},
         {"knobs": {}},
-        {"format": 1},
+        {"format": 0},
         {"format": rows.FORMAT + 1},
         {"workload": {}},
     ],
     ids=str,
 )
-def test_the_schema_refuses(wrong: dict[str, Any]) -> None:
-    assert not VALIDATOR.is_valid(changed(crawl_row(), **wrong))
+def test_a_row_is_refused_that_has(wrong: dict[str, Any]) -> None:
+    assert is_refused(changed(crawl_row(), **wrong))
 
 
 @pytest.mark.parametrize(
@@ -345,14 +370,14 @@ def test_the_schema_refuses(wrong: dict[str, Any]) -> None:
         ("knobs", "gil", "yes"),
     ],
 )
-def test_the_schema_refuses_inside(part: str, key: str, value: object) -> None:
+def test_a_row_is_refused_for_one_wrong_value(part: str, key: str, value: object) -> None:
     row = json.loads(crawl_row(times_ns=[5]).to_json())
     row[part][key] = value
 
-    assert not VALIDATOR.is_valid(row)
+    assert is_refused(row)
 
 
-def test_the_schema_lets_a_check_or_a_knob_be_added_without_a_new_format() -> None:
+def test_a_check_or_a_knob_can_be_added_without_a_new_format() -> None:
     row = json.loads(crawl_row().to_json())
     row["knobs"]["loop"] = "uvloop"
     row["measured"]["page_faults"] = 3
@@ -364,7 +389,7 @@ def test_a_memory_row_must_say_what_was_held() -> None:
     row = json.loads(memory_row().to_json())
     del row["measured"]["held_uss_bytes"]
 
-    assert not VALIDATOR.is_valid(row)
+    assert is_refused(row)
 
 
 @pytest.mark.parametrize(
@@ -388,11 +413,11 @@ def test_a_memory_row_must_say_what_was_held() -> None:
     ],
     ids=str,
 )
-def test_the_schema_refuses_inside_a_pair(part: str, wrong: dict[str, Any]) -> None:
+def test_a_pair_is_refused_for_one_wrong_value(part: str, wrong: dict[str, Any]) -> None:
     row = json.loads(pair_row().to_json())
     row[part] = {key: value for key, value in (row[part] | wrong).items() if value is not None}
 
-    assert not VALIDATOR.is_valid(row)
+    assert is_refused(row)
 
 
 @pytest.mark.parametrize(
@@ -406,11 +431,11 @@ def test_the_schema_refuses_inside_a_pair(part: str, wrong: dict[str, Any]) -> N
     ],
     ids=lambda one: one.kind if isinstance(one, Row) else str(one),
 )
-def test_the_schema_wants_each_figure_of_a_scale(row: Row, part: str, key: str) -> None:
+def test_a_row_of_a_scale_is_refused_without_any_of_its_figures(row: Row, part: str, key: str) -> None:
     values = json.loads(row.to_json())
     del values[part][key]
 
-    assert not VALIDATOR.is_valid(values)
+    assert is_refused(values)
 
 
 @pytest.mark.parametrize(
@@ -429,59 +454,56 @@ def test_the_schema_wants_each_figure_of_a_scale(row: Row, part: str, key: str) 
     ],
     ids=str,
 )
-def test_the_schema_refuses_inside_a_scale(place: int, wrong: dict[str, Any]) -> None:
+def test_a_row_of_a_scale_is_refused_for_one_wrong_value(place: int, wrong: dict[str, Any]) -> None:
     row = json.loads(SCALE_ROWS[place].to_json())
     row["measured"] |= wrong
 
-    assert not VALIDATOR.is_valid(row)
+    assert is_refused(row)
 
 
 @pytest.mark.parametrize(
     ("place", "change", "words"),
     [
-        (0, {"measured": {"makespan_ns": 0}}, "measured says ok without makespan_ns"),
-        (0, {"measured": {"reach_ns": "soon"}}, "measured has no number for reach_ns: soon"),
-        (0, {"measured": {"timeline": {"at_ns": [1], "held": [None], "used_bytes": [1]}}}, "time line is none"),
-        (0, {"measured": {"timeline": {"at_ns": [1], "held": [1, 2], "used_bytes": [1]}}}, "time line is none"),
-        (0, {"workload": {"in_flight": None}}, "workload has no number for in_flight: None"),
-        (0, {"workload": {"ramp_per_s": "fast"}}, "workload has no number for ramp_per_s: fast"),
-        (1, {"measured": {"backlog": {"at_ns": [1], "waiting": []}}}, "time line is none"),
-        (1, {"measured": {"offered_per_s": None}}, "measured says ok without offered_per_s"),
-        (1, {"workload": {"rate_per_s": None}}, "workload has no number for rate_per_s: None"),
-        (3, {"workload": {"mean_latency_ns": None}}, "workload has no number for mean_latency_ns: None"),
+        (0, {"measured": {"makespan_ns": 0}}, "the status is ok, but measured.makespan_ns is 0"),
+        (0, {"measured": {"reach_ns": "soon"}}, "measured.reach_ns: "),
+        (0, {"measured": {"timeline": {"at_ns": [1], "held": [None], "used_bytes": [1]}}}, "measured.timeline"),
+        (0, {"measured": {"timeline": {"at_ns": [1], "held": [1, 2], "used_bytes": [1]}}}, "measured.timeline"),
+        (0, {"workload": {"in_flight": None}}, "workload.in_flight: "),
+        (0, {"workload": {"ramp_per_s": "fast"}}, "workload.ramp_per_s: "),
+        (1, {"measured": {"backlog": {"at_ns": [1], "waiting": []}}}, "measured.backlog"),
+        (1, {"measured": {"offered_per_s": None}}, "measured.offered_per_s: "),
+        (1, {"workload": {"rate_per_s": None}}, "workload.rate_per_s: "),
+        (3, {"workload": {"mean_latency_ns": None}}, "workload.mean_latency_ns: "),
         *(
-            (place, {"measured": {name: value}}, f"measured has no whole number from 0 on for {name}: {value}")
+            (place, {"measured": {name: value}}, f"measured.{name}: expected `int`")
             for place, names in ((0, SWARM_COUNTS), (1, OPEN_COUNTS), (3, CLIENT_COUNTS))
             for name in names
             for value in (None, -1, 1.5, True, "1", [1], {"a": 1})
         ),
-        (0, {"workload": {"site": None}}, "workload has no table for site: None"),
-        (0, {"workload": {"site": "x"}}, "workload has no table for site: x"),
-        (0, {"workload": {"site": []}}, "workload has no table for site: []"),
-        (1, {"workload": {"site": "x"}}, "workload has no table for site: x"),
-        (3, {"workload": {"site": None}}, "workload has no table for site: None"),
-        (0, {"workload": {"in_flight": 0}}, "workload has no whole number from 1 on for in_flight: 0"),
-        (0, {"measured": {"reach_ns": [1]}}, "measured has no number for reach_ns: [1]"),
-        (0, {"measured": {"held_slab_bytes": {"a": 1}}}, "measured has no number for held_slab_bytes: {'a': 1}"),
-        (1, {"measured": {"backlog": {"at_ns": None, "waiting": [1]}}}, "time line is none"),
-        (1, {"measured": {"backlog": {"at_ns": [1], "waiting": None}}}, "time line is none"),
-        (1, {"measured": {"backlog": {"at_ns": [1], "waiting": [1, 2]}}}, "time line is none"),
-        (1, {"measured": {"backlog": {"at_ns": [1]}}}, "time line is none"),
-        (1, {"measured": {"completed_per_s": -1}}, "measured has less than 0 for completed_per_s: -1"),
-        (1, {"workload": {"mean_latency_ns": -1}}, "workload has less than 0 for mean_latency_ns: -1"),
-        *(
-            (1, {"workload": {"users": users}}, f"workload has no whole number from 1 on for users: {users}")
-            for users in (0, -1, 1.5, None, "4")
-        ),
-        (1, {"workload": {"rate_per_s": 0}}, "workload has no number above 0 for rate_per_s: 0"),
-        (2, {"workload": {"rate_per_s": -2.5}}, "workload has no number above 0 for rate_per_s: -2.5"),
-        (2, {"workload": {"target": ["x"]}}, "workload has no text for target: ['x']"),
-        (3, {"workload": {"latency": None}}, "workload has no text for latency: None"),
-        (3, {"workload": {"mean_latency_ns": -1}}, "workload has less than 0 for mean_latency_ns: -1"),
-        (3, {"workload": {"in_flight": 0}}, "workload has no whole number from 1 on for in_flight: 0"),
-        (3, {"measured": {"completed_per_s": -0.5}}, "measured has less than 0 for completed_per_s: -0.5"),
-        (3, {"measured": {"completed_per_s": None}}, "measured says ok without completed_per_s"),
-        (3, {"measured": {"service": None}}, "measured says ok without service"),
+        (0, {"workload": {"site": None}}, "workload.site: "),
+        (0, {"workload": {"site": "x"}}, "workload.site: "),
+        (0, {"workload": {"site": []}}, "workload.site: "),
+        (1, {"workload": {"site": "x"}}, "workload.site: "),
+        (3, {"workload": {"site": None}}, "workload.site: "),
+        (0, {"workload": {"in_flight": 0}}, "workload.in_flight: "),
+        (0, {"measured": {"reach_ns": [1]}}, "measured.reach_ns: "),
+        (0, {"measured": {"held_slab_bytes": {"a": 1}}}, "measured.held_slab_bytes: "),
+        (1, {"measured": {"backlog": {"at_ns": None, "waiting": [1]}}}, "measured.backlog"),
+        (1, {"measured": {"backlog": {"at_ns": [1], "waiting": None}}}, "measured.backlog"),
+        (1, {"measured": {"backlog": {"at_ns": [1], "waiting": [1, 2]}}}, "measured.backlog"),
+        (1, {"measured": {"backlog": {"at_ns": [1]}}}, "measured.backlog"),
+        (1, {"measured": {"completed_per_s": -1}}, "measured.completed_per_s: "),
+        (1, {"workload": {"mean_latency_ns": -1}}, "workload.mean_latency_ns: "),
+        *((1, {"workload": {"users": users}}, "workload.users: expected `int`") for users in (0, -1, 1.5, None, "4")),
+        (1, {"workload": {"rate_per_s": 0}}, "workload.rate_per_s: "),
+        (2, {"workload": {"rate_per_s": -2.5}}, "workload.rate_per_s: "),
+        (2, {"workload": {"target": ["x"]}}, "workload.target: "),
+        (3, {"workload": {"latency": None}}, "workload.latency: "),
+        (3, {"workload": {"mean_latency_ns": -1}}, "workload.mean_latency_ns: "),
+        (3, {"workload": {"in_flight": 0}}, "workload.in_flight: "),
+        (3, {"measured": {"completed_per_s": -0.5}}, "measured.completed_per_s: "),
+        (3, {"measured": {"completed_per_s": None}}, "measured.completed_per_s: "),
+        (3, {"measured": {"service": None}}, "measured.service: "),
     ],
     ids=str,
 )
@@ -492,7 +514,7 @@ def test_a_row_of_a_scale_with_a_figure_that_is_none_is_refused_by_name(
     for part, changes in change.items():
         values[part] |= changes
 
-    with pytest.raises(ValueError, match=re.escape(f"a row whose {words}")):
+    with pytest.raises(ValueError, match=re.escape(words)):
         Row.from_json(json.dumps(values))
 
 
@@ -518,17 +540,17 @@ def test_an_error_may_be_called_anything() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"measured": {"makespan_ns": None}}, "measured says ok without makespan_ns"),
-        ({"measured": {"makespan_ns": 0}}, "measured says ok without makespan_ns"),
-        ({"measured": {"pages_per_s": -5.0}}, "measured says ok without pages_per_s"),
-        ({"measured": {"cpu_per_page_ns": "50"}}, "measured has no number for cpu_per_page_ns: 50"),
-        ({"measured": {"service": {"p50_ns": "fast"}}}, "measured has no number for p50_ns: fast"),
-        ({"measured": {"timeline": {"bin_ns": 0, "completions": [], "in_flight": []}}}, "time line is none"),
-        ({"measured": {"timeline": {"bin_ns": 1, "completions": [1], "in_flight": []}}}, "time line is none"),
-        ({"measured": {"samples": {"at_ns": [1], "threads": [None]}}}, "time line is none"),
-        ({"workload": {"mean_latency_ns": "50"}}, "workload has no number for mean_latency_ns: 50"),
-        ({"workload": {"mean_latency_ns": None}}, "workload has no number for mean_latency_ns: None"),
-        ({"workload": {"in_flight": True}}, "workload has no number for in_flight: True"),
+        ({"measured": {"makespan_ns": None}}, "measured.makespan_ns: expected `int`, got `null`"),
+        ({"measured": {"makespan_ns": 0}}, "the status is ok, but measured.makespan_ns is 0"),
+        ({"measured": {"pages_per_s": -5.0}}, "measured.pages_per_s: expected `float` >= 0.0"),
+        ({"measured": {"cpu_per_page_ns": "50"}}, "measured.cpu_per_page_ns: "),
+        ({"measured": {"service": {"p50_ns": "fast"}}}, "measured.service."),
+        ({"measured": {"timeline": {"bin_ns": 0, "completions": [], "in_flight": []}}}, "measured.timeline"),
+        ({"measured": {"timeline": {"bin_ns": 1, "completions": [1], "in_flight": []}}}, "measured.timeline"),
+        ({"measured": {"samples": {"at_ns": [1], "threads": [None]}}}, "measured.samples"),
+        ({"workload": {"mean_latency_ns": "50"}}, "workload.mean_latency_ns: "),
+        ({"workload": {"mean_latency_ns": None}}, "workload.mean_latency_ns: "),
+        ({"workload": {"in_flight": True}}, "workload.in_flight: "),
     ],
 )
 def test_a_row_with_a_figure_that_is_none_is_refused_by_name(change: dict[str, dict[str, Any]], words: str) -> None:
@@ -537,19 +559,19 @@ def test_a_row_with_a_figure_that_is_none_is_refused_by_name(change: dict[str, d
     for part, changes in change.items():
         values[part] |= changes
 
-    with pytest.raises(ValueError, match=re.escape(f"a row whose {words}")):
+    with pytest.raises(ValueError, match=re.escape(words)):
         Row.from_json(json.dumps(values))
 
 
 def test_a_figure_beyond_all_numbers_is_refused() -> None:
     text = crawl_row().to_json().replace('"pages_per_s":10000.0', '"pages_per_s":1e999')
 
-    with pytest.raises(ValueError, match="no number for pages_per_s: inf"):
+    with pytest.raises(ValueError, match="measured.pages_per_s: number out of range"):
         Row.from_json(text)
 
 
 def test_a_check_with_a_verdict_that_is_none_is_refused() -> None:
     text = crawl_row().to_json().replace('"verdict":"passed"', '"verdict":"Passed"')
 
-    with pytest.raises(ValueError, match="verdict is 'Passed'"):
+    with pytest.raises(ValueError, match="verdict: invalid enum value 'Passed'"):
         Row.from_json(text)

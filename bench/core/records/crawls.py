@@ -1,0 +1,221 @@
+"""Trials in which a strategy crawls, and building blocks, whose memory is read alike."""
+
+from typing import ClassVar, Literal
+
+from msgspec import UNSET
+
+from bench.core.records.parts import Knobs, Layers, Needed, Samples, Server, Site, Steady, Timeline, Times, Trial
+from bench.core.records.values import (
+    Bytes,
+    Closed,
+    Connection,
+    Count,
+    Maybe,
+    Name,
+    Ns,
+    Number,
+    PositiveCount,
+    PositiveNs,
+    Share,
+    Text,
+)
+
+
+class CrawlWorkload(Closed):
+    """What was asked for."""
+
+    id: Name
+    """Names the workload within its experiment."""
+    latency: Name
+    """The added latency, in the words of the experiment: 0, 50ms, lognormal 50ms 400ms."""
+    mean_latency_ns: Ns
+    """Its mean."""
+    in_flight: PositiveCount
+    """The in-flight cap: the most fetches that may be open at a time."""
+    connection: Connection
+    """keep-alive: one connection a worker, opened again when the server closed it. per-fetch: a new one for each
+    fetch.
+    """
+    site: Site
+    cpu: Maybe[Text] = UNSET
+    """The CPU work of each page, in the words of the experiment, such as 2ms; absent for none."""
+    cpu_ns: Maybe[PositiveNs] = UNSET
+    """The same in nanoseconds of one core, as it was asked for."""
+    parked: Maybe[Literal[True]] = UNSET
+    """Memory is read once more when all fetches but one have been answered, and their workers wait."""
+
+
+class Measured(Layers):
+    """What was measured on the client's side; empty when the trial did not get that far."""
+
+    pages: Maybe[Count] = UNSET
+    """Pages in the answer, failed ones included."""
+    failed_pages: Maybe[Count] = UNSET
+    """Pages that failed after all their tries; they are no throughput."""
+    pages_per_s: Maybe[Number] = UNSET
+    """Throughput: verified pages per second of makespan."""
+    makespan_ns: Maybe[Ns] = UNSET
+    """From the call of crawl to its return."""
+    cpu_per_page_ns: Maybe[Ns] = UNSET
+    """CPU time of the client process during the crawl, user and system, a verified page."""
+    cpu_user_ns: Maybe[Ns] = UNSET
+    """User CPU time of the client process during the crawl (getrusage)."""
+    cpu_system_ns: Maybe[Ns] = UNSET
+    """System CPU time of the client process during the crawl (getrusage)."""
+    voluntary_switches: Maybe[Count] = UNSET
+    """Context switches because the process waited."""
+    involuntary_switches: Maybe[Count] = UNSET
+    """Context switches because its time was over, or another process more urgent."""
+    switches_per_page: Maybe[Number] = UNSET
+    """Context switches of both kinds, a page."""
+    gc_collections: Maybe[Count] = UNSET
+    """Collections of the garbage collector during the crawl."""
+    gc_total_ns: Maybe[Ns] = UNSET
+    """How long they took together."""
+    gc_max_ns: Maybe[Ns] = UNSET
+    """How long the longest took."""
+    peak_in_flight: Maybe[Count] = UNSET
+    """The most fetches that were in flight at a time, as the client counted."""
+    tries: Maybe[Count] = UNSET
+    """Tries to fetch a page, of all pages."""
+    peak_threads: Maybe[PositiveCount] = UNSET
+    """The most threads that were seen; looked at now and then, so perhaps not the most that there were."""
+    uss_bytes: Maybe[Bytes] = UNSET
+    """Memory of the worker alone (USS), at rest after the crawl."""
+    pss_bytes: Maybe[Bytes] = UNSET
+    """USS and its share of what is shared (PSS), at rest after the crawl; where the system tells."""
+    rss_bytes: Maybe[Bytes] = UNSET
+    """Resident memory (RSS), at rest after the crawl."""
+    held_in_flight: Maybe[Count] = UNSET
+    """Requests that the server had received and not answered when memory was read."""
+    service: Maybe[Times] = UNSET
+    """Service times: started to finished."""
+    response: Maybe[Times] = UNSET
+    """Response times: admitted to the frontier, to finished. The loop is closed, so they are not what independent
+    users would see.
+    """
+    queueing: Maybe[Times] = UNSET
+    """Queueing delays: admitted to started."""
+    timeline: Maybe[Timeline] = UNSET
+    """The crawl over time."""
+    steady_service: Maybe[Times] = UNSET
+    """Service times of the fetches that were started when the closed loop had been full once: without warm-up."""
+    steady_response: Maybe[Times] = UNSET
+    """Response times of the same fetches."""
+    run_delay_ns: Maybe[Ns] = UNSET
+    """How long the client's main thread could run and had to wait for its core; absent where unknown."""
+    samples: Maybe[Samples] = UNSET
+    """What was seen of the worker from outside while it crawled: lists of equal length, at most 200."""
+    work_units: Maybe[PositiveCount] = UNSET
+    """The CPU work of each page, in units of strategies.core.work; absent for none."""
+    work_ns: Maybe[Ns] = UNSET
+    """What the CPU work of a page costs in this worker, measured behind its crawl: CPU time, median of five."""
+    worked_pages: Maybe[Count] = UNSET
+    """For how many responses the CPU work was done."""
+    warm_up_ns: Maybe[Ns | None] = UNSET
+    """From the call of crawl until as many fetches had been started as may be in flight; null when there were no
+    more. Absent from rows before it was measured.
+    """
+    port_refusals: Maybe[Count] = UNSET
+    """Pages that failed because the client had no port left (EADDRNOTAVAIL)."""
+    ephemeral_ports: Maybe[Count | None] = UNSET
+    """How many ports the kernel gives to clients; null where unknown."""
+    steady: Maybe[Steady | None] = UNSET
+    """The time in which as many fetches were in flight as may be; null when there was none."""
+    others_ns: Maybe[Ns] = UNSET
+    """How long others used the client's core during the crawl (its busy time less the client's CPU time), in ticks
+    of 10 ms; absent where it has not one core.
+    """
+    steal_share: Maybe[Share | None] = UNSET
+    """Share of the pinned cores' time that the hypervisor took away; null where this is not counted."""
+    listen_drops: Maybe[Count | None] = UNSET
+    """Connections lost in full listen queues (ListenOverflows, ListenDrops); null where this is not counted."""
+    reach_ns: Maybe[Ns] = UNSET
+    """From the order to crawl until the gate had confirmed that all were in flight."""
+    reach_cpu_ns: Maybe[Ns] = UNSET
+    """CPU time of the worker until then, in ticks of 10 ms."""
+    reach_server_cpu_ns: Maybe[Ns] = UNSET
+    """CPU time of the server until then."""
+    drain_ns: Maybe[Ns] = UNSET
+    """From opening the gate until the crawl had ended."""
+    started: Maybe[Count] = UNSET
+    """How many building blocks were started."""
+    start_ns: Maybe[Ns] = UNSET
+    """How long that took."""
+    cpu_ns: Maybe[Ns] = UNSET
+    """CPU time that it took."""
+    ps_rss_bytes: Maybe[Bytes] = UNSET
+    """Resident memory as ps -o rss= shows it."""
+    held_disturbed: Maybe[Text | None] = UNSET
+    """What of others had moved the layers of the whole system between the base and the time when N were held; null:
+    nothing.
+    """
+    parked_disturbed: Maybe[Text | None] = UNSET
+    """The same for the time when all workers but one were parked."""
+
+
+class BlockWorkload(Closed):
+    """What was asked for, of a row of kind block."""
+
+    id: Name
+    """Names the workload within its experiment."""
+    block: Name
+    """Which building block."""
+    n: PositiveCount
+    """How many."""
+
+
+_ANSWER = (
+    *("pages", "failed_pages", "pages_per_s", "makespan_ns", "cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns"),
+    *("peak_in_flight", "tries", "service", "response", "queueing", "timeline", "steady"),
+)
+_SERVED = (
+    *("requests", "peak_in_flight", "cpu_ns", "cpu_share"),
+    *("lateness_count", "lateness_p90_ns", "lateness_p99_ns"),
+)
+_RAN_WITH = ("strategy", "python", "implementation", "gil")
+
+
+class Crawl(Trial):
+    """A timed crawl."""
+
+    NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
+    ABOVE_0 = ("pages_per_s", "makespan_ns", "cpu_per_page_ns")
+
+    stack: Literal["shared", "own"]
+    workload: CrawlWorkload
+    measured: Measured
+    server: Server
+    knobs: Knobs
+
+
+class Memory(Trial):
+    """A crawl in which the server holds every response while the layers of memory are read.
+
+    Its times say nothing, but reach_ns and drain_ns.
+    """
+
+    NEEDED: ClassVar[Needed] = {
+        "measured": (*_ANSWER, "held_in_flight", "held_uss_bytes", "held_rss_bytes"),
+        "server": _SERVED,
+        "knobs": _RAN_WITH,
+    }
+
+    stack: Literal["shared", "own"]
+    workload: CrawlWorkload
+    measured: Measured
+    server: Server
+    knobs: Knobs
+
+
+class Block(Trial):
+    """So many of one building block, held for their memory."""
+
+    SINCE = 2
+    NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", "held_uss_bytes", "held_disturbed")}
+
+    stack: Literal["none"]
+    workload: BlockWorkload
+    measured: Measured
+    server: Server
+    knobs: Knobs

@@ -1,0 +1,366 @@
+"""Parts that records of several kinds share."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from msgspec import UNSET, Meta, UnsetType, defstruct
+
+from bench.core.records.values import (
+    Bytes,
+    ClockNs,
+    Closed,
+    Count,
+    Limit,
+    Maybe,
+    Name,
+    Ns,
+    Number,
+    Open,
+    PositiveCount,
+    PositiveNs,
+    Share,
+    Text,
+)
+
+NEWEST_FORMAT = 4
+Needed = dict[str, tuple[str, ...]]
+HttpStatus = Annotated[str, Meta(pattern=r"^[1-5][0-9][0-9]$")]
+StartedAt = Annotated[
+    str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(\+[0-9]{2}:[0-9]{2}|Z)$")
+]
+
+
+def same_length(*lists: Sequence[object]) -> None:
+    """Raise ValueError unless lists of a time line are as long as each other."""
+    if len({len(values) for values in lists}) > 1:
+        raise ValueError("lists of different lengths in a time line")
+
+
+class Check(Closed):
+    """One named reason to believe the row, or not to."""
+
+    name: Name
+    """The check's name."""
+    verdict: Literal["passed", "failed", "not applicable"]
+    """What it found."""
+    detail: Text
+    """The figures that it went by."""
+
+
+class Trial(Closed, tag_field="kind", tag=str.lower):
+    """What every row says of its trial. Each kind adds ``workload``, ``measured``, ``server`` and ``knobs``."""
+
+    SINCE: ClassVar[int] = 1
+    """The format that brought this kind."""
+    NEEDED: ClassVar[Needed] = {}
+    """What a trial that ended well has, by part of the row."""
+    ABOVE_0: ClassVar[tuple[str, ...]] = ()
+    """What it has measured above 0."""
+    IS_CHECKED: ClassVar[bool] = True
+    """Whether a trial of this kind that ended well has checks."""
+
+    format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]
+    """The format of the row; bench/rows.py has the history. A newer format only adds kinds and figures, so rows of
+    older ones are valid as they are.
+    """
+    run: Name
+    """The run's name, which is also its folder's."""
+    trial: Name
+    """Names the cell and the round; the same in every run of the same experiment."""
+    round: Annotated[int, Meta(ge=1, le=10**6)]
+    """Which round the trial belongs to, from 1."""
+    strategy: Name
+    """The strategy's id (the name of its file in strategies/); of the other kinds, the building block, the probe, the
+    resource, both sides of a pair, or the client (locust, wrk).
+    """
+    stack: Literal["shared", "own", "none"]
+    """shared: parses with strategies.core; own: brings an HTTP stack of its own, so not only the concurrency model
+    differs; none: no strategy crawls in this trial.
+    """
+    status: Literal["ok", "wrong", "failed", "timeout", "skipped"]
+    """ok: the right answer came. wrong: an answer, but not the right one. failed: crash, rubbish or a dead server.
+    timeout: killed at its deadline. skipped: never started.
+    """
+    reason: Text | None
+    """Says more for every status but ok."""
+    started_at: StartedAt
+    """When the trial started: ISO 8601, with its offset from UTC."""
+    duration_ns: Ns
+    """How long the trial took the harness, with starting and stopping the worker."""
+    checks: list[Check]
+    """Reasons to believe the row, or not to; empty when the trial did not get that far. A row with a failed check is
+    red: shown, kept, and part of no conclusion.
+    """
+
+    def __post_init__(self) -> None:
+        """Refuse what the status of the row contradicts. Raises ValueError."""
+        if self.format < self.SINCE:
+            raise ValueError(f"a row of format {self.format}, which did not have this kind")
+        if (self.status == "ok") != (self.reason is None) or self.reason == "":
+            raise ValueError("a status that is not ok needs a reason, and ok has none")
+        if self.status == "ok":
+            self._refuse_gaps()
+
+    def _refuse_gaps(self) -> None:
+        for part, names in self.NEEDED.items():
+            found = getattr(self, part)
+            for name in names:
+                if getattr(found, name) is UNSET:
+                    raise ValueError(f"the status is ok, but {part} has no {name}")
+        for name in self.ABOVE_0:
+            if not getattr(self.measured, name):  # type: ignore[attr-defined]
+                raise ValueError(f"the status is ok, but measured.{name} is 0")
+        if self.IS_CHECKED and not self.checks:
+            raise ValueError("the status is ok, but there are no checks")
+
+
+LAYERS = {
+    "uss_bytes": "memory of the process's own (USS)",
+    "rss_bytes": "resident memory of the process",
+    "pss_bytes": "its share of resident memory, pages of others counted in part",
+    "page_tables_bytes": "page tables of the process (VmPTE)",
+    "kernel_stack_bytes": "kernel stacks of the whole system (KernelStack)",
+    "slab_bytes": "slab of the whole system, with both ends of every loopback connection",
+    "socket_bytes": "pages of data in TCP sockets, of the whole system",
+    "all_page_tables_bytes": "page tables of the whole system",
+    "available_bytes": "memory available in the whole system",
+    "unused_bytes": "memory that neither a process nor the kernel uses, in the whole system; swarms only",
+    "tcp_sockets": "TCP sockets of the network namespace",
+    "time_waits": "TCP connections in TIME_WAIT",
+    "tasks": "threads of all processes",
+    "threads": "threads of the worker",
+    "connections": "connections that the server has",
+    "server_uss_bytes": "USS of the server",
+    "server_rss_bytes": "RSS of the server",
+    "server_pss_bytes": "PSS of the server",
+    "server_page_tables_bytes": "page tables of the server",
+}
+MOMENTS = {
+    "base": "Before the trial's own",
+    "held": "When N were held",
+    "parked": "When all workers but one were parked",
+}
+
+
+def _layers() -> list[tuple[str, Any, Any]]:
+    """Return the fields of all layers at all moments."""
+    fields: list[tuple[str, Any, Any]] = []
+    for moment, when in MOMENTS.items():
+        for layer, what in LAYERS.items():
+            meta = Meta(description=f"{when}: {what}; null where unknown.")
+            kind: Any = Bytes if layer.endswith("_bytes") else Count
+            fields.append((f"{moment}_{layer}", Annotated[kind | None, meta] | UnsetType, UNSET))
+    return fields
+
+
+if TYPE_CHECKING:
+    Layers = Open
+else:
+    Layers = defstruct("Layers", _layers(), bases=(Open,), kw_only=True)
+
+
+class Site(Closed):
+    """The synthetic site, from which it can be built again."""
+
+    seed: Count
+    """Pages, sizes, delays and faults are functions of the seed and the page's number."""
+    pages: PositiveCount
+    """How many pages."""
+    links: Count
+    """Links on each HTML page."""
+    body_bytes: Bytes
+    """The mean size of a page's body; a page that needs more for its links is larger."""
+    body_spread: Number
+    """Sizes are uniform in body_bytes * (1 +- body_spread)."""
+    redirects: Share
+    """Share of pages that redirect."""
+    redirect_chain: Count
+    """Redirects from the head of a chain to its last page."""
+    redirect_targets: Count
+    """How many pages all redirects lead to; 0: each chain to one of its own."""
+    missing: Share
+    """Share of pages that are not there (404)."""
+    non_html: Share
+    """Share of pages that are no HTML, so have no links."""
+    delay: Text
+    """The added latency again, as the server was given it."""
+    faults: dict[Name, Share]
+    """The share of pages with each kind of fault, of those that can have one."""
+    drip_ns: Ns
+    """The time over which a response with the fault drip is spread."""
+
+
+class Histogram(Closed):
+    """Durations in buckets."""
+
+    significant_bits: Annotated[int, Meta(ge=1, le=64)]
+    """A bucket holds values that agree in their first bit and so many more: it is at most 2**-significant_bits of its
+    values wide.
+    """
+    counts: list[tuple[Ns, PositiveCount]]
+    """[least value of the bucket in nanoseconds, how many], in order; empty buckets are left out."""
+
+
+class Times(Closed):
+    """Durations of all finished fetches."""
+
+    count: Count
+    """How many."""
+    mean_ns: Maybe[Ns] = UNSET
+    """Mean."""
+    min_ns: Maybe[Ns] = UNSET
+    """Least."""
+    p50_ns: Maybe[Ns] = UNSET
+    """Median; all quantiles are of nearest rank, so real samples."""
+    p90_ns: Maybe[Ns] = UNSET
+    """90 % quantile."""
+    p99_ns: Maybe[Ns] = UNSET
+    """99 % quantile; rests on too little below 1,000 samples."""
+    p999_ns: Maybe[Ns] = UNSET
+    """99.9 % quantile."""
+    max_ns: Maybe[Ns] = UNSET
+    """Greatest."""
+    histogram: Maybe[Histogram] = UNSET
+    """All of them, in buckets."""
+
+    def __post_init__(self) -> None:
+        """Refuse durations without their quantiles, and quantiles that do not rise."""
+        rising = (self.min_ns, self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.max_ns)
+        known = [value for value in rising if not isinstance(value, UnsetType)]
+        if self.count and (len(known) < len(rising) or self.mean_ns is UNSET or self.histogram is UNSET):
+            raise ValueError("durations without a mean, a quantile or a histogram")
+        if known != sorted(known):
+            raise ValueError("quantiles that do not rise")
+
+
+class Timeline(Closed):
+    """The crawl over time."""
+
+    bin_ns: PositiveNs
+    """Length of a bin."""
+    completions: list[Count]
+    """Fetches finished in each bin."""
+    in_flight: list[Count]
+    """Fetches in flight at the end of each bin."""
+
+    def __post_init__(self) -> None:
+        """Refuse lists of different lengths."""
+        same_length(self.completions, self.in_flight)
+
+
+class Samples(Closed):
+    """What was seen of the worker from outside while it crawled: lists of equal length, at most 200."""
+
+    at_ns: list[Ns]
+    """When, since the crawl was ordered."""
+    threads: list[Count]
+    """How many threads there were."""
+    rss_bytes: list[Bytes]
+    """Resident memory (RSS)."""
+    cpu_ns: list[Ns | None]
+    """CPU time since the crawl was ordered; null where unknown."""
+
+    def __post_init__(self) -> None:
+        """Refuse lists of different lengths."""
+        same_length(self.at_ns, self.threads, self.rss_bytes, self.cpu_ns)
+
+
+class Steady(Closed):
+    """The time in which as many fetches were in flight as may be."""
+
+    window_ns: Ns
+    """Its length."""
+    completions: Count
+    """Fetches finished in it."""
+    mean_service_ns: Ns
+    """Their mean service time."""
+    mean_in_flight: Number
+    """The mean number in flight."""
+
+
+class Server(Open):
+    """What the fake server counted during the trial; empty when the trial did not get that far."""
+
+    requests: Maybe[Count] = UNSET
+    """Requests received."""
+    in_flight: Maybe[Count] = UNSET
+    """Requests received and not answered, at the end."""
+    peak_in_flight: Maybe[Count] = UNSET
+    """The most of them at a time."""
+    connections: Maybe[Count] = UNSET
+    """Connections open at the end."""
+    peak_connections: Maybe[Count] = UNSET
+    """The most open at a time."""
+    total_connections: Maybe[Count] = UNSET
+    """Connections accepted."""
+    bytes_sent: Maybe[Count] = UNSET
+    """Bytes sent."""
+    responses_by_status: Maybe[dict[HttpStatus, Count]] = UNSET
+    """Responses by their status."""
+    faults: Maybe[dict[Name, Count]] = UNSET
+    """Faults made, by kind."""
+    lateness_count: Maybe[Count] = UNSET
+    """Responses that were delayed on purpose."""
+    lateness_p50_ns: Maybe[Ns] = UNSET
+    """How much later than due they were sent: median."""
+    lateness_p90_ns: Maybe[Ns] = UNSET
+    """90 % quantile."""
+    lateness_p99_ns: Maybe[Ns] = UNSET
+    """99 % quantile."""
+    first_lateness_p99_ns: Maybe[Ns] = UNSET
+    """99 % quantile of the first responses on kept connections, which are not among the others."""
+    first_lateness_count: Maybe[Count] = UNSET
+    """How many first responses on kept connections were delayed on purpose."""
+    ceiling_per_s: Maybe[Number | None] = UNSET
+    """Responses per second that the server gave a client that parses nothing, before the trials, without added
+    latency; null where it was not looked for.
+    """
+    run_delay_share: Maybe[Number | None] = UNSET
+    """Share of the time in which the server could run and had to wait for its core; null where unknown."""
+    lateness_max_ns: Maybe[Ns] = UNSET
+    """Greatest."""
+    cpu_user_ns: Maybe[Ns] = UNSET
+    """User CPU time of the server since its start."""
+    cpu_system_ns: Maybe[Ns] = UNSET
+    """System CPU time of the server since its start."""
+    cpu_ns: Maybe[Ns] = UNSET
+    """CPU time of the server during the trial."""
+    cpu_share: Maybe[Number] = UNSET
+    """The same as a share of the trial's time: of one core."""
+    clock_ns: Maybe[ClockNs] = UNSET
+    """The server's clock at the end."""
+    held: Maybe[bool] = UNSET
+    """Whether the gate was shut at the end."""
+    cached_pages: Maybe[Count] = UNSET
+    """Pages that it had rendered and kept."""
+    cached_bytes: Maybe[Bytes] = UNSET
+    """Their size."""
+
+
+class Knobs(Open):
+    """What the worker says it really ran with; empty when it did not get that far."""
+
+    strategy: Maybe[Text] = UNSET
+    """The strategy that it loaded."""
+    python: Maybe[Text] = UNSET
+    """The interpreter's version."""
+    implementation: Maybe[Text] = UNSET
+    """The interpreter's name, such as cpython."""
+    executable: Maybe[Text] = UNSET
+    """The interpreter's file."""
+    gil: Maybe[bool] = UNSET
+    """Whether the global interpreter lock is on."""
+    switch_interval_ns: Maybe[Ns] = UNSET
+    """How long a thread may keep the lock when others want it."""
+    gc_enabled: Maybe[bool] = UNSET
+    """Whether the garbage collector is on."""
+    gc_thresholds: Maybe[list[Count]] = UNSET
+    """Its thresholds."""
+    selector: Maybe[Text] = UNSET
+    """The platform's default selector."""
+    versions: Maybe[dict[Name, Text]] = UNSET
+    """Versions of the distributions that the strategy requires."""
+    cpus: Maybe[list[Count] | None] = UNSET
+    """The cores that the worker may run on; null where the system does not tell."""
+    descriptor_limit: Maybe[Limit] = UNSET
+    """The most descriptors that it may open; -1: no limit."""

@@ -1,0 +1,357 @@
+"""Trials beyond one process: swarms, open loops, and other clients of the same server."""
+
+from typing import Any, ClassVar, Literal
+
+from msgspec import UNSET
+
+from bench.core.records.parts import Histogram, Knobs, Layers, Needed, Server, Site, Times, Trial, same_length
+from bench.core.records.values import (
+    ChangeBytes,
+    Closed,
+    Count,
+    Maybe,
+    Name,
+    Ns,
+    Number,
+    Open,
+    PositiveCount,
+    PositiveNs,
+    PositiveNumber,
+    Share,
+    Text,
+)
+
+
+class SwarmWorkload(Closed):
+    """What was asked for, of a row of kind swarm."""
+
+    id: Name
+    """Names the workload within its experiment."""
+    in_flight: PositiveCount
+    """How many fetches are to be in flight at once, in all strategy processes together."""
+    ramp_per_s: PositiveCount | None
+    """How many more a second are to be set going; null: as fast as it goes."""
+    connection: Literal["keep-alive"]
+    """One connection for each fetch in flight, kept."""
+    site: Site
+    processes: PositiveCount | None
+    """How many strategy processes were asked for; null: as many as the limits of a process make necessary."""
+    hold_ns: Maybe[PositiveNs] = UNSET
+    """How long the gates were to stay shut when all were in flight; absent: until memory had been read."""
+
+
+class Loss(Closed):
+    """A process that was lost."""
+
+    what: Literal["strategy process", "server", "Locust worker", "Locust user"]
+    """What died before its time."""
+    share: Count | None
+    """Which share of the pages was its own; null of a Locust worker."""
+    pid: PositiveCount | None
+    """Its process id; null where it was never known."""
+    how: Name
+    """How it ended, such as: was killed by signal 9 (SIGKILL)."""
+    in_flight: Count
+    """How many fetches were in flight in it when last heard of."""
+    at_ns: Ns
+    """When, from the order to go on."""
+
+
+class Latecomer(Closed):
+    """A process that joined after the order to go, or not in time."""
+
+    what: Name
+    """What kind of process."""
+    name: Name
+    """The name it gave itself."""
+    at_ns: Ns
+    """When, from the order to go on."""
+
+
+class BoundBy(Closed):
+    """A limit."""
+
+    name: Name
+    """The limit's name."""
+    allows: Count
+    """How many fetches in flight it allows."""
+    sentence: Name
+    """The limit, and what to raise."""
+
+
+class SwarmTimeline(Closed):
+    """The swarm over time."""
+
+    at_ns: list[Ns]
+    """When, from the order to go on."""
+    held: list[Count]
+    """Requests that the gates held."""
+    used_bytes: list[ChangeBytes | None]
+    """What the memory available in the whole system had lost since the order; null where unknown."""
+
+    def __post_init__(self) -> None:
+        """Refuse lists of different lengths."""
+        same_length(self.at_ns, self.held, self.used_bytes)
+
+
+class Locust(Closed):
+    """What Locust counted."""
+
+    version: Name
+    """Locust's version."""
+    requests: Count
+    """Requests in Locust's statistics."""
+    failures: Count
+    """Failures in Locust's statistics."""
+
+
+class SwarmMeasured(Layers):
+    """What was measured of a swarm; empty when the trial did not get that far."""
+
+    planned_in_flight: Maybe[Count] = UNSET
+    """What the limits of this machine allow of what was asked for; all of it where none binds."""
+    bound_by: Maybe[BoundBy | None] = UNSET
+    """Why less was planned than was asked for; null where it was not."""
+    client_processes: Maybe[Count] = UNSET
+    """Strategy processes."""
+    server_processes: Maybe[Count] = UNSET
+    """Servers."""
+    nodes: Maybe[Count] = UNSET
+    """Locust workers, each of which has some of the strategy processes."""
+    hosts: Maybe[Count] = UNSET
+    """Machines."""
+    held_in_flight: Maybe[Count] = UNSET
+    """Requests that the gates of all servers together had confirmed to hold."""
+    reach_ns: Maybe[Ns | None] = UNSET
+    """From the order to go until the gates held all; absent or null when they never did."""
+    drain_ns: Maybe[Ns | None] = UNSET
+    """From opening the gates until the last strategy process had finished."""
+    makespan_ns: Maybe[Ns] = UNSET
+    """From the order to go until the last strategy process had finished."""
+    timeline: Maybe[SwarmTimeline] = UNSET
+    """The swarm over time."""
+    pages: Maybe[Count] = UNSET
+    """Pages that have a result."""
+    failed_pages: Maybe[Count] = UNSET
+    """Pages that failed after all their tries, and those whose strategy process was lost."""
+    errors: Maybe[dict[Name, PositiveCount]] = UNSET
+    """What went wrong, in the client's words, and how often."""
+    client_cpu_ns: Maybe[Ns | None] = UNSET
+    """CPU time of the strategy processes, from the order to go until they had finished."""
+    server_cpu_ns: Maybe[Ns | None] = UNSET
+    """CPU time of the servers in that time."""
+    locust_cpu_ns: Maybe[Ns | None] = UNSET
+    """CPU time of the Locust master and workers in that time."""
+    reporting_share: Maybe[Share | None] = UNSET
+    """Share of the strategy processes' CPU time that went into reporting to Locust."""
+    locust: Maybe[Locust] = UNSET
+    """What Locust counted."""
+    lost: Maybe[list[Loss]] = UNSET
+    """Processes that were lost before they had finished."""
+    late: Maybe[list[Latecomer]] = UNSET
+    """Processes that came late."""
+    listen_drops: Maybe[Count | None] = UNSET
+    """Connections lost in full listen queues; null where the kernel does not count them."""
+    steal_share: Maybe[Share | None] = UNSET
+    """Share of CPU time that the hypervisor took; null where the system does not say."""
+    ephemeral_ports: Maybe[Count | None] = UNSET
+    """How many ports the kernel gives to clients; null where unknown."""
+    port_refusals: Maybe[Count | None] = UNSET
+    """Pages that failed because the client had no port left (EADDRNOTAVAIL)."""
+    held_disturbed: Maybe[Text | None] = UNSET
+    """What of others had moved the layers of the whole system between the base and the time when all were held; null:
+    nothing.
+    """
+
+
+class OpenWorkload(Closed):
+    """What was asked for, of a row of kind open."""
+
+    id: Name
+    """Names the workload within its experiment."""
+    rate_per_s: PositiveNumber
+    """How many requests are to be started a second."""
+    seconds: PositiveNumber
+    """For how long, after the warm-up."""
+    users: PositiveCount
+    """Locust users: the most requests that may be in flight."""
+    latency: Name | None
+    """The added latency, in the words of the experiment; null where a target is asked that is none of ours."""
+    mean_latency_ns: Ns | None
+    """Its mean; null as above."""
+    site: Site | None
+    """The synthetic site; null as above."""
+    target: Name | None
+    """The one URL that is asked for instead of the synthetic site; null: the site."""
+
+
+class Backlog(Closed):
+    """How many arrivals waited, over time."""
+
+    at_ns: list[Ns]
+    """When, from the beginning of the window."""
+    waiting: list[Count]
+    """Arrivals that were due and not yet started."""
+
+    def __post_init__(self) -> None:
+        """Refuse lists of different lengths."""
+        same_length(self.at_ns, self.waiting)
+
+
+class OpenMeasured(Open):
+    """What was measured of an open loop; empty when the trial did not get that far."""
+
+    offered_per_s: Maybe[Number] = UNSET
+    """Requests that were to be started a second."""
+    arrivals: Maybe[Count] = UNSET
+    """Requests whose intended start lay in the window."""
+    started: Maybe[Count] = UNSET
+    """Those of them that were started."""
+    completed: Maybe[Count] = UNSET
+    """Those that were answered."""
+    failed: Maybe[Count] = UNSET
+    """Those that were not, or not rightly."""
+    completed_per_s: Maybe[Number] = UNSET
+    """Answered a second."""
+    peak_in_flight: Maybe[Count] = UNSET
+    """The most that were in flight at once."""
+    corrected: Maybe[Times] = UNSET
+    """Response times, from the intended start on."""
+    uncorrected: Maybe[Times] = UNSET
+    """Service times, from the actual start on: what a client sees that does not know when it should have started.
+    """
+    backlog: Maybe[Backlog] = UNSET
+    """How many arrivals waited, over time."""
+    kept: Maybe[bool] = UNSET
+    """Whether the rate was kept: all that was due was sent, and neither what was unanswered nor the lag of the
+    starts grew.
+    """
+    why: Maybe[Name | None] = UNSET
+    """Why it was not; null where it was."""
+    client_cpu_share: Maybe[Number | None] = UNSET
+    """CPU time of the client as a share of the window, of one core."""
+    server_cpu_share: Maybe[Number | None] = UNSET
+    """CPU time of the server likewise; null of a target that is none of ours."""
+    errors: Maybe[dict[Name, PositiveCount]] = UNSET
+    """What went wrong, in the client's words, and how often."""
+    listen_drops: Maybe[Count | None] = UNSET
+    """Connections lost in full listen queues; null where the kernel does not count them."""
+    steal_share: Maybe[Share | None] = UNSET
+    """Share of CPU time that the hypervisor took; null where the system does not say."""
+
+
+class ClientWorkload(Closed):
+    """What was asked for, of a row of kind client."""
+
+    id: Name
+    """Names the workload within its experiment."""
+    latency: Name
+    """The added latency, in the words of the experiment."""
+    mean_latency_ns: Ns
+    """Its mean."""
+    in_flight: PositiveCount
+    """How many connections, with a request in flight on each."""
+    seconds: PositiveNumber
+    """For how long, after the warm-up."""
+    site: Site
+
+
+class ClientTimes(Closed):
+    """Service times, as far as the client tells them."""
+
+    count: Count
+    """How many."""
+    mean_ns: Maybe[Ns | None] = UNSET
+    """Mean."""
+    min_ns: Maybe[Ns | None] = UNSET
+    """Least."""
+    p50_ns: Maybe[Ns | None] = UNSET
+    """Median."""
+    p90_ns: Maybe[Ns | None] = UNSET
+    """90 % quantile."""
+    p99_ns: Maybe[Ns | None] = UNSET
+    """99 % quantile."""
+    p999_ns: Maybe[Ns | None] = UNSET
+    """99.9 % quantile."""
+    max_ns: Maybe[Ns | None] = UNSET
+    """Greatest."""
+    histogram: Maybe[Histogram] = UNSET
+    """All of them, in buckets."""
+
+
+class ClientMeasured(Open):
+    """What one client saw; empty when the trial did not get that far."""
+
+    completed: Maybe[Count] = UNSET
+    """Requests that were answered rightly in the window."""
+    failed: Maybe[Count] = UNSET
+    """Requests that were not."""
+    completed_per_s: Maybe[Number] = UNSET
+    """Answered a second."""
+    service: Maybe[ClientTimes] = UNSET
+    """Service times, as far as the client tells them."""
+    client_cpu_share: Maybe[Number | None] = UNSET
+    """CPU time of the client as a share of the window, of one core."""
+    server_cpu_share: Maybe[Number | None] = UNSET
+    """CPU time of the server likewise."""
+    server_requests: Maybe[Count] = UNSET
+    """Requests that the server counted in the same window."""
+    listen_drops: Maybe[Count | None] = UNSET
+    """Connections lost in full listen queues; null where the kernel does not count them."""
+    steal_share: Maybe[Share | None] = UNSET
+    """Share of CPU time that the hypervisor took; null where the system does not say."""
+
+
+class Swarm(Trial):
+    """One strategy in many processes, with as many servers, steered by Locust.
+
+    The servers hold every response while the layers of memory are read.
+    """
+
+    SINCE = 4
+    NEEDED: ClassVar[Needed] = {
+        "measured": (
+            *("planned_in_flight", "bound_by", "client_processes", "server_processes", "nodes", "hosts"),
+            *("held_in_flight", "makespan_ns", "timeline", "pages", "failed_pages", "errors", "locust", "lost", "late"),
+        )
+    }
+    ABOVE_0 = ("planned_in_flight", "makespan_ns")
+
+    stack: Literal["shared", "own"]
+    workload: SwarmWorkload
+    measured: SwarmMeasured
+    server: Server
+    knobs: dict[str, Any]
+    """What the strategy processes say they ran with: one value where all agree, else a list of all."""
+
+
+class OpenLoop(Trial, tag="open"):
+    """Requests that are sent at a constant rate of arrivals, whatever has been answered."""
+
+    SINCE = 4
+    NEEDED: ClassVar[Needed] = {
+        "measured": (
+            *("offered_per_s", "arrivals", "started", "completed", "failed", "completed_per_s", "peak_in_flight"),
+            *("corrected", "uncorrected", "backlog", "kept", "why", "errors"),
+        )
+    }
+    ABOVE_0 = ("offered_per_s",)
+
+    stack: Literal["shared", "own"]
+    workload: OpenWorkload
+    measured: OpenMeasured
+    server: Server
+    knobs: Knobs
+
+
+class Client(Trial):
+    """How one of several clients sees the same server, in a closed loop."""
+
+    SINCE = 4
+    NEEDED: ClassVar[Needed] = {"measured": ("completed", "failed", "completed_per_s", "service", "server_requests")}
+
+    stack: Literal["shared", "own"]
+    workload: ClientWorkload
+    measured: ClientMeasured
+    server: Server
+    knobs: Knobs

@@ -1,0 +1,93 @@
+"""Write the JSON schema of a row (2020-12), made from the records: ``python -m bench.core.records.schema``."""
+
+import ast
+import inspect
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Struct
+
+from bench.core.records import Record
+from bench.core.records.parts import NEWEST_FORMAT, Trial
+
+FILE = Path(__file__).parents[2] / "row.schema.json"
+_HEAD = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": f"A row of inflight, format {NEWEST_FORMAT}",
+    "description": "One line of rows.jsonl: everything that is known of one trial. Integers are nanoseconds (_ns) and "
+    "bytes (_bytes); shares are between 0 and 1. Made from bench/core/records by `make schema`; what a schema cannot "
+    "say, such as lists of equal length, is checked there too.",
+}
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of a row: one definition for each record and each part of one."""
+    found = msgspec.json.schema(Record)
+    definitions = found["$defs"]
+    for kind in get_args(Record):
+        definitions[kind.__name__] |= _rules(kind)
+    for part in _structs(get_args(Record)):
+        if part.__name__ in definitions:
+            _describe(definitions[part.__name__], part)
+    return _HEAD | found
+
+
+def text() -> str:
+    """Return the schema as it stands in the file."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _rules(kind: type[Trial]) -> dict[str, Any]:
+    """Return what the status of a row asks of its other parts."""
+    parts: dict[str, Any] = {part: {"required": list(names)} for part, names in kind.NEEDED.items()}
+    if kind.ABOVE_0:
+        parts.setdefault("measured", {})["properties"] = {name: {"exclusiveMinimum": 0} for name in kind.ABOVE_0}
+    if kind.IS_CHECKED:
+        parts["checks"] = {"minItems": 1}
+    return {
+        "allOf": [{"properties": {"format": {"minimum": kind.SINCE}}}],
+        "if": {"properties": {"status": {"const": "ok"}}},
+        "then": {"properties": {"reason": {"type": "null"}, **parts}},
+        "else": {"properties": {"reason": {"type": "string", "minLength": 1}}},
+    }
+
+
+def _structs(kinds: Iterable[type[Struct]]) -> Iterator[type[Struct]]:
+    """Return the records, the types that they inherit from, and all parts of them, found by the modules they are in."""
+    modules = {inspect.getmodule(base) for kind in kinds for base in kind.__mro__}
+    for module in modules:
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, Struct):
+                yield value
+
+
+def _describe(definition: dict[str, Any], part: type[Struct]) -> None:
+    """Add to each property what the text under its field says, in the class itself or in one that it inherits from."""
+    for base in reversed(part.__mro__):
+        for name, words in _field_texts(base):
+            if name in definition["properties"]:
+                own = definition["properties"][name]
+                definition["properties"][name] = {"description": words} | own
+
+
+def _field_texts(part: type) -> Iterator[tuple[str, str]]:
+    """Return the names of the fields of a class, and the text under each."""
+    try:
+        tree = ast.parse(inspect.getsource(part))
+    except (OSError, TypeError):  # made while running, or a class of msgspec's
+        return
+    body = tree.body[0]
+    if not isinstance(body, ast.ClassDef):
+        return
+    for field, under in zip(body.body, body.body[1:], strict=False):
+        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+            continue
+        if isinstance(under, ast.Expr) and isinstance(under.value, ast.Constant) and isinstance(under.value.value, str):
+            yield field.target.id, " ".join(under.value.value.split())
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")
