@@ -566,7 +566,7 @@ def test_a_row_with_a_figure_that_is_none_is_refused_by_name(change: dict[str, d
 def test_a_figure_beyond_all_numbers_is_refused() -> None:
     text = crawl_row().to_json().replace('"pages_per_s":10000.0', '"pages_per_s":1e999')
 
-    with pytest.raises(ValueError, match="measured.pages_per_s: number out of range"):
+    with pytest.raises(ValueError, match=r"measured\.pages_per_s: number out of range"):
         Row.from_json(text)
 
 

@@ -79,7 +79,7 @@ def ending(observe: Callable[[], None], server: Server) -> tuple[Status, str | N
     except process.WorkerTimeoutError as error:
         status, reason = "timeout", str(error)
     except (process.WorkerError, ServerError, psutil.Error, OSError) as error:
-        reason = str(error)
+        reason = str(error) or type(error).__name__  # a row that is not ok has a reason
     else:
         return "ok", None
     return status, reason if server.alive else f"the fake server died in mid-trial ({reason})"

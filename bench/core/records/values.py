@@ -14,7 +14,7 @@ MOST_BYTES = 10**16
 MOST = 10**12
 DEEPEST = 20
 """Tables within tables, of what has no known keys."""
-LEAST_NUMBER, MOST_NUMBER = 1e-12, 1e15
+LEAST_NUMBER, MOST_NUMBER = 1e-20, 1e15
 """A number with a fraction is 0 or between these; its reciprocal and its square are numbers too."""
 
 Ns = Annotated[int, Meta(ge=0, le=MOST_NS)]
@@ -24,8 +24,8 @@ Bytes = Annotated[int, Meta(ge=0, le=MOST_BYTES)]
 ChangeBytes = Annotated[int, Meta(ge=-MOST_BYTES, le=MOST_BYTES)]
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 PositiveCount = Annotated[int, Meta(ge=1, le=MOST)]
-Limit = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
-"""What a system allows; -1: anything."""
+Limit = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""What a system allows, or what that leaves: below 0 where more is in use, and -1 for no limit at all."""
 Share = Annotated[float, Meta(ge=0, le=1)]
 Number = Annotated[float, Meta(ge=0, le=MOST_NUMBER)]
 PositiveNumber = Annotated[float, Meta(gt=0, le=MOST_NUMBER)]

@@ -1,0 +1,395 @@
+"""Look for rows that are read and cannot be shown: stored rows with hostile values in them, and every output of each.
+
+A case is a run made of stored rows, in most of which one to three values are replaced, left out or added. A row is
+either refused with one sentence or kept; whatever was kept has to be shown by every output. Run it for a while with
+
+    python tests/fuzz/rows.py --seconds 600 [--cases N] [--seed N] [--keep FOLDER]
+
+It ends with 0 and the number of cases when nothing was found, and with 1 and the smallest run that still fails
+otherwise; ``--keep`` says where that run is left.
+"""
+
+import argparse
+import contextlib
+import copy
+import io
+import json
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+
+import strategies  # noqa: E402 - these are found from the root, when this is run as a program
+from bench import claims  # noqa: E402
+from bench.claims_command import Needed, rows_of, work_out  # noqa: E402
+from bench.rows import ROWS_FILE, Row  # noqa: E402
+
+REFERENCE = ROOT / "results" / "reference"
+MOST_ROWS = 24
+MOST_SENTENCE = 400
+Values = dict[str, Any]
+Path_ = tuple[str | int, ...]
+
+HOSTILE: tuple[Any, ...] = (
+    None, True, False, 0, -0.0, 1, -1, 2, 7, 1000, 2**31, 10**9, 10**12, 10**15, 10**16, 10**17, 2**53, 2**63 - 1,
+    -(2**63), 2**63, 2**64, 10**400, -(10**400), 10**4000, 0.5, 1.0, 1.5, -0.5, 1e-12, 1e-9, 1e9, 1e15, 1e16, 1e308,
+    -1e308, 5e-324, "", " ", "x", "0", "50ms", "NaN", "callbacks", "x" * 200, "x" * 3000, "\u00e9\u4e2d\U0001f984",
+    "\u202ereversed", "\ud800", "\x00", "\x1b[31m", "line\nline", "<script>alert(1)</script>", "</svg>&amp;]]>",
+    "$\\frac{$", "$x^2$", "_hidden", "a|b`c`", "@name", "=1+1", "{x}", "%s %d", "../../etc", "-", [], {}, [None], [[]],
+    [1], [1, 2, 3], [-1], ["x"], {"": 1}, {"x": None}, {"count": 0}, [[0, 1]], [[10**17, 10**12]],
+)  # fmt: skip
+STATUSES = ("ok", "wrong", "failed", "timeout", "skipped")
+
+
+# Runs to begin from
+
+
+@cache
+def stored(folder: Path) -> list[Values]:
+    """Return the rows of a stored run, as plain values."""
+    return [json.loads(line) for line in (folder / ROWS_FILE).read_text(encoding="utf-8").splitlines()]
+
+
+@cache
+def needed_by_claims() -> Needed:
+    """Return what all claims rest on."""
+    return work_out([claims.load(claim, strategies.names()) for claim in claims.ids()], quick=False)
+
+
+@cache
+def of_claims() -> dict[str, list[Values]]:
+    """Return the rows that each claim rests on."""
+    (folder,) = REFERENCE.glob("*-claims")
+    found = [Row.from_json(json.dumps(values)) for values in stored(folder)]
+    return {
+        claim.id: [json.loads(row.to_json()) for row in own]
+        for claim, experiment in needed_by_claims().experiments
+        if (own := rows_of(experiment, found))
+    }
+
+
+def some_run(random: Random) -> list[Values]:
+    """Return some rows of a stored run that belong together: of a claim, of a map, or of a few workloads."""
+    if random.random() < 0.25:
+        own = of_claims()[random.choice(sorted(of_claims()))]
+        return own if len(own) <= 2 * MOST_ROWS else random.sample(own, 2 * MOST_ROWS)
+    rows = stored(random.choice(sorted(REFERENCE.iterdir())))
+    if rows[0]["run"].endswith("-map") and random.random() < 0.5:
+        two = random.sample(sorted({row["strategy"] for row in rows}), 2)
+        return [row for row in rows if row["strategy"] in two and row["round"] <= 2]
+    workloads = sorted({row["workload"]["id"] for row in rows})
+    chosen = set(random.sample(workloads, min(len(workloads), random.randint(1, 6))))
+    own = [row for row in rows if row["workload"]["id"] in chosen]
+    if random.random() < 0.3:
+        own += random.sample(stored(random.choice(sorted(REFERENCE.iterdir()))), 1)
+    return own[:MOST_ROWS]
+
+
+# Hostile values
+
+
+def mutated(values: Values, random: Random) -> Values:
+    """Return a row with one to three values replaced, left out or added."""
+    changed = copy.deepcopy(values)
+    for _ in range(random.choice((1, 1, 2, 3))):
+        where = random.choice(list(_places(changed)))
+        _mutate(changed, where, random)
+    if random.random() < 0.1:
+        changed["status"] = random.choice(STATUSES)
+        changed["reason"] = None if changed["status"] == "ok" else random.choice(("out of time", "\x00", "<b>"))
+    return changed
+
+
+def _places(value: Any, here: Path_ = ()) -> Iterator[Path_]:
+    """Yield where the values of a row are; of a long list, a few."""
+    if here:
+        yield here
+    if isinstance(value, dict):
+        for key, own in value.items():
+            yield from _places(own, (*here, key))
+    elif isinstance(value, list):
+        for place in range(min(len(value), 3)):
+            yield from _places(value[place], (*here, place))
+
+
+def _mutate(row: Values, where: Path_, random: Random) -> None:
+    holder: Any = row
+    for step in where[:-1]:
+        holder = holder[step]
+    key, old = where[-1], holder[where[-1]]
+    roll = random.random()
+    if roll < 0.12:
+        del holder[key]
+    elif roll < 0.2 and isinstance(holder, dict):
+        holder[random.choice(("extra", "found", "bound_by", "cpu_ns", "stopped_by", "timeline", "", "x" * 300))] = (
+            random.choice(HOSTILE)
+        )
+    elif roll < 0.4 and type(old) is int and abs(old) < 2**63:
+        holder[key] = random.choice((old * 1000, old // 1000, old * 10**6, -old, old + 0.5, float(old), str(old)))
+    elif roll < 0.45 and isinstance(old, list):
+        holder[key] = random.choice((old[:1], old[1:], old * 2, old[::-1], old[: len(old) // 2]))
+    else:
+        holder[key] = random.choice(HOSTILE)
+
+
+# Every output of a run
+
+
+def _of_report(form: str) -> Callable[[Path, Path], None]:
+    def show(run: Path, out: Path) -> None:
+        from bench import report_command
+
+        report_command.run(report_command.Asked(run, form, out / f"report.{form}", run.parent))
+
+    return show
+
+
+def _summary(run: Path, out: Path) -> None:
+    from bench import rows
+    from bench.present import table
+
+    with (out / "summary.txt").open("w", encoding="utf-8", errors="replace") as file:
+        table.print_summary(rows.read(run), file)
+
+
+def _plots(run: Path, out: Path) -> None:
+    from bench import rows
+    from bench.present import plots
+
+    plots.save_all(rows.read(run), {}, out / "plots")
+
+
+def _tables(run: Path, out: Path) -> None:
+    import bench
+
+    results = bench.load(run)
+    for name in ("trials", "cells", "memory", "timeline", "samples", "checks", "times"):
+        getattr(results, name).to_csv(out / f"{name}.csv")
+    json.dumps(results.summary(), allow_nan=False)
+    results.answer()
+
+
+def _compare(run: Path, out: Path) -> None:
+    from bench import compare_command
+
+    for sides in ((run.parent / "before", run), (run, run.parent / "before")):
+        with contextlib.suppress(*compare_command.REFUSALS):
+            compare_command.run(compare_command.Asked(*sides, True, out, False, out / "compare.md"))
+
+
+def _race(run: Path, out: Path) -> None:
+    from bench import race_command
+    from bench.rows import RowsError
+
+    with contextlib.suppress(RowsError):
+        race_command.run(race_command.Asked(run, None, 1.0, out))
+
+
+def _advise(run: Path, out: Path) -> None:
+    from bench import advise_command
+
+    for as_json in (False, True):
+        with contextlib.suppress(*advise_command.REFUSALS):
+            asked = advise_command.Asked("50ms", "0", 100, run, False, as_json, run.parent / "none")
+            advise_command.run(asked)
+
+
+def _claims(run: Path, out: Path) -> None:
+    from bench import rows
+    from bench.claims_command import judge
+    from bench.present import claims as show
+    from bench.present.plot_claims import save_claims
+
+    found = rows.read(run)
+    verdicts = [verdict for verdict, _ in judge(needed_by_claims(), found)]
+    for verdict in verdicts:
+        show.line(verdict, colour=False)
+        show.whole(verdict, 100)
+    save_claims(verdicts, found, {}, out / "claims")
+
+
+OUTPUTS: dict[str, Callable[[Path, Path], None]] = {
+    "page": _of_report("html"),
+    "markdown": _of_report("md"),
+    "csv": _of_report("csv"),
+    "json": _of_report("json"),
+    "parquet": _of_report("parquet"),
+    "summary": _summary,
+    "plots": _plots,
+    "tables": _tables,
+    "compare": _compare,
+    "race": _race,
+    "advise": _advise,
+    "claims": _claims,
+}
+
+
+# Cases
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run with hostile rows."""
+
+    before: list[Values]
+    after: list[Values]
+    refused: int
+
+
+class FoundError(AssertionError):
+    """A row that was neither refused with one sentence nor shown by every output; the message says which and how."""
+
+
+def make_case(random: Random) -> Case:
+    """Make a run. Raises FoundError for a row that is refused with more than a sentence, or with another error."""
+    before = some_run(random)
+    after, refused = [], 0
+    for values in before:
+        hostile = mutated(values, random) if random.random() < 0.7 else values
+        if hostile is not values and not is_row(hostile):
+            refused += 1
+            hostile = values
+        after.append(hostile)
+    return Case(before, after, refused)
+
+
+def is_row(values: Values) -> bool:
+    """Tell whether a row is read. Raises FoundError when it is refused with anything but one sentence."""
+    line = _json(values)
+    try:
+        Row.from_json(line)
+    except ValueError as error:
+        words = str(error)
+        if not words or "\n" in words or len(words) > MOST_SENTENCE:
+            raise FoundError(f"refused with {words!r:.2000}: {line:.2000}") from error
+        return False
+    except Exception as error:
+        raise FoundError(f"refused with {type(error).__name__}: {error}: {line:.2000}") from error
+    return True
+
+
+def _json(values: Any) -> str:
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        return json.dumps(values)
+    finally:
+        sys.set_int_max_str_digits(limit)
+
+
+def failure(case: Case, outputs: Sequence[str] = tuple(OUTPUTS)) -> tuple[str, str] | None:
+    """Return the first output that cannot show a run, and its traceback; None when all can."""
+    with tempfile.TemporaryDirectory() as folder:
+        run, before, out = (Path(folder) / name for name in ("run", "before", "out"))
+        for place, rows in ((run, case.after), (before, case.before)):
+            write(place, rows)
+        for name in outputs:
+            out.mkdir(exist_ok=True)
+            try:
+                with warnings.catch_warnings(), _quietly():
+                    warnings.simplefilter("error")
+                    OUTPUTS[name](run, out)
+            except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
+                return name, traceback.format_exc()
+    return None
+
+
+def write(folder: Path, rows: Sequence[Values]) -> None:
+    """Write rows as a run."""
+    folder.mkdir(parents=True)
+    (folder / "machine.json").write_text("{}", encoding="utf-8")
+    (folder / ROWS_FILE).write_text("".join(f"{_json(row)}\n" for row in rows), encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield
+
+
+def shrunk(case: Case, output: str) -> Case:
+    """Return a smaller run that the same output cannot show: fewer hostile rows, then fewer rows."""
+    kept = case
+    for place in range(len(case.after)):
+        if kept.after[place] is not kept.before[place]:
+            tried = Case(kept.before, [*kept.after[:place], kept.before[place], *kept.after[place + 1 :]], 0)
+            kept = tried if failure(tried, [output]) else kept
+    size = max(1, len(kept.after) // 2)
+    while size:
+        place = 0
+        while place < len(kept.after):
+            cut = slice(place, place + size)
+            tried = Case(_without(kept.before, cut), _without(kept.after, cut), 0)
+            if tried.after and failure(tried, [output]):
+                kept = tried
+            else:
+                place += size
+        size //= 2
+    return kept
+
+
+def _without(rows: list[Values], cut: slice) -> list[Values]:
+    return rows[: cut.start] + rows[cut.stop :]
+
+
+def main() -> int:
+    """Look for some time, or at some cases; return the exit code."""
+    parser = argparse.ArgumentParser(description="Look for rows that are read and cannot be shown.")
+    parser.add_argument("--seconds", type=float, default=60, help="how long to look (60)")
+    parser.add_argument("--cases", type=int, help="how many cases to look at, however long it takes")
+    parser.add_argument("--seed", type=int, help="the number of the first case; by default any")
+    parser.add_argument("--keep", type=Path, help="where to leave the run that fails")
+    asked = parser.parse_args()
+    seed = Random().randrange(10**6) if asked.seed is None else asked.seed
+    end_s = time.monotonic() + asked.seconds
+    cases = 0
+    while cases < asked.cases if asked.cases is not None else time.monotonic() < end_s:
+        try:
+            case = make_case(Random(seed + cases))
+        except FoundError as error:
+            print(f"rows: {error}\nagain: --seed {seed + cases} --cases 1")
+            return 1
+        cases += 1
+        if (found := failure(case)) is not None:
+            tell(case, *found, asked.keep)
+            print(f"again: --seed {seed + cases - 1} --cases 1")
+            return 1
+    print(f"rows: {cases:,} cases with seed {seed}, nothing found")
+    return 0
+
+
+def tell(case: Case, output: str, trace: str, keep: Path | None) -> None:
+    """Print the smallest run that the output cannot show: what is hostile in it, and how it fails."""
+    small = shrunk(case, output)
+    _, trace = failure(small, [output]) or (output, trace)
+    if keep is not None:
+        write(keep, small.after)
+    print(trace)
+    for old, new in zip(small.before, small.after, strict=True):
+        for change in differences(old, new):
+            print(f"  {old['kind']}: {change}")
+    print(f"rows: {output} cannot show these {len(small.after)} rows")
+
+
+def differences(old: Any, new: Any, path: str = "$") -> Iterator[str]:
+    """Yield what is not the same in two rows, by its path."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            yield from differences(old.get(key, "(nothing)"), new.get(key, "(nothing)"), f"{path}.{key}")
+    elif _json(old) != _json(new):
+        yield f"{path}: {_json(old):.60} -> {_json(new):.60}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

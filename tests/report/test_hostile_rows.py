@@ -1,0 +1,101 @@
+"""Rows of strangers: each is refused with one sentence, or every output shows it; ``tests/fuzz/rows.py`` looks on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.rows import Row
+from tests.cli.command import inflight
+from tests.made_rows import MACHINE, grid
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+
+
+def stored(kind: str) -> dict[str, Any]:
+    """Return a stored row of a kind."""
+    for path in sorted(REFERENCE.glob("*/rows.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if (row := json.loads(line))["kind"] == kind:
+                found: dict[str, Any] = row
+                return found
+    raise AssertionError(f"no stored row of the kind {kind}")
+
+
+def written(row: dict[str, Any], path: str, value: str) -> str:
+    """Return a row as a line in which one value, given by its path, is what is told, in JSON."""
+    *steps, last = path.split(".")
+    holder = row
+    for step in steps:
+        holder = holder[step]
+    holder[last] = "HOSTILE"
+    return json.dumps(row).replace('"HOSTILE"', value)
+
+
+HUGE = "1" + 399 * "0"
+HUGER = "1" + 3999 * "0"
+BEYOND = "1" + 4999 * "0"
+HOSTILE = [
+    *(
+        ("crawl", path, value)
+        for path in ("measured.pages_per_s", "measured.makespan_ns", "measured.cpu_user_ns", "workload.in_flight")
+        for value in (HUGE, HUGER, BEYOND, "1e308", "5e-324", "-1", '"1"', "null", "[]", "{}", "true")
+    ),
+    *(
+        ("crawl", f"workload.{name}", value)
+        for name in ("latency", "connection", "site")
+        for value in ("3", '""', "[]")
+    ),
+    *(("crawl", "workload.cpu", value) for value in ("3", "{}", "null")),
+    *(("crawl", f"workload.site.{name}", "null") for name in ("pages", "links", "faults")),
+    *(("crawl", "reason", value) for value in ("3", "[]", '""', '"though it is ok"')),
+    *(("crawl", "checks", value) for value in ("[]", '[{"name": 3, "verdict": "passed", "detail": ""}]')),
+    *(("crawl", f"measured.{name}", "{}") for name in ("service", "timeline", "steady", "samples")),
+    ("crawl", "measured.timeline.completions", "[1]"),
+    ("crawl", "measured.service.p50_ns", "0"),
+    ("crawl", "measured.service.histogram.counts", "[[1]]"),
+    ("crawl", "server.cpu_share", '"much"'),
+    ("crawl", "knobs.gil", '"off"'),
+    ("crawl", "started_at", '"yesterday"'),
+    ("crawl", "measured.extra", HUGE),
+    ("crawl", "measured.extra", "[[1e308]]"),
+    ("memory", "measured.held_uss_bytes", "-1"),
+    ("memory", "measured.held_slab_bytes", HUGE),
+    ("block", "workload.n", "0"),
+    ("probe", "workload.arguments", "null"),
+    ("limit", "measured.found", "-1"),
+    ("limit", "measured.ceilings", '["threads-max"]'),
+    ("limit", "measured.timeline", "[[1]]"),
+    ("limit", "measured.bound_by", "3"),
+    ("pair", "measured.turns", "[]"),
+    ("pair", "measured.controls", "[]"),
+    ("pair", "workload.a", "{}"),
+    ("pair", "workload.metrics", '["speed"]'),
+    ("swarm", "measured.bound_by", '"pids"'),
+    ("swarm", "measured.timeline.held", "[1]"),
+    ("open", "measured.backlog.waiting", "[1]"),
+    ("open", "workload.rate_per_s", "5e-324"),
+    ("client", "measured.service.p99_ns", '"slow"'),
+]
+
+
+@pytest.mark.parametrize(("kind", "path", "value"), HOSTILE, ids=lambda text: text[:12])
+def test_a_hostile_row_is_refused_with_one_sentence(kind: str, path: str, value: str) -> None:
+    with pytest.raises(ValueError, match=r"^[^\n]{1,200}$"):
+        Row.from_json(written(stored(kind), path, value))
+
+
+@pytest.mark.parametrize("form", ["html", "md", "csv", "json", "parquet"])
+def test_the_command_names_the_line_and_the_value(tmp_path: Path, form: str) -> None:
+    good = grid(latencies=("50ms",), caps=(1,), rounds=1)[0]
+    bad = written(json.loads(good.to_json()), "measured.service", "[]")
+    (tmp_path / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text(f"{good.to_json()}\n{bad}\n", encoding="utf-8")
+
+    done = inflight("report", tmp_path, "--format", form)
+
+    assert (done.code, done.out) == (2, "")
+    assert (
+        done.err == f"inflight: {tmp_path / 'rows.jsonl'}, line 2: measured.service: expected `object`, got `array`\n"
+    )
