@@ -40,6 +40,9 @@ limits: $(VENV)/.run ## find how many threads, descriptors, ports a process gets
 claims: $(VENV)/.run ## put the well-known claims to the test here (under 20 minutes)
 	$(BIN)/inflight claims
 
+# Compiled tests are kept, whatever the environment says: collecting them takes seconds otherwise, in each process.
+test test-long: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(VENV)/.test  ## run the test suite; PART= takes folders or files, when it is not to be the whole
 	$(BIN)/python -m pytest -m "not long" -n 2 --dist worksteal $(PART)
 
