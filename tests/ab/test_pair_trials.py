@@ -21,12 +21,11 @@ from bench.measure.sides import prepare
 from bench.rows import SCHEMA_FILE, Row
 from fake_server.site import SiteConfig
 from tests.ab.repositories import FAILS_THE_THIRD_TIME, HONEST, SLOW, with_mine
+from tests.cli.calm import ABOUT_THE_MACHINE
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 SETTING = Setting("run", host.Cpus(None, None), lambda _: 30)
 TIMED: tuple[Metric, ...] = ("cpu_per_page", "throughput")
-ABOUT_THE_MACHINE = {"client had its core", "no CPU steal", "no listen drops", "server had room", "turns steady"}
-"""What another process on this machine can make red; a test must not depend on it."""
 FORGETS_ONE = "def crawl(job, frontier):\n    honest(job, frontier)\n    frontier.finished.pop()\n"
 RAISES = "def crawl(job, frontier):\n    raise LookupError('no such\\n thing')\n"
 

@@ -19,6 +19,7 @@ from bench.rows import SCHEMA_FILE, Row
 from fake_server.faults import FAULTS
 from fake_server.site import SiteConfig
 from strategies.base import Job
+from tests.cli.calm import ABOUT_THE_MACHINE
 from tests.patience import HANG_S
 
 MEASURED = {
@@ -36,8 +37,6 @@ LAYERS = {
 }  # fmt: skip
 REACHED = {"held_in_flight", "held_disturbed", "reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns"}
 HELD = {f"{stage}_{layer}" for stage in ("base", "held") for layer in LAYERS} | REACHED
-ABOUT_THE_MACHINE = {"no CPU steal", "server had room", "added latency exact", "no listen drops", "client had its core"}
-"""What another process on this machine can make red; a test must not depend on it."""
 
 
 @pytest.fixture(params=strategies.names())
