@@ -11,9 +11,10 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 
 import strategies
@@ -21,19 +22,30 @@ from bench.experiment import Workload
 from bench.measure import host, process
 from bench.measure.controller import Setting, run_trial
 from bench.measure.server import Server, ServerError, running
-from bench.measure.wrk import MISSING, Wrk, WrkError, find
+from bench.measure.wrk import MISSING, Driven, Wrk, WrkError, find
 from bench.plan import AnyTrial, Trial
 from bench.rows import Row
 from fake_server.site import SiteConfig
 
-PLAIN = SiteConfig(pages=30_000, links=0, body_bytes=1200)
-LINKED = SiteConfig(pages=30_000, links=10, body_bytes=1200)
+PAGES = 30_000
+PLAIN = SiteConfig(pages=PAGES, links=0, body_bytes=1200)
+LINKED = SiteConfig(pages=PAGES, links=10, body_bytes=1200)
 SLOW = SiteConfig(pages=1000, links=0, delay="50ms")
 OWN_STACK_PAGES = 6_000
 """Clients with a stack of their own are slower; a rate needs no more pages than this."""
 MEMORY_IN_FLIGHT = (500, 1000, 1500, 2000, 2500)
 WRK_SECONDS = 3
+Drive = Callable[[str, int], Driven]
+"""Let wrk load a URL over so many connections."""
 _BASELINE_SITE = ("--port", "0", "--pages", str(PLAIN.pages), "--links", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured in a round; less is quicker, and noisier."""
+
+    pages: int
+    wrk_seconds: int
 
 
 class SpeedError(Exception):
@@ -83,16 +95,26 @@ TARGETS: dict[str, Target] = dict([
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure everything, print it against its target; return 0 when all are met, 1 when one is not, 2 for errors."""
     parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured; default: 3")
-    rounds = parser.parse_args(argv).rounds
+    parser.add_argument("--rounds", type=_number, default=3, help="how often everything is measured; default: 3")
+    parser.add_argument("--pages", type=_number, default=PAGES, help=f"that a strategy crawls; default: {PAGES:,}")
+    parser.add_argument("--seconds", type=_number, default=WRK_SECONDS, help=f"of each wrk; default: {WRK_SECONDS}")
+    asked = parser.parse_args(argv)
     try:
-        return _report(_measure(rounds))
+        return _report(_measure(asked.rounds, Effort(asked.pages, asked.seconds)))
     except (SpeedError, ServerError, WrkError) as error:
         print(f"speed: {error}", file=sys.stderr)
         return 2
 
 
-def _measure(rounds: int) -> dict[str, list[float]]:
+def _number(text: str) -> int:
+    """Return a whole number from 1 on, as an option of the command line has it. Raises ValueError."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(number)
+    return number
+
+
+def _measure(rounds: int, effort: Effort) -> dict[str, list[float]]:
     wrk = find()
     if wrk is None:
         raise SpeedError(MISSING)
@@ -103,43 +125,45 @@ def _measure(rounds: int) -> dict[str, list[float]]:
     for number in range(1, rounds + 1):
         with running(cpus.server) as server, _baseline(cpus.server) as baseline_url:
             print(f"round {number} of {rounds} ...", file=sys.stderr)
-            _measure_server(found, server, baseline_url, Wrk(wrk, cpus.client))
-            for site, config in (("no links", PLAIN), ("ten links", LINKED)):
-                _measure_rates(found, server, site, config, Wrk(wrk, cpus.client), Setting("speed", cpus, _deadline))
+            drive = partial(Wrk(wrk, cpus.client).drive, seconds=effort.wrk_seconds)
+            _measure_server(found, server, baseline_url, drive)
+            for site, linked in (("no links", PLAIN), ("ten links", LINKED)):
+                config = replace(linked, pages=effort.pages)
+                _measure_rates(found, server, site, config, drive, Setting("speed", cpus, _deadline))
             if number == 1:
                 _measure_memory(found, server, Setting("speed", cpus, _deadline))
     return found
 
 
-def _measure_server(found: dict[str, list[float]], server: Server, baseline_url: str, wrk: Wrk) -> None:
+def _measure_server(found: dict[str, list[float]], server: Server, baseline_url: str, drive: Drive) -> None:
     server.configure(PLAIN)
-    ours = wrk.drive(server.base + "/p/5", 100, WRK_SECONDS)
-    theirs = wrk.drive(baseline_url + "/p/5", 100, WRK_SECONDS)
+    ours = drive(server.base + "/p/5", 100)
+    theirs = drive(baseline_url + "/p/5", 100)
     found["server"].append(ours.per_s / theirs.per_s)
     found["server requests/s"].append(ours.per_s)
     found["aiohttp.web requests/s"].append(theirs.per_s)
     drops = host.listen_drops()
-    many = wrk.drive(server.base + "/p/5", 10_000, WRK_SECONDS)
+    many = drive(server.base + "/p/5", 10_000)
     found["errors"].append(many.failed)
     found["10,000 connections requests/s"].append(many.per_s)
     if drops is not None:
         found["drops"].append((host.listen_drops() or 0) - drops)
     server.configure(SLOW)
     server.tell("reset")
-    wrk.drive(server.base + "/p/5", 1000, WRK_SECONDS)
+    drive(server.base + "/p/5", 1000)
     stats = server.stats()
     found["lateness"].append(stats["lateness_p99_ns"] / 1e6)
     found["lateness p99 of first responses, ms"].append(stats["first_lateness_p99_ns"] / 1e6)
 
 
 def _measure_rates(
-    found: dict[str, list[float]], server: Server, site: str, config: SiteConfig, wrk: Wrk, setting: Setting
+    found: dict[str, list[float]], server: Server, site: str, config: SiteConfig, drive: Drive, setting: Setting
 ) -> None:
     for name in ("callbacks", "thread_pool", "generators", "native_asyncio", "aiohttp_client"):
         described = strategies.describe(name)
-        pages = config.pages if described.stack == "shared" else OWN_STACK_PAGES
+        pages = config.pages if described.stack == "shared" else min(config.pages, OWN_STACK_PAGES)
         server.configure(config)
-        ceiling = wrk.drive(server.base + "/p/5", 100, WRK_SECONDS)
+        ceiling = drive(server.base + "/p/5", 100)
         workload = Workload(site, "crawl", replace(config, pages=pages), 100, "keep-alive")
         row = _run(Trial(f"{site}/{name}", 1, name, described.stack, workload, 100), server, setting)
         found[f"{site}/{name}"].append(row.measured["pages_per_s"] / ceiling.per_s)
