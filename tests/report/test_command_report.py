@@ -41,6 +41,24 @@ def test_the_page_of_the_newest_run_is_written_into_its_folder(tmp_path: Path) -
     check((newest / "report.html").read_text(encoding="utf-8"))
 
 
+def test_the_command_gives_every_format_it_names(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    run = made_run(tmp_path / "run")
+    trials = [row.trial for row in ROWS]
+
+    text = {form: inflight("report", run, "--format", form) for form in ("md", "csv", "json")}
+    files = {form: inflight("report", run, "--format", form, "--out", tmp_path / form) for form in ("html", "parquet")}
+
+    assert {*text, *files} == set(report_command._FORMS)
+    assert {done.code for done in (*text.values(), *files.values())} == {0}
+    assert {done.err for done in text.values()} == {""}
+    assert [line["trial"] for line in csv.DictReader(io.StringIO(text["csv"].out))] == trials
+    assert json.loads(text["json"].out)["trials"]["valid"] == len(ROWS)
+    assert "| callbacks |" in text["md"].out
+    check((tmp_path / "html").read_text(encoding="utf-8"))
+    assert (tmp_path / "parquet").read_bytes().startswith(b"PAR1")
+
+
 def test_json_has_the_summary_and_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(made_run(tmp_path / "run"), "json") == 0
 

@@ -1,0 +1,134 @@
+"""The targets of the Makefile, by name: what each would run exists and takes its arguments; the quick ones are run."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import ENVIRONMENT
+
+ROOT = Path(__file__).parents[2]
+MAKEFILE = ROOT / "Makefile"
+BIN = Path(sys.executable).parent
+HANG_S = 200
+STAMPS = (".venv/.run", ".venv/.test", ".venv/.locust")
+"""What says that .venv is complete. make takes these for up to date here: the tests run in an environment that is."""
+TARGETS = re.findall(r"^\.PHONY: (.*)$", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE)[0].split()
+ONE_TEST = "tests/cli/test_makefile.py::test_help_names_every_target"
+ENV = {name: value for name, value in ENVIRONMENT.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
+"""Without what a make that runs these tests says to the makes below it."""
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def run(command: list[str], folder: Path = ROOT) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, cwd=folder, env=ENV, capture_output=True, text=True, timeout=HANG_S, check=False)
+
+
+def make(*words: str, folder: Path = ROOT) -> "subprocess.CompletedProcess[str]":
+    """Run make with the programs of the environment in which the tests run."""
+    old = [word for stamp in STAMPS for word in ("-o", stamp)]
+    return run(["make", f"BIN={BIN}", *old, *words], folder)
+
+
+def recipe(target: str) -> list[list[str]]:
+    """Return the commands that a target would run."""
+    done = make("-n", target)
+    assert done.returncode == 0, done.stderr
+    return [shlex.split(line) for line in done.stdout.splitlines()]
+
+
+def harmless(command: list[str]) -> list[str]:
+    """Return a command that checks the words of another one, and does next to nothing."""
+    match command[0].removeprefix(f"{BIN}/"), command[1:]:
+        case "inflight", ["run", *_]:
+            return [*command, "--list"]
+        case "python", ["-m", "pytest", *_]:
+            return [*command, "--collect-only", "-q", "-W", "ignore", ONE_TEST]
+        case "python", [file]:
+            return [command[0], "-m", "py_compile", file]
+        case "pip", ["install", "--quiet", "uv"]:
+            return [*command, "--help"]
+        case "inflight" | "python" | "ruff" | "mypy", _:
+            return [*command, "--help"]
+    raise AssertionError(f"nothing here knows how to check {command}")
+
+
+def test_help_names_every_target() -> None:
+    told = make("help").stdout.splitlines()
+
+    assert [line.split()[:2] for line in told] == [["make", name] for name in named_with_help()]
+    assert {*TARGETS} == {*named_with_help()}
+
+
+def named_with_help() -> list[str]:
+    return re.findall(r"^([a-z0-9-]+):.*## ", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+# help and clean are run below; what lock runs beside pip comes with it, from the network
+@pytest.mark.parametrize("target", [name for name in TARGETS if name not in {"help", "clean", "lock", "locust"}])
+def test_what_a_target_runs_exists_and_takes_its_arguments(target: str) -> None:
+    commands = recipe(target)
+
+    assert commands
+    for command in commands:
+        done = run(harmless(command))
+        # The options of test-long leave out the only test that pytest is given here.
+        taken = {0, pytest.ExitCode.NO_TESTS_COLLECTED} if "pytest" in command else {0}
+        assert done.returncode in taken, (command, done.stdout + done.stderr)
+
+
+def test_locust_installs_into_the_environment_and_runs_nothing() -> None:
+    assert recipe("locust") == [shlex.split("make: Nothing to be done for 'locust'.")]
+
+
+def test_lock_compiles_every_file_of_constraints_from_what_is_there() -> None:
+    install, *compiled = recipe("lock")
+
+    assert run(harmless(install)).returncode == 0
+    assert {command[command.index("--output-file") + 1] for command in compiled} == {
+        path.name for path in ROOT.glob("constraints*.txt")
+    }
+    assert {tuple(command[:3]) for command in compiled} == {(str(BIN / "uv"), "pip", "compile")}
+
+
+def test_clean_leaves_the_results(tmp_path: Path) -> None:
+    shutil.copy(MAKEFILE, tmp_path)
+    for name in (".venv", ".mypy_cache", ".ruff_cache", ".hypothesis", "results"):
+        (tmp_path / name / "inside").mkdir(parents=True)
+
+    assert make("clean", folder=tmp_path).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["Makefile", "results"]
+
+
+@pytest.mark.slow
+def test_readme_writes_what_the_documents_quote_already(tmp_path: Path) -> None:
+    shutil.copy(MAKEFILE, tmp_path)
+    shutil.copy(ROOT / "README.md", tmp_path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copytree(ROOT / "results" / "reference", tmp_path / "results" / "reference")
+    quoting = ("README.md", "docs/scale.md", "docs/claims.md")
+
+    done = make("readme", folder=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    for name in quoting:
+        assert (tmp_path / name).read_text(encoding="utf-8") == (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_a_python_that_is_too_old_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    shutil.copy(MAKEFILE, tmp_path)
+    old = tmp_path / "old-python"
+    old.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "import sys; sys.version_info = (3, 10); $2"\n')
+    old.chmod(0o755)
+
+    done = run(["make", f"PYTHON={old}", "run"], tmp_path)
+
+    assert done.returncode == 2
+    assert "inflight needs Python 3.11 or newer" in done.stderr
+    assert "Try: make PYTHON=python3.12 run" in done.stderr
+    assert not (tmp_path / ".venv").exists()

@@ -1,0 +1,59 @@
+"""The presets that people run by name, cut small: the same tables through the same command, to the page of the run."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+
+from bench import rows
+from bench.experiment import PRESETS, load
+from bench.plan import expand
+from bench.rows import Row
+from strategies import describe, names
+from tests.cli.command import inflight
+from tests.report.parsed_page import check
+
+STRATEGIES = ["sequential", "thread_pool", "callbacks"]
+IN_FLIGHT = {"crawl": [1, 4], "memory": [5, 10]}
+SMALL = {"latency": ["0", "2ms"], "cpu": ["0", "100us"], "pages": 12}
+"""What takes the place of a key, where a preset has it."""
+
+
+def cut(preset: str) -> dict[str, Any]:
+    """Return a preset whose tables have the same keys, and small values."""
+    values = tomllib.loads((PRESETS / f"{preset}.toml").read_text(encoding="utf-8"))
+    values |= {"rounds": 1, "strategies": [name for name in STRATEGIES if name in values.get("strategies", names())]}
+    for kind, in_flight in IN_FLIGHT.items():
+        for table in values.get(kind, []):
+            table |= {key: small for key, small in SMALL.items() if key in table}
+            table["in_flight"] = in_flight[: len(table["in_flight"])]
+            table.pop("seconds", None)
+    return values
+
+
+def answered(row: Row) -> bool:
+    """Return whether a row has the right answer. What else its checks say depends on the machine."""
+    return row.status == "ok" and "answer correct" not in {check.name for check in row.failed_checks}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("preset", ["quick", "c10k", "map", "sweep"])
+def test_a_preset_cut_small_runs_to_its_report(preset: str, tmp_path: Path) -> None:
+    experiment = tmp_path / f"{preset}.toml"
+    experiment.write_text(tomli_w.dumps(cut(preset)), encoding="utf-8")
+    planned = expand(load(str(experiment), names()), {name: describe(name) for name in names()})
+
+    done = inflight("run", experiment, "--out", tmp_path / "results")
+
+    (folder,) = (tmp_path / "results").iterdir()
+    assert folder.name.endswith(f"-{preset}")
+    found = rows.read(folder)
+    assert [row.trial for row in found] == [trial.id for trial in planned]
+    assert [row.reason for row in found if not answered(row)] == []
+    assert done.code == (0 if any(row.valid for row in found) else 1), done.err
+    assert "callbacks" in done.out
+    assert inflight("report", folder).code == 0
+    check((folder / "report.html").read_text(encoding="utf-8"))

@@ -1,0 +1,71 @@
+"""``inflight open-loop`` as a command, from its start to its end."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from bench.rows import Row
+from tests.cli.command import Done, inflight
+from tests.fake_server.running import Running
+from tests.report.parsed_page import check
+
+SHORT = ("--rates", "20,40", "--seconds", "0.5", "--users", "10")
+"""20 and 40 requests a second for half a second."""
+ARRIVALS = {20: 10, 40: 20}
+
+
+def run_of(folder: Path) -> Path:
+    (run,) = folder.iterdir()
+    return run
+
+
+def code_of(found: list[Row]) -> int:
+    """Return the exit code that --help promises for these rows; which of them are red depends on the machine."""
+    return 0 if any(row.valid for row in found) else 1
+
+
+def assert_answered(found: list[Row], done: Done) -> None:
+    assert done.code == code_of(found), done.err
+    assert {row.workload["rate_per_s"]: row.measured["arrivals"] for row in found} == ARRIVALS
+    for row in found:
+        assert row.status == "ok", row.reason
+        assert 0 < row.measured["completed"] <= row.measured["arrivals"]
+        assert row.measured["failed"] == 0
+
+
+def test_rates_are_sent_one_after_the_other_and_told_in_a_table_and_a_page(tmp_path: Path) -> None:
+    done = inflight("open-loop", *SHORT, "--latency", "5ms", "--out", tmp_path)
+
+    run = run_of(tmp_path)
+    found = rows.read(run)
+    assert_answered(found, done)
+    assert "Open loop: 5 ms added latency" in done.out
+    assert "20/s" in done.out
+    assert "40/s" in done.out
+    assert {"experiment.toml", "machine.json", "rows.jsonl", "rows.csv", "plots"} <= {
+        path.name for path in run.iterdir()
+    }
+    assert inflight("report", run).code == 0
+    check((run / "report.html").read_text(encoding="utf-8"))
+
+
+@pytest.mark.long
+def test_a_target_is_asked_as_often_as_the_rows_say_and_json_has_their_figures(tmp_path: Path) -> None:
+    server = Running("--pages", "50")
+    try:
+        target = f"http://127.0.0.1:{server.port}/p/5"
+        done = inflight("open-loop", *SHORT, "--target", target, "--json", "--quiet", "--out", tmp_path)
+        requests = server.stats()["requests"]
+    finally:
+        server.stop()
+
+    found = rows.read(run_of(tmp_path))
+    assert_answered(found, done)
+    told = json.loads(done.out)["rates"]
+    assert [(one["workload"], one["arrivals"], one["completed"]) for one in told] == [
+        (row.workload["id"], row.measured["arrivals"], row.measured["completed"]) for row in found
+    ]
+    assert [one["red"] for one in told] == [[check.name for check in row.failed_checks] for row in found]
+    assert requests >= sum(ARRIVALS.values())  # those of the warm-up come on top
