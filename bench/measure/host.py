@@ -7,6 +7,7 @@ import re
 import resource
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import psutil
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
+PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +32,28 @@ ANY = Cpus(None, None)
 
 def choose_cpus(*, pin: bool) -> Cpus:
     """Pick different cores for server and client, not two threads of one core if there is a choice."""
-    if not pin or not hasattr(os, "sched_getaffinity"):
-        return ANY
-    allowed = sorted(os.sched_getaffinity(0))
-    if len(allowed) < 2:
-        return ANY
-    server = allowed[0]
-    apart = [cpu for cpu in allowed[1:] if cpu not in _siblings(server)] or allowed[1:]
-    return Cpus({server}, {apart[-1]})
+    return apart(_allowed(), siblings) if pin else ANY
 
 
 def halves(*, pin: bool) -> Cpus:
     """Divide the cores between many servers and many clients; two threads of one core are not parted."""
-    if not pin or not hasattr(os, "sched_getaffinity"):
+    return divided(_allowed(), siblings) if pin else ANY
+
+
+def apart(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
+    """Return two of the allowed CPUs, if possible on different cores; nothing is pinned where there is only one."""
+    if len(allowed) < 2:
         return ANY
-    cores = sorted({tuple(sorted(_siblings(cpu))) for cpu in os.sched_getaffinity(0)})
-    allowed, middle = os.sched_getaffinity(0), (len(cores) + 1) // 2
-    server, client = ({cpu for core in half for cpu in core} & allowed for half in (cores[:middle], cores[middle:]))
+    server, *others = sorted(allowed)
+    elsewhere = [cpu for cpu in others if cpu not in siblings_of(server)]
+    return Cpus({server}, {(elsewhere or others)[-1]})
+
+
+def divided(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
+    """Return two halves of the allowed CPUs, whole cores each, the servers' the larger; with one core, nothing."""
+    cores = sorted({tuple(sorted(siblings_of(cpu) & allowed)) for cpu in allowed})
+    middle = (len(cores) + 1) // 2
+    server, client = ({cpu for core in half for cpu in core} for half in (cores[:middle], cores[middle:]))
     return Cpus(server, client) if client else ANY
 
 
@@ -75,21 +82,21 @@ def machine() -> dict[str, Any]:
     }
 
 
-def listen_drops() -> int | None:
+def listen_drops(root: Path = PROC) -> int | None:
     """Return how many connections full listen queues have cost since boot, or None where nobody counts them.
 
     ListenDrops includes ListenOverflows (linux: net/ipv4/tcp_ipv4.c, tcp_v4_syn_recv_sock), so it alone is read.
     """
-    text = _read_text("/proc/net/netstat")
+    text = _read_text(root / "net" / "netstat")
     if text is None:
         return None
     names, values = (line.split() for line in text.splitlines() if line.startswith("TcpExt:"))
     return int(dict(zip(names, values, strict=True))["ListenDrops"])
 
 
-def ephemeral_ports() -> int | None:
+def ephemeral_ports(root: Path = PROC) -> int | None:
     """Return how many ports the kernel gives to clients (ip_local_port_range), or None where nobody says."""
-    text = _read_text("/proc/sys/net/ipv4/ip_local_port_range")
+    text = _read_text(root / "sys" / "net" / "ipv4" / "ip_local_port_range")
     if text is None:
         return None
     first, last = map(int, text.split())
@@ -144,18 +151,23 @@ def since(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
 
 
-def run_delay_ns(pid: int) -> int | None:
+def run_delay_ns(pid: int, root: Path = PROC) -> int | None:
     """Return how long the main thread of a process has waited for a core although it could run; None where unknown.
 
     The second field of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst).
     """
-    text = _read_text(f"/proc/{pid}/schedstat")
+    text = _read_text(root / str(pid) / "schedstat")
     return int(text.split()[1]) if text else None
 
 
-def _siblings(cpu: int) -> set[int]:
+def _allowed() -> set[int]:
+    """Return the CPUs that this process may use; none where the system cannot pin."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+def siblings(cpu: int, root: Path = Path("/sys/devices/system/cpu")) -> set[int]:
     """Return the logical CPUs of the same core (format of the kernel's cpulists: "0,4" or "0-1")."""
-    text = _read_text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") or str(cpu)
+    text = _read_text(root / f"cpu{cpu}" / "topology" / "thread_siblings_list") or str(cpu)
     ranges = (part.partition("-") for part in text.split(","))
     return {n for first, _, last in ranges for n in range(int(first), int(last or first) + 1)}
 
@@ -173,7 +185,7 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _read_text(path: str) -> str | None:
+def _read_text(path: str | Path) -> str | None:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except OSError:

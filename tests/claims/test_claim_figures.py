@@ -154,7 +154,12 @@ def many_coroutines_in_a_minute() -> Case:
 def thread_failure() -> Case:
     later = {"name": "kernel.pid_max", "most": 32_768}
     row = limit_row("threads", 21_800, "vm.max_map_count", predicted=32_700, next=later, small_stack_found=31_000)
-    said = {"found": 21_800, "bound_by": "vm.max_map_count", "next_name": "kernel.pid_max", "next_most": 32_768}
+    said: dict[str, Value] = {
+        "found": 21_800,
+        "bound_by": "vm.max_map_count",
+        "next_name": "kernel.pid_max",
+        "next_most": 32_768,
+    }
     return Case(
         "thread-failure",
         [row],
@@ -170,7 +175,7 @@ def thread_failure_not_reached() -> Case:
     row = limit_row(
         "threads", 15_000, "kernel.pid_max", stopped_by="deadline", predicted=32_700, next=None, remedy=None
     )
-    said = {"found": 15_000, "bound_by": None, "next_name": None, "next_most": None, "remedy": None}
+    said: dict[str, Value] = {"found": 15_000, "bound_by": None, "next_name": None, "next_most": None, "remedy": None}
     return Case(
         "thread-failure",
         [row],

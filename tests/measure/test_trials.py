@@ -213,23 +213,6 @@ def test_threads_are_counted_from_outside(run: Callable[..., Row]) -> None:
     assert (one, many) == (1, 13)
 
 
-def test_a_worker_is_pinned_where_it_is_asked_for(fake: Server) -> None:
-    cpus = host.choose_cpus(pin=True)
-    if cpus.client is None:
-        pytest.skip("cannot pin here")
-
-    row = run_trial(a_trial("callbacks"), fake, Setting("run", cpus, lambda _: 30))
-
-    assert row.knobs["cpus"] == sorted(cpus.client)
-    assert "knobs reached the worker" not in [check.name for check in row.failed_checks]
-    assert cpus.server is not None
-    assert not cpus.server & cpus.client
-
-
-def test_without_pinning_nothing_is_chosen() -> None:
-    assert host.choose_cpus(pin=False) == host.Cpus(None, None)
-
-
 def test_the_machine_is_described_without_gaps_in_what_every_machine_has() -> None:
     machine = host.machine()
 

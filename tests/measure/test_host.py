@@ -1,0 +1,147 @@
+"""Which cores a run uses, as its processes are seen from outside, and the kernel's counts of what disturbed it."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bench.measure import host
+from bench.measure.host import ANY, Cpus, Disturbances
+from tests.measure.workshop import Workshop, experiment
+
+# Tells on which cores the processes of a run may be while it crawls.
+WATCHES = """
+import json
+
+def crawl(job, frontier):
+    (server,) = servers()
+    found = {"worker": psutil.Process(), "server": server, "harness": psutil.Process(os.getppid())}
+    with open(os.environ["SEEN"], "w") as file:
+        json.dump({name: process.cpu_affinity() for name, process in found.items()}, file)
+    honest(job, frontier)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin")
+@pytest.mark.parametrize("pin", [True, False])
+def test_server_and_worker_of_a_run_have_cores_of_their_own_if_it_pins(tmp_path: Path, pin: bool) -> None:
+    workshop, seen = Workshop(tmp_path), tmp_path / "seen.json"
+    workshop.add_strategy("watches", WATCHES.replace('os.environ["SEEN"]', repr(str(seen))))
+
+    (row,) = workshop.measure(experiment("watches").replace("pin = false", f"pin = {str(pin).lower()}"))
+
+    allowed = os.sched_getaffinity(0)
+    cpus = {name: set(found) for name, found in json.loads(seen.read_text(encoding="utf-8")).items()}
+    assert row.knobs["cpus"] == sorted(cpus["worker"])
+    if not pin or len(allowed) == 1:
+        assert cpus == {"worker": allowed, "server": allowed, "harness": allowed}
+    else:
+        assert len(cpus["worker"]) == len(cpus["server"]) == 1
+        assert cpus["worker"] | cpus["server"] <= allowed
+        assert not cpus["worker"] & cpus["server"]
+        assert cpus["harness"] == cpus["server"], "the harness must leave the worker's core alone"
+
+
+PAIRED = {0: {0, 1}, 1: {0, 1}, 2: {2, 3}, 3: {2, 3}}
+"""Two cores of two threads each, numbered core by core."""
+SPLIT = {0: {0, 3}, 1: {1, 4}, 2: {2, 5}, 3: {0, 3}, 4: {1, 4}, 5: {2, 5}}
+"""Three cores of two threads each, numbered thread by thread."""
+
+
+@pytest.mark.parametrize(
+    ("allowed", "cores", "cpus"),
+    [
+        ({0, 1, 2, 3}, PAIRED, Cpus({0}, {3})),
+        ({0, 1, 2}, PAIRED, Cpus({0}, {2})),
+        ({2, 3}, PAIRED, Cpus({2}, {3})),
+        ({0, 3, 4}, SPLIT, Cpus({0}, {4})),
+        ({0, 1, 3}, SPLIT, Cpus({0}, {1})),
+        ({5}, SPLIT, ANY),
+        (set(), SPLIT, ANY),
+    ],
+)
+def test_server_and_client_are_on_different_cores_if_there_are_two(
+    allowed: set[int], cores: Mapping[int, set[int]], cpus: Cpus
+) -> None:
+    assert host.apart(allowed, cores.__getitem__) == cpus
+
+
+@pytest.mark.parametrize(
+    ("allowed", "cores", "cpus"),
+    [
+        ({0, 1, 2, 3}, PAIRED, Cpus({0, 1}, {2, 3})),
+        ({0, 1, 2}, PAIRED, Cpus({0, 1}, {2})),
+        ({0, 1, 2, 3, 4, 5}, SPLIT, Cpus({0, 1, 3, 4}, {2, 5})),
+        ({1, 2}, SPLIT, Cpus({1}, {2})),
+        ({0, 3}, SPLIT, ANY),
+        (set(), SPLIT, ANY),
+    ],
+)
+def test_halves_are_of_whole_cores_and_the_servers_half_is_the_larger(
+    allowed: set[int], cores: Mapping[int, set[int]], cpus: Cpus
+) -> None:
+    assert host.divided(allowed, cores.__getitem__) == cpus
+
+
+@pytest.mark.parametrize("choose", [host.choose_cpus, host.halves])
+def test_without_pinning_nothing_is_chosen(choose: Callable[..., Cpus]) -> None:
+    assert choose(pin=False) == ANY
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("5\n", {5}), ("0,4\n", {0, 4}), ("2-5\n", {2, 3, 4, 5}), ("0-1,8-9\n", {0, 1, 8, 9})]
+)
+def test_the_threads_of_a_core_are_read_from_a_cpulist(tmp_path: Path, text: str, cpus: set[int]) -> None:
+    topology = tmp_path / "cpu5" / "topology"
+    topology.mkdir(parents=True)
+    (topology / "thread_siblings_list").write_text(text, encoding="utf-8")
+
+    assert host.siblings(5, tmp_path) == cpus
+    assert host.siblings(6, tmp_path) == {6}, "a CPU of which nothing is known is a core of its own"
+
+
+def test_the_counts_of_the_kernel_are_read_from_proc_or_unknown(tmp_path: Path) -> None:
+    assert (host.listen_drops(tmp_path), host.ephemeral_ports(tmp_path), host.run_delay_ns(7, tmp_path)) == (None,) * 3
+    for folder in ("net", "sys/net/ipv4", "7"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "net" / "netstat").write_text(
+        "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 22 333\nIpExt: ListenDrops\nIpExt: 9\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "sys/net/ipv4/ip_local_port_range").write_text("32768\t60999\n", encoding="utf-8")
+    (tmp_path / "7" / "schedstat").write_text("5000 600 70\n", encoding="utf-8")
+
+    assert host.listen_drops(tmp_path) == 333
+    assert host.ephemeral_ports(tmp_path) == 28_232
+    assert host.run_delay_ns(7, tmp_path) == 600
+
+
+def test_disturbances_are_what_came_between_two_moments() -> None:
+    before, after = Disturbances((10.0, 1000.0), 7), Disturbances((13.0, 1060.0), 12)
+
+    assert after.since(before) == {"steal_share": 0.05, "listen_drops": 5}
+    assert after.since(after) == {"steal_share": 0.0, "listen_drops": 0}
+    for unknown in (Disturbances(None, None), Disturbances(None, 7)):
+        assert after.since(unknown)["steal_share"] is unknown.since(before)["steal_share"] is None
+    assert after.since(Disturbances(None, None))["listen_drops"] is None
+    assert Disturbances(None, None).since(before)["listen_drops"] is None
+
+
+def test_the_cpu_time_of_some_cores_is_theirs_alone() -> None:
+    before = psutil.cpu_times(percpu=True)
+    last = len(before) - 1
+    ticks, busy_ns = host.cpu_ticks({last}), host.busy_ns({last})
+    after = psutil.cpu_times(percpu=True)
+
+    assert ticks is None or ticks[1] == pytest.approx(sum(after[last][:8]), rel=0.05)
+    assert ticks is None or before[last].steal <= ticks[0] <= after[last].steal
+    assert busy_ns is not None
+    idle = {name: (getattr(before[last], name), getattr(after[last], name)) for name in ("user", "system")}
+    assert sum(low for low, _ in idle.values()) * 1e9 - 1 <= busy_ns
+    assert busy_ns <= (sum(after[last][:8]) - after[last].idle) * 1e9 + 1
+    assert (host.busy_ns(None), host.busy_ns({0, 1})) == (None, None)
+    if (every := host.cpu_ticks(None)) is not None:
+        assert every[1] == pytest.approx(sum(sum(one[:8]) for one in after), rel=0.05)
