@@ -53,14 +53,22 @@ class Graph:
         return "missing" if n < self.missing_end else "redirect"
 
     def links(self, n: int) -> tuple[int, ...]:
-        """Return the links of html page n: distinct, never itself; beyond `links` if the tree needs it."""
+        """Return the links of html page n: distinct, never itself; beyond `links` if the tree needs it.
+
+        A slot whose page is taken gets the next page that is not. `after` maps each taken page towards that page,
+        so that thousands of links cost no walk over all pages taken before them.
+        """
         fanout, linkable = self._fanout, self.linkable
-        found = list(range(fanout * n + 1, min(fanout * (n + 1), linkable - 1) + 1))
+        first, end = fanout * n + 1, min(fanout * (n + 1) + 1, linkable)
+        found = list(range(first, end))
+        after = dict.fromkeys(found, end % linkable)
+        after[n] = (n + 1) % linkable
         for a, b in self._slots[len(found) : self._links]:
             target = (a * n + b) % linkable
-            while target == n or target in found:
-                target = (target + 1) % linkable
+            if target in after:
+                target = _next_free(after, target)
             found.append(target)
+            after[target] = (target + 1) % linkable
         return tuple(found)
 
     def next_hop(self, n: int) -> int:
@@ -87,6 +95,16 @@ class Graph:
             return 0
         wished = min(links, max(2, links // 2))  # the rest are cross links
         return max(wished, -(-(self.linkable - 1) // self.html))
+
+
+def _next_free(after: dict[int, int], taken: int) -> int:
+    """Return the first free page behind a taken one, and shorten the way there for those who ask next."""
+    free = taken
+    while free in after:
+        free = after[free]
+    while taken != free:
+        after[taken], taken = free, after[taken]
+    return free
 
 
 def _permutations(seed: int, count: int, size: int) -> list[tuple[int, int]]:

@@ -1,5 +1,6 @@
 """The site is a pure function of its config, and every page of it can be reached."""
 
+import hashlib
 import json
 import sys
 import time
@@ -123,6 +124,45 @@ def test_html_pages_have_exactly_the_links_asked_for_and_are_linked_to_evenly() 
     assert {len(site.page(n).links) for n in range(2000)} == {10}
     assert len(incoming) == 2000
     assert max(incoming.values()) <= 20
+
+
+@pytest.mark.parametrize(
+    ("changes", "every", "digest"),
+    [
+        ({}, 1, "7d6e548d4aeaa86b"),
+        ({"seed": 7, "pages": 1}, 1, "144aa729e4a35d9f"),
+        ({"seed": 2, "pages": 2, "links": 10}, 1, "cfcf1e878cb772a7"),
+        ({"seed": 3, "pages": 50, "links": 49}, 1, "2a5b40e34cb693aa"),
+        ({"seed": 4, "pages": 50, "links": 10_000}, 1, "3ebad328fe46e1c1"),
+        (
+            {"seed": 5, "pages": 997, "links": 300, "redirects": 0.2, "redirect_chain": 3}
+            | {"missing": 0.1, "non_html": 0.3},
+            1,
+            "8eb2559306db327a",
+        ),
+        ({"seed": 6, "pages": 2001, "links": 40, "redirects": 0.6, "missing": 0.2}, 1, "425c1812dc3ef30c"),
+        ({"seed": 7, "pages": 300, "links": 1, "missing": 0.5}, 1, "89e84ae02e002b78"),
+        ({"seed": 2**64 - 1, "pages": 10_000_000, "links": 33}, 10_000, "c24a419e0f56c8f9"),
+        ({"seed": -1, "pages": 301, "links": 299}, 1, "c2fc9f0289fafc81"),
+        ({"seed": 12, "pages": 3000, "links": 2000}, 150, "b1bf9c0a398849a7"),
+    ],
+)
+def test_the_links_of_a_site_are_the_same_for_ever(changes: dict[str, Any], every: int, digest: str) -> None:
+    """Stored runs rely on it. The digests were computed before the links of a page were found in linear time."""
+    graph = Site(SiteConfig(**changes)).graph
+    links = hashlib.sha256()
+
+    for n in range(0, graph.html, every):
+        links.update(f"{n}:{graph.links(n)}\n".encode())
+
+    assert links.hexdigest()[:16] == digest
+
+
+def test_pages_of_ten_thousand_links_are_no_more_work_for_each_link() -> None:
+    """A walk over all links found before takes half a minute for each of these pages, and the test its limit."""
+    site = Site(SiteConfig(pages=12_000, links=10_000))
+
+    assert {len(site.page(n).links) for n in range(20)} == {10_000}
 
 
 def test_a_site_without_links_has_pages_all_the_same() -> None:
