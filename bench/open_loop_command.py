@@ -13,6 +13,7 @@ from bench import commands, rows, runs, scale
 from bench.experiment import Experiment, ExperimentError
 from bench.present.console import complain
 from bench.rows import Row
+from bench.swarm.hosting import address_text
 
 REFUSALS = commands.REFUSALS
 ABOUT = "Requests at constant rates, whatever has been answered: inflight open-loop."
@@ -88,7 +89,8 @@ def check_target(target: str, *, not_loopback: bool) -> None:
         socket.create_connection((host, port), CONNECT_S).close()
     except OSError as error:
         raise ExperimentError(
-            f"--target {target}: nobody answers at {host}:{port} ({error.strerror or error}); start the server first"
+            f"--target {target}: nobody answers at {address_text(host, port)} ({error.strerror or error}); "
+            "start the server first"
         ) from error
 
 

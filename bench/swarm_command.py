@@ -15,7 +15,7 @@ from bench.judge import check_known, whole
 from bench.present.console import complain
 from bench.present.notes import why_red
 from bench.rows import Row
-from bench.swarm.hosting import Hosting
+from bench.swarm.hosting import Hosting, address_text
 from bench.swarm.layout import Layout, LayoutError, allowances, among, layout
 from bench.swarm.plan_text import MASTER_PORT, TRUST, plan_text
 from fake_server.delays import parse_duration_ns
@@ -153,7 +153,7 @@ def _run(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
     if not scale.is_loopback(who.bind):
         complain(f"the Locust master listens on {who.bind}. {' '.join(TRUST.split())}")
     if who.expect:
-        joining = f"inflight swarm --join {who.bind}:{who.port}"
+        joining = f"inflight swarm --join {address_text(who.bind, who.port)}"
         print(f"waiting for {_counted(who.expect, 'Locust worker')} to join: {joining}", file=sys.stderr)
     if who.web_port is not None:
         print(f"Locust's page: http://127.0.0.1:{who.web_port}/", file=sys.stderr)
@@ -198,7 +198,7 @@ def _check_free(port: int | None, option: str, bind: str) -> None:
             sock.bind((bind, port))
         except OSError as error:
             raise ExperimentError(
-                f"{option}: cannot listen on {bind}:{port} ({error.strerror}); choose another"
+                f"{option}: cannot listen on {address_text(bind, port)} ({error.strerror}); choose another"
             ) from None
 
 

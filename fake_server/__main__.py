@@ -2,8 +2,10 @@
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -45,6 +47,7 @@ def site_config(options: argparse.Namespace) -> SiteConfig:
 
 def main(argv: list[str] | None = None, prog: str = "fake_server") -> int:
     """Serve until told to stop; return the exit code: 0, or 2 for options that cannot be served."""
+    _open_standard_streams()
     parser = _parser(prog)
     options = parser.parse_args(argv)
     try:
@@ -84,7 +87,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one; default: 8080")
     parser.add_argument("--ports", type=_count, default=1, help="listen at so many; all but the first are free ones")
     parser.add_argument("--control-port", type=_port, help="listen for a runner too; 0 takes any free one")
-    parser.add_argument("--idle-timeout", default="60s", help="close silent clients after this long")
+    parser.add_argument("--idle-timeout", default="60s", help="close clients that send no whole request for this long")
     parser.add_argument("--exit-with-stdin", action="store_true", help="exit when stdin ends")
     parser.add_argument("--ready-line", action="store_true", help="print one line of JSON when listening")
     add_site_options(parser)
@@ -122,7 +125,8 @@ async def _serve(options: argparse.Namespace, config: SiteConfig, idle_timeout_n
         if options.exit_with_stdin:
             _watch_stdin(loop, stopped)
     except OSError as error:
-        print(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}", file=sys.stderr)
+        address = f"{_in_url(options.host)}:{options.port}"
+        print(f"cannot listen on {address}: {error.strerror or error}", file=sys.stderr)
         return 2
     else:
         _announce(options, ports, control_port)
@@ -134,12 +138,27 @@ async def _serve(options: argparse.Namespace, config: SiteConfig, idle_timeout_n
     return 0
 
 
+def _open_standard_streams() -> None:
+    """Put /dev/null in the place of standard streams that are closed, as after ``<&-`` in a shell.
+
+    Otherwise the event loop's own descriptors get their numbers: what reads stdin reads those, and libuv aborts the
+    process when it has to close one of them.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+
+
 def _watch_stdin(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
-    """Stop when stdin ends. In a thread, because epoll refuses stdin when it is a file."""
+    """Stop when stdin ends, or cannot be read. In a thread, because epoll refuses stdin when it is a file."""
 
     def wait() -> None:
-        while os.read(0, 4096):
-            pass
+        # select, because whoever shares stdin with us may have made it non-blocking.
+        with contextlib.suppress(OSError):
+            while select.select([0], [], []) and os.read(0, 4096):
+                pass
         loop.call_soon_threadsafe(stopped.set)
 
     threading.Thread(target=wait, daemon=True).start()
@@ -149,11 +168,15 @@ def _announce(options: argparse.Namespace, ports: list[int], control_port: int |
     if options.ready_line:
         print(ready_line(ports, control_port), flush=True)
         return
-    url, *others = (f"http://{options.host}:{port}/" for port in ports)
+    url, *others = (f"http://{_in_url(options.host)}:{port}/" for port in ports)
     also = f" and {' '.join(others)}" if others else ""
     print(f"serving {options.pages} pages at {url}{also}\ntry: curl -i {url}p/1\nCtrl-C stops", file=sys.stderr)
     if control_port is not None:
         print(f"control port: {control_port}", file=sys.stderr)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _option(name: str) -> str:

@@ -19,7 +19,7 @@ import psutil
 
 from bench.measure import host, process
 from bench.measure.pulse import Pulse
-from bench.swarm.hosting import Hosting
+from bench.swarm.hosting import Hosting, address_text
 from bench.swarm.identity import difference, identity
 from bench.swarm.layout import Share
 
@@ -401,7 +401,7 @@ def _await_nodes(crowd: Crowd, hosting: Hosting) -> None:
             refused = "".join(f"; {sentence}" for sentence in crowd.refused)
             raise CrowdError(
                 f"only {len(crowd.present)} of {wanted} Locust workers joined the master at "
-                f"{hosting.bind}:{crowd.port} in time{refused}"
+                f"{address_text(hosting.bind, crowd.port)} in time{refused}"
             )
 
 

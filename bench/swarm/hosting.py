@@ -43,3 +43,8 @@ class Hosting:
 
 ALONE = Hosting()
 """This machine alone."""
+
+
+def address_text(host: str, port: int) -> str:
+    """Return ``HOST:PORT``, with brackets around the host if it is an IPv6 address (RFC 3986, 3.2.2)."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

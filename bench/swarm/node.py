@@ -49,6 +49,7 @@ from locust.env import Environment
 from bench.measure import host, memory, process, server
 from bench.measure.server import Server, ServerError
 from bench.measure.worker import take_over_stdout
+from bench.swarm.hosting import address_text
 from bench.swarm.identity import identity
 from bench.swarm.lifeline import end_with_input
 from bench.swarm.strategy_user import ProcessUser, strategy_process
@@ -373,7 +374,7 @@ def main() -> int:
     if not node.welcome.wait(CONNECT_S):
         print(f"the Locust master at {order['host']}:{order['port']} is not one of `inflight swarm`", file=sys.stderr)
         return 2
-    tell(f"joined {order['host']}:{order['port']}")
+    tell(f"joined {address_text(order['host'], order['port'])}")
     runner.greenlet.join()
     return 0
 

@@ -27,6 +27,52 @@ def test_it_ends_when_stdin_is_empty_from_the_start() -> None:
     assert subprocess.run(command, stdin=subprocess.DEVNULL, check=False, timeout=HANG_S).returncode == 0
 
 
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", [COMMAND, [sys.executable, "-m", "bench", "serve"]])
+def test_a_closed_stdin_counts_as_one_that_has_ended(command: list[str], closed: str) -> None:
+    options = ["--port", "0", "--exit-with-stdin", "--ready-line"]
+
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *command, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_S,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&-"])
+def test_signals_end_it_cleanly_without_standard_streams(closed: str) -> None:
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while process.stderr.readline() != "Ctrl-C stops\n":
+            pass
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(HANG_S) == 0
+        assert process.stderr.read() == ""
+
+
+def test_a_stdin_that_another_process_made_non_blocking_has_not_ended() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        command = [*COMMAND, "--port", "0", "--exit-with-stdin"]
+        with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            port = int(process.stderr.readline().rpartition(":")[2].strip().strip("/"))
+            ours.sendall(b"ignored")
+            with closing(socket.create_connection(("127.0.0.1", port), timeout=HANG_S)) as sock:
+                sock.sendall(get("/p/1"))
+                assert read_response(sock)[0] == 200
+            ours.close()
+
+            assert process.wait(HANG_S) == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_cleanly_even_with_clients(start: Callable[..., Running], number: signal.Signals) -> None:
     server = start("--delay", "10s")
@@ -98,6 +144,28 @@ def test_a_person_is_told_where_it_is_and_what_to_try() -> None:
     assert told[0].startswith("serving 1000 pages at http://127.0.0.1:")
     assert told[1].startswith("try: curl -i http://127.0.0.1:")
     assert told[2] == "Ctrl-C stops\n"
+
+
+def test_an_ipv6_address_stands_in_brackets_wherever_it_is_named() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "--host", "::1", "--port", "0", "--ports", "2", "--exit-with-stdin"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stdin is not None
+        told = [process.stderr.readline() for _ in range(3)]
+        port = told[1].rpartition(":")[2].partition("/")[0]
+        taken = subprocess.run(
+            [*COMMAND, "--host", "::1", "--port", port], capture_output=True, text=True, check=False, timeout=HANG_S
+        )
+        process.stdin.close()
+        assert process.wait(HANG_S) == 0
+
+    assert told[0].count(" http://[::1]:") == 2
+    assert told[1].startswith("try: curl -i http://[::1]:")
+    assert taken.stderr.startswith(f"cannot listen on [::1]:{port}: ")
 
 
 def test_listening_beyond_this_machine_is_warned_about() -> None:

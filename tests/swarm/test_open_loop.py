@@ -254,6 +254,7 @@ def asked(out: Path, **changes: Any) -> Asked:
         ({"target": "ftp://127.0.0.1/"}, "must be an http URL"),
         ({"target": "http://192.0.2.1/"}, "permission of whoever owns 192.0.2.1"),
         ({"target": "http://127.0.0.1:1/"}, "nobody answers at 127.0.0.1:1"),
+        ({"target": "http://[::1]:1/"}, "nobody answers at [::1]:1"),
         ({"target": "http://127.0.0.1:0/"}, "nothing listens on port 0"),
         ({"target": "http://127.0.0.1:1/", "latency": "5ms"}, "leave out --latency"),
     ],

@@ -1,6 +1,7 @@
 """What ``inflight swarm`` refuses and plans: nothing here starts a swarm."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,19 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert told in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_address_that_cannot_be_listened_on_is_named_as_in_a_url(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
+        port = taken.getsockname()[1]
+        code, _, err = asked(capsys, "--in-flight", "10", "--bind", "::1", "--port", str(port))
+
+    assert code == 2
+    assert f"cannot listen on [::1]:{port} (" in err
 
 
 @pytest.mark.parametrize("arguments", ["--in-flight 0", "--port 99999", "--in-flight 10000001", "--nodes -1"])
