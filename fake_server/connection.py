@@ -7,24 +7,28 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
-from fake_server.requests import Job, RequestReader
+from fake_server.requests import MAX_BODY_BYTES, SHARED_BYTES, Job, RequestReader, Wanted
 from fake_server.responses import Answer
 
 if TYPE_CHECKING:
     from fake_server.server import Server
 
 _PIPELINED = 100  # and one read more. A connection that is not read does not notice either that the client left
+_AT_ONCE = 8  # pipelined requests that are answered before it is the turn of other clients
+_MAX_DISCARDED_BYTES = MAX_BODY_BYTES  # that a client sends after it was refused
 _LINGER_0 = struct.pack("ii", 1, 0)  # close() then sends RST and discards what is unsent
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """`job` is the request being answered (None: idle); `backlog` holds what the client pipelined after it.
 
     A client that closes, or only shuts down its sending side, has gone: what it waited for is dropped.
     """
 
     __slots__ = (
+        "_discarded_bytes",
         "_paused",
+        "_queued",
         "backlog",
         "blocked",
         "job",
@@ -34,6 +38,7 @@ class Connection(asyncio.Protocol):
         "server",
         "transport",
         "warm",
+        "watched",
     )
 
     transport: asyncio.Transport
@@ -41,13 +46,16 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: "Server") -> None:
         self.server = server
         self.job: Job | None = None
-        self.backlog: deque[Job] = deque()
+        self.backlog: deque[Job | Wanted] = deque()
         self.piece = 0  # of job.answer.later, the next to send
         self.reader = RequestReader(server)
         self.blocked = False  # the client reads slower than we write
         self._paused = False
+        self._queued = False  # the backlog goes on in the next turn of the loop
+        self._discarded_bytes = 0
         self.warm = False  # a response was delayed and sent
-        self.seen = server.tick  # when the client last sent something
+        self.seen = server.tick  # when a request last began, or a response was sent and read
+        self.watched: set[Connection] = set()  # the server's own: whom it looks at together with this one
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count the client in."""
@@ -66,16 +74,23 @@ class Connection(asyncio.Protocol):
         self.reader.forget()
         self.server.closed(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """Return the buffer that all connections share: what is read is parsed at once."""
+        return self.server.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Parse, count what was received, and answer what may be answered now."""
         reader = self.reader
         if reader.refused:
-            return  # whatever it still sends is no sign of life
-        server = self.server
-        self.seen = server.tick
-        jobs = reader.feed(data)
-        if not jobs:
+            self._discard(nbytes)
             return
+        server = self.server
+        jobs = reader.feed(server.buffer[:nbytes])
+        if not jobs:
+            if reader.begun:  # more bytes of a request that has begun are no sign of life: it has to become whole
+                self.seen = server.tick
+            return
+        self.seen = server.tick
         counters = server.counters
         counters.requests += len(jobs)
         in_flight = counters.in_flight = counters.in_flight + len(jobs)
@@ -86,6 +101,12 @@ class Connection(asyncio.Protocol):
         else:
             self.backlog.extend(jobs)
             self._go_on()
+
+    def _discard(self, size_bytes: int) -> None:
+        """Give a refused client the time to read why, but not for as long as it likes to send."""
+        self._discarded_bytes += size_bytes
+        if self._discarded_bytes > _MAX_DISCARDED_BYTES:
+            self.hang_up()
 
     def _send_plain(self, answer: Answer) -> None:
         server = self.server
@@ -98,9 +119,18 @@ class Connection(asyncio.Protocol):
         counters.in_flight -= 1
 
     def _go_on(self) -> None:
-        """Start what is next, until something has to wait; read on unless too much is left."""
-        while self.backlog and self.job is None and not self.blocked:
-            self._start(self.backlog.popleft())
+        """Start what is next, until something has to wait; read on unless too much is left.
+
+        After a few requests it is the turn of others: a client that pipelines thousands delays nobody else.
+        """
+        if not self._queued:
+            for _ in range(_AT_ONCE):
+                if not self._may_start():
+                    break
+                self._start(self.backlog.popleft())
+            if self._may_start():
+                self._queued = True
+                self.server.loop.call_soon(self._next_turn)
         if self.transport.is_closing():
             return
         full = self.blocked or len(self.backlog) > _PIPELINED
@@ -110,7 +140,15 @@ class Connection(asyncio.Protocol):
             self.transport.resume_reading()
         self._paused = full
 
-    def _start(self, job: Job) -> None:
+    def _may_start(self) -> bool:
+        return bool(self.backlog) and self.job is None and not self.blocked and not self.transport.is_closing()
+
+    def _next_turn(self) -> None:
+        self._queued = False
+        self._go_on()
+
+    def _start(self, asked: Job | Wanted) -> None:
+        job = self.server.job(asked) if isinstance(asked, Wanted) else asked
         answer = job.answer
         if answer.delay_ns:
             self.job = job
@@ -126,6 +164,7 @@ class Connection(asyncio.Protocol):
         job, server = self.job, self.server
         if job is None:
             return  # the client has gone
+        self.seen = server.tick
         if self.piece:
             self._send_piece(job.answer)
         elif job.plain and not server.holding:
@@ -154,6 +193,7 @@ class Connection(asyncio.Protocol):
 
     def released(self) -> None:
         """Answer now, and go on: the gate is open again."""
+        self.seen = self.server.tick
         self._answer()
         self._go_on()
 
@@ -165,7 +205,7 @@ class Connection(asyncio.Protocol):
         if answer.status:
             counters.statuses[answer.status] += 1
             tail = answer.tail[: answer.head_bytes] if self.job.head_only else answer.tail
-            self._write(self.server.opening(answer.status, self._connection_header()) + tail)
+            self._write(self.server.opening(answer.status, self._connection_header()), tail)
         if answer.later and not self.job.head_only:
             self.piece = 1
             self.server.timers.after(answer.later[0][0], self)
@@ -180,10 +220,13 @@ class Connection(asyncio.Protocol):
         else:
             self._finish(answer)
 
-    def _write(self, data: bytes) -> None:
-        if data:
-            self.server.counters.bytes_sent += len(data)
-            self.transport.write(data)
+    def _write(self, *parts: bytes) -> None:
+        size_bytes = sum(map(len, parts))
+        self.server.counters.bytes_sent += size_bytes
+        if size_bytes < SHARED_BYTES:
+            self.transport.write(b"".join(parts))
+        else:
+            self.transport.writelines(parts)
 
     def _connection_header(self) -> str:
         assert self.job is not None
@@ -226,6 +269,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on with a client that has read all."""
         self.blocked = False
+        self.seen = self.server.tick
         self._go_on()
 
     def idle_since(self) -> int | None:

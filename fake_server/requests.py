@@ -1,4 +1,8 @@
-"""Bytes in, jobs out: what a client asked for, in order, and what is refused."""
+"""Bytes in, jobs out: what a client asked for, in order, and what is refused.
+
+No part of a request is collected without a bound. The target has its own limit and the body has its own; the header
+limit holds for all the rest together: request line, headers, chunk sizes with their extensions, and trailers.
+"""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -10,6 +14,8 @@ from fake_server.responses import NOT_ALLOWED, Answer, error_answer
 MAX_TARGET_BYTES = 8 * 1024
 MAX_HEADER_BYTES = 64 * 1024
 MAX_BODY_BYTES = 1024 * 1024
+SHARED_BYTES = 64 * 1024  # from here on a response is not copied: all who wait for a page share its bytes
+_MAX_LENGTH = str(MAX_BODY_BYTES).encode()
 _REFUSALS = {status: error_answer(status) for status in (400, 413, 414, 431)}
 
 
@@ -21,11 +27,23 @@ class Job:
     head_only: bool = False
     connection: str = ""
     refused: bool = False
-    plain: bool = field(init=False)  # a GET that keeps the connection, of an answer that is plain itself
+    plain: bool = field(init=False)  # a GET that keeps the connection, of a short answer that is plain itself
 
     def __post_init__(self) -> None:
         """Work out once what the hot path asks each time."""
-        object.__setattr__(self, "plain", self.answer.plain and not self.head_only and not self.connection)
+        answer = self.answer
+        plain = answer.plain and len(answer.tail) < SHARED_BYTES and not self.head_only and not self.connection
+        object.__setattr__(self, "plain", plain)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request for a page that is not cached: it is rendered in its turn, so that a backlog holds no pages."""
+
+    target: bytes
+    version: str
+    head_only: bool
+    connection: str
 
 
 class Pages(Protocol):
@@ -34,42 +52,43 @@ class Pages(Protocol):
     jobs: dict[bytes, Job]
     """By request target, for GETs that keep the connection."""
 
-    def find(self, target: bytes, version: str) -> Answer:
-        """Return the answer for a request target of a client that speaks this version."""
-
 
 class RequestReader:
-    """The parser of one connection. After a refusal it takes everything and returns nothing."""
+    """The parser of one connection. After a refusal it takes everything and returns nothing.
+
+    `begun`: a request began in the bytes of the last feed.
+    """
 
     __slots__ = (
-        "_begun",
         "_body_bytes",
-        "_head_bytes",
+        "_fed_bytes",
+        "_has_connection",
         "_header_bytes",
         "_hosts",
-        "_in_head",
+        "_in_message",
         "_jobs",
         "_pages",
         "_parser",
         "_url",
+        "begun",
         "refused",
     )
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self._parser = httptools.HttpRequestParser(self)
-        self._jobs: list[Job] = []
+        self._jobs: list[Job | Wanted] = []
+        self._in_message = False
+        self._fed_bytes = 0
         self.refused = False
-        self._begun = 0
-        self._in_head = False
-        self._head_bytes = 0  # fed while the head was incomplete
+        self.begun = False
 
-    def feed(self, data: bytes) -> list[Job]:
+    def feed(self, data: bytes | memoryview) -> list[Job | Wanted]:
         """Return a job for each request that these bytes complete."""
         if self.refused:
             return []
-        jobs: list[Job] = []
-        self._jobs, self._begun = jobs, 0
+        jobs: list[Job | Wanted] = []
+        self._jobs, self.begun = jobs, False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -78,25 +97,32 @@ class RequestReader:
             raise  # a bug of ours, not the client's
         except httptools.HttpParserError:
             self._refuse(400)
-        if self._in_head:
-            # A head that began in these bytes began after the last blank line in them.
-            self._head_bytes += len(data.rpartition(b"\r\n\r\n")[2]) if self._begun else len(data)
-            if self._head_bytes > MAX_TARGET_BYTES + MAX_HEADER_BYTES:
-                self._refuse(431)
+        if self._in_message:
+            self._count(len(data))
         return jobs
 
     def forget(self) -> None:
         """Let go of the parser, which refers back to this object."""
         del self._parser
 
+    def _count(self, size_bytes: int) -> None:
+        """Refuse a request that is not whole yet, and of which neither target nor body, but the rest is too long.
+
+        No callback says so: the parser collects a header until it is whole, and skips chunk extensions. The bytes of
+        the feed in which the request began are not counted: they may belong to the one before.
+        """
+        self._fed_bytes = 0 if self.begun else self._fed_bytes + size_bytes
+        if self._fed_bytes - len(self._url) - self._body_bytes > MAX_HEADER_BYTES:
+            self._refuse(431)
+
     # What httptools calls, in this order.
 
     def on_message_begin(self) -> None:
         """Start a request."""
         self._url = b""
-        self._hosts = self._header_bytes = self._head_bytes = self._body_bytes = 0
-        self._begun += 1
-        self._in_head = True
+        self._hosts = self._header_bytes = self._body_bytes = 0
+        self._in_message = self.begun = True
+        self._has_connection = False
 
     def on_url(self, part: bytes) -> None:
         """Collect the request target, which comes in parts when it was split."""
@@ -105,19 +131,20 @@ class RequestReader:
             self._refuse(414)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count headers and look at those that matter."""
+        """Count headers and look at those that matter. Trailers come here too, after `on_headers_complete`."""
         self._header_bytes += len(name) + len(value) + 4
         if self._header_bytes > MAX_HEADER_BYTES:
             self._refuse(431)
         lowered = name.lower()
         if lowered == b"host":
             self._hosts += 1
-        elif lowered == b"content-length" and value.isdigit() and int(value) > MAX_BODY_BYTES:
+        elif lowered == b"connection":
+            self._has_connection = True
+        elif lowered == b"content-length" and _is_too_long(value):
             self._refuse(413)
 
     def on_headers_complete(self) -> None:
         """Refuse what HTTP/1.1 refuses."""
-        self._in_head = False
         if self._hosts != 1 and (self._hosts or self._parser.get_http_version() != "1.0"):
             self._refuse(400)
 
@@ -129,13 +156,15 @@ class RequestReader:
 
     def on_message_complete(self) -> None:
         """Queue the job."""
+        self._in_message = False
         if self.refused:
             return
         parser = self._parser
         method = parser.get_method()
         # Nothing else is spoken here, so a request to upgrade is answered, and is the last one.
         keep = parser.should_keep_alive() and not parser.should_upgrade()
-        version = parser.get_http_version()
+        # Without a Connection header, only HTTP/1.1 keeps the connection. To ask the parser is slow.
+        version = "1.1" if keep and not self._has_connection else parser.get_http_version()
         if method == b"GET" and keep and version != "1.0":
             job = self._pages.jobs.get(self._url)
             if job is not None:
@@ -143,8 +172,7 @@ class RequestReader:
                 return
         connection = "close" if not keep else "keep-alive" if version == "1.0" else ""
         if method in {b"GET", b"HEAD"}:
-            answer = self._pages.find(self._url, version)
-            self._jobs.append(Job(answer, method == b"HEAD", connection))
+            self._jobs.append(Wanted(self._url, version, method == b"HEAD", connection))
         else:
             self._jobs.append(Job(NOT_ALLOWED, connection=connection))
 
@@ -152,3 +180,9 @@ class RequestReader:
         if not self.refused:
             self._jobs.append(Job(_REFUSALS[status], connection="close", refused=True))
         self.refused = True
+
+
+def _is_too_long(length: bytes) -> bool:
+    """Compare a Content-Length with the bound, without int(), which refuses thousands of digits, zeros included."""
+    digits = length.strip().lstrip(b"0")
+    return (len(digits), digits) > (len(_MAX_LENGTH), _MAX_LENGTH)

@@ -14,7 +14,7 @@ from typing import Any
 
 from fake_server.connection import Connection
 from fake_server.counters import Counters
-from fake_server.requests import Job
+from fake_server.requests import Job, Wanted
 from fake_server.responses import NOT_FOUND, Answer, for_http10, opening, page_answer
 from fake_server.site import REDIRECT_STATUSES, Site, SiteConfig
 from fake_server.timers import Timers
@@ -23,6 +23,9 @@ CACHE_BYTES = 256 * 1024 * 1024
 _RELEASED_AT_ONCE = 256
 _WISHED_BACKLOG = 16_384  # connections that may wait for accept, over all listening sockets
 _SWEEPS = 4  # for each idle timeout
+_LOOKED_AT_AT_ONCE = 256
+# One read takes so much. A client may send more, but nothing more is parsed before others have had their turn.
+_READ_BYTES = 4096
 _INSTANT_STATUSES = (200, 404, 405, *REDIRECT_STATUSES)
 
 
@@ -41,8 +44,10 @@ class Server:
         self.releasing = False
         self.keep = 0
         self.held: dict[Connection, None] = {}  # in the order in which they will be answered
-        self.connections: set[Connection] = set()
+        self.buffer = memoryview(bytearray(_READ_BYTES))
         self.tick = 0
+        # Whom the sweep looks at at which tick: nobody twice in an idle timeout, however many there are.
+        self._watched: list[set[Connection]] = [set() for _ in range(_SWEEPS + 2)]
         self._sweep_every_s = idle_timeout_s / _SWEEPS
         self._listening: list[asyncio.Server] = []
         self._moves = 0
@@ -63,7 +68,11 @@ class Server:
             raise BusyError(f"{self.counters.in_flight} requests are in flight: the site cannot change now")
         self._set_site(config)
 
-    def find(self, target: bytes, version: str) -> Answer:
+    def job(self, wanted: Wanted) -> Job:
+        """Return the job for a request: now its page is rendered, if it is not cached."""
+        return Job(self._find(wanted.target, wanted.version), wanted.head_only, wanted.connection)
+
+    def _find(self, target: bytes, version: str) -> Answer:
         """Return the answer for a request target, from the cache if it is there."""
         job = self.jobs.get(target)
         if job is not None and (version != "1.0" or job.answer.fault is None):
@@ -119,7 +128,7 @@ class Server:
 
     def opened(self, connection: Connection) -> None:
         """Count a client in."""
-        self.connections.add(connection)
+        self._watch(connection, self.tick)
         counters = self.counters
         counters.total_connections += 1
         counters.connections += 1
@@ -127,18 +136,35 @@ class Server:
 
     def closed(self, connection: Connection) -> None:
         """Count a client out."""
-        self.connections.discard(connection)
+        connection.watched.discard(connection)
         self.held.pop(connection, None)
         self.counters.connections -= 1
+
+    def _watch(self, connection: Connection, since: int) -> None:
+        """Look at a client again when it could have been silent for the idle timeout, counted from tick ``since``."""
+        connection.watched = self._watched[(since + _SWEEPS + 1) % len(self._watched)]
+        connection.watched.add(connection)
 
     def _sweep(self) -> None:
         """Close the clients that have been silent for the idle timeout, give or take one sweep."""
         self.tick += 1
-        for connection in list(self.connections):
-            since = connection.idle_since()
-            if since is not None and self.tick - since > _SWEEPS:
-                connection.hang_up()
         self._sweeper = self.loop.call_later(self._sweep_every_s, self._sweep)
+        self._look()
+
+    def _look(self) -> None:
+        """Look at those whose time may have come, a few hundred in each turn of the loop."""
+        watched = self._watched[self.tick % len(self._watched)]
+        for _ in range(min(_LOOKED_AT_AT_ONCE, len(watched))):
+            connection = watched.pop()
+            since = connection.idle_since()
+            if since is None:
+                since = self.tick
+            elif self.tick - since > _SWEEPS:
+                connection.hang_up()
+                since = self.tick
+            self._watch(connection, since)
+        if watched:
+            self.loop.call_soon(self._look)
 
     # The gate
 
@@ -213,7 +239,7 @@ class Server:
             listening.close()
         self._second.cancel()
         self._sweeper.cancel()
-        for connection in list(self.connections):
+        for connection in list(chain.from_iterable(self._watched)):
             connection.transport.abort()
         self.timers.close()
 
