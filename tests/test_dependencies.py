@@ -18,7 +18,7 @@ from tests.patience import HANG_S
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("bench", "strategies", "fake_server")
 STANDARD = sys.stdlib_module_names
-HEAVY = {"pandas", "matplotlib", "scipy", "numpy", "locust"}
+HEAVY = {"pandas", "matplotlib", "scipy", "numpy", "locust", "msgspec"}
 DOES_IO = {
     "socket", "selectors", "select", "asyncio", "threading", "multiprocessing", "concurrent", "subprocess", "ssl",
     "socketserver", "http.client", "http.server", "urllib.request", "signal",

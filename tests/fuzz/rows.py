@@ -38,6 +38,8 @@ from bench.rows import ROWS_FILE, Row  # noqa: E402
 REFERENCE = ROOT / "results" / "reference"
 MOST_ROWS = 24
 MOST_SENTENCE = 400
+TRIES = 8
+"""How many hostile rows are made of one row, at most, until one is read."""
 Values = dict[str, Any]
 Path_ = tuple[str | int, ...]
 
@@ -244,7 +246,6 @@ class Case:
 
     before: list[Values]
     after: list[Values]
-    refused: int
 
 
 class FoundError(AssertionError):
@@ -254,14 +255,15 @@ class FoundError(AssertionError):
 def make_case(random: Random) -> Case:
     """Make a run. Raises FoundError for a row that is refused with more than a sentence, or with another error."""
     before = some_run(random)
-    after, refused = [], 0
-    for values in before:
-        hostile = mutated(values, random) if random.random() < 0.7 else values
-        if hostile is not values and not is_row(hostile):
-            refused += 1
-            hostile = values
-        after.append(hostile)
-    return Case(before, after, refused)
+    return Case(before, [_hostile(values, random) for values in before])
+
+
+def _hostile(values: Values, random: Random) -> Values:
+    """Return a row that is read and has something hostile in it; as it was where all that was tried is refused."""
+    for _ in range(random.randint(0, TRIES)):
+        if is_row(hostile := mutated(values, random)):
+            return hostile
+    return values
 
 
 def is_row(values: Values) -> bool:
@@ -323,14 +325,14 @@ def shrunk(case: Case, output: str) -> Case:
     kept = case
     for place in range(len(case.after)):
         if kept.after[place] is not kept.before[place]:
-            tried = Case(kept.before, [*kept.after[:place], kept.before[place], *kept.after[place + 1 :]], 0)
+            tried = Case(kept.before, [*kept.after[:place], kept.before[place], *kept.after[place + 1 :]])
             kept = tried if failure(tried, [output]) else kept
     size = max(1, len(kept.after) // 2)
     while size:
         place = 0
         while place < len(kept.after):
             cut = slice(place, place + size)
-            tried = Case(_without(kept.before, cut), _without(kept.after, cut), 0)
+            tried = Case(_without(kept.before, cut), _without(kept.after, cut))
             if tried.after and failure(tried, [output]):
                 kept = tried
             else:
