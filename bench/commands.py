@@ -221,12 +221,12 @@ def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
 
 def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     """Write what shows a run into its folder, say where it is, and return it for JSON. Raises RunError."""
-    from bench.analyse.frames import write_csv
+    from bench.analyse.frames import csv
     from bench.present import plots, report_page
 
     _say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
-        write_csv(found, folder / "rows.csv")
+        (folder / "rows.csv").write_text(csv(found), encoding="utf-8", newline="\n")
         machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
         saved = plots.save_all(found, machine, folder / "plots")
         page = report_page.write(folder)

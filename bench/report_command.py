@@ -57,9 +57,9 @@ def _markdown(folder: Path, out: Path | None) -> None:
 
 
 def _csv(folder: Path, out: Path | None) -> None:
-    from bench.analyse.frames import frame
+    from bench.analyse.frames import csv
 
-    _put(frame(rows.read(folder)).to_csv(index=False, lineterminator="\n"), out)
+    _put(csv(rows.read(folder)), out)
 
 
 def _json(folder: Path, out: Path | None) -> None:

@@ -1,7 +1,6 @@
 """Rows as a table of one line a trial: a pandas DataFrame, and a CSV file."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.analyse.cells import CRAWLED
@@ -97,6 +96,9 @@ _SWARM_ASKED = ("ramp_per_s", "processes")
 _TIMED = ("service", "response", "queueing", "corrected", "uncorrected")
 _SERVER = ("requests", "peak_in_flight", "cpu_share", "cpu_ns", "lateness_p50_ns", "lateness_p99_ns")
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a cell begins with that a spreadsheet takes for a formula."""
+
 Read = Callable[[Row], Any]
 
 
@@ -176,9 +178,25 @@ def frame(rows: Iterable[Row]) -> "pd.DataFrame":
     return pd.DataFrame(table).convert_dtypes()
 
 
-def write_csv(rows: Iterable[Row], path: Path) -> None:
-    """Write ``frame(rows)`` as CSV, with a line of column names."""
-    frame(rows).to_csv(path, index=False, encoding="utf-8", lineterminator="\n")
+def csv(rows: Iterable[Row]) -> str:
+    """Return ``frame(rows)`` as CSV, with a line of column names. No text in it is a formula to a spreadsheet."""
+    from pandas.api.types import is_numeric_dtype
+
+    table = frame(rows)
+    for name in [name for name in table.columns if not is_numeric_dtype(table[name])]:
+        table[name] = table[name].map(_harmless)
+    return str(table.to_csv(index=False, lineterminator="\n"))
+
+
+def _harmless(cell: Any) -> Any:
+    """Put an apostrophe before text that a spreadsheet would calculate; numbers stay what they are, also below 0.
+
+    See https://owasp.org/www-community/attacks/CSV_Injection. A carriage return becomes a line feed: it would not be
+    quoted, and readers would take it for the end of a line.
+    """
+    if not isinstance(cell, str):
+        return cell
+    return f"{chr(39) if cell.startswith(_FORMULA) else ''}{cell}".replace("\r", "\n")
 
 
 def _written(value: Any) -> Any:

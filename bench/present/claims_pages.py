@@ -4,27 +4,28 @@ from collections.abc import Sequence
 
 from bench.analyse.claims import Verdict
 from bench.present.claims import TRACES, Report, explained
-from bench.present.readme import command, escaped
+from bench.present.markdown import code, escaped, row
+from bench.present.readme import command
 
 
 def markdown(report: Report) -> str:
     """Return the table that stands beside a run's rows: every claim with its verdict, figures, region and reason."""
     heads = ("claim", "published", "verdict", "figures", "region", "reason")
-    lines = ["# Claims", "", _provenance(report), "", _row(heads), _rule(heads)]
+    lines = ["# Claims", "", _provenance(report), "", row(heads), _rule(heads)]
     for one in report.verdicts:
         outcome = one.outcome
         cells = (one.id, one.published, _word(one), outcome.figures, outcome.region, outcome.reason)
-        lines.append(_row([_escaped(cell) for cell in cells]))
+        lines.append(row([escaped(cell) for cell in cells]))
     return "\n".join([*lines, *_left_out(report)]) + "\n"
 
 
 def readme_table(verdicts: Sequence[Verdict]) -> str:
     """Return a short table for the README: claim, published figure, verdict, figures."""
     heads = ("claim", "published", "verdict", "what was measured")
-    lines = [_row(heads), _rule(heads)]
+    lines = [row(heads), _rule(heads)]
     for one in sorted(verdicts, key=lambda verdict: verdict.order):
-        cells = [_escaped(cell) for cell in (one.claim, one.published, _word(one), one.outcome.figures)]
-        lines.append(_row([cells[0], cells[1], f"[{cells[2]}](docs/claims.md#{one.id})", cells[3]]))
+        cells = [escaped(cell) for cell in (one.claim, one.published, _word(one), one.outcome.figures)]
+        lines.append(row([cells[0], cells[1], f"[{cells[2]}](docs/claims.md#{one.id})", cells[3]]))
     return "\n".join(lines)
 
 
@@ -55,8 +56,8 @@ def docs(report: Report, path: str = "docs/claims.md") -> str:
 
 def _summary(verdicts: Sequence[Verdict]) -> str:
     heads = ("claim", "verdict")
-    lines = [f"| [{_escaped(one.id)}](#{one.id}): {_escaped(one.claim)} | {_word(one)} |" for one in verdicts]
-    return "\n".join([_row(heads), _rule(heads), *lines])
+    lines = [f"| [{escaped(one.id)}](#{one.id}): {escaped(one.claim)} | {escaped(_word(one))} |" for one in verdicts]
+    return "\n".join([row(heads), _rule(heads), *lines])
 
 
 def _section(one: Verdict) -> str:
@@ -69,11 +70,11 @@ def _section(one: Verdict) -> str:
         "Rule": outcome.reason,
     }
     parts = [
-        f"## {one.id}",
-        f"**{_escaped(one.claim)}**",
-        f"**{_word(one)}**: {_escaped(outcome.figures)}",
-        _escaped(explained(one)),
-        "\n".join(f"- {name}: {_escaped(text)}" for name, text in facts.items()),
+        f"## {escaped(one.id)}",
+        f"**{escaped(one.claim)}**",
+        f"**{escaped(_word(one))}**: {escaped(outcome.figures)}",
+        escaped(explained(one)),
+        "\n".join(f"- {name}: {escaped(text)}" for name, text in facts.items()),
     ]
     traces = {name: outcome.values.get(name) for name in TRACES}
     if all(traces.values()):
@@ -83,9 +84,9 @@ def _section(one: Verdict) -> str:
 
 def _provenance(report: Report) -> str:
     made = command(report.machine)
-    by = f"Made by `{made.replace('`', '')}` on" if made else "Made on"
+    by = f"Made by {code(made)} on" if made else "Made on"
     again = f", {report.reused:,} rows of runs before it were used again" if report.reused else ""
-    return f"{by} {_escaped(report.source)}: {report.measured:,} trials were measured{again}."
+    return f"{by} {escaped(report.source)}: {report.measured:,} trials were measured{again}."
 
 
 def _word(one: Verdict) -> str:
@@ -96,19 +97,10 @@ def _left_out(report: Report) -> list[str]:
     return [f"\nNot part of `--quick`: {', '.join(report.left_out)}."] if report.left_out else []
 
 
-def _escaped(text: str) -> str:
-    """Return text of any length as Markdown shows it as it is, in one line."""
-    return " ".join(escaped(word) for word in text.split())
-
-
 def _block(text: str) -> str:
     """Return text as an indented block, whatever it contains."""
     lines = ("".join(char if char.isprintable() else "?" for char in line) for line in text.splitlines())
     return "\n".join(f"    {line}".rstrip() for line in lines)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _rule(cells: Sequence[str]) -> str:

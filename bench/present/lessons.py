@@ -28,6 +28,7 @@ from pathlib import Path
 from bench.present import page as sheets
 from bench.present import readme
 from bench.present.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, read, written_wrong
+from bench.present.markdown import escaped
 
 PLOTS = "plots"
 PROGRAMS = {"inflight": [sys.executable, "-m", "bench"], "python": [sys.executable]}
@@ -151,7 +152,7 @@ def quotation(run: Run, done: Done, folder: str | Path, path: Path) -> str:
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(saved[-1], copy)
         parts.append(f"![{run.plot}]({PLOTS}/{copy.name})")
-    parts.append(f"*{readme.escaped(machine)}, {datetime.now(UTC).date()}*")
+    parts.append(f"*{escaped(machine)}, {datetime.now(UTC).date()}*")
     return "\n\n".join(parts) + "\n"
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from bench.analyse.headline import Line, Table, tables
 from bench.present import notes, page, table, words
+from bench.present.markdown import MOST_TEXT, code, escaped, row
 from bench.rows import ROWS_FILE, Row, RowsError, read
 
 BEGIN, END = "<!-- headline: begin -->", "<!-- headline: end -->"
@@ -28,9 +29,6 @@ PARTS = ("map", "memory", "claims", "selftest", "swarm")
 REFERENCE = Path("results/reference")
 MACHINE_FILE = "machine.json"
 SELFTEST_FILE = "selftest.json"
-MOST_TEXT = 1000
-"""Longer sentences are cut: rows may hold anything."""
-_SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]$|~#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
 class ReadmeError(Exception):
@@ -184,11 +182,6 @@ def headline_markdown(rows: Sequence[Row], machine: dict[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def escaped(text: str) -> str:
-    """Return text that Markdown and HTML show as it is."""
-    return words.plain(text, MOST_TEXT).translate(_SPECIAL)
-
-
 def command(machine: dict[str, Any]) -> str | None:
     """Return the command that made the run, without where the program was installed."""
     if not machine.get("command"):
@@ -201,7 +194,7 @@ def command(machine: dict[str, Any]) -> str | None:
 def provenance(rows: Sequence[Row], machine: dict[str, Any]) -> str:
     """Return by which command a run was made, and on which machine."""
     made = command(machine)
-    by = f"Made by `{made.replace('`', '')}`" if made else "Made"
+    by = f"Made by {code(made)}" if made else "Made"
     return f"{by} on {escaped(page.source(rows, machine).replace(' · ', ', '))}."
 
 
@@ -217,17 +210,17 @@ def _table(one: Table) -> str:
     has_memory = any(line.memory is not None for line in one.lines)
     heads = [
         "strategy",
-        *(words.column(column).replace(", ", "<br>") for column in one.columns),
+        *(escaped(words.column(column)).replace(", ", "<br>") for column in one.columns),
         *(["user memory per fetch in flight"] if has_memory else []),
         "trials",
     ]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' + '---:|' * (len(heads) - 1)}"]
+    lines = [row(heads), f"|{'---|' + '---:|' * (len(heads) - 1)}"]
     own_follows = False
     for line in one.lines:
         if line.stack != "shared" and not own_follows:
             own_follows = True
             lines.append(f"| *with an HTTP stack of their own* |{' |' * (len(heads) - 1)}")
-        lines.append(f"| {' | '.join(_cells(line, one, has_memory))} |")
+        lines.append(row(_cells(line, one, has_memory)))
     return "\n".join(lines)
 
 
@@ -238,7 +231,7 @@ def _cells(line: Line, one: Table, has_memory: bool) -> list[str]:
 
 
 def _list(sentences: Sequence[str]) -> str:
-    return "\n".join(f"- {escaped(sentence)}" for sentence in sentences)
+    return "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in sentences)
 
 
 def _judge(is_current: bool, path: Path) -> int:

@@ -5,7 +5,7 @@ import gzip
 import re
 from collections.abc import Sequence
 
-from bench.analyse.frames import frame
+from bench.analyse.frames import csv
 from bench.present import units
 from bench.present.report_files import Extras
 from bench.present.report_markup import paragraph, text
@@ -27,7 +27,7 @@ def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> str:
         return paragraph("There are no rows.")
     room = MOST_BYTES - taken_bytes - _TOLD_BYTES
     parts, left_out = [], []
-    files = {"rows.jsonl": ("All rows, one JSON object a line", _lines), "rows.csv": ("One line a trial", _csv)}
+    files = {"rows.jsonl": ("All rows, one JSON object a line", _lines), "rows.csv": ("One line a trial", csv)}
     for name, (what, write) in files.items():
         packed = gzip.compress(write(rows).encode("utf-8", "replace"), mtime=0)
         link = _link(f"{_file_name(extras.name)}-{name}.gz", what, packed)
@@ -45,10 +45,6 @@ def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> str:
 
 def _lines(rows: Sequence[Row]) -> str:
     return "".join(f"{row.to_json()}\n" for row in rows)
-
-
-def _csv(rows: Sequence[Row]) -> str:
-    return str(frame(rows).to_csv(index=False, lineterminator="\n"))
 
 
 def _link(name: str, what: str, packed: bytes) -> str:

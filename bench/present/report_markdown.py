@@ -4,15 +4,15 @@ All that rows and machines hold is escaped. GitHub takes at most 65,536 characte
 for so many, and says how many lines it leaves out.
 """
 
-import html
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.analyse import cells as c
 from bench.analyse.claims import Verdict
-from bench.present import check_words, findings_memory, map_table, page, readme, units, words
+from bench.present import check_words, findings_memory, map_table, readme, units, words
 from bench.present.answer import answer
+from bench.present.markdown import escaped, escaped_in_html, row
 from bench.present.memory_table import grids
 from bench.present.notes import why_red
 from bench.present.report_validity import judged
@@ -28,8 +28,8 @@ _MOST_REASONS = 5
 def markdown(rows: Sequence[Row], machine: Mapping[str, Any], verdicts: Sequence[Verdict] | None = None) -> str:
     """Return the report of a run; ``verdicts`` are those of its claims, if it tested any."""
     parts = [
-        f"## inflight: {_escaped(words.plain(experiment(rows, machine), 60))}",
-        "\n".join(f"- {_escaped(sentence)}" for sentence in answer(rows)),
+        f"## inflight: {escaped(experiment(rows, machine), 60)}",
+        "\n".join(f"- {escaped(sentence)}" for sentence in answer(rows)),
         _claims(verdicts or ()),
         _tables(rows, machine),
         _grids(rows),
@@ -52,9 +52,7 @@ def _tables(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     decided = map_table.of_rows(rows)
     if decided is None and c.crawled(rows):
         return _within(readme.headline_markdown(rows, told), _ROOM_FOR_TABLES)
-    made = (readme.command(told) or "").replace("`", "")
-    by = f"Made by `{made}`" if made else "Made"
-    where = f"{by} on {_escaped(page.source(rows, told).replace(' · ', ', '))}." if rows else ""
+    where = readme.provenance(rows, told) if rows else ""
     maps = [] if decided is None else map(markdown_grid, map_table.grids(decided))
     return _within("\n\n".join([where, *maps]), _ROOM_FOR_TABLES)
 
@@ -71,14 +69,14 @@ def _grids(rows: Sequence[Row]) -> str:
 
 def markdown_grid(grid: Grid) -> str:
     """Return a table of the terminal as Markdown, with its title and its sentences."""
-    title, notes = f"**{_escaped(grid.title)}**", "\n".join(f"- {_escaped(note)}" for note in grid.notes)
+    title, notes = f"**{escaped(grid.title)}**", "\n".join(f"- {escaped(note)}" for note in grid.notes)
     if not grid.heads:
-        lines = [f"- {': '.join(_escaped(cell) for cell in cells)}" for cells in grid.lines]
+        lines = [f"- {': '.join(escaped(cell) for cell in cells)}" for cells in grid.lines]
         return "\n\n".join(filter(None, [title, "\n".join(lines), notes]))
-    lines = [_row(grid.heads), f"|---|{'---:|' * (len(grid.heads) - 1)}"]
+    lines = [row(map(escaped, grid.heads)), f"|---|{'---:|' * (len(grid.heads) - 1)}"]
     for cells in grid.lines:
         group = [cells[0].strip("─ "), *[""] * (len(grid.heads) - 1)]
-        lines.append(_row(cells if len(cells) > 1 else group))
+        lines.append(row(map(escaped, cells if len(cells) > 1 else group)))
     return "\n\n".join(filter(None, [title, "\n".join(lines), notes]))
 
 
@@ -86,10 +84,10 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
     if not verdicts:
         return ""
     head = f"{findings_memory.of_claims(one.outcome.verdict for one in verdicts)}."
-    lines = [_row(("claim", "verdict", "what was measured")), "|---|---|---|"]
+    lines = [row(("claim", "verdict", "what was measured")), "|---|---|---|"]
     for one in sorted(verdicts, key=lambda verdict: verdict.order):
         close = " (close)" if one.outcome.close else ""
-        lines.append(_row((one.claim, one.outcome.verdict + close, one.outcome.figures)))
+        lines.append(row(map(escaped, (one.claim, one.outcome.verdict + close, one.outcome.figures))))
     return _within("\n".join([head, "", *lines]), _ROOM_FOR_CLAIMS)
 
 
@@ -107,9 +105,9 @@ def _validity(rows: Sequence[Row]) -> str:
 
 def _red_checks(rows: Sequence[Row]) -> list[str]:
     return [
-        f"- **{_escaped(one.name)}**: {units.count(one.failed)} failed, {units.count(one.passed)} "
+        f"- **{escaped(one.name)}**: {units.count(one.failed)} failed, {units.count(one.passed)} "
         f"passed, {units.count(one.not_applicable)} not applicable. "
-        f"{_escaped(check_words.MEANINGS.get(one.name, ''))}".rstrip()
+        f"{escaped(check_words.MEANINGS.get(one.name, ''))}".rstrip()
         for one in judged(rows)
         if one.red
     ]
@@ -117,7 +115,7 @@ def _red_checks(rows: Sequence[Row]) -> list[str]:
 
 def _not_ended(bad: Sequence[Row]) -> list[str]:
     reasons = Counter(why for row in bad if row.status != "ok" for why in why_red(row))
-    lines = [f"- {_escaped(why)} ({_trials(number)})" for why, number in reasons.most_common(_MOST_REASONS)]
+    lines = [f"- {escaped(why)} ({_trials(number)})" for why, number in reasons.most_common(_MOST_REASONS)]
     return [*lines, f"- {len(reasons) - len(lines)} more reasons"] if len(reasons) > len(lines) else lines
 
 
@@ -127,7 +125,7 @@ def _trials(number: int) -> str:
 
 def _folded(summary: str, text: str) -> str:
     """Return what is shown on a click; the empty lines let GitHub read Markdown inside of HTML."""
-    return f"<details><summary>{html.escape(words.plain(summary, 300))}</summary>\n\n{text}\n\n</details>"
+    return f"<details><summary>{escaped_in_html(summary, 300)}</summary>\n\n{text}\n\n</details>"
 
 
 def _within(text: str, most: int) -> str:
@@ -141,12 +139,3 @@ def _within(text: str, most: int) -> str:
     left = len(lines) - kept
     told = "line is" if left == 1 else "lines are"
     return "\n".join([*lines[:kept], "", f"*{units.count(left)} more {told} left out here.*"])
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_escaped, cells))} |"
-
-
-def _escaped(text: str) -> str:
-    """Return text of any length as Markdown shows it as it is, in one line."""
-    return " ".join(readme.escaped(word) for word in text.split())

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench.analyse import swarms
 from bench.present import findings_swarms, readme, swarm_table
+from bench.present.markdown import escaped
 from bench.present.readme import ReadmeError
 from bench.present.report_markdown import markdown_grid
 from bench.rows import ROWS_FILE, RowsError
@@ -70,7 +71,7 @@ def newest(name: str, runs: Path) -> Path | None:
 def findings(folder: Path) -> str:
     """Return how a run was made, and what it says in a few sentences."""
     rows, machine = readme.reference(folder)
-    told = [readme.escaped(sentence[0].upper() + sentence[1:]) for sentence in findings_swarms.answer(rows)]
+    told = [escaped(sentence[0].upper() + sentence[1:]) for sentence in findings_swarms.answer(rows)]
     if not told:
         raise ReadmeError(f"{folder} holds no valid swarm: there is nothing to quote")
     return "\n\n".join([readme.provenance(rows, machine), "\n".join(f"- {sentence}." for sentence in told)])

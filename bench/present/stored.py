@@ -17,7 +17,7 @@ from bench.analyse.compare import (
 )
 from bench.analyse.stored import CPU, MEMORY, METRICS, THROUGHPUT, WALL, Side
 from bench.present import text_grid, units, words
-from bench.present.readme import escaped
+from bench.present.markdown import escaped, row
 from bench.present.text_grid import Grid
 
 WIDTH = 100
@@ -68,8 +68,8 @@ def text(comparison: Comparison, width: int = WIDTH) -> str:
 
 def markdown(comparison: Comparison) -> str:
     """Return the whole comparison as Markdown, as for the summary of a continuous-integration job."""
-    lines = ["# Comparison of stored runs", "", f"**{_safe(headline(comparison))}**", ""]
-    lines += [f"- {_safe(line)}" for line in _sides(comparison)]
+    lines = ["# Comparison of stored runs", "", f"**{escaped(headline(comparison))}**", ""]
+    lines += [f"- {escaped(line)}" for line in _sides(comparison)]
     for title, found in by_metric(comparison):
         lines += [
             "",
@@ -79,9 +79,9 @@ def markdown(comparison: Comparison) -> str:
             "|---|---:|---:|---:|---:|---|---|",
         ]
         for one in found:
-            cells = [_safe(cell) for cell in (name_of(one), *figures(one), one.why or "-")]
-            lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", *(f"- {_safe(note)}" for note in notes(comparison))]
+            cells = [escaped(cell) for cell in (name_of(one), *figures(one), one.why or "-")]
+            lines.append(row(cells))
+    lines += ["", *(f"- {escaped(note)}" for note in notes(comparison))]
     return "\n".join(lines) + "\n"
 
 
@@ -325,11 +325,6 @@ def _some(names: Sequence[str]) -> str:
     shown = [words.plain(name, 130) for name in names[:MOST_LISTED]]
     rest = len(names) - len(shown)
     return "; ".join([*shown, *([f"{units.count(rest)} more"] if rest else [])])
-
-
-def _safe(sentence: str) -> str:
-    """Return text of any length as Markdown shows it as it is, in one line."""
-    return " ".join(escaped(word) for word in sentence.split())
 
 
 def _side_json(side: Side) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from bench.analyse.effect import NAMES, amount, own, percent
 from bench.analyse.pairs import Tally
 from bench.analyse.rule import MOST
 from bench.present import units, words
+from bench.present.markdown import escaped, row
 from bench.rows import Row
 
 WORDS = {"regression": "REGRESSION", "pass": "PASS", "inconclusive": "INCONCLUSIVE"}
@@ -61,13 +62,13 @@ def markdown(shown: Shown) -> str:
     """Return the verdict for a pull request or a CI summary."""
     good = shown.tally.good
     rows = [HEADS, *lines(shown)] if good else []
-    table = [f"| {' | '.join(_escaped(cell) for cell in _cells(line))} |" for line in rows]
+    table = [row(map(escaped, _cells(line))) for line in rows]
     if table:
         table.insert(1, "|---" * len(_cells(HEADS)) + "|")
-    told = [f"- {_escaped(line)}" for line in (_heading(good) if good else ["no good pair"])]
-    notes = [f"- {_escaped(note)}" for note in _notes(shown)]
+    told = [f"- {escaped(line)}" for line in (_heading(good) if good else ["no good pair"])]
+    notes = [f"- {escaped(note)}" for note in _notes(shown)]
     title = f"### inflight: {WORDS[shown.decision.verdict].lower()}"
-    return "\n".join([title, "", f"{_escaped(shown.decision.why)}.", "", *told, "", *table, "", *notes]) + "\n"
+    return "\n".join([title, "", f"{escaped(shown.decision.why)}.", "", *told, "", *table, "", *notes]) + "\n"
 
 
 def to_json(shown: Shown) -> dict[str, Any]:
@@ -257,8 +258,3 @@ def _ratio_json(one: Effect, direction: int) -> dict[str, Any]:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _escaped(sentence: str) -> str:
-    """Return text that Markdown shows as it is."""
-    return "".join(f"\\{char}" if char in "\\`*_{}[]<>|#" else char for char in words.plain(sentence, 400))

@@ -108,7 +108,7 @@ def test_a_markdown_table_has_as_many_cells_in_every_line(name: str) -> None:
 def test_markdown_shows_a_hostile_label_as_it_is() -> None:
     written = markdown(shown(ALL["hostile"]))
 
-    assert r"- A a\|b\`c\<d\> \# e?\[31m\*f\*" in written
+    assert r"- A a\|b\`c&lt;d&gt; \# e?\[31m\*f\*" in written
     assert "### inflight: regression" in written
 
 

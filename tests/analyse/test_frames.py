@@ -1,12 +1,14 @@
 """Rows as a DataFrame and as CSV: tidy, typed, and every column explained."""
 
-import csv
+import csv as written
+import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.analyse.frames import COLUMNS, frame, write_csv
+from bench.analyse.frames import COLUMNS, csv, frame
 from tests.made_rows import crawl_row, grid, memory_row
 
 RESULTS_README = Path(__file__).parents[2] / "results" / "README.md"
@@ -47,17 +49,37 @@ def test_no_rows_make_an_empty_frame_with_all_columns() -> None:
     assert frame([]).shape == (0, len(COLUMNS))
 
 
-def test_csv_reads_back_as_it_was_written(tmp_path: Path) -> None:
-    hostile = 'a,"b"\nc'
-    write_csv(
-        [crawl_row(hostile, pages_per_s=12.5), crawl_row(status="failed", reason="it, broke")], tmp_path / "a.csv"
-    )
+def read(text: str) -> list[dict[str, str]]:
+    return list(written.DictReader(io.StringIO(text, newline="")))
 
-    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
-        first, second = csv.DictReader(file)
+
+def test_csv_reads_back_as_it_was_written() -> None:
+    hostile = 'a,"b"\nc'
+
+    first, second = read(csv([crawl_row(hostile, pages_per_s=12.5), crawl_row(status="failed", reason="it, broke")]))
 
     assert (first["strategy"], first["pages_per_s"], first["valid"]) == (hostile, "12.5", "True")
     assert (second["reason"], second["pages_per_s"]) == ("it, broke", "")
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+def test_text_in_a_csv_is_no_formula_and_numbers_stay_numbers(first: str) -> None:
+    formula = f"{first}cmd|' /C calc'!A0"
+    row = crawl_row(formula, status="failed", reason=formula)
+    row = replace(row, measured={"steal_share": -0.25, "found": -5})
+
+    (line,) = read(csv([row]))
+
+    assert line["strategy"] == line["reason"] == f"'{formula}".replace("\r", "\n")
+    assert not [name for name, cell in line.items() if cell.startswith(first) and cell.endswith("A0")]
+    assert (line["steal_share"], line["found"]) == ("-0.25", "-5")
+
+
+def test_numbers_beside_text_stay_numbers() -> None:
+    rows = [replace(crawl_row(), measured={"found": found}) for found in (-5, "-5", 10**17 + 1, None)]
+
+    assert [line["found"] for line in read(csv(rows))] == ["-5", "'-5", str(10**17 + 1), ""]
+    assert frame(rows)["found"].tolist()[1] == "-5"  # a program gets what was written
 
 
 @pytest.mark.parametrize("column", COLUMNS)

@@ -1,0 +1,106 @@
+"""What rows say in Markdown: it notifies nobody, refers to nothing and links nowhere, in every text that is written."""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from markdown_it import MarkdownIt
+
+from bench.analyse.claims import Outcome, Verdict
+from bench.analyse.compare import compare
+from bench.present import claims_pages, readme, report_markdown, stored, verdict
+from bench.present.claims import Report
+from bench.present.markdown import code, escaped, escaped_in_html
+from tests.ab.test_verdict_shown import series, shown
+from tests.compare.made_runs import noisy_run
+from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
+
+LINKS = "@one x@two.example (@org/three) #4 o/r#5 http://six.example HTTPS://seven.example www.eight.example ftp://nine"
+LINKING = re.compile(r"@\w|#\d|\w://\w|www\.\w", re.IGNORECASE)
+"""What GitHub and GitLab make something of, in a piece of text that is not code."""
+EMPTY_COMMENT = "<!-- -->"
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Return the texts between the tags of the rendered page, without those in code."""
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        if token.type == "html_block":
+            yield from (html.unescape(part) for part in re.split(r"<[^>]*>", token.content))
+        piece = ""
+        for child in token.children or ():
+            if child.type == "text":
+                piece += child.content
+            else:
+                yield piece
+                piece = ""
+        yield piece
+
+
+def linking(text: str) -> list[str]:
+    return [piece for piece in pieces(text) if LINKING.search(piece)]
+
+
+def hostile_claim() -> Verdict:
+    outcome = Outcome("holds", LINKS, LINKS, {}, LINKS)
+    return Verdict("one", LINKS, LINKS, LINKS, 1, LINKS, LINKS, outcome)
+
+
+def the_report() -> str:
+    rows = [
+        *grid([LINKS, "b"], caps=(100,)),
+        *memory_rows(LINKS, 1000),
+        crawl_row(LINKS, status="failed", reason=LINKS),
+        crawl_row("b", number=9, red=True),
+    ]
+    told = MACHINE | {"cpu": LINKS, "command": ["inflight", "run", LINKS], "host": "none"}
+    renamed = [replace(row, run=f"20260102T030405678Z-none-{LINKS}") for row in rows]
+    return report_markdown.markdown(renamed, told, [hostile_claim()])
+
+
+def the_headline() -> str:
+    return readme.headline_markdown(grid([LINKS, "b"], caps=(100,)), MACHINE | {"cpu": LINKS})
+
+
+def the_claims() -> str:
+    report = Report((hostile_claim(),), MACHINE | {"command": ["inflight", LINKS]}, LINKS, (), 1, 0, ())
+    return "\n\n".join([claims_pages.markdown(report), claims_pages.docs(report)])
+
+
+def the_verdict() -> str:
+    return verdict.markdown(shown(series(0.2, labels=(LINKS, LINKS))))
+
+
+def the_comparison() -> str:
+    base, head = ([replace(row, strategy=f"{LINKS} {row.strategy}") for row in noisy_run(seed)] for seed in (1, 2))
+    return stored.markdown(compare(base, head, MACHINE, MACHINE, (LINKS, LINKS)))
+
+
+@pytest.mark.parametrize(
+    "written", [the_report, the_headline, the_claims, the_verdict, the_comparison], ids=lambda one: one.__name__
+)
+def test_nothing_that_a_row_says_links_or_notifies(written: Callable[[], str]) -> None:
+    text = written()
+
+    assert EMPTY_COMMENT in text
+    assert linking(text) == []
+
+
+def test_what_is_said_stays_readable() -> None:
+    assert "".join(pieces(escaped(LINKS))) == LINKS
+    assert html.unescape(escaped_in_html(f"<b> {LINKS}", 300).replace(EMPTY_COMMENT, "")) == f"<b> {LINKS}"
+    assert code(f"`{LINKS}`") == f"`{LINKS}`"
+
+
+def test_without_this_they_would_link() -> None:
+    assert linking(LINKS) == [LINKS]
+
+
+@pytest.mark.parametrize("text", ["a@b", "0.5 #", "www", "10:30", "a//b", "callbacks : generators"])
+def test_text_is_shown_as_it_is(text: str) -> None:
+    assert "".join(pieces(escaped(text))) == text
+
+
+def test_a_sentence_is_cut_before_it_is_escaped() -> None:
+    assert escaped("@" * 9, 3) == f"@{EMPTY_COMMENT}@{EMPTY_COMMENT}…"
