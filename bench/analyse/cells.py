@@ -1,25 +1,29 @@
 """Rows put together by what they have in common: a cell is one strategy on one workload, over all rounds. Pure."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bench.analyse import workloads
 from bench.analyse.stats import NoSlope, Slope, Spread, memory_slope, spread
 from bench.present import units
 from bench.rows import Row
 
 Read = Callable[[Row], float | None]
 
+_OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages")
+"""Values of a workload that a cell or its setting has by name."""
 CRAWLED = frozenset({"crawl", "memory"})
 """The kinds of rows that cells are made of: in which one process of one strategy crawled."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Setting:
-    """What cells must share before they are put into one table: the use of connections, the site and the CPU work.
+    """What cells must share before they are put into one table or curve: all but latency and number in flight.
 
-    ``site`` is JSON without the delay (a cell's own) and the number of pages (chosen to make trials long enough).
+    ``site`` is JSON: the site without its delay, and whatever else a workload has (``parked``). The number of pages is
+    part of it, as the name of a curve, only where workloads do not make one curve (``workloads.curves``).
     """
 
     connection: str
@@ -29,7 +33,7 @@ class Setting:
     """The CPU work of a page, as the experiment wrote it."""
 
     def site_values(self) -> dict[str, Any]:
-        """Return the site's values."""
+        """Return the values of ``site``."""
         values: dict[str, Any] = json.loads(self.site)
         return values
 
@@ -116,8 +120,9 @@ def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> li
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row.kind == kind:
-            groups.setdefault((row.strategy, row.stack, row.workload["id"]), []).append(row)
-    found = [_cell(*name[:2], tuple(group)) for name, group in groups.items()]
+            groups.setdefault((row.strategy, row.stack, workloads.identity(row.workload)), []).append(row)
+    curves = _curves(group[0].workload for group in groups.values())
+    found = [_cell(*name[:2], tuple(group), curves) for name, group in groups.items()]
     return sorted(found, key=lambda c: (c.setting, c.mean_latency_ns, c.latency, c.in_flight, c.strategy, c.pages))
 
 
@@ -132,6 +137,13 @@ def settings(found: Sequence[Cell]) -> list[Setting]:
     return sorted(numbers, key=lambda setting: (-numbers[setting], setting))
 
 
+def differing(setting: Setting, others: Iterable[Setting]) -> dict[str, object]:
+    """Return the values of a setting, but for its use of connections, that not all of the others have."""
+    values = setting.told()
+    told = [other.told() for other in others]
+    return {key: values[key] for key in sorted(values) if any(other.get(key) != values[key] for other in told)}
+
+
 def latencies(found: Iterable[Cell]) -> list[str]:
     """Return the added latencies, the shortest mean first."""
     means = {cell.latency: cell.mean_latency_ns for cell in found}
@@ -144,11 +156,9 @@ def caps(found: Iterable[Cell], latency: str) -> list[int]:
 
 
 def at(found: Iterable[Cell], strategy: str, latency: str, in_flight: int) -> Cell | None:
-    """Return the cell; the one with the most pages where workloads differ in nothing else."""
-    matching = [
-        cell for cell in found if cell.strategy == strategy and cell.latency == latency and cell.in_flight == in_flight
-    ]
-    return max(matching, key=lambda cell: cell.pages, default=None)
+    """Return the cell, of cells that share a setting: they have one at most."""
+    wanted = strategy, latency, in_flight
+    return next((cell for cell in found if (cell.strategy, cell.latency, cell.in_flight) == wanted), None)
 
 
 def strategies(rows: Iterable[Row]) -> dict[str, str]:
@@ -182,9 +192,36 @@ def memory_points(rows: Iterable[Row]) -> list[tuple[int, int]]:
     ]
 
 
-def _cell(strategy: str, stack: str, rows: tuple[Row, ...]) -> Cell:
+def fillable(found: Sequence[Cell]) -> list[Cell]:
+    """Return the cells whose crawls had as many pages as may be in flight; all of them where none had.
+
+    A crawl of ten pages never has ten thousand in flight, whatever its cap is: it is no point of a curve.
+    """
+    return [cell for cell in found if cell.pages >= cell.in_flight] or list(found)
+
+
+def _curves(every: Iterable[Mapping[str, Any]]) -> dict[tuple[str, workloads.Size], str]:
+    """Return the name of each workload's curve, by its place and its size."""
+    sizes: dict[str, set[workloads.Size]] = {}
+    for workload in every:
+        sizes.setdefault(_place(workload), set()).add(_size(workload))
+    return {(place, size): name for place, own in sizes.items() for size, name in workloads.curves(own).items()}
+
+
+def _place(workload: Mapping[str, Any]) -> str:
+    return workloads.alike(workload, but_for=("in_flight", "site.pages"))
+
+
+def _size(workload: Mapping[str, Any]) -> workloads.Size:
+    return workload["in_flight"], workload["site"]["pages"]
+
+
+def _cell(strategy: str, stack: str, rows: tuple[Row, ...], curves: Mapping[tuple[str, workloads.Size], str]) -> Cell:
     workload = rows[0].workload
-    site = {key: value for key, value in workload["site"].items() if key not in {"delay", "pages"}}
+    rest: dict[str, Any] = json.loads(workloads.alike(workload, but_for=_OWN))
+    site = rest.pop("site") | rest
+    if curve := curves[_place(workload), _size(workload)]:
+        site["pages"] = curve
     return Cell(
         strategy,
         stack,

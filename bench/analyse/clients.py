@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from bench.analyse import workloads
 from bench.analyse.stats import Spread, spread
 from bench.rows import Row
 
@@ -96,16 +97,17 @@ class Comparison:
 
 def compare(rows: Sequence[Row]) -> Comparison | None:
     """Compare the clients of one server; None without a row of any."""
-    found: dict[tuple[int, str, int], dict[str, list[Row]]] = {}
+    found: dict[tuple[int, str, int, str], dict[str, list[Row]]] = {}
     for row in rows:
         if row.kind == "client":
             values = row.workload
-            where = (values["mean_latency_ns"], values["latency"], values["in_flight"])
+            what = (values["mean_latency_ns"], values["latency"], values["in_flight"])
+            where = (*what, workloads.identity(values))
             found.setdefault(where, {}).setdefault(row.strategy, []).append(row)
     if not found:
         return None
     ordered = sorted(found.items(), key=lambda item: (-item[0][0], item[0][1:]))
-    return Comparison(tuple(_latency(*where, by_name) for where, by_name in ordered))
+    return Comparison(tuple(_latency(*where[:3], by_name) for where, by_name in ordered))
 
 
 def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, Sequence[Row]]) -> Latency:

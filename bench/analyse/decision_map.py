@@ -131,21 +131,12 @@ def decide(found: Iterable[Cell], only: Sequence[str] | None = None) -> Map:
 
 
 def _places(found: Iterable[Cell]) -> dict[Point, Rounds]:
-    """Return the logarithms at each workload.
-
-    Of those that differ only in the number of pages, the one that most strategies have, or else the longest crawl.
-    """
-    groups: dict[Point, list[Cell]] = {}
+    """Return the logarithms at each workload."""
+    places: dict[Point, dict[str, dict[int, float]]] = {}
     for cell in found:
         if cell.stack == "shared" and cell.kind == "crawl":
-            groups.setdefault(_point(cell), []).append(cell)
-    chosen: dict[Point, Rounds] = {}
-    for point, group in groups.items():
-        valid = [cell.pages for cell in group if cell.valid_rows]
-        pages = max({cell.pages for cell in group}, key=lambda one: (valid.count(one), one))
-        own = {cell.strategy: _logs(cell) for cell in group if cell.pages == pages}
-        chosen[point] = {cell.strategy: own.get(cell.strategy, {}) for cell in group}
-    return chosen
+            places.setdefault(_point(cell), {})[cell.strategy] = _logs(cell)
+    return dict(places)
 
 
 def _point(cell: Cell) -> Point:

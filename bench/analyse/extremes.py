@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from bench.analyse import workloads
 from bench.analyse.cells import Cell, Read
 from bench.analyse.decision_map import PRACTICAL, Noise, pooled_noise, residual_noise
 from bench.analyse.effect import t_quantile
@@ -25,7 +26,7 @@ def of_cells(cells: Sequence[Cell], read: Read, among: Sequence[Cell] = ()) -> b
     """
     groups: dict[str, dict[str, Logs]] = {}
     for cell in among or cells:
-        groups.setdefault(cell.rows[0].workload["id"], {})[cell.strategy] = _logs(cell, read)
+        groups.setdefault(workloads.identity(cell.rows[0].workload), {})[cell.strategy] = _logs(cell, read)
     noise = pooled_noise([residual_noise(own) for own in groups.values()])
     return differ([own for cell in cells if (own := _logs(cell, read))], noise)
 

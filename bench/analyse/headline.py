@@ -83,6 +83,7 @@ def choose_columns(found: Sequence[Cell]) -> list[Column]:
     Throughput at the longest latency over the caps; throughput and CPU time a page at the shortest, with about 100 in
     flight.
     """
+    found = c.fillable(found)
     latencies = c.latencies(found)
     if not latencies:
         return []
@@ -113,7 +114,7 @@ def _table(
     }
     return Table(
         setting,
-        _differing(setting, found),
+        {} if setting is None else c.differing(setting, found),
         memory_setting,
         tuple(columns),
         tuple(sorted(lines, key=_rank)),
@@ -154,11 +155,3 @@ def _rank(line: Line) -> tuple[object, ...]:
     """Order lines: shared stack first; then by the last throughput column that has a valid figure, greatest first."""
     medians = [entry.spread.median if isinstance(entry, Figure) and entry.valid else -1.0 for entry in line.entries]
     return line.stack != "shared", [-median for median in reversed(medians[:-1])], line.strategy
-
-
-def _differing(setting: Setting | None, others: Sequence[Setting]) -> dict[str, object]:
-    if setting is None:
-        return {}
-    sites = [other.told() for other in others]
-    mine = setting.told()
-    return {key: value for key, value in mine.items() if any(site.get(key) != value for site in sites)}

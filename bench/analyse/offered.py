@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bench.analyse import workloads
 from bench.analyse.cells import present
 from bench.analyse.stats import P99_SAMPLES, Spread, spread
 from bench.rows import Row
@@ -36,7 +37,7 @@ class Place:
     users: int
     """The most requests that may be in flight."""
     site: str
-    """JSON, without the delay."""
+    """JSON: the site without its delay, and whatever else a workload has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +151,13 @@ def _point(rate_per_s: float, rows: Sequence[Row]) -> Point:
     return Point(rate_per_s, tuple(rows), valid or tuple(row for row in rows if row.status == "ok"))
 
 
+_OWN = ("rate_per_s", "latency", "mean_latency_ns", "target", "users", "site.delay")
+"""Values of a workload that a place has by name, or that make its points."""
+
+
 def _place(workload: Mapping[str, Any]) -> Place:
-    site = {key: value for key, value in (workload.get("site") or {}).items() if key != "delay"}
+    rest = json.loads(workloads.alike(workload, but_for=_OWN))
+    site = (rest.pop("site", None) or {}) | rest
     return Place(
         workload.get("latency"),
         workload.get("mean_latency_ns"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from bench.analyse import workloads
 from bench.analyse.layers import Point
 from bench.analyse.stats import NoSlope, Slope, Spread, memory_slope, spread
 from bench.analyse.swarm_rows import (
@@ -25,7 +26,7 @@ from bench.rows import Row
 
 KIND = "swarm"
 Setting = tuple[str, str]
-"""What swarms must share before they are compared: the use of connections, and the site without its number of pages."""
+"""What swarms must share before they are compared: the use of connections, and all else but size and ramp, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,10 @@ def settings(found: Sequence[Swarm]) -> list[Setting]:
 
 def setting_of(row: Row) -> Setting:
     """Return the setting of a row."""
-    site = {key: value for key, value in row.workload.get("site", {}).items() if key != "pages"}
+    rest = json.loads(workloads.alike(row.workload, but_for=("connection", "in_flight", "ramp_per_s", "site.pages")))
+    site = rest.pop("site", {}) | rest
+    if (pages := row.workload.get("site", {}).get("pages")) not in (None, row.workload["in_flight"]):
+        site["pages"] = pages  # usually each user has a page of its own
     return str(row.workload.get("connection")), json.dumps(site, sort_keys=True)
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bench.analyse import cells as c
-from bench.analyse import offered, pairs
+from bench.analyse import offered, pairs, workloads
 from bench.analyse.decide import DESIGNED
 from bench.analyse.effect import effect, told
 from bench.analyse.stats import Slope
@@ -24,7 +24,7 @@ from bench.present import (
     units,
     words,
 )
-from bench.present.answer_scene import scene
+from bench.present.answer_scene import Scene, scene
 from bench.present.memory_summary import of_kind, tops
 from bench.present.plot_in_flight import reaches_of
 from bench.present.subjects import BLOCKS, IN_FLIGHT, Subject, subjects
@@ -52,8 +52,7 @@ def answer(rows: Sequence[Row]) -> list[str]:
     if len(crawls) + len(memory) + len(rest) >= MOST:
         memory = ["; ".join([*memory[:1], *(text[0].lower() + text[1:] for text in memory[1:])])] if memory else []
     sentences = [_sentence(text) for text in (*crawls, *memory, *rest)][: MOST - 1]
-    others = 0 if seen is None else seen.other_settings
-    return [*(sentences or ["Nothing here can be compared."]), _sureness(rows, others)]
+    return [*(sentences or ["Nothing here can be compared."]), _sureness(rows, seen)]
 
 
 _OF_CRAWLS = (answer_crawl.of_waiting, answer_crawl.of_models, answer_crawl.of_cpu, answer_crawl.of_work)
@@ -87,10 +86,7 @@ def _of_memory(rows: Sequence[Row]) -> Iterator[str]:
     if not texts and (held := tops(models)):
         number = max(cell.in_flight for cell in held)
         here = [cell for cell in held if cell.in_flight == number]
-        both = c.settings(here)
-        yield findings_memory.of_in_flight(
-            number, reaches_of(here, both), len({cell.strategy for cell in here}), len(both)
-        )
+        yield findings_memory.of_in_flight(number, reaches_of(here), len({cell.strategy for cell in here}))
 
 
 def _of_user_memory(own: Sequence[c.Cell]) -> list[str]:
@@ -123,7 +119,7 @@ def _of_pairs(rows: Sequence[Row]) -> str | None:
     comparisons: dict[str, list[Row]] = {}
     for row in rows:
         if row.kind == "pair" and row.valid:
-            comparisons.setdefault(row.workload["id"], []).append(row)
+            comparisons.setdefault(workloads.identity(row.workload), []).append(row)
     if not comparisons:
         return None
     good = max(comparisons.values(), key=len)
@@ -156,7 +152,7 @@ def _of_open_loops(rows: Sequence[Row]) -> str | None:
 _OF_THE_REST = (_of_limits, _of_pairs, _of_open_loops, client_table.finding, _of_probes)
 
 
-def _sureness(rows: Sequence[Row], other_settings: int) -> str:
+def _sureness(rows: Sequence[Row], seen: Scene | None) -> str:
     """Say how many rounds these sentences rest on, and which trials are no part of them."""
     valid = [row for row in rows if row.valid]
     rounds = len({row.round for row in valid if row.kind != "pair"})
@@ -169,10 +165,24 @@ def _sureness(rows: Sequence[Row], other_settings: int) -> str:
     parts.append(_left_out(rows))
     if len(valid) < MOSTLY * sum(row.status != "skipped" for row in rows):
         parts.append("with so many red ones, close what else runs on this machine and measure again")
-    if other_settings:
-        settings = "another setting" if other_settings == 1 else f"{other_settings} other settings"
-        parts.append(f"{settings} (use of connections, or site) can be compared in the tables only")
+    if seen is not None and seen.others:
+        parts.append(_elsewhere(seen))
     return "; ".join(parts) + "."
+
+
+def _elsewhere(seen: Scene) -> str:
+    """Say which setting the sentences on crawls are of, and which are in the tables only."""
+    own = seen.cells[0].setting
+    every = [own, *seen.others]
+    crawls = f"the crawls compared here are those over {_setting(own, every)}"
+    if len(seen.others) > 1:
+        return f"{crawls}; {len(seen.others)} other settings are in the tables only"
+    return f"{crawls}; another setting ({_setting(seen.others[0], every)}) is in the tables only"
+
+
+def _setting(setting: c.Setting, every: Sequence[c.Setting]) -> str:
+    values = [f"{key} {value}" for key, value in c.differing(setting, every).items() if key != "CPU work"]
+    return words.plain(", ".join([f"{setting.connection} connections", *values]), 120)
 
 
 def _rule(valid: Sequence[Row]) -> str:

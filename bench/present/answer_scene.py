@@ -1,7 +1,7 @@
 """What of the timed crawls is compared in the answer: one setting, one workload at a time, valid trials only. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.analyse import cells as c
 from bench.analyse import extremes
@@ -68,8 +68,8 @@ class Scene:
     longest: str
     """The longest added latency at which several numbers in flight can be compared, if there is one."""
     shortest: str
-    other_settings: int
-    """How many other uses of connections and other sites there are, which are no part of this."""
+    others: tuple[Setting, ...]
+    """Other uses of connections and other sites, without their CPU work, which are no part of this."""
 
 
 def scene(rows: Sequence[Row]) -> Scene | None:
@@ -90,20 +90,16 @@ def scene(rows: Sequence[Row]) -> Scene | None:
         tuple(cell for cell in found if cell.setting == works[0] and cell.stack != own[0].stack),
         (telling or latencies)[-1],
         latencies[0],
-        len({_place(cell.setting) for cell in found} - {place}),
+        tuple(sorted({_place(cell.setting) for cell in found} - {place})),
     )
 
 
 def levels(found: Sequence[Cell], latency: str) -> list[Level]:
-    """Return for each number in flight at a latency the workload that most strategies had, or that had most pages."""
+    """Return the workload of each number in flight at a latency; the cells share a setting."""
     many = []
     peers = tuple(cell for cell in found if cell.latency == latency)
     for cap in c.caps(found, latency):
-        workloads: dict[str, list[Cell]] = {}
-        for cell in found:
-            if cell.latency == latency and cell.in_flight == cap:
-                workloads.setdefault(cell.rows[0].workload["id"], []).append(cell)
-        own = max(workloads.values(), key=lambda some: (len(some), some[0].pages))
+        own = [cell for cell in peers if cell.in_flight == cap]
         many.append(Level(cap, tuple(sorted(own, key=lambda cell: (rate_of(cell).median, cell.strategy))), peers))
     return many
 
@@ -137,6 +133,6 @@ def _is_timed(cell: Cell) -> bool:
     return figure is not None and figure.valid and figure.spread.median > 0
 
 
-def _place(setting: Setting) -> tuple[str, str]:
-    """Return what settings share that differ in CPU work only."""
-    return setting.connection, setting.site
+def _place(setting: Setting) -> Setting:
+    """Return the setting without its CPU work: what settings share that differ in that only."""
+    return replace(setting, cpu_ns=0, cpu="0")

@@ -34,11 +34,11 @@ class Side:
 
 def of_throughput(found: Sequence[Cell]) -> str:
     """Say what more in flight bring the strategy that is best with many, at the longest latency and at the shortest."""
-    latencies = c.latencies(found)
-    longest = latencies[-1]
-    best = _best(found, longest)
+    latencies = c.latencies(filter(_is_valid, found))
+    best = _best(found, latencies[-1]) if latencies else None
     if best is None:
         return "No valid throughput: nothing to conclude"
+    longest = latencies[-1]
     name = words.plain(best.strategy, 30)
     if (gain := _gain(found, best.strategy, longest)) is None:
         figure = best.figure(c.pages_per_s)

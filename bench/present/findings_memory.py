@@ -77,24 +77,36 @@ def limit_of(measured: Mapping[str, Any]) -> str:
     return words.plain(str(name or "a limit without a name"), 70)
 
 
-def of_in_flight(number: int, reaches: Mapping[str, Spread], planned: int, settings: int = 1) -> str:
-    """Say how many of the strategies held so many in flight in every setting, and how fast the first and the last."""
-    if not reaches:
-        everywhere = "" if settings == 1 else f" in all {settings} settings"
-        return f"No strategy has valid trials with {units.count(number)} in flight{everywhere}: nothing to conclude"
-    ordered = sorted(reaches.items(), key=lambda item: item[1].median)
-    who = "" if planned == 1 else f"{len(ordered)} strategies hold "
-    if len(ordered) < planned:
-        who = f"{len(ordered)} of {planned} strategies {'holds' if len(ordered) == 1 else 'hold'} "
+def of_in_flight(number: int, reaches: Mapping[str, Mapping[str, Spread]], planned: int) -> str:
+    """Say how many of the strategies held so many in flight in every setting, and how fast the first and the last.
+
+    ``reaches`` has for each setting, by its name, what each strategy took that held all there.
+    """
+    everywhere = set.intersection(*(set(own) for own in reaches.values())) if reaches else set()
+    if not everywhere:
+        where = f" in all {len(reaches)} settings" if len(reaches) > 1 else ""
+        return f"No strategy has valid trials with {units.count(number)} in flight{where}: nothing to conclude"
+    who = "" if planned == 1 else f"{len(everywhere)} strategies hold "
+    if len(everywhere) < planned:
+        who = f"{len(everywhere)} of {planned} strategies {'holds' if len(everywhere) == 1 else 'hold'} "
     text = f"{who}{units.count(number)} fetches in flight at once"
+    parts = [(name, _reached({one: own[one] for one in everywhere})) for name, own in reaches.items()]
+    if len(parts) == 1:
+        return f"{text}{parts[0][1]}"
+    return f"{text}; {'; '.join(f'{name}{told}' for name, told in parts)}"
+
+
+def _reached(reaches: Mapping[str, Spread]) -> str:
+    """Say how fast the first and the last were, in one setting."""
+    ordered = sorted(reaches.items(), key=lambda item: item[1].median)
     (first, soonest), (last, latest) = ordered[0], ordered[-1]
     once = " (one round)" if min(spread.rounds for spread in reaches.values()) == 1 else ""
     if first != last and soonest.high >= latest.low and not once:
-        return f"{text}, within {_seconds(latest)} of the order"
+        return f", within {_seconds(latest)} of the order"
     times = [
         f"{words.plain(name, 24)} after {_seconds(reach)}" for name, reach in dict(ordered[:1] + ordered[-1:]).items()
     ]
-    return f"{text}: {', '.join(times)}{once}"
+    return f": {', '.join(times)}{once}"
 
 
 def of_claims(verdicts: Iterable[str]) -> str:

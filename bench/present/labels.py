@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.present import words
-from bench.present.page import WIDTH, Look
+from bench.present.name_looks import Look
+from bench.present.page import WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

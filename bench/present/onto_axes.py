@@ -27,7 +27,7 @@ from bench.present import (
     plots,
     words,
 )
-from bench.present.page import Look
+from bench.present.name_looks import Look
 from bench.present.subjects import IN_FLIGHT, Subject, subjects
 from bench.rows import Row
 

@@ -1,27 +1,23 @@
-"""The look that all plots share: colours, markers, page, axes, labels. No pyplot, no global state.
+"""The look that all plots share: page, axes, labels; what each name looks like is in ``name_looks``. No global state.
 
-Colours are those of M. Okabe and K. Ito (but olive for their yellow, which is pale on white), which colour-blind
-people can tell apart; markers, dashes and hatches say the same once more, for a print in grey. Sizes are for a
-projector: 16 : 9, nothing smaller than 11 points.
+Markers, dashes and hatches say what colours say once more, for a print in grey. Sizes are for a projector: 16 : 9,
+nothing smaller than 11 points.
 """
 
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.present import words
+from bench.present import name_looks, words
+from bench.present.name_looks import Look
 from bench.rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8000")
-MARKERS = "osD^vPX*"
-DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1)))
 GREY = "#595959"
 PALE = "#D9D9D9"
 MOST_LINES = 8
@@ -52,15 +48,6 @@ SETTINGS: dict[Any, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a strategy is drawn, the same in every plot of a run."""
-
-    colour: str
-    marker: str
-    dashes: Any
-
-
 @contextmanager
 def settings() -> Iterator[None]:
     """Draw and save with our settings, and leave the user's as they were."""
@@ -81,11 +68,8 @@ def settings() -> Iterator[None]:
 
 
 def looks(strategies: Iterable[str]) -> dict[str, Look]:
-    """Give each strategy its look; the first eight are told apart by colour and marker, more by dashes."""
-    names = list(strategies)
-    return {
-        name: Look(COLOURS[n % 8], MARKERS[n % 8], DASHES[(n + n // 8) % len(DASHES)]) for n, name in enumerate(names)
-    }
+    """Return the look of each strategy, by its name."""
+    return {name: name_looks.look(name) for name in strategies}
 
 
 def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Figure":

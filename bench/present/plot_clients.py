@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bench.analyse.clients import Client, Comparison, Latency, compare
 from bench.analyse.stats import Spread
 from bench.present import page, units, words
-from bench.present.page import Look
+from bench.present.name_looks import Look
 from bench.rows import Row
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from bench.analyse import cells as c
 from bench.analyse import headline
 from bench.analyse.cells import Cell, Figure
-from bench.present import findings, labels, page, units, words
-from bench.present.page import Look
+from bench.present import findings, labels, name_looks, page, units, words
+from bench.present.name_looks import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,8 +18,8 @@ BAR = 0.52
 LEAST_SPLIT_NS = 1_000_000_000
 """The kernel tells user from system time by looking at each tick of its timer, often 4 ms: less than about 250 ticks
 say too little of how a cell's CPU time divides."""
-USER: dict[str, Any] = {"facecolor": page.COLOURS[0]}
-SYSTEM: dict[str, Any] = {"facecolor": page.COLOURS[4], "hatch": "///", "edgecolor": "white", "linewidth": 0}
+USER: dict[str, Any] = {"facecolor": name_looks.COLOURS[0]}
+SYSTEM: dict[str, Any] = {"facecolor": name_looks.COLOURS[4], "hatch": "///", "edgecolor": "white", "linewidth": 0}
 
 
 def draw(found: Sequence[Cell], _looks: dict[str, Look], subtitle: str, footer: str) -> "Sheet | None":
@@ -34,7 +34,10 @@ def draw(found: Sequence[Cell], _looks: dict[str, Look], subtitle: str, footer: 
     left_out = len(bars) - page.MOST_BARS
     notes = [
         subtitle,
-        f"Workload: {units.latency(columns[0].latency)}, {words.in_flight(columns[0].in_flight)}.",
+        (
+            f"Workload: {units.latency(columns[0].latency)}, {words.in_flight(columns[0].in_flight)}, "
+            f"{units.count(bars[0][0].pages)} pages."
+        ),
         "CPU time of the whole client process, crawl and all; bars: medians over the rounds; whiskers: all rounds.",
         "* with an HTTP stack of its own." if any(cell.stack != "shared" for cell, _ in bars) else "",
         "Pale: red trials only, no basis for conclusions." if any(not figure.valid for _, figure in bars) else "",
@@ -44,8 +47,8 @@ def draw(found: Sequence[Cell], _looks: dict[str, Look], subtitle: str, footer: 
         f"{left_out} more strategies are not shown." if left_out > 0 else "",
     ]
     among = [cell for cell in found if cell.latency == columns[0].latency]
-    title = findings.of_cpu([cell for cell, _ in bars], among)
     bars = bars[: page.MOST_BARS]
+    title = findings.of_cpu([cell for cell, _ in bars], among)
     sheet = page.sheet(title, " ".join(notes), footer, max(page.HEIGHT, 3 + BAR * len(bars)))
     sheet.subplots_adjust(left=0.2, right=0.9)
     panel(bars, sheet.subplots())

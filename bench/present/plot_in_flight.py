@@ -8,7 +8,7 @@ from bench.analyse import cells as c
 from bench.analyse.cells import Cell
 from bench.analyse.stats import Spread, spread
 from bench.present import findings_memory, labels, page, units, words
-from bench.present.page import Look
+from bench.present.name_looks import Look
 from bench.rows import Row
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], footer: str) -> "Figure 
     settings = [s for s in c.settings(found) if any(cell.setting == s and cell.in_flight == number for cell in timed)]
     settings = settings[:MOST_PANELS]
     here = [cell for cell in found if cell.in_flight == number and cell.setting in settings]
-    reaches = reaches_of(here, settings)
+    reaches = reaches_of(here)
     planned = len({cell.strategy for cell in here})
     height = page.HEIGHT if len(settings) == 1 else page.HEIGHT + 1.9
     notes = _notes(here, looks, len(c.settings(found)) - len(settings))
-    sheet = page.sheet(findings_memory.of_in_flight(number, reaches, planned, len(settings)), notes, footer, height)
+    sheet = page.sheet(findings_memory.of_in_flight(number, reaches, planned), notes, footer, height)
     sheet.subplots_adjust(
         left=1.2 / page.WIDTH,
         right=1 - KEY_ROOM / page.WIDTH,
@@ -64,23 +64,32 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], footer: str) -> "Figure 
         wspace=0.07,
         hspace=0.56,
     )
+    names = _names(settings)
     grid = sheet.subplots(len(settings), 2, squeeze=False, width_ratios=[3, 2])
     for (left, right), setting in zip(grid, settings, strict=True):
         panels([cell for cell in here if cell.setting == setting], looks, number, left, right)
-        left.set_title(f"{setting.connection} connections", pad=28)
+        left.set_title(names[setting], pad=28)
     return sheet
 
 
-def reaches_of(found: Sequence[Cell], settings: Sequence[c.Setting]) -> dict[str, Spread]:
-    """Return, of each strategy that held all in each of its settings, how long it took, in nanoseconds."""
-    reaches = {}
-    for strategy in sorted({cell.strategy for cell in found}):
-        own = [cell for cell in found if cell.strategy == strategy]
-        times = [[row.measured["reach_ns"] for row in cell.valid_rows if _is_timed(row)] for cell in own]
-        if all(times) and {cell.setting for cell in own} == set(settings):
-            every = spread([ns for some in times for ns in some])
-            reaches[strategy] = Spread(every.median, every.low, every.high, min(map(len, times)))
+def reaches_of(found: Sequence[Cell]) -> dict[str, dict[str, Spread]]:
+    """Return for each setting, by its name, how long each strategy took until it held all, in nanoseconds."""
+    reaches: dict[str, dict[str, Spread]] = {}
+    for setting, name in _names(c.settings(found)).items():
+        own = [cell for cell in found if cell.setting == setting]
+        times = {cell.strategy: [row.measured["reach_ns"] for row in cell.valid_rows if _is_timed(row)] for cell in own}
+        reaches[name] = {strategy: spread(some) for strategy, some in sorted(times.items()) if some}
     return reaches
+
+
+def _names(settings: Sequence[c.Setting]) -> dict[c.Setting, str]:
+    """Name each setting by its use of connections, and by what else is needed to tell it from the others."""
+    names = {}
+    for setting in settings:
+        alike = [other for other in settings if other.connection == setting.connection]
+        values = [f"{key} {value}" for key, value in c.differing(setting, alike).items()]
+        names[setting] = words.plain(", ".join([f"{setting.connection} connections", *values]), 80)
+    return names
 
 
 def panels(found: Sequence[Cell], looks: dict[str, Look], number: int, left: "Axes", right: "Axes") -> None:
@@ -92,6 +101,8 @@ def panels(found: Sequence[Cell], looks: dict[str, Look], number: int, left: "Ax
     for strategy, own in ways.items():
         for n, way in enumerate(own):
             _draw_way(way, looks.get(strategy), left, right, is_main=n == 0)
+        if own and (look := looks.get(strategy)):
+            _draw_marks(own, look, left, right)
     left.set_xlabel("since the order (s)")
     right.set_xlabel("since the release (s)")
     left.set_ylabel("fetches in flight")
@@ -126,20 +137,32 @@ def _draw_way(way: Way, look: Look | None, left: "Axes", right: "Axes", *, is_ma
             alpha=1 if is_main else 0.55,
             zorder=order,
         )
-    if look and is_main:
-        ends = ((left, way.reach_s, way.row.measured["held_in_flight"]), (right, way.drain_s, 0))
-        for axes, x, y in ends:
-            axes.plot(
-                x,
-                y,
-                marker=look.marker,
-                markersize=10,
-                color=colour,
-                markerfacecolor=colour if way.row.valid else "white",
-                linestyle="none",
-                zorder=5,
-                clip_on=False,
-            )
+
+
+def _draw_marks(own: Sequence[Way], look: Look, left: "Axes", right: "Axes") -> None:
+    """Draw the medians over the rounds: when all were there, and when the crawl had ended."""
+    main = own[0].row
+    reach_s, drain_s = (spread([time(way) for way in own]).median for time in (_reach_s, _drain_s))
+    for axes, x, y in ((left, reach_s, main.measured["held_in_flight"]), (right, drain_s, 0)):
+        axes.plot(
+            x,
+            y,
+            marker=look.marker,
+            markersize=10,
+            color=look.colour,
+            markerfacecolor=look.colour if main.valid else "white",
+            linestyle="none",
+            zorder=5,
+            clip_on=False,
+        )
+
+
+def _reach_s(way: Way) -> float:
+    return way.reach_s
+
+
+def _drain_s(way: Way) -> float:
+    return way.drain_s
 
 
 def _scale(axes: "Axes", times: Sequence[float], number: int) -> None:
@@ -193,7 +216,7 @@ def _notes(found: Sequence[Cell], looks: dict[str, Look], left_out: int) -> str:
         note
         for note in (
             "As the worker counts them: started and not yet answered.",
-            "Marks: when the server's gate had them all, and when the crawl had ended"
+            "Marks, medians over the rounds: when the server's gate had them all, and when the crawl had ended"
             + (" (or all but one were parked)." if any(_is_parked(cell) for cell in found) else "."),
             "Thin: other rounds." if any(len(ways_of(cell)) > 1 for cell in found) else "",
             "Hollow marks: red trials." if any(not w.row.valid for cell in found for w in ways_of(cell)) else "",

@@ -10,7 +10,7 @@ from bench.analyse.layers import Point
 from bench.analyse.stats import Slope
 from bench.present import findings_memory, labels, page, scales, units
 from bench.present.labels import Label
-from bench.present.page import Look
+from bench.present.name_looks import Look
 from bench.present.subjects import BLOCKS, IN_FLIGHT, Subject, added
 
 if TYPE_CHECKING:

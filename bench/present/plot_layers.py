@@ -52,7 +52,7 @@ def draw(found: Sequence[Subject], subtitle: str, footer: str) -> "Figure | None
     shown = fitted[: page.MOST_BARS]
     bars, heads = place(shown)
     depth = max(bar.y for bar in bars) + 0.75
-    title = findings_memory.of_layers(found)
+    title = findings_memory.of_layers(shown)
     notes = _notes(found, shown, bars, subtitle, more=len(fitted) - len(shown))
     height = max(page.HEIGHT, 3.9 + _ROW * depth)
     sheet = page.sheet(title, notes, footer, height)

@@ -10,7 +10,7 @@ from bench.analyse.cells import Cell
 from bench.analyse.decision_map import Map, Point, Tile, decide
 from bench.analyse.surface import Surface
 from bench.present import labels, map_table, page, units, words
-from bench.present.page import Look
+from bench.present.name_looks import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from bench.analyse.cells import Cell
 from bench.analyse.stats import NoSlope, Slope
 from bench.present import findings, labels, page, units, words
 from bench.present.labels import Label
-from bench.present.page import Look
+from bench.present.name_looks import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

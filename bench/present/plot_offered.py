@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench.analyse.offered import KINDS, Curve, Kind, Quantile, curves
 from bench.analyse.stats import P99_SAMPLES
-from bench.present import findings_offered, labels, page, scales, units, words
+from bench.present import findings_offered, labels, name_looks, page, scales, units, words
 from bench.present.labels import Label
 from bench.rows import Row
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 2
 """So many places side by side; the table has them all."""
-COLOURS: dict[Kind, str] = {"corrected": page.COLOURS[1], "uncorrected": page.COLOURS[0]}
-LOST = page.COLOURS[1]
+COLOURS: dict[Kind, str] = {"corrected": name_looks.COLOURS[1], "uncorrected": name_looks.COLOURS[0]}
+LOST = name_looks.COLOURS[1]
 _DASHES = {"corrected": "-", "uncorrected": (0, (5, 2))}
 _QUANTILES: tuple[tuple[Quantile, str], ...] = (("p50", "o"), ("p99", "s"))
 _ROOM = 1.35

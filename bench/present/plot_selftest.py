@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bench.analyse import pairs
 from bench.analyse.decide import DESIGNED
 from bench.analyse.effect import NAMES
-from bench.present import page, pair_axis, units, words
-from bench.present.page import Look
+from bench.present import name_looks, page, pair_axis, units, words
 from bench.present.pair_axis import Dot, Range
 from bench.rows import Row
 
@@ -26,7 +25,6 @@ JITTER = 0.5
 """How wide the dots of a group are spread, so that they do not hide each other; its groups are 1 apart."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
 """Multiples of it, modulo 1, fill a width evenly, however many they are (H. Weyl, 1916)."""
-_GREY_LOOK = Look(page.GREY, "o", "-")
 _LEFT, _RIGHT, _BETWEEN, _NAMES_ROOM, _LINE_ROOM = 1.15, 1.05, 0.95, 2.0, 0.85
 """Inches: at the edges, between the axes, for the names of strategies, and for the lines below."""
 _LETTERS = 118
@@ -70,14 +68,13 @@ def draw(
         return None
     every = [*aa_rows, *(row for rows in planted.values() for row in rows)]
     noise = dict(sorted(selftest["noise"].items(), key=lambda item: -_known(item[1].get("cpu_per_page"))))
-    looks = page.looks(list(noise)[: page.MOST_LINES])
     sheet = page.sheet(title(selftest), _notes(selftest, every, noise), page.source(every, machine))
     axes = _axes(sheet)
     strips = [[_dots(place, group, metric) for place, group in enumerate(found)] for metric in DRAWN]
     shown = pair_axis.range_of([[dot.value for _, dot in strip] for metric in strips for strip in metric])
     for one, (metric, direction), metric_strips in zip(axes, DRAWN.items(), strips, strict=False):
-        _draw_strips(one, metric, direction, found, metric_strips, shown, looks)
-    _draw_noise(axes[-1], noise, aa_rows, looks)
+        _draw_strips(one, metric, direction, found, metric_strips, shown)
+    _draw_noise(axes[-1], noise, aa_rows)
     below = textwrap.wrap(_resolves(selftest), _LETTERS, break_on_hyphens=False)[:2]
     sheet.text(
         0.03, sheet.subplotpars.bottom - 0.92 / page.HEIGHT, "\n".join(below), size=page.TEXT, weight="bold", va="top",
@@ -151,7 +148,6 @@ def _draw_strips(
     found: Sequence[Group],
     strips: Sequence[Sequence[tuple[str, Dot]]],
     shown: Range,
-    looks: Mapping[str, Look],
 ) -> None:
     """Draw one metric: each group of pairs as a strip of dots, with mean and standard deviation beside it."""
     axes.set_xlim(-0.6, len(found) - 0.3)
@@ -165,7 +161,7 @@ def _draw_strips(
             ends, at = [place - 0.4, place + 0.45], math.log1p(share)
             axes.plot(ends, [at, at], color="black", linestyle=(0, (6, 2)), linewidth=1.6, zorder=4)
         for strategy in dict.fromkeys(strategy for strategy, _ in strip):
-            look = looks.get(strategy, _GREY_LOOK)
+            look = name_looks.look(strategy)
             dots = [dot for own, dot in strip if own == strategy]
             pair_axis.draw_dots(
                 axes, dots, shown, direction, marker=look.marker, color=look.colour, alpha=0.6, markeredgewidth=0,
@@ -191,14 +187,12 @@ def _draw_spread(axes: "Axes", place: float, values: Sequence[float], shown: Ran
     return f"SD {_percent(sd)}"
 
 
-def _draw_noise(
-    axes: "Axes", noise: Mapping[str, Mapping[str, float]], aa_rows: Sequence[Row], looks: Mapping[str, Look]
-) -> None:
+def _draw_noise(axes: "Axes", noise: Mapping[str, Mapping[str, float]], aa_rows: Sequence[Row]) -> None:
     """Draw the standard deviation of each strategy's pairs, and how many there are."""
     names = list(noise)[:MOST_STRATEGIES]
     good = [row.workload["a"]["strategy"] for row in pairs.tally(aa_rows).good]
     for place, name in enumerate(names):
-        look = looks.get(name, _GREY_LOOK)
+        look = name_looks.look(name)
         for metric, fill in (("cpu_per_page", look.colour), ("throughput", "white")):
             sd = noise[name].get(metric)
             if sd is not None and math.isfinite(sd):

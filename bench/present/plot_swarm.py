@@ -7,7 +7,7 @@ from bench.analyse.swarm_rows import bound_by, held, reach_ns, released_ns, time
 from bench.analyse.swarms import Swarm
 from bench.present import findings_swarms, labels, page, plot_swarm_one, units, words
 from bench.present.labels import Label
-from bench.present.page import Look
+from bench.present.name_looks import Look
 from bench.rows import Row
 
 if TYPE_CHECKING:

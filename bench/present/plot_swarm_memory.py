@@ -7,7 +7,7 @@ from bench.analyse.swarm_rows import LAYERS
 from bench.analyse.swarms import Cost, Swarm, full_points
 from bench.present import findings_swarms, labels, page, units, words
 from bench.present.labels import Label
-from bench.present.page import Look
+from bench.present.name_looks import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

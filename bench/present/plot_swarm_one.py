@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bench.analyse.swarm_rows import held, reach_ns, released_ns, timeline
 from bench.analyse.swarms import Swarm, cost
 from bench.present import findings_swarms, page, units
-from bench.present.page import Look
+from bench.present.name_looks import Look
 from bench.rows import Row
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from bench.analyse.headline import choose_caps
 from bench.analyse.model import Fit, fit
 from bench.present import findings, labels, page, scales, units, words
 from bench.present.labels import Label
-from bench.present.page import Look
+from bench.present.name_looks import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ PANEL_HEIGHT = 5.6
 
 def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: str) -> "Figure | None":
     """Draw the cells of one setting; None when none of them has a throughput."""
-    shown = [cell for cell in found if cell.figure(c.pages_per_s)]
+    shown = c.fillable([cell for cell in found if cell.figure(c.pages_per_s)])
     if not shown:
         return None
     latencies = c.latencies(shown)
@@ -30,7 +30,7 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: s
     rows = -(-len(panels) // 2)
     sheet = page.sheet(
         findings.of_throughput(shown),
-        _subtitle(shown, panels, subtitle),
+        _subtitle(shown, panels, " ".join([subtitle, _about_pages(shown), _about_short(found, shown)])),
         footer,
         page.HEIGHT + (rows - 1) * PANEL_HEIGHT,
     )
@@ -93,11 +93,10 @@ def _models(fits: dict[str, Fit], looks: dict[str, Look], axes: "Axes", caps: Se
             [one.knee],
             heights[1:2],
             linestyle="none",
-            marker="d",
-            markersize=11,
-            markerfacecolor="none",
+            marker="+",  # no name has it, and it is never hollow, as red trials are
+            markersize=15,
             markeredgecolor=looks[name].colour,
-            markeredgewidth=1.4,
+            markeredgewidth=2.2,
             zorder=5,
         )
     order = sorted(drawn, key=lambda name: drawn[name].knee)
@@ -170,7 +169,7 @@ def _subtitle(found: Sequence[Cell], panels: Sequence[str], subtitle: str) -> st
             subtitle,
             "Points: medians over the rounds; bars: all rounds.",
             "Hollow: red trials, not part of the lines." if any(cell.red_rows for cell in found) else "",
-            "Thin dashes: the model min(N / (L + r), 1 / c), fitted where the core became full; ♢: its knee."
+            "Thin dashes: the model min(N / (L + r), 1 / c), fitted where the core became full; +: its knee."
             if any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
             else "",
             "Ideal: in flight / latency." if len(panels) > 1 or panels[0] != "0" else "",
@@ -180,6 +179,23 @@ def _subtitle(found: Sequence[Cell], panels: Sequence[str], subtitle: str) -> st
             f"Not shown: {words.listed(left)}." if left else "",
         ]
     )
+
+
+def _about_pages(found: Sequence[Cell]) -> str:
+    """Say how many pages the crawls have."""
+    pages = sorted({cell.pages for cell in found})
+    if len(pages) == 1:
+        return f"Crawls of {units.count(pages[0])} {'page' if pages[0] == 1 else 'pages'}."
+    return f"Crawls of {units.count(pages[0])} to {units.count(pages[-1])} pages, longer ones with more in flight."
+
+
+def _about_short(found: Sequence[Cell], shown: Sequence[Cell]) -> str:
+    """Name the numbers in flight that no crawl reached for want of pages, and that are not drawn therefore."""
+    short = sorted({(cell.in_flight, cell.pages) for cell in found if cell.pages < cell.in_flight})
+    if not short or any(cell.pages < cell.in_flight for cell in shown):
+        return ""
+    texts = [f"{units.count(cap)} in flight ({units.count(pages)} pages)" for cap, pages in short]
+    return f"Not shown, because there are fewer pages than may be in flight: {words.listed(texts)}."
 
 
 def _ceiling(found: Sequence[Cell]) -> float | None:

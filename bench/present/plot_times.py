@@ -1,13 +1,14 @@
 """Plot 2: how long fetches take: the share that takes longer than so and so much."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell
 from bench.analyse.stats import P99_SAMPLES, Histogram, exceedance, merge, quantile, spread
 from bench.present import findings, labels, page, scales, units, words
-from bench.present.page import Look
+from bench.present.name_looks import Look
 from bench.rows import Row
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _TITLES = {"service": "Service time: started to finished", "response": "Response
 
 def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: str) -> "Figure | None":
     """Draw the workload with the longest latency and the most in flight that most strategies have valid times of."""
-    here = choose([cell for cell in found if histogram(cell, "service")])
+    here = choose(c.fillable([cell for cell in found if histogram(cell, "service")]))
     if not here:
         return None
     where = f"{words.at_latency(here[0].latency)} with {words.in_flight(here[0].in_flight)}"
@@ -30,7 +31,10 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: s
     share = 0.99 if fewest >= P99_SAMPLES else 0.5
     notes = [
         subtitle,
-        f"Workload: {units.latency(here[0].latency)}, {words.in_flight(here[0].in_flight)}.",
+        (
+            f"Workload: {units.latency(here[0].latency)}, {words.in_flight(here[0].in_flight)}, "
+            f"{units.count(here[0].pages)} pages."
+        ),
         "All valid rounds together, from when the cap was first reached on."
         if all(map(_is_steady, here))
         else "All valid rounds together, warm-up included.",
@@ -131,12 +135,12 @@ def _curve(merged: Histogram) -> list[tuple[int, float]]:
 
 
 def _sides(found: Sequence[Cell], share: float) -> list[findings.Side]:
-    """Return each strategy's quantile: of every round by itself, so that rounds can disagree."""
+    """Return each strategy's quantile of all rounds together, which is drawn, and the range of each round's own."""
     sides = []
     for cell in found:
         times = [times_of(row, "service") for row in cell.valid_rows]
         rounds = [one["histogram"] for one in times if one.get("histogram")]
-        sides.append(
-            findings.Side(cell.strategy, cell.stack, spread([quantile(merge([one]), share) for one in rounds]))
-        )
+        each = spread([quantile(merge([one]), share) for one in rounds])
+        together = replace(each, median=float(quantile(merge(rounds), share)))
+        sides.append(findings.Side(cell.strategy, cell.stack, together))
     return sides

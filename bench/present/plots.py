@@ -25,7 +25,7 @@ from bench.present import (
     plot_throughput,
     plot_times,
 )
-from bench.present.page import Look
+from bench.present.name_looks import Look
 from bench.present.subjects import is_layered, subjects
 from bench.rows import Row
 
@@ -78,13 +78,19 @@ def _of_cells(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Itera
     memory = [cell for cell in memory if cell.setting not in layered]
     for found, drawings in ((crawl, _CRAWL), (memory, _MEMORY)):
         settings = c.settings(found)
-        for number, setting in enumerate(settings[:MOST_SETTINGS], start=1):
+        told = [s for s in settings if _is_told(rows, [cell for cell in found if cell.setting == s])]
+        for number, setting in enumerate(told[:MOST_SETTINGS], start=1):
             own = [cell for cell in found if cell.setting == setting]
             for name, draw in drawings:
                 if name in _ONCE and setting.cpu_ns and settings[0] != setting:
                     continue
                 subtitle = " ".join([_subtitle(setting, settings), "" if name == "cpu" else _about_grey(own, looks)])
                 yield _numbered(name, number), draw(own, looks, subtitle, footer)
+
+
+def _is_told(rows: Sequence[Row], own: Sequence[Cell]) -> bool:
+    """Tell whether something can be said of these cells; where nothing in the run is valid, red trials are shown."""
+    return any(cell.valid_rows for cell in own) or not any(row.valid for row in rows)
 
 
 def _of_layers(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[Named]:
@@ -125,11 +131,7 @@ def _numbered(name: str, number: int) -> str:
 
 def _subtitle(setting: c.Setting, settings: Sequence[c.Setting]) -> str:
     """Name the use of connections, and what of the site is not the same in all settings."""
-    sites = [other.told() for other in settings]
-    values = setting.told()
-    differing = [
-        f"{key} {values[key]}" for key in sorted(values) if any(site.get(key) != values[key] for site in sites)
-    ]
+    differing = [f"{key} {value}" for key, value in c.differing(setting, settings).items()]
     return ", ".join([f"Connections: {setting.connection}", *differing]) + "."
 
 

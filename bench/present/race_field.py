@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.analyse import cells as c
+from bench.analyse import workloads
 from bench.analyse.stats import are_apart
 from bench.present import units, words
 from bench.present.notes import why_red
@@ -52,11 +52,10 @@ def races(rows: Iterable[Row]) -> list[Race]:
     last; the second is of another latency than the first where there is one.
     """
     crawls = [row for row in rows if row.kind == "crawl"]
-    colours = {name: n % 8 for n, name in enumerate(c.strategies(crawls))}
     groups: dict[str, list[Row]] = {}
     for row in crawls:
-        groups.setdefault(row.workload["id"], []).append(row)
-    made = (_race(own, _joining(own, crawls), colours) for own in groups.values())
+        groups.setdefault(workloads.identity(row.workload), []).append(row)
+    made = (_race(own, _joining(own, crawls)) for own in groups.values())
     found = sorted((race for race in made if race is not None), key=_worth, reverse=True)
     latencies = [race.latency for race in found]
     turns = [latencies[:n].count(latency) for n, latency in enumerate(latencies)]
@@ -64,14 +63,14 @@ def races(rows: Iterable[Row]) -> list[Race]:
     return _told_apart([found[n] for n in varied[:MOST_RACES]])
 
 
-def _race(own: Sequence[Row], joining: Sequence[Row], colours: dict[str, int]) -> Race | None:
+def _race(own: Sequence[Row], joining: Sequence[Row]) -> Race | None:
     """Make the race of one workload's rows, with those who join from its twin at 1 in flight; None for a lonely one."""
     groups, guests = _recorded_by_strategy(own), _recorded_by_strategy(joining)
     if not groups or len(groups) + len(guests) < 2:
         return None
     pages = _pages([row for group in groups.values() if (row := median_round(group)) is not None])
     lanes = [lane(group, pages) for group in (*groups.values(), *guests.values())]
-    placed = _placed([replace(one, colour=colours[one.strategy]) for one in lanes])
+    placed = _placed(lanes)
     fastest = sorted(placed, key=lambda one: (one.place is None, one.end_ns))[:MOST_LANES]
     workload = own[0].workload
     return Race(
@@ -124,10 +123,8 @@ def _joining(own: Sequence[Row], crawls: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.workload["site"]["pages"] == chosen]
 
 
-def _but_for_size(row: Row) -> tuple[Any, ...]:
-    workload = row.workload
-    site = {key: value for key, value in workload["site"].items() if key != "pages"}
-    return workload["latency"], workload["connection"], workload.get("cpu", "0"), site
+def _but_for_size(row: Row) -> str:
+    return workloads.alike(row.workload, but_for=("in_flight", "site.pages"))
 
 
 def _recorded_by_strategy(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from bench.analyse.stats import Spread, spread
-from bench.present import words
+from bench.present import name_looks, words
 from bench.present.notes import why_red
 from bench.rows import Row
 
@@ -60,10 +60,13 @@ class Lane:
     """The most of the samples; without any, what was read at rest after the crawl."""
     cpu_ns: int | None
     """Of the whole crawl."""
-    colour: int = 0
-    """Which of a run's eight colours it has: the same as in the plots."""
     place: int | None = None
     """From 1 on, shared by those who are alike; None for a red lane, and for one that never finished."""
+
+    @property
+    def colour(self) -> int:
+        """The number of its colour, which is that of the plots."""
+        return name_looks.look(self.strategy).number
 
     @property
     def end_ns(self) -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from bench.present import race as shared
 from bench.present import text_grid, units, words
-from bench.present.page import COLOURS
+from bench.present.name_looks import COLOURS
 from bench.present.race_field import Race
 from bench.present.race_lanes import Lane
 

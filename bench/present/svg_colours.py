@@ -7,7 +7,7 @@ its own, whose values are worked out here: dark enough for text on white, light 
 import colorsys
 from collections.abc import Iterable
 
-from bench.present import page
+from bench.present import name_looks, page
 
 PAPER, DARK_PAPER = "#ffffff", "#14161a"
 """What plots are drawn on; ``templates/report.css`` has the same."""
@@ -15,7 +15,7 @@ LEAST_TEXT, LEAST_SHAPE = 4.5, 3.0
 """Contrast of text, and of anything else (WCAG 2.2, 1.4.3 and 1.4.11)."""
 _STEP = 0.02
 _NAMED = {"#000000": "ink", "#ffffff": "paper", page.GREY.lower(): "grey", page.PALE.lower(): "pale"}
-_NUMBERED = {colour.lower(): n for n, colour in enumerate(page.COLOURS)}
+_NUMBERED = {colour.lower(): n for n, colour in enumerate(name_looks.COLOURS)}
 _WORDS = {"black": "#000000", "white": "#ffffff"}
 
 

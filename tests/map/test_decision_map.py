@@ -1,5 +1,6 @@
 """Who wins where, on made rows and on simulated noise."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -210,14 +211,16 @@ def test_other_connections_are_another_part_of_the_map() -> None:
     assert len(found.of(second).tiles) == 1
 
 
-def test_of_the_same_workload_the_longer_crawl_counts() -> None:
+def test_crawls_of_another_number_of_pages_are_another_workload() -> None:
     rows = [
         map_row(name, "0", "0", 10, number, pages, rate, 20_000)
         for pages, rates in ((100, (1000.0, 2000.0)), (1000, (2000.0, 1000.0)))
         for name, rate in zip(("callbacks", "thread_pool"), rates, strict=True)
         for number in (1, 2)
     ]
-    for place, row in enumerate(rows):
-        row.workload["id"] += f"/{place // 4}"
 
-    assert the_tile(rows).best == ("callbacks",)
+    found = decide(c.cells(rows))
+
+    best = {json.loads(tile.point.site)["pages"]: tile.best for tile in found.tiles}
+    assert best == {"100": ("thread_pool",), "1,000": ("callbacks",)}
+    assert len(found.settings()) == 2

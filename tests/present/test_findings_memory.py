@@ -112,19 +112,29 @@ def test_the_lowest_shared_limit_is_the_one_that_was_kept_off() -> None:
 def test_in_flight_names_the_first_and_the_last() -> None:
     reaches = {"a": Spread(1 * S, 1 * S, 1 * S, 2), "b": Spread(4 * S, 4 * S, 4 * S, 2)}
 
-    assert of_in_flight(10_000, reaches, 2) == (
+    assert of_in_flight(10_000, {"": reaches}, 2) == (
         "2 strategies hold 10,000 fetches in flight at once: a after 1.00 s, b after 4.00 s"
+    )
+
+
+def test_in_flight_never_puts_the_times_of_two_settings_together() -> None:
+    kept = {"a": Spread(1 * S, 1 * S, 1 * S, 2), "b": Spread(4 * S, 4 * S, 4 * S, 2)}
+    anew = {"a": Spread(9 * S, 9 * S, 9 * S, 2), "b": Spread(8 * S, 8 * S, 8 * S, 2), "c": Spread(S, S, S, 2)}
+
+    assert of_in_flight(10_000, {"keep-alive connections": kept, "per-fetch connections": anew}, 3) == (
+        "2 of 3 strategies hold 10,000 fetches in flight at once; "
+        "keep-alive connections: a after 1.00 s, b after 4.00 s; per-fetch connections: b after 8.00 s, a after 9.00 s"
     )
 
 
 def test_in_flight_names_no_first_where_the_rounds_overlap() -> None:
     reaches = {"a": Spread(1 * S, 1 * S, 3 * S, 2), "b": Spread(2 * S, 2 * S, 2 * S, 2)}
 
-    assert of_in_flight(10_000, reaches, 2).endswith("in flight at once, within 2.00 s of the order")
+    assert of_in_flight(10_000, {"": reaches}, 2).endswith("in flight at once, within 2.00 s of the order")
 
 
 def test_in_flight_says_where_a_round_is_the_only_one() -> None:
-    assert of_in_flight(10_000, {"a": Spread(S, S, S, 1)}, 1) == (
+    assert of_in_flight(10_000, {"": {"a": Spread(S, S, S, 1)}}, 1) == (
         "10,000 fetches in flight at once: a after 1.0 s (one round)"
     )
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.present import labels, page, scales
+from bench.present import labels, name_looks, page, scales
 from bench.present.plots import save_all
 from bench.rows import Row
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row, memory_rows
@@ -33,8 +33,8 @@ def drawn(rows: list[Row], folder: Path) -> list[str]:
 
 
 def words(path: Path) -> str:
-    """Return all text in an SVG, in its order."""
-    return " ".join(" ".join(text.split()) for text in ET.parse(path).getroot().itertext())  # noqa: S314  (we wrote it)
+    """Return all text in an SVG, in its order, as one line."""
+    return " ".join(" ".join(ET.parse(path).getroot().itertext()).split())  # noqa: S314  (we wrote it)
 
 
 def test_every_plot_is_drawn_from_a_whole_experiment(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_an_axis_has_some_ticks_but_not_too_many(low: float, factor: float) -> N
 
 
 def test_looks_differ_in_more_than_colour() -> None:
-    looks = page.looks(f"s{n}" for n in range(page.MOST_LINES))
+    looks = page.looks(name_looks.KNOWN[: page.MOST_LINES])
 
     assert len({look.colour for look in looks.values()}) == page.MOST_LINES
     assert len({look.marker for look in looks.values()}) == page.MOST_LINES

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench.analyse import cells as c
-from bench.present import page, plot_in_flight, plot_ladder, plot_layers, plot_ramp
+from bench.present import name_looks, page, plot_in_flight, plot_ladder, plot_layers, plot_ramp
 from bench.present.plots import save_all
 from bench.present.subjects import subjects
 from bench.rows import Row
@@ -236,7 +236,7 @@ def test_red_trials_are_hollow_and_conclude_nothing() -> None:
     with page.settings():
         figure = steps([block_row(n=n, red=True) for n in SIZES])
     assert figure is not None
-    lines: list[Any] = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    lines: list[Any] = [line for line in figure.axes[0].lines if line.get_marker() == name_looks.look("thread").marker]
     faces = [line.get_markerfacecolor() for line in lines if len(line.get_xdata())]
 
     assert "No valid trial of all layers: nothing to conclude" in text_of(figure)
@@ -301,7 +301,7 @@ def test_a_red_ramp_concludes_nothing() -> None:
 def test_in_flight_shows_both_uses_of_connections_and_the_time_to_reach() -> None:
     text = drawn(in_flight, c10k_run())
 
-    assert "5 strategies hold 10,000 fetches in flight at once: callbacks after" in text
+    assert "5 strategies hold 10,000 fetches in flight at once; keep-alive connections: callbacks after" in text
     assert "keep-alive connections" in text
     assert "per-fetch connections" in text
     assert "held by the gate while memory is read" in text
@@ -317,7 +317,7 @@ def test_in_flight_says_who_could_not_and_why() -> None:
     ]
     text = drawn(in_flight, rows)
 
-    assert "1 of 2 strategies holds 10,000 fetches in flight at once: callbacks after" in text
+    assert "1 of 2 strategies holds 10,000 fetches in flight at once; keep-alive connections: callbacks" in text
     assert "thread_pool: failed: RLIMIT_NPROC allows 900 threads." in text
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.present import page, report_plots, svg_colours
+from bench.present import name_looks, page, report_plots, svg_colours
 from bench.present.inline_svg import Drawing, inline
 from tests.report.parsed_page import parsed
 
@@ -73,7 +73,7 @@ def test_text_has_a_colour_that_can_be_read_where_the_shape_of_its_colour_may_be
 
 @given(st.from_regex(r"#[0-9a-f]{6}", fullmatch=True))
 def test_any_other_colour_can_be_read_in_light_and_dark(colour: str) -> None:
-    known = {*(one.lower() for one in page.COLOURS), page.GREY.lower(), page.PALE.lower(), "#000000", "#ffffff"}
+    known = {*(one.lower() for one in name_looks.COLOURS), page.GREY.lower(), page.PALE.lower(), "#000000", "#ffffff"}
     if colour in known:
         return
     variable = svg_colours.variable(colour, of_text=True)

@@ -1,0 +1,123 @@
+"""A name has one colour and one marker: in every plot and race, whoever else is shown, and in whatever order."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from bench.present import name_looks, page, plot_clients, plots, race
+from bench.present.race_field import races
+from bench.rows import Row
+from tests.made_rows import MACHINE, crawl_row, memory_rows
+from tests.present.made_memory_rows import c10k_run, ladder
+from tests.race.made_races import runner
+from tests.selftest.made_clients import client_rows
+
+NAMES = ("callbacks", "generators", "native_asyncio", "thread_pool", "aiohttp_client", "my_own_client")
+SUBSETS = [*combinations(NAMES, 1), *combinations(NAMES, 2), NAMES, NAMES[::-1]]
+
+
+def crawls(names: Iterable[str]) -> list[Row]:
+    return [
+        crawl_row(name, latency="50ms", in_flight=cap, number=number, pages_per_s=100.0 * cap, times_ns=[5, 6] * 60)
+        for name in names
+        for cap in (1, 10, 100)
+        for number in (1, 2)
+    ]
+
+
+def renamed(rows: Sequence[Row], names: Iterable[str]) -> list[Row]:
+    return [replace(row, strategy=name) for name in names for row in rows]
+
+
+def figures(rows: Sequence[Row]) -> list[Figure]:
+    with page.settings():
+        return [figure for _, figure in plots.figures(rows, MACHINE)]
+
+
+def of_clients(rows: Sequence[Row]) -> list[Figure]:
+    with page.settings():
+        figure = plot_clients.draw(rows, MACHINE)
+    assert figure is not None
+    return [figure]
+
+
+def pairs_of(figure: Figure) -> set[tuple[str, str]]:
+    """Return (colour, marker) of all marks that are drawn, and of those in legends."""
+    lines = [line for line in figure.findobj(Line2D) if isinstance(line, Line2D)]
+    return {(to_hex(str(line.get_markeredgecolor())).upper(), str(line.get_marker())) for line in lines}
+
+
+PLOTS: dict[str, tuple[Callable[[Iterable[str]], list[Row]], Callable[[Sequence[Row]], list[Figure]]]] = {
+    "crawls": (crawls, figures),
+    "memory": (lambda names: [row for name in names for row in memory_rows(name)], figures),
+    "held": (lambda names: renamed(c10k_run(1, ["callbacks"]), names), figures),
+    "clients": (lambda names: renamed(client_rows({"callbacks": (900.0, 910.0)}), names), of_clients),
+}
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_a_name_has_the_same_colour_and_marker_whoever_else_is_drawn(kind: str) -> None:
+    make, draw = PLOTS[kind]
+    looks = {name: (name_looks.look(name).colour.upper(), name_looks.look(name).marker) for name in NAMES}
+    assert len(set(looks.values())) == len(NAMES)
+
+    for names in SUBSETS:
+        found = {pair for figure in draw(make(names)) for pair in pairs_of(figure)}
+        shown = {name for name, look in looks.items() if look in found}
+        assert shown == set(names)
+
+
+def test_a_race_has_the_colours_of_the_plots() -> None:
+    for names in SUBSETS[6:]:
+        (found,) = races([runner(name) for name in names])
+        assert {lane.strategy: lane.colour for lane in found.lanes} == {
+            name: name_looks.look(name).number for name in names
+        }
+        fragment = race.fragment([runner(name) for name in names])
+        assert fragment is not None
+        for name in names:
+            number = name_looks.look(name).number
+            assert f'"colour":{number}' in fragment.data.replace(" ", "")
+
+
+def test_known_names_differ_in_colour_or_marker_and_the_first_eight_in_both() -> None:
+    looks = [name_looks.look(name) for name in name_looks.KNOWN]
+
+    assert len(set(name_looks.KNOWN)) == len(looks)
+    assert len({(look.colour, look.marker) for look in looks}) == len(looks)
+    assert len({look.colour for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
+
+
+def test_the_look_of_a_name_never_changes() -> None:
+    """Pictures that are years apart can be compared: a change of the table must not move a name."""
+    told = {name: (name_looks.look(name).colour, name_looks.look(name).marker) for name in NAMES}
+
+    assert told == {
+        "callbacks": ("#0072B2", "o"),
+        "generators": ("#D55E00", "s"),
+        "native_asyncio": ("#009E73", "D"),
+        "thread_pool": ("#CC79A7", "^"),
+        "aiohttp_client": ("#E69F00", "v"),
+        "my_own_client": told["my_own_client"],
+    }
+    assert told["my_own_client"][1] in name_looks.OTHER_MARKERS
+
+
+def test_names_that_are_not_known_are_spread_over_colours_and_markers() -> None:
+    looks = {(look.colour, look.marker) for look in (name_looks.look(f"client_{n}") for n in range(400))}
+
+    assert len(looks) == len(name_looks.COLOURS) * len(name_looks.OTHER_MARKERS)
+
+
+def test_building_blocks_have_looks_of_their_own() -> None:
+    rows = ladder({"thread": (9000, 4000, 8000, 3000), "asyncio_task": (3000, 10, 0, 0)}, (1000, 2000, 4000))
+    found = {pair for figure in figures(rows) for pair in pairs_of(figure)}
+
+    for name in ("thread", "asyncio_task"):
+        look = name_looks.look(name)
+        assert (look.colour.upper(), look.marker) in found

@@ -1,0 +1,126 @@
+"""Workloads that differ in anything are neither one line, nor one place of a table, nor one sentence."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
+
+from bench.analyse import cells as c
+from bench.analyse import headline, swarms
+from bench.present import page, plots
+from bench.present.answer import answer
+from bench.rows import Row, read
+from tests.made_rows import MACHINE, crawl_row, grid, memory_row
+
+CLAIMS = next((Path(__file__).parents[2] / "results" / "reference").glob("*-claims"))
+SITES = {10: (10, 10_000), 50: (10,), 500: (100,), 5000: (1000,)}
+"""Pages to numbers in flight, at one latency: as the claims need them."""
+
+
+def two_sites() -> list[Row]:
+    """Make crawls of two kinds of site: ten pages whatever is in flight, and five pages for each in flight."""
+    return [
+        crawl_row(name, latency="50ms", in_flight=cap, pages=pages, number=number, pages_per_s=rate * pages)
+        for pages, caps in SITES.items()
+        for cap in caps
+        for name, rate in (("callbacks", 3.0), ("thread_pool", 2.0))
+        for number in (1, 2)
+    ]
+
+
+def panels(rows: list[Row], name: str) -> Iterator[Axes]:
+    with page.settings():
+        for found, figure in plots.figures(rows, MACHINE):
+            if found.partition("-")[0] == name:
+                yield from figure.axes
+
+
+@pytest.mark.parametrize("rows", [two_sites(), read(CLAIMS)], ids=["made", "the claims' own run"])
+def test_a_line_goes_through_each_number_in_flight_once_and_never_beyond_the_pages(rows: list[Row]) -> None:
+    most = max(cell.in_flight for cell in c.cells(rows) if cell.pages >= cell.in_flight)
+    lines = [
+        bars.lines[0]
+        for axes in panels(rows, "throughput")
+        for bars in axes.containers
+        if isinstance(bars, ErrorbarContainer)
+    ]
+
+    assert lines
+    for line in lines:
+        places = [float(x) for x in np.asarray(line.get_xdata())]
+        assert all(one < other for one, other in pairwise(places)), places
+        assert places[-1] <= most
+
+
+def test_each_kind_of_site_has_its_own_table_and_names_its_pages() -> None:
+    tables = headline.tables(two_sites())
+
+    assert {table.differs["pages"] for table in tables} == {"10", "5 for each in flight"}
+    shown = {column.in_flight for table in tables for column in table.columns}
+    assert shown == {10, 100, 1000}, "10,000 were never in flight"
+
+
+def test_what_the_answer_says_is_in_one_table() -> None:
+    rows = two_sites()
+
+    sentences = " ".join(answer(rows))
+
+    assert "1,000 in flight" in sentences
+    assert "10,000 in flight" not in sentences
+    assert "those over keep-alive connections, pages 5 for each in flight; another setting" in sentences
+    assert "pages 10) is in the tables only" in sentences
+
+
+def test_a_setting_that_is_alone_in_its_number_of_pages_is_one_curve() -> None:
+    assert len(c.settings(c.cells(grid()))) == 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"connection": "per-fetch"}, {"cpu": "1ms", "cpu_ns": 1_000_000}, {"parked": True}, {"something": "new"}],
+    ids=lambda more: next(iter(more)),
+)
+def test_a_workload_that_differs_in_any_value_is_a_setting_of_its_own(more: dict[str, Any]) -> None:
+    rows = [crawl_row(pages_per_s=1000.0), crawl_row(pages_per_s=3000.0)]
+    rows[1].workload.update(more)
+
+    cells = c.cells(rows)
+
+    assert sorted(figure.spread.median for cell in cells if (figure := cell.figure(c.pages_per_s))) == [1000.0, 3000.0]
+    assert len(c.settings(cells)) == 2
+
+
+def test_the_site_counts_and_the_id_does_not() -> None:
+    other, same = crawl_row(site={"links": 3}), crawl_row(number=2)
+    same.workload["id"] = "crawl-7/latency=0/in_flight=100/keep-alive"
+
+    assert sorted(len(cell.rows) for cell in c.cells([crawl_row(), other, same])) == [1, 2]
+
+
+def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_settings() -> None:
+    rows = [memory_row(held=held, connection="per-fetch") for held in (10, 20, 10, 20)]
+    for row in rows[2:]:
+        row.workload["parked"] = True
+
+    found = c.cells(rows, "memory")
+
+    assert [len(cell.rows) for cell in found] == [1, 1, 1, 1]
+    assert len(c.settings(found)) == 2
+
+
+def test_swarms_whose_users_share_pages_are_no_swarms_of_the_same_setting() -> None:
+    rows = [
+        Row(
+            "run", "trial", 1, "callbacks", "shared", "swarm",
+            {"id": "s", "in_flight": 100, "ramp_per_s": None, "connection": "keep-alive", "site": {"pages": pages}},
+            "ok", None, "2026-01-02T03:04:05.678+00:00", 1, {"held_in_flight": 100},
+        )
+        for pages in (100, 5)
+    ]  # fmt: skip
+
+    assert len(swarms.swarms(rows)) == 2
