@@ -99,7 +99,4 @@ def test_the_readme_quotes_both_runs_and_nothing_without_them(runs: Path, tmp_pa
 
 def test_the_page_of_scale_is_that_of_the_reference_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    if not Path("docs/scale.md").exists():
-        pytest.skip("there is no docs/scale.md yet")
-
     assert scale_figures.main(["--check"]) == 0, "run `make readme`"
