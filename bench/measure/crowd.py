@@ -23,7 +23,8 @@ from bench.swarm.hosting import Hosting, address_text
 from bench.swarm.identity import difference, identity
 from bench.swarm.layout import Share
 
-START_S = 30.0
+START_S = 120.0
+"""A limit for what hangs. A Locust worker of this machine that ends before it has joined is noticed at once."""
 PATIENCE_S = 15.0
 GONE_S = 20.0
 """Processes of ours that still run so long after their end was ordered are killed."""

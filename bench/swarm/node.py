@@ -63,7 +63,7 @@ SELDOM = 20
 """Shares that are full are looked at in every twentieth round only: nothing should happen there."""
 DRAINING = 5
 """Gates that were opened are looked at in every fifth round: their servers have enough to do."""
-CONNECT_S = 15.0
+CONNECT_S = 30.0
 AGAIN_S = 0.2
 REPORT_EVERY_S = 1.0
 """So often Locust's statistics go to the master; Locust's own three seconds are as long as a small swarm."""
@@ -275,15 +275,22 @@ class Node:
         """Return the sums over all processes of this node's shares, those of the servers under names of their own."""
         sums: Counter[str] = Counter()
         for running in list(self._shares.values()):
-            with suppress(psutil.Error, ServerError):  # it is lost, and that is said elsewhere
-                client, serving = memory.of_process(running.worker.pid), memory.of_process(running.server.process.pid)
-                connections = running.tell("stats")["stats"]["connections"]
-                threads = psutil.Process(running.worker.pid).num_threads()
-                sums.update({name: size or 0 for name, size in client.items()})
-                sums.update({f"server_{name}": size or 0 for name, size in serving.items()})
-                sums.update({"threads": threads, "connections": connections})
+            with suppress(psutil.Error):  # it is lost, and that is said elsewhere
+                sums.update(self._layers_of(running))
             gevent.sleep(BREATH_S)  # a hundred processes take a while: other greenlets go on meanwhile
         return dict(sums)
+
+    def _layers_of(self, running: Running) -> memory.Layers:
+        client, serving = memory.of_process(running.worker.pid), memory.of_process(running.server.process.pid)
+        threads = psutil.Process(running.worker.pid).num_threads()
+        try:
+            connections = running.tell("stats")["stats"]["connections"]
+        except ServerError as error:
+            self._lose_server(running, error)
+            return {}
+        of_server = {f"server_{name}": size or 0 for name, size in serving.items()}
+        counts = {"threads": threads, "connections": connections}
+        return {name: size or 0 for name, size in client.items()} | of_server | counts
 
     def _welcome(self) -> None:
         self.welcome.set()

@@ -224,6 +224,23 @@ def test_a_locust_worker_of_elsewhere_is_lost_when_nothing_is_heard_of_it(at_the
     assert row.measured["pages"] == IN_FLIGHT // 2
 
 
+@pytest.mark.long
+def test_a_frozen_server_is_killed_and_named_after_the_silence_limit(
+    at_the_peak: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swarm, "ANSWER_SECONDS", 0)  # the limit is the trial's, not that of a server alone
+    frozen = []
+    at_the_peak(lambda _, __: frozen.append(send(signal.SIGSTOP, "fake_server")))
+
+    row = run_swarm(trial(processes=1), replace(SETTING, hosting=Hosting(silence_s=UNHEARD_S)))
+
+    (loss,) = row.measured["lost"]
+    assert (loss["what"], loss["pid"]) == ("server", frozen[0])
+    assert "does not answer" in loss["how"]
+    assert row.status == "wrong"
+    assert loss["in_flight"] == IN_FLIGHT
+
+
 @pytest.mark.parametrize(("lifetime_s", "patience_s"), [(10, 60), (1000, 250)])
 def test_a_longer_trial_may_be_silent_for_longer(lifetime_s: float, patience_s: float) -> None:
     assert Hosting().patience_s(lifetime_s) == patience_s
