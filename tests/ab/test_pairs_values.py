@@ -101,6 +101,13 @@ def test_figures_are_what_a_side_takes_in_its_own_unit() -> None:
     assert math.isnan(pairs.figure([], "A", "cpu_per_page"))
 
 
+def test_pages_that_failed_are_no_part_of_a_figure() -> None:
+    row = with_turns(pair_row(cpu_ns=(9e6, 9e6), makespan_ns=(15e6, 15e6), pages=300), lambda _: {"failed_pages": 120})
+
+    assert pairs.figure([row], "A", "cpu_per_page") == pytest.approx(50_000, rel=0.001)
+    assert pairs.figure([row], "B", "throughput") == pytest.approx(12_000, rel=0.001)
+
+
 def test_controls_are_the_same_work_beside_both_sides() -> None:
     row = pair_row(spin_ns=(4e6, 4.4e6), null_ns=(5e6, 5e6))
 

@@ -208,6 +208,29 @@ def test_a_control_that_moved_by_next_to_nothing_is_quiet() -> None:
     assert found.verdict == "pass"
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize(("share", "moves"), [(0.9, True), (1.1, False)])
+def test_a_control_has_moved_either_way_when_its_two_sided_p_is_below_the_rules(
+    sign: int, share: float, moves: bool
+) -> None:
+    from scipy.stats import t
+
+    sd = 0.05
+    mean = float(t.isf(share * DESIGNED.control_alpha / 2, 11)) * sd / math.sqrt(12)
+    found = decide({"cpu": noise(12)}, {"spin": noise(12, mean=sign * mean, sd=sd)})
+
+    assert mean > DESIGNED.control_least
+    assert ("a control moved" in found.why) is moves
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize(("share", "moves"), [(0.99, False), (1.01, True)])
+def test_a_control_has_moved_only_beyond_the_least_change_that_matters(sign: int, share: float, moves: bool) -> None:
+    found = decide({"cpu": noise(12)}, {"spin": noise(12, mean=sign * share * DESIGNED.control_least, sd=0.0001)})
+
+    assert ("a control moved" in found.why) is moves
+
+
 def test_a_control_with_too_few_values_vouches_for_nothing() -> None:
     found = decide({"cpu": noise(12, mean=0.1)}, {"spin": noise(3)})
 

@@ -49,6 +49,28 @@ def test_what_differs_by_half_is_told_apart_with_two_rounds_already() -> None:
     assert sum(told_apart(random, 4, 2, 0.05, 1.5) for _ in range(100)) >= 95
 
 
+@pytest.mark.parametrize(("number", "rounds"), [(2, 2), (3, 2), (5, 4)])
+def test_two_ends_differ_from_the_t_quantile_of_all_pairs_on(number: int, rounds: int) -> None:
+    from scipy.stats import t
+
+    noise = Noise(0.05**2, 12)
+    pairs = math.comb(number, 2)
+    least = float(t.ppf(1 - 0.05 / 2 / pairs, noise.freedom)) * math.sqrt(noise.variance * 2 / rounds)
+
+    for apart, said in ((0.99 * least, False), (1.01 * least, True)):
+        ends = [dict.fromkeys(range(rounds), apart * place / (number - 1)) for place in range(number)]
+        assert differ(ends[::-1], noise) is said
+
+
+def test_ends_with_unlike_rounds_are_as_uncertain_as_both_of_them() -> None:
+    from scipy.stats import t
+
+    least = float(t.ppf(1 - 0.05 / 2, 12)) * 0.05 * math.sqrt(1 / 2 + 1 / 5)
+
+    for apart, said in ((0.99 * least, False), (1.01 * least, True)):
+        assert differ([dict.fromkeys(range(2), 0.0), dict.fromkeys(range(5), apart)], Noise(0.05**2, 12)) is said
+
+
 def test_without_two_rounds_or_two_series_nothing_is_known() -> None:
     noise = Noise(0.0001, 20)
 

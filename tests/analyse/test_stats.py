@@ -139,6 +139,19 @@ def test_a_bent_line_is_reported_as_the_range_of_its_halves() -> None:
     assert (found.low, found.high) == (1000, 4000)
 
 
+def test_the_halves_of_a_bent_line_are_fitted_alone_and_the_middle_belongs_to_both() -> None:
+    sizes = list(range(100, 1000, 100))
+    memory = [1000 * n + 4000 * max(0, n - 500) + 7000 * (n // 100 % 3) for n in sizes]
+    lower, upper, whole = (memory_slope(sizes[part], memory[part]) for part in (slice(5), slice(4, 9), slice(9)))
+
+    assert isinstance(lower, Slope)
+    assert isinstance(upper, Slope)
+    assert isinstance(whole, Slope)
+    assert not whole.straight
+    assert lower.low < lower.per_fetch < upper.per_fetch < upper.high
+    assert (whole.low, whole.high) == (lower.low, upper.high)
+
+
 def test_a_bend_smaller_than_the_noise_is_none() -> None:
     jitter = [40_000, -40_000, 30_000, -30_000, -45_000, 45_000, 38_000, -38_000, 41_000, -41_000]
 

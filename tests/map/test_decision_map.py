@@ -132,6 +132,28 @@ def test_one_round_is_not_known() -> None:
     assert [one.strategy for one in tile.ranking] == ["callbacks", "thread_pool"]
 
 
+def test_one_round_is_not_known_even_where_the_noise_of_other_workloads_is() -> None:
+    rates = {"callbacks": 3000.0, "thread_pool": 1000.0}
+    rows = [*rows_at(rates, rounds=1, in_flight=1), *rows_at(rates, rounds=2, in_flight=2)]
+
+    once, twice = decide(c.cells(rows)).tiles
+
+    assert (once.verdict, once.why, once.best) == ("not known", "one round", ())
+    assert (twice.verdict, twice.best) == ("winner", ("callbacks",))
+
+
+@pytest.mark.parametrize("nothing", [None, 0.0])
+def test_a_round_without_throughput_is_left_out_and_one_below_a_page_a_second_counts(nothing: float | None) -> None:
+    rows = rows_at({"callbacks": 0.9, "thread_pool": 0.5}, noise=0.001)
+    rows[0].measured["pages_per_s"] = nothing
+
+    tile = the_tile(rows)
+
+    assert (tile.verdict, tile.best) == ("winner", ("callbacks",))
+    assert [one.rounds for one in tile.ranking] == [2, 3]
+    assert [one.per_s for one in tile.ranking] == pytest.approx([0.9, 0.5], rel=0.01)
+
+
 def test_red_rows_never_count() -> None:
     rows = rows_at({"callbacks": 1500.0, "thread_pool": 1000.0}, noise=0.001)
     rows += [crawl_row("generators", number=number, pages_per_s=9000.0, red=True) for number in (1, 2, 3)]

@@ -1,9 +1,12 @@
 """Memory in layers: what the kernel writes is read, what it does not write is unknown, and others are noticed."""
 
+import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bench.measure import held, memory
@@ -45,6 +48,54 @@ def test_what_a_system_does_not_tell_is_unknown_and_never_zero(tmp_path: Path) -
 
 def test_a_system_without_proc_tells_nothing(tmp_path: Path) -> None:
     assert set(memory.of_system(tmp_path / "nowhere").values()) == {None}
+
+
+def test_unused_memory_is_free_or_of_files_but_not_shared(tmp_path: Path) -> None:
+    parts = "MemFree:  8000 kB\nBuffers:   400 kB\nCached:   3000 kB\nSwapCached: 5 kB\nShmem:    70 kB\n"
+
+    assert memory.unused_bytes(a_system(tmp_path, meminfo=MEMINFO + parts)) == (8000 + 400 + 3000 - 70) * 1024
+
+
+def test_where_the_kernel_lists_no_parts_what_is_available_counts_as_unused(tmp_path: Path) -> None:
+    found = memory.unused_bytes(a_system(tmp_path, meminfo="MemFree: 8000 kB\nBuffers: 1 kB\nCached: 3 kB\n"))
+
+    assert found == pytest.approx(psutil.virtual_memory().available, rel=0.5)
+
+
+def ladder(*readings: tuple[int | None, int | None]) -> "tuple[Callable[[], Any], list[float]]":
+    """Return a reading of USS and slab that goes on from step to step, and the pauses that were made."""
+    left = [({"uss_bytes": uss}, {"slab_bytes": slab}) for uss, slab in readings]
+    return (lambda: left.pop(0)), []
+
+
+@pytest.mark.parametrize(
+    ("readings", "steps"),
+    [
+        ([(1000, 9000), (1000, 9000)], 1),
+        ([(1000, 9000), (1002, 9018)], 1),
+        ([(1000, 9000), (1003, 9000), (1003, 9000)], 2),
+        ([(1003, 9000), (1000, 9000), (1000, 9000)], 2),
+        ([(1000, 9000), (1000, 9019), (1000, 9019)], 2),
+        ([(1000, None), (2000, 1), (2000, None)], 2),
+        ([(None, None), (None, None)], 1),
+    ],
+)
+def test_memory_is_at_rest_when_two_readings_agree_to_two_thousandths(
+    readings: list[tuple[int | None, int | None]], steps: int
+) -> None:
+    read, pauses = ladder(*readings)
+
+    own, system = memory.settled(read, math.inf, pauses.append, pause_s=0.25)
+
+    assert (own["uss_bytes"], system["slab_bytes"]) == readings[-1]
+    assert pauses == [0.25] * steps
+
+
+def test_past_the_deadline_one_reading_is_all() -> None:
+    read, pauses = ladder((1000, 9000))
+
+    assert memory.settled(read, -math.inf, pauses.append) == ({"uss_bytes": 1000}, {"slab_bytes": 9000})
+    assert pauses == []
 
 
 def test_a_process_has_page_tables_where_the_kernel_says_so(tmp_path: Path) -> None:

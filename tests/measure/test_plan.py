@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,6 +143,8 @@ def test_blocks_probes_and_limits_are_trials_like_others() -> None:
     assert len({trial.id for trial in trials}) == len(trials)
     assert "probe/spin/how=spin/wait_ms=1/round=1" in {trial.id for trial in trials}
     assert {trial.stack for trial in trials if trial.kind != "crawl"} == {"none"}
+    subjects = {"crawl": {"many"}, "block": {"thread", "generator"}, "probe": {"spin"}, "limit": {"threads"}}
+    assert {kind: {trial.strategy for trial in trials if trial.kind == kind} for kind in subjects} == subjects
 
 
 def test_reachable_is_the_least_of_cap_site_and_model() -> None:
@@ -168,4 +171,14 @@ def test_an_estimate_grows_with_pages_and_with_latency() -> None:
         return estimate_ns(expand(Experiment("x", "", (grid,), ("many",)), DESCRIBED))
 
     assert estimate("0", 1000) < estimate("0", 100_000) < estimate("50ms", 100_000)
-    assert estimate("50ms", 1000) >= 100 * 50_000_000, "100 waves of ten"
+    waves = {pages: (estimate("2s", pages) - estimate("1s", pages)) / 1e9 for pages in (9, 10, 11, 1000)}
+    assert waves == {9: 1, 10: 1, 11: 2, 1000: 100}, "each wave of ten waits once"
+
+
+@pytest.mark.parametrize("in_flight", [1, 10, 100])
+def test_an_estimate_is_no_less_than_what_all_pages_cost_the_core(in_flight: int) -> None:
+    def estimate(cpu: str) -> int:
+        grid = Grid("crawl", ("0",), (in_flight,), site=SiteConfig(pages=1000), cpu=(cpu,))
+        return estimate_ns(expand(Experiment("x", "", (grid,), ("many",)), DESCRIBED))
+
+    assert estimate("3ms") - estimate("1ms") == 1000 * 2_000_000
