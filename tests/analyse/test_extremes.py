@@ -58,7 +58,7 @@ def test_two_ends_differ_from_the_t_quantile_of_all_pairs_on(number: int, rounds
     least = float(t.ppf(1 - 0.05 / 2 / pairs, noise.freedom)) * math.sqrt(noise.variance * 2 / rounds)
 
     for apart, said in ((0.99 * least, False), (1.01 * least, True)):
-        ends = [dict.fromkeys(range(rounds), apart * place / (number - 1)) for place in range(number)]
+        ends = [dict.fromkeys(range(rounds), 7 + apart * place / (number - 1)) for place in range(number)]
         assert differ(ends[::-1], noise) is said
 
 
@@ -75,6 +75,7 @@ def test_without_two_rounds_or_two_series_nothing_is_known() -> None:
     noise = Noise(0.0001, 20)
 
     assert not differ([{1: 0.0}, {1: 9.0}], noise)
+    assert not differ([{1: 0.0, 2: 0.0}, {1: 9.0}], noise)
     assert not differ([{1: 0.0, 2: 0.0}], noise)
     assert not differ([], noise)
     assert not differ([{1: 0.0, 2: 0.0}, {1: 9.0, 2: 9.0}], None)

@@ -1,6 +1,7 @@
 """Made-up rows for the rules, and the verdict that they must lead to: both sides of each boundary, and neither."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bench.analyse.claims import Word
@@ -14,6 +15,7 @@ from tests.claims.made_claim_rows import (
     probe_rows,
     timed_rows,
 )
+from tests.made_rows import RED
 
 Case = tuple[str, str, list[Row], Word]
 """Claim, what the rows are like, the rows, the verdict."""
@@ -54,6 +56,7 @@ def memory() -> Iterator[Case]:
     yield "memory-ratio", "parked only", _ratio(45_000, 1200, 57_000, 13_000), DIFFERS
     yield "memory-ratio", "neither", _ratio(11_000, 1200, 57_000, 13_000), NOT_HERE
     yield "memory-ratio", "no threads in flight", _ratio(45_000, 1200, 57_000, 13_000)[:20], UNSURE
+    yield "memory-ratio", "no asyncio in flight", _ratio(45_000, 1200, 57_000, 13_000)[:-10], UNSURE
     across = [*block_rows("thread", 10_000, jitter=0.2), *block_rows("asyncio_task", 1000, sizes=MANY)]
     yield "memory-ratio", "across ten", [*across, *_ratio(1, 1, 57_000, 13_000)[20:]], UNSURE
     yield "many-coroutines", "all start", _started(9 * S), HOLDS
@@ -82,6 +85,16 @@ def ceilings() -> Iterator[Case]:
     yield "threads-before-sockets", "ports unknown", _limits(21_800, 1_000_000, 28_232)[:2], UNSURE
     early = [limit_row("threads", 15_000, stopped_by="deadline"), *_limits(1, 20_000, 28_232)[1:]]
     yield "threads-before-sockets", "threads not found", early, UNSURE
+    yield "threads-before-sockets", "one percent below", _limits(9900, 10_000, 10_000), UNSURE
+    yield "threads-before-sockets", "one percent above", _limits(10_000, 9900, 9900), UNSURE
+    yield "threads-before-sockets", "a tenth below", _limits(9000, 10_000, 20_000), HOLDS
+    yield "threads-before-sockets", "more than a tenth below", _limits(8950, 10_000, 20_000), HOLDS
+    reached = limit_row("descriptors", 26_000, stopped_by="shared limit")
+    yield "threads-before-sockets", "as many reached", [*_limits(25_990, 1, 28_232)[::2], reached], UNSURE
+    yield "threads-before-sockets", "more reached", [*_limits(10_000, 1, 28_232)[::2], reached], HOLDS
+    for told, found in (("just more threads reached", 26_000), ("more threads reached", 40_000)):
+        threads = limit_row("threads", found, stopped_by="deadline")
+        yield "threads-before-sockets", told, [threads, *_limits(1, 20_000, 24_500)[1:]], NOT_HERE
     names = ("callbacks", "thread_pool", "native_asyncio")
     able = [held_row(name, 10_000, 9_000, use) for name in names for use in ("keep-alive", "per-fetch")]
     yield "c10k", "all", able, HOLDS
@@ -138,6 +151,9 @@ def waiting() -> Iterator[Case]:
     yield "xkcd", "all", _makespans(2.1 * S, 2.9 * S), HOLDS
     yield "xkcd", "some", _makespans(2.1 * S, 3.1 * S), DIFFERS
     yield "xkcd", "none", _makespans(3.0 * S, 3.1 * S), NOT_HERE
+    known = _makespans(2.1 * S, 2.2 * S)
+    unknown = [replace(row, checks=(RED,)) for row in known if row.strategy == "thread_pool"]
+    yield "xkcd", "one red", [*known[:2], *unknown], UNSURE
     across = timed_rows("callbacks", 2.9 * S, 3.1 * S, read="makespan_ns", latency="100ms", pages=1500)
     yield "xkcd", "across", across, UNSURE
     yield "xkcd", "red", timed_rows("callbacks", 2 * S, 2 * S, read="makespan_ns", red=True), UNSURE
@@ -177,6 +193,8 @@ def behaviour() -> Iterator[Case]:
     yield "grow-on-demand", "coroutines late", _grown(20, 1.1), DIFFERS
     yield "grow-on-demand", "not on demand", _grown(1001, 0.2), NOT_HERE
     yield "grow-on-demand", "one round", [row for row in _grown(20, 0.2) if row.round == 1], UNSURE
+    few = [row for row in _grown(20, 0.2) if (row.workload["in_flight"], row.round) != (10, 2)]
+    yield "grow-on-demand", "one round of few", few, UNSURE
     yield "grow-on-demand", "no pool", [row for row in _grown(20, 0.2) if row.strategy != "thread_pool"], UNSURE
     yield "stack-ripping", "as claimed", _ripped(callbacks=False), HOLDS
     yield "stack-ripping", "asyncio lost it", _ripped(callbacks=False, native_asyncio=False), DIFFERS

@@ -24,7 +24,7 @@ CLOSE = {
     "memory-ratio": {"both above ten", "neither"},
     "many-coroutines": {"in more than a minute"},
     "thread-failure": {"just tens of thousands", "fewer", "a hundred thousand", "more, without a failure"},
-    "threads-before-sockets": {"between"},
+    "threads-before-sockets": {"between", "a tenth below", "just more threads reached"},
     "callbacks-efficient": {"as efficient", "heavier"},
     "diminishing-returns": {"one falls", "level"},
     "xkcd": {"all", "some", "none"},
@@ -101,7 +101,7 @@ def test_an_inconclusive_outcome_names_what_went_wrong(claim_id: str) -> None:
 
     outcome = RULES[claim_id](rows)
 
-    assert "out of time" in outcome.reason
+    assert "timeout: out of time" in outcome.reason
 
 
 def timeline_row(completions: list[int]) -> Row:
@@ -128,6 +128,19 @@ def test_a_c10k_row_with_listen_drops_says_nothing_of_its_strategy() -> None:
 
     assert outcome.verdict == "inconclusive"
     assert '"server had room" failed' in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "told"),
+    [
+        ("skipped", "stopped by the memory budget: 9 GB", "1 of 1 rows are not valid: stopped by the memory budget"),
+        ("failed", "the fake server died", "1 of 1 rows are not valid: failed: the fake server died"),
+    ],
+)
+def test_a_row_that_was_skipped_is_told_by_its_reason_alone(status: Status, reason: str, told: str) -> None:
+    rows = [*rows_that_hold("c10k"), held_row("generators", 10_000, status=status, reason=reason)]
+
+    assert f"generators ({told}" in RULES["c10k"](rows).reason
 
 
 def test_a_strategy_that_is_not_installed_takes_nothing_from_the_others() -> None:
