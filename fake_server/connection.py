@@ -42,6 +42,7 @@ class Connection(asyncio.BufferedProtocol):
     )
 
     transport: asyncio.Transport
+    watched: "set[Connection]"  # the server's own: whom its sweep looks at together with this one
 
     def __init__(self, server: "Server") -> None:
         self.server = server
@@ -55,7 +56,6 @@ class Connection(asyncio.BufferedProtocol):
         self._discarded_bytes = 0
         self.warm = False  # a response was delayed and sent
         self.seen = server.tick  # when a request last began, or a response was sent and read
-        self.watched: set[Connection] = set()  # the server's own: whom it looks at together with this one
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count the client in."""

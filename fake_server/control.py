@@ -116,6 +116,14 @@ class ControlConnection(asyncio.Protocol):
         if len(self._rest) > _MAX_LINE_BYTES:
             self._transport.close()
 
+    def pause_writing(self) -> None:
+        """Obey no more commands of a runner that does not read the answers."""
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._transport.resume_reading()
+
 
 async def listen(control: Control, loop: asyncio.AbstractEventLoop, port: int) -> tuple[asyncio.Server, int]:
     """Listen for runners on 127.0.0.1; return the listener and its port."""

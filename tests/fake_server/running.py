@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
+from typing import IO, Any
 
 from tests.patience import HANG_S
 
@@ -14,7 +14,7 @@ from tests.patience import HANG_S
 class Running:
     """A server process, its public port and its control connection."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, stderr: IO[bytes] | None = None) -> None:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "fake_server", "--port", "0", "--control-port", "0"),
@@ -22,6 +22,7 @@ class Running:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=stderr,
         )
         assert self.process.stdout is not None
         self.ready = json.loads(self.process.stdout.readline())

@@ -61,7 +61,7 @@ def test_a_stdin_that_another_process_made_non_blocking_has_not_ended() -> None:
     with ours, theirs:
         theirs.setblocking(False)
         command = [*COMMAND, "--port", "0", "--exit-with-stdin"]
-        with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             port = int(process.stderr.readline().rpartition(":")[2].strip().strip("/"))
             ours.sendall(b"ignored")

@@ -1,11 +1,13 @@
 """The gate, the counts, and a control port that nothing can kill."""
 
+import contextlib
 import socket
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from typing import Any
 
+import psutil
 import pytest
 
 from fake_server.counters import Lateness
@@ -319,3 +321,17 @@ def test_moves_that_follow_each_other_at_once_leave_only_the_last_port_open(serv
     with socket.create_connection(("127.0.0.1", third), timeout=HANG_S) as new:
         new.sendall(get("/"))
         assert read_response(new)[0] == 200
+
+
+def test_a_runner_that_reads_no_answers_is_obeyed_no_more(start: Callable[..., Running]) -> None:
+    """The answers to all these commands would be more than 200 MB."""
+    server = start()
+    commands = b'{"do":"stats"}\n' * 4096
+    with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as runner:
+        runner.settimeout(1)
+        with contextlib.suppress(TimeoutError):
+            for _ in range(64):
+                runner.sendall(commands)
+        assert server.stats()["in_flight"] == 0
+
+        assert psutil.Process(server.process.pid).memory_info().rss < 150 * 1024 * 1024

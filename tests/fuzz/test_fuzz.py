@@ -17,3 +17,10 @@ def test_no_known_response_ends_a_crawl() -> None:
 
     assert (run.returncode, run.stderr) == (0, ""), run.stdout
     assert run.stdout == "client: 3,000 cases with seed 12, nothing found\n"
+
+
+def test_no_known_client_disturbs_the_server() -> None:
+    run = fuzz("server.py", "--cases", "640")
+
+    assert (run.returncode, run.stderr) == (0, ""), run.stdout
+    assert run.stdout == "server: 640 cases with seed 12, nothing found\n"
