@@ -17,10 +17,11 @@ import pytest
 from bench import rows
 from bench.cli import main
 from bench.exits import EXITS, REFUSED
-from tests.cli.command import ENVIRONMENT, HANG_S, INFLIGHT
+from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.compare.made_runs import noisy_run, saved
 from tests.fake_server.running import Running
 from tests.made_rows import grid
+from tests.patience import HANG_S
 from tests.race.made_races import runner
 
 FULL = Path("/dev/full")
