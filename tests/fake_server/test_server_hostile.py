@@ -150,6 +150,11 @@ def test_a_client_is_served_while_others_pipeline_and_never_read(server: Running
     server.stats_when(lambda stats: stats["connections"] == 0)
 
 
+async def next_turn() -> None:
+    """Let the loop go round once."""
+    await asyncio.sleep(0)
+
+
 async def _answered_before(flooders: int, each: int) -> int:
     """Let clients pipeline requests, and one ask once; return how many responses were sent before that one's."""
     loop = asyncio.get_running_loop()
@@ -161,7 +166,7 @@ async def _answered_before(flooders: int, each: int) -> int:
             stack.enter_context(closing(socket.create_connection(("127.0.0.1", port)))) for _ in range(1 + flooders)
         )
         while server.counters.connections <= flooders:
-            await asyncio.sleep(0)
+            await next_turn()
         for sock in others:
             sock.setblocking(False)
             assert sock.send(get("/p/1") * each) == len(get("/p/1")) * each
@@ -196,9 +201,9 @@ async def _most_closed_at_once(clients: int) -> int:
         for _ in range(clients):
             stack.enter_context(closing(socket.create_connection(("127.0.0.1", port))))
         while counters.connections < clients:
-            await asyncio.sleep(0)
+            await next_turn()
         while before := counters.connections:
-            await asyncio.sleep(0)
+            await next_turn()
             most = max(most, before - counters.connections)
     server.close()
     return most
