@@ -85,7 +85,7 @@ def check(path: Path) -> list[str]:
 def renew(path: Path) -> list[str]:
     """Run the page's commands and quote them anew; say what is not as the page has it, and what was disturbed.
 
-    The output of a command that did not do what the page says is not quoted.
+    The output of a command that did not do what the page says, or that has red trials, is not quoted.
     """
     lesson = read(path)
     text, problems = lesson.text, []
@@ -95,8 +95,8 @@ def renew(path: Path) -> list[str]:
             wrong = went_wrong(run, done)
             problems += wrong
             if done.red:
-                problems.append(f"{run.command}: {done.red} red trials are quoted; try again when the machine is idle")
-            if not wrong:
+                problems.append(f"{run.command}: {done.red} red trials, not quoted; try again when the machine is idle")
+            if not wrong and not done.red:
                 text = text[: run.begin] + quotation(run, done, folder, path) + text[run.end :]
     path.write_text(text, encoding="utf-8")
     return problems + written_wrong(read(path))
