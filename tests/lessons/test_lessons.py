@@ -1,9 +1,11 @@
 """What the lessons show is what happens: every command is run, every quoted line of code is in its file."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from bench.experiment import load
 from bench.present import lessons
 from bench.present.lesson_pages import (
     LESSONS,
@@ -208,3 +210,92 @@ def test_output_is_quoted_without_the_machine_wrapped_and_with_its_middle_left_o
     assert len(lines) == lessons.LONGEST + 1
     assert lines[-1] == "99"
     assert sum("lines left out" in line for line in lines) == 1
+
+
+def quoted_tables(name: str) -> list[dict[str, list[str]]]:
+    """Return the tables that a page quotes, each by its strategies, as the texts of their columns."""
+    quoted = "\n".join(run.quoted for run in read(LESSONS / name).runs)
+    tables: list[dict[str, list[str]]] = []
+    for line in quoted.splitlines():
+        cells = [cell for cell in re.split(r"\s{2,}", line.strip()) if cell]
+        if line.startswith("───"):
+            tables.append({})
+        elif tables and len(cells) > 1 and cells[-1].endswith((" ok", " red")):
+            tables[-1][cells[0]] = cells[1:]
+    return tables
+
+
+def answer_of(name: str) -> str:
+    return " ".join(read(LESSONS / name).text.partition("<summary>Answer</summary>")[2].split())
+
+
+def number(text: str) -> float:
+    return float(text.split(maxsplit=1)[0].replace(",", ""))
+
+
+def test_the_answer_on_keep_alive_states_the_figures_of_its_output() -> None:
+    kept, anew = quoted_tables("06-keep-alive.md")
+    answer = answer_of("06-keep-alive.md")
+    factors, differences = {}, {}
+
+    for name in kept:
+        before, after = (number(table[name][1]) for table in (kept, anew))
+        factors[name], differences[name] = after / before, after - before
+        assert f"{name} goes from {before:.0f} µs to {after:.0f} µs, which is {after / before:.1f}x or " in answer
+        assert f"or {after - before:.0f} µs more" in answer
+    assert max(factors.values()) < 1.15 * min(factors.values()), "about the same factor"
+    assert max(differences.values()) > 1.2 * min(differences.values()), "and not the same microseconds"
+
+
+def test_the_knee_lies_between_points_of_its_lesson() -> None:
+    (table,) = quoted_tables("07-the-knee.md")
+    experiment = load(str(LESSONS / "07-knee.toml"), ["native_asyncio"])
+    caps = sorted({workload.in_flight for _, workload in experiment.cells()})
+    cpu_us = number(table["native_asyncio"][-2])
+    knee = (20_000 + cpu_us) / cpu_us
+
+    near = [cap for cap in caps if knee / 2 <= cap <= knee * 2]
+    assert len(near) >= 3
+    assert near[0] < knee < near[-1]
+
+
+def test_the_answer_on_when_async_does_not_help_is_what_its_output_shows() -> None:
+    (table,) = quoted_tables("08-when-async-does-not-help.md")
+    cpu_us = {name: number(cells[2]) for name, cells in table.items() if cells[2] != "-"}
+    rates = {name: number(table[name][1]) for name in cpu_us}
+
+    assert all(rates[name] > number(table[name][0]) for name in rates), "the figures rise with ten in flight"
+    assert max(rates, key=rates.__getitem__) == min(cpu_us, key=cpu_us.__getitem__), "the least CPU per page wins"
+    assert all(rates[name] == pytest.approx(1e6 / cpu_us[name], rel=0.2) for name in rates)
+
+
+def test_the_answer_on_cpu_work_is_what_its_output_shows() -> None:
+    free, busy = quoted_tables("09-cpu-work-and-blocking-calls.md")
+
+    assert all(number(cells[0]) == pytest.approx(200, rel=0.2) for cells in busy.values()), "about 200 pages a second"
+    assert all(number(free[name][0]) > 3 * number(busy[name][0]) for name in busy)
+
+
+def test_the_answer_on_what_a_thread_costs_is_what_its_output_shows() -> None:
+    (run,) = read(LESSONS / "01-what-a-thread-costs.md").runs
+    sizes = {
+        name: [number(cell.replace("±", " ±")) for cell in re.findall(r"[\d,]+ ±", line)]
+        for name in ("asyncio task", "thread")
+        for line in run.quoted.splitlines()
+        if line.startswith(f"{name} ") and "±" in line
+    }
+    (user, *_, whole, _), (own, *_, full, resident) = sizes["asyncio task"], sizes["thread"]
+
+    assert user > 0.9 * whole, "nearly all of a task is user memory"
+    assert full > 2 * max(own, resident), "the price of a thread by ps is too low"
+
+
+def test_red_trials_are_never_quoted(tmp_path: Path) -> None:
+    script = "import sys; print('hello, red'); print('1/1 x ✗ failed', file=sys.stderr)"
+    path = made_page(tmp_path, command=f'python -c "{script}"', quoted="hello, old")
+    before = path.read_text(encoding="utf-8")
+
+    (problem,) = renew(path)
+
+    assert "1 red trials, not quoted" in problem
+    assert path.read_text(encoding="utf-8") == before
