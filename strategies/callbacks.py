@@ -12,6 +12,7 @@ from typing import Any, Literal
 from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from strategies.core.kept import Kept
 from strategies.core.page import Fetch, Origin
 from strategies.core.work import consume
 
@@ -19,6 +20,7 @@ STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
 
 Address = tuple[socket.AddressFamily, Any]
+Open = tuple[socket.socket, ResponseParser]
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
@@ -40,6 +42,7 @@ class Crawler:
         self.selector = selectors.DefaultSelector()
         self.connections: list[Connection] = []
         self.idle: list[Connection] = []
+        self.kept: Kept[Open] = Kept()
         self.deadlines: dict[Connection, int] = {}  # the first is the earliest: all fetches get the same time
         self.next_look_ns = 0
         self.addresses: dict[Origin, list[Address]] = {}
@@ -95,6 +98,8 @@ class Crawler:
     def close(self) -> None:
         for connection in self.connections:
             connection.close()
+        for sock, _ in self.kept:
+            sock.close()
         self.selector.close()
 
 
@@ -120,7 +125,9 @@ class Connection:
         crawler.deadlines[self] = fetch.deadline_ns
         self.fetch = fetch
         self.unsent = fetch.request
-        self.reused = self.sock is not None and self.origin is fetch.origin
+        if self.origin is not fetch.origin:
+            self.change_origin(fetch.origin)
+        self.reused = self.sock is not None
         try:
             if self.reused:
                 self.send()
@@ -129,10 +136,25 @@ class Connection:
         except OSError as error:
             self.on_error(error)
 
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside, and go on with one to the new origin if one was kept and is still good."""
+        crawler = self.crawler
+        if self.sock is not None and self.origin is not None:
+            crawler.forget(self.sock)
+            surplus = crawler.kept.put(self.origin, (self.sock, self.parser))
+            if surplus is not None:
+                surplus[0].close()
+        self.origin = origin
+        self.sock = None
+        if (kept := crawler.kept.take(origin)) is not None:
+            self.sock, self.parser = kept
+            crawler.selector.register(self.sock, selectors.EVENT_READ, self.on_readable)
+            if not is_quiet(self.sock):
+                self.close()
+
     def connect(self, fetch: Fetch) -> None:
         self.close()
         job = self.crawler.job
-        self.origin = fetch.origin
         self.parser = ResponseParser(job.max_header_bytes, job.max_body_bytes)
         self.untried = list(self.crawler.resolve(fetch.origin))
         self.connect_to_next()
@@ -245,3 +267,12 @@ class Connection:
             self.crawler.forget(self.sock)
             self.sock.close()
             self.sock = None
+
+
+def is_quiet(sock: socket.socket) -> bool:
+    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+    try:
+        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False

@@ -18,14 +18,15 @@ from typing import Any, Literal
 from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from strategies.core.kept import Kept
 from strategies.core.page import Fetch, Origin
 from strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
 
-
 Address = tuple[socket.AddressFamily, Any]
+Open = tuple[socket.socket, ResponseParser]
 
 
 class Future:
@@ -222,8 +223,13 @@ def main(loop: Loop, job: Job, frontier: Frontier) -> Generator[Future, None, No
     for fetch in frontier.roots():
         queue.put(fetch)
     addresses: dict[Origin, list[Address]] = {}
-    workers = [Task(loop, work(loop, job, frontier, queue, addresses)) for _ in range(job.max_in_flight)]
-    yield from queue.join()
+    kept: Kept[Open] = Kept()
+    workers = [Task(loop, work(loop, job, frontier, queue, addresses, kept)) for _ in range(job.max_in_flight)]
+    try:
+        yield from queue.join()
+    finally:
+        for sock, _ in kept:
+            sock.close()
     for worker in workers:
         worker.throw(Cancelled())
 
@@ -234,9 +240,10 @@ def work(
     frontier: Frontier,
     queue: JoinableQueue,
     addresses: dict[Origin, list[Address]],
+    kept: Kept[Open],
 ) -> Generator[Future, None, None]:
     """Fetch what waits, one fetch after another, until cancelled."""
-    connection = Connection(loop, job, addresses)
+    connection = Connection(loop, job, addresses, kept)
     deadline = Deadline(loop)
     try:
         while True:
@@ -265,12 +272,13 @@ def work(
 class Connection:
     """One connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    __slots__ = ("addresses", "job", "loop", "origin", "parser", "sock", "waiter")
+    __slots__ = ("addresses", "job", "kept", "loop", "origin", "parser", "sock", "waiter")
 
-    def __init__(self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]]) -> None:
+    def __init__(self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]], kept: Kept[Open]) -> None:
         self.loop = loop
         self.job = job
         self.addresses = addresses
+        self.kept = kept
         self.sock: socket.socket | None = None
         self.origin: Origin | None = None
         self.parser: ResponseParser
@@ -278,7 +286,9 @@ class Connection:
 
     def fetch(self, fetch: Fetch) -> Generator[Future, None, Response]:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
-        if self.sock is not None and self.origin is fetch.origin:
+        if self.origin is not fetch.origin:
+            self.change_origin(fetch.origin)
+        if self.sock is not None:
             try:
                 return (yield from self.exchange(self.sock, fetch))
             except (ConnectionError, ProtocolError) as error:
@@ -287,6 +297,22 @@ class Connection:
         self.close()
         sock = yield from self.connect(fetch.origin)
         return (yield from self.exchange(sock, fetch))
+
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside, and go on with one to the new origin if one was kept and is still good."""
+        selector = self.loop.selector
+        if self.sock is not None and self.origin is not None:
+            selector.unregister(self.sock)
+            surplus = self.kept.put(self.origin, (self.sock, self.parser))
+            if surplus is not None:
+                surplus[0].close()
+        self.origin = origin
+        self.sock = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.sock, self.parser = kept
+            selector.register(self.sock, selectors.EVENT_READ, self.on_event)
+            if not is_quiet(self.sock):
+                self.close()
 
     def exchange(self, sock: socket.socket, fetch: Fetch) -> Generator[Future, None, Response]:
         yield from self.send(sock, fetch.request)
@@ -313,7 +339,6 @@ class Connection:
 
     def connect(self, origin: Origin) -> Generator[Future, None, socket.socket]:
         """Connect to the first address of the host that lets us."""
-        self.origin = origin
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         *others, last = self.resolve(origin)
         for family, address in others:
@@ -371,3 +396,12 @@ def send_at_once(sock: socket.socket, data: bytes) -> bytes:
         return data[sock.send(data) :]
     except BlockingIOError:
         return data
+
+
+def is_quiet(sock: socket.socket) -> bool:
+    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+    try:
+        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from typing import Literal
+from typing import Any, Literal
 
 from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from strategies.core.kept import Kept
 from strategies.core.page import Fetch, Origin
 from strategies.core.work import consume
 
@@ -29,16 +30,23 @@ async def main(job: Job, frontier: Frontier) -> None:
     for fetch in frontier.roots():
         queue.put_nowait(fetch)
     connecting = asyncio.Semaphore(CONNECTING)
-    async with asyncio.TaskGroup() as group:  # a worker that fails ends the group, and so the wait
-        workers = [group.create_task(work(job, frontier, queue, connecting)) for _ in range(job.max_in_flight)]
-        await queue.join()
-        for worker in workers:
-            worker.cancel()
+    kept: Kept[Open] = Kept()
+    try:
+        async with asyncio.TaskGroup() as group:  # a worker that fails ends the group, and so the wait
+            workers = [
+                group.create_task(work(job, frontier, queue, Connection(job, connecting, kept)))
+                for _ in range(job.max_in_flight)
+            ]
+            await queue.join()
+            for worker in workers:
+                worker.cancel()
+    finally:
+        for _, writer, _ in kept:
+            await abort(writer)
 
 
-async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]", connecting: asyncio.Semaphore) -> None:
+async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]", connection: "Connection") -> None:
     """Fetch what waits, one fetch after another, until cancelled."""
-    connection = Connection(job, connecting)
     try:
         while True:
             fetch = await queue.get()
@@ -59,22 +67,45 @@ async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]", conn
         await connection.close()
 
 
+class Reader(asyncio.StreamReader):
+    """A stream that notes what comes while no answer is due: bytes that nobody asked for, or the end."""
+
+    answer_is_due = False
+    is_quiet = True
+
+    def feed_data(self, data: Any) -> None:
+        if not self.answer_is_due:
+            self.is_quiet = False
+        super().feed_data(data)
+
+    def feed_eof(self) -> None:
+        if not self.answer_is_due:
+            self.is_quiet = False
+        super().feed_eof()
+
+
+Open = tuple[Reader, asyncio.StreamWriter, ResponseParser]
+
+
 class Connection:
     """One connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    __slots__ = ("connecting", "job", "origin", "parser", "reader", "writer")
+    __slots__ = ("connecting", "job", "kept", "origin", "parser", "reader", "writer")
 
-    def __init__(self, job: Job, connecting: asyncio.Semaphore) -> None:
+    def __init__(self, job: Job, connecting: asyncio.Semaphore, kept: Kept[Open]) -> None:
         self.job = job
         self.connecting = connecting
-        self.reader: asyncio.StreamReader
+        self.kept = kept
+        self.reader: Reader
         self.writer: asyncio.StreamWriter | None = None
         self.origin: Origin | None = None
         self.parser: ResponseParser
 
     async def fetch(self, fetch: Fetch) -> Response:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
-        if self.writer is not None and self.origin is fetch.origin:
+        if self.origin is not fetch.origin:
+            await self.change_origin(fetch.origin)
+        if self.writer is not None and self.reader.is_quiet:
             try:
                 return await self.exchange(self.writer, fetch)
             except (ConnectionError, ProtocolError) as error:
@@ -83,18 +114,38 @@ class Connection:
         await self.close()
         return await self.exchange(await self.connect(fetch.origin), fetch)
 
-    async def connect(self, origin: Origin) -> asyncio.StreamWriter:
+    async def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside, and go on with one to the new origin if one was kept."""
+        surplus = None
+        if self.writer is not None and self.origin is not None:
+            surplus = self.kept.put(self.origin, (self.reader, self.writer, self.parser))
         self.origin = origin
+        self.writer = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.reader, self.writer, self.parser = kept
+        if surplus is not None:
+            await abort(surplus[1])
+
+    async def connect(self, origin: Origin) -> asyncio.StreamWriter:
+        """Do what asyncio.open_connection does, with a reader of our own."""
+        loop = asyncio.get_running_loop()
+        reader = self.reader = Reader()
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         async with self.connecting:
-            self.reader, self.writer = await asyncio.open_connection(origin.host, origin.port)
+            transport, protocol = await loop.create_connection(
+                lambda: asyncio.StreamReaderProtocol(reader), origin.host, origin.port
+            )
+        self.writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         return self.writer
 
     async def exchange(self, writer: asyncio.StreamWriter, fetch: Fetch) -> Response:
+        reader = self.reader
+        reader.answer_is_due = True
         writer.write(fetch.request)
         await writer.drain()
-        while (response := self.parser.feed(await self.reader.read(CHUNK_BYTES))) is None:
+        while (response := self.parser.feed(await reader.read(CHUNK_BYTES))) is None:
             pass
+        reader.answer_is_due = False
         if not response.keep_alive or self.job.connection == "per-fetch":
             await self.close()
         return response
@@ -102,6 +153,11 @@ class Connection:
     async def close(self) -> None:
         writer, self.writer = self.writer, None
         if writer is not None:
-            writer.transport.abort()  # close() would wait for a peer that does not read what is unsent
-            with contextlib.suppress(OSError):  # it was broken already: nothing is lost
-                await writer.wait_closed()
+            await abort(writer)
+
+
+async def abort(writer: asyncio.StreamWriter) -> None:
+    """Close a connection at once; ``close()`` would wait for a peer that does not read what is unsent."""
+    writer.transport.abort()
+    with contextlib.suppress(OSError):  # it was broken already: nothing is lost
+        await writer.wait_closed()

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from strategies.core.kept import Kept
 from strategies.core.page import Fetch, Origin
 from strategies.core.work import consume
 
@@ -16,11 +17,14 @@ STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
 MOST_IN_FLIGHT = 1
 
+Open = tuple[socket.socket, ResponseParser]
+
 
 def crawl(job: Job, frontier: Frontier) -> None:
     """Fetch what waits, one after another, until nothing waits."""
     waiting = deque(frontier.roots())
-    connection = Connection(job)
+    kept: Kept[Open] = Kept()
+    connection = Connection(job, kept)
     try:
         while waiting:
             fetch = waiting.popleft()
@@ -35,15 +39,18 @@ def crawl(job: Job, frontier: Frontier) -> None:
                 waiting.extend(frontier.finish(fetch, response))
     finally:
         connection.close()
+        for sock, _ in kept:
+            sock.close()
 
 
 class Connection:
     """One blocking connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    __slots__ = ("job", "origin", "parser", "patience_is_whole", "sock")
+    __slots__ = ("job", "kept", "origin", "parser", "patience_is_whole", "sock")
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, kept: Kept[Open]) -> None:
         self.job = job
+        self.kept = kept
         self.sock: socket.socket | None = None
         self.origin: Origin | None = None
         self.parser: ResponseParser
@@ -51,7 +58,9 @@ class Connection:
 
     def fetch(self, fetch: Fetch) -> Response:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
-        if self.sock is not None and self.origin is fetch.origin:
+        if self.origin is not fetch.origin:
+            self.change_origin(fetch.origin)
+        if self.sock is not None:
             if not self.patience_is_whole:
                 set_patience(self.sock, self.job.timeout_ns)
                 self.patience_is_whole = True
@@ -63,9 +72,23 @@ class Connection:
         self.close()
         return self.exchange(self.connect(fetch), fetch)
 
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside, and go on with one to the new origin if one was kept and is still good."""
+        if self.sock is not None and self.origin is not None:
+            surplus = self.kept.put(self.origin, (self.sock, self.parser))
+            if surplus is not None:
+                surplus[0].close()
+        self.origin = origin
+        self.sock = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.sock, self.parser = kept
+            self.patience_is_whole = False
+            if not is_quiet(self.sock):
+                self.close()
+
     def connect(self, fetch: Fetch) -> socket.socket:
         """Connect to the first address of the host that lets us, while the fetch has time."""
-        origin = self.origin = fetch.origin
+        origin = fetch.origin
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         *others, last = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
         for family, _, _, _, address in others:
@@ -134,3 +157,12 @@ def seconds_left(fetch: Fetch) -> float:
     if left <= 0:
         raise TimeoutError
     return left
+
+
+def is_quiet(sock: socket.socket) -> bool:
+    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+    try:
+        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False

@@ -12,12 +12,15 @@ from typing import Any, Literal
 from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from strategies.core.kept import Kept
 from strategies.core.page import Fetch, Origin
 from strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
 THREADS_EACH = 1
+
+Open = tuple[socket.socket, ResponseParser]
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
@@ -37,11 +40,14 @@ class Pool:
     def __init__(self, job: Job, frontier: Frontier) -> None:
         self.job = job
         self.frontier = frontier
-        self.changed = threading.Condition(threading.Lock())
+        lock = threading.Lock()
+        self.changed = threading.Condition(lock)  # for workers: something waits, or the crawl is over
+        self.over = threading.Condition(lock)  # for crawl(), which must not be woken in a worker's place
         self.waiting = deque(frontier.roots())
         self.idle = 0
         self.threads: list[threading.Thread] = []
         self.connections: list[Connection] = []
+        self.kept: Kept[Open] = Kept()
         self.stopped = False
         self.bug: BaseException | None = None
 
@@ -51,7 +57,7 @@ class Pool:
             for _ in range(min(len(self.waiting), self.job.max_in_flight)):
                 self.add_worker()
             while not (self.frontier.done or self.stopped):
-                self.changed.wait()
+                self.over.wait()
 
     def stop(self) -> None:
         """Send every worker home; one that is still blocked in a call is woken by taking its connection away."""
@@ -62,10 +68,12 @@ class Pool:
                 connection.abort()
         for thread in self.threads:
             thread.join()
+        for sock, _ in self.kept:
+            sock.close()
 
     def add_worker(self) -> None:
         """Start one more worker thread. Needs the lock."""
-        connection = Connection(self.job)
+        connection = Connection(self)
         thread = threading.Thread(target=self.work, args=(connection,))
         thread.start()
         self.threads.append(thread)
@@ -75,7 +83,7 @@ class Pool:
         """Fetch what waits until the crawl is over: the life of one worker thread."""
         try:
             with self.changed:
-                fetch = self.next()
+                fetch = self.next(connection)
             while fetch is not None:
                 try:
                     response = connection.fetch(fetch)
@@ -83,17 +91,17 @@ class Pool:
                     connection.close()
                     with self.changed:
                         self.put(self.frontier.fail(fetch, error))
-                        fetch = self.next()
+                        fetch = self.next(connection)
                 else:
                     consume(self.job)
                     with self.changed:
                         self.put(self.frontier.finish(fetch, response))
-                        fetch = self.next()
+                        fetch = self.next(connection)
         except BaseException as bug:  # noqa: BLE001  (raised again in the thread that called crawl)
             with self.changed:
                 self.bug = bug
                 self.stopped = True
-                self.changed.notify_all()
+                self.over.notify()
         finally:
             connection.close()
 
@@ -103,13 +111,14 @@ class Pool:
         if self.idle and len(found) > 1:
             self.changed.notify(len(found) - 1)
 
-    def next(self) -> Fetch | None:
+    def next(self, connection: "Connection") -> Fetch | None:
         """Take a fetch and start it; wait for one if need be; None when the crawl is over. Needs the lock."""
         while not self.waiting:
             if self.stopped or self.frontier.done:
-                self.changed.notify_all()
+                self.over.notify()
                 return None
             self.idle += 1
+            connection.was_idle = True
             self.changed.wait()
             self.idle -= 1
         if self.stopped:
@@ -124,19 +133,27 @@ class Pool:
 class Connection:
     """One blocking connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    __slots__ = ("aborted", "job", "origin", "parser", "patience_is_whole", "sock")
+    __slots__ = ("aborted", "job", "origin", "parser", "patience_is_whole", "pool", "sock", "was_idle")
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.job = pool.job
         self.sock: socket.socket | None = None
         self.origin: Origin | None = None
         self.parser: ResponseParser
         self.patience_is_whole = False
+        self.was_idle = False
         self.aborted = False
 
     def fetch(self, fetch: Fetch) -> Response:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
-        if self.sock is not None and self.origin is fetch.origin:
+        if self.origin is not fetch.origin:
+            self.change_origin(fetch.origin)
+        if self.was_idle:
+            self.was_idle = False
+            if self.sock is not None and not is_quiet(self.sock):
+                self.close()
+        if self.sock is not None:
             if not self.patience_is_whole:
                 set_patience(self.sock, self.job.timeout_ns)
                 self.patience_is_whole = True
@@ -148,9 +165,26 @@ class Connection:
         self.close()
         return self.exchange(self.connect(fetch), fetch)
 
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside, and go on with one to the new origin if one was kept."""
+        surplus = None
+        with self.pool.changed:
+            if self.sock is not None and self.origin is not None:
+                surplus = self.pool.kept.put(self.origin, (self.sock, self.parser))
+            self.origin = origin
+            self.sock = None
+            if (kept := self.pool.kept.take(origin)) is not None:
+                self.sock, self.parser = kept
+                self.patience_is_whole = False
+                self.was_idle = True
+        if surplus is not None:
+            surplus[0].close()
+        if self.aborted:
+            raise ConnectionAbortedError
+
     def connect(self, fetch: Fetch) -> socket.socket:
         """Connect to the first address of the host that lets us, while the fetch has time."""
-        origin = self.origin = fetch.origin
+        origin = fetch.origin
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         *others, last = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
         for family, _, _, _, address in others:
@@ -229,3 +263,12 @@ def seconds_left(fetch: Fetch) -> float:
     if left <= 0:
         raise TimeoutError
     return left
+
+
+def is_quiet(sock: socket.socket) -> bool:
+    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+    try:
+        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False

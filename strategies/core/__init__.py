@@ -4,4 +4,5 @@
 ``links``     what a page links to, as normalised URLs
 ``frontier``  what was seen, what is in flight, what to fetch next; redirects, retries, timestamps
 ``page``      one fetch, and the record that is left of it
+``kept``      which connections to keep for a later fetch
 """

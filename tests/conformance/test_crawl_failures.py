@@ -2,8 +2,10 @@
 
 import gzip
 import socket
+import threading
 import time
 from collections.abc import Callable
+from multiprocessing.context import ForkContext
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from strategies.base import Strategy
 from tests.conformance.crawling import MS, crawl
 from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, silent, site
 
+Event = ForkContext().Event  # the servers run in forks of this process
 Serve = Callable[..., Server]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -393,6 +396,78 @@ def test_connections_that_broke_while_parked_cost_no_try(strategy: Strategy, mos
     assert set(crawled.outcomes().values()) == {200}
     assert len(crawled.pages) == 2 * cap
     assert all(found.tries == 1 for found in crawled.pages.values())
+
+
+# Idle connections
+
+
+UNASKED = [response(408, b"", None, Connection="close"), response(200, b'<a href="/trap">')]
+
+
+@pytest.mark.parametrize("unasked", UNASKED)
+@pytest.mark.parametrize("ending", ["closed", "open"])
+def test_what_comes_unasked_while_another_origin_is_crawled_answers_nothing(
+    strategy: Strategy, name: str, unasked: bytes, ending: str, serve: Serve
+) -> None:
+    if strategies.describe(name).stack == "own":
+        pytest.skip("its stack takes it for the answer (docs/bias.md)")
+    is_idle, is_said = Event(), Event()
+
+    def answer(exchange: Exchange) -> None:
+        exchange.send(page())
+        if exchange.target == "/first":
+            is_idle.wait()
+            exchange.send(unasked)
+            is_said.set()
+            if ending == "closed":
+                exchange.close()
+
+    server = serve(answer)
+
+    def answer_at_last(exchange: Exchange) -> None:
+        is_idle.set()
+        is_said.wait()
+        exchange.send(page(f"{server.url}/last"))
+
+    other = serve(answer_at_last)
+
+    crawled = crawl(strategy, f"{server.url}/first", f"{other.url}/other", max_in_flight=1, max_tries=1)
+
+    assert crawled.outcomes() == {"/first": 200, "/other": 200, "/last": 200}
+
+
+@pytest.mark.parametrize("unasked", UNASKED)
+@pytest.mark.parametrize("ending", ["closed", "open"])
+def test_what_comes_unasked_while_nothing_waits_answers_nothing(
+    strategy: Strategy, name: str, most_in_flight: int, unasked: bytes, ending: str, serve: Serve
+) -> None:
+    if strategies.describe(name).stack == "own":
+        pytest.skip("its stack takes it for the answer (docs/bias.md)")
+    if most_in_flight == 1:
+        pytest.skip("its connection is never idle")
+    is_said, both_asked = Event(), threading.Barrier(2)
+
+    def answer(exchange: Exchange) -> None:
+        if exchange.target == "/slow":
+            is_said.wait()
+            exchange.send(page("/a", "/b"))
+            return
+        if exchange.target != "/first":
+            both_asked.wait()  # so that no connection is used for both
+        exchange.wait_at_gate(2)
+        exchange.send(page())
+        if exchange.target == "/first":
+            time.sleep(0.1)  # so that the client has read this answer, and what follows is not a part of it
+            exchange.send(unasked)
+            is_said.set()
+            if ending == "closed":
+                exchange.close()
+
+    server = serve(answer)
+
+    crawled = crawl(strategy, f"{server.url}/first", f"{server.url}/slow", max_in_flight=2, max_tries=1)
+
+    assert crawled.outcomes() == dict.fromkeys(("/first", "/slow", "/a", "/b"), 200)
 
 
 # Nonsense

@@ -1,10 +1,16 @@
 """Which pages a crawl visits: roots, links, hosts, and what it says and records on the way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import psutil
 import pytest
 
+import strategies
 from strategies.base import Strategy
+from strategies.core.frontier import Frontier
+from strategies.core.http1 import Response
+from strategies.core.kept import MAX_KEPT
+from strategies.core.page import Fetch
 from tests.conformance.crawling import crawl, path_of
 from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 
@@ -58,6 +64,45 @@ def test_roots_on_several_servers_are_crawled_together(strategy: Strategy, conne
 
     expected = {f"{server.url}/": 200, f"{server.url}/x": 200, f"{other.url}/": 200, f"{other.url}/other": 200}
     assert {url: found.status for url, found in crawled.pages.items()} == {**expected, f"{other.url}/y": 404}
+
+
+@pytest.mark.parametrize("cap", [1, 4])
+def test_a_crawl_of_two_origins_keeps_its_connections(strategy: Strategy, cap: int, serve: Serve) -> None:
+    servers = [serve(lambda exchange: exchange.send(page())) for _ in range(2)]
+    roots = [f"{server.url}/{n}" for n in range(20) for server in servers]
+
+    crawled = crawl(strategy, *roots, max_in_flight=cap, max_tries=1)
+
+    assert {found.status for found in crawled.pages.values()} == {200}
+    for server in servers:
+        assert len(server.observed().requests) == 20
+        assert server.observed().connections <= cap
+
+
+class Watched(Frontier):
+    """Notes how many descriptors are open at most."""
+
+    peak_descriptors = 0
+
+    def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
+        Watched.peak_descriptors = max(Watched.peak_descriptors, psutil.Process().num_fds())
+        return super().finish(fetch, response)
+
+
+@pytest.mark.usefixtures("local_names")
+def test_a_crawl_of_many_origins_does_not_keep_a_connection_to_each(
+    strategy: Strategy, name: str, serve: Serve
+) -> None:
+    if strategies.describe(name).stack == "own":
+        pytest.skip("its stack keeps them all")
+    server = serve(lambda exchange: exchange.send(page()))
+    roots = [f"http://{n}.test:{server.port}/" for n in range(3 * MAX_KEPT)]
+    Watched.peak_descriptors, before = 0, psutil.Process().num_fds()
+
+    crawled = crawl(strategy, *roots, frontier=Watched, max_in_flight=2, max_tries=1)
+
+    assert {found.status for found in crawled.pages.values()} == {200}
+    assert Watched.peak_descriptors <= before + MAX_KEPT + 2 + 8, "the event loop has some too"
 
 
 def test_nothing_to_do_is_done(strategy: Strategy) -> None:
