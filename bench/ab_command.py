@@ -17,6 +17,7 @@ from bench.comparison import Comparison
 from bench.judge import ExperimentError, need
 from bench.measure import host
 from bench.measure.pair import Calibration
+from bench.measure.places import without_places
 from bench.present import progress, units
 from bench.present.console import complain
 from bench.rows import Row
@@ -135,7 +136,8 @@ def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] 
     coloured = wants_colour(sys.stdout)
     print(json.dumps(told, allow_nan=False) if asked.as_json else present.text(shown, colour=coloured))
     try:
-        (folder / JSON_FILE).write_text(json.dumps(told, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        kept = json.dumps(without_places(told), indent=2, allow_nan=False)
+        (folder / JSON_FILE).write_text(f"{kept}\n", encoding="utf-8")
         (folder / MARKDOWN_FILE).write_text(present.markdown(shown), encoding="utf-8")
         if asked.markdown is not None:
             with asked.markdown.open("a", encoding="utf-8") as file:

@@ -10,6 +10,7 @@ from bench import rows, runs
 from bench.analyse.benchmark_json import BenchmarkError, of_json, parse
 from bench.analyse.compare import Comparison, compare_sides
 from bench.analyse.stored import Side, differences, of_rows
+from bench.measure.places import without_places
 from bench.present import stored as show
 from bench.present import words
 from bench.rows import RowsError
@@ -93,7 +94,7 @@ def _run(folder: Path) -> Side:
         raise CompareError(f"{folder} has no rows: its run ended before the first trial did")
     if not any(row.valid for row in found):
         raise CompareError(f"{folder} has no valid row among {len(found)}: nothing in it can be compared")
-    side = of_rows(str(folder), found, _machine(folder / runs.MACHINE_FILE))
+    side = of_rows(without_places(str(folder)), found, _machine(folder / runs.MACHINE_FILE))
     if not side.entries:
         raise CompareError(f"{folder} has no crawls and no memory trials, and only these are compared")
     return side
@@ -117,7 +118,7 @@ def _machine(path: Path) -> dict[str, object]:
 def _benchmarks(path: Path) -> Side:
     try:
         values = parse(path.read_text(encoding="utf-8"))
-        side = of_json(str(path), values)
+        side = of_json(without_places(str(path)), values)
     except OSError as error:
         raise CompareError(f"cannot read {path} ({error.strerror})") from error
     except UnicodeDecodeError as error:

@@ -25,6 +25,7 @@ from bench.measure import host, process
 from bench.measure.block import run_block
 from bench.measure.controller import Setting, run_trial, skipped
 from bench.measure.limit import run_limit
+from bench.measure.places import without_places
 from bench.measure.preflight import shortage
 from bench.measure.probe import run_probe
 from bench.measure.process import Runtime
@@ -112,7 +113,7 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
     try:
         folder.mkdir(parents=True)
         (folder / EXPERIMENT_FILE).write_text(
-            tomli_w.dumps(experiment.to_dict(), multiline_strings=True), encoding="utf-8"
+            tomli_w.dumps(without_places(experiment.to_dict()), multiline_strings=True), encoding="utf-8"
         )
         (folder / MACHINE_FILE).write_text(json.dumps(machine or host.machine(), indent=2) + "\n", encoding="utf-8")
         (folder / rows.ROWS_FILE).touch()

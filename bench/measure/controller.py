@@ -14,6 +14,7 @@ import psutil
 from bench.comparison import PairTrial
 from bench.measure import held, host, memory, preflight, process, validity
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
+from bench.measure.places import without_places
 from bench.measure.sampler import Sampler
 from bench.measure.server import Server, ServerError
 from bench.plan import AnyTrial, Trial
@@ -107,23 +108,23 @@ def row_of(
     seen: Observation,
     checks: tuple[Check, ...] = (),
 ) -> Row:
-    """Return the row of a trial that has just ended."""
+    """Return the row of a trial that has just ended; it names no place of this machine."""
     return Row(
         run=run,
         trial=trial.id,
         round=trial.round,
-        strategy=trial.strategy,
+        strategy=without_places(trial.strategy),
         stack=trial.stack,
         kind=trial.kind,
-        workload=trial.values,
+        workload=without_places(trial.values),
         status=status,
-        reason=reason,
+        reason=without_places(reason),
         started_at=begin.at.isoformat(timespec="milliseconds"),
         duration_ns=0 if status == "skipped" else time.monotonic_ns() - begin.clock_ns,
-        measured=seen.measured,
+        measured=without_places(seen.measured),
         server=seen.server,
-        knobs=seen.knobs,
-        checks=checks,
+        knobs=without_places(seen.knobs),
+        checks=tuple(replace(check, detail=without_places(check.detail)) for check in checks),
     )
 
 
@@ -258,7 +259,7 @@ def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evi
         failures=seen.measured["failed_pages"],
         expected_failures=sum(status is None for status, _ in expected.values()),
         client_share=_client_share(setting, seen.measured),
-        measured=seen.measured,
+        measured=without_places(seen.measured),
         server=seen.server,
         host=seen.host,
         knobs=seen.knobs,

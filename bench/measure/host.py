@@ -14,6 +14,8 @@ from typing import Any
 
 import psutil
 
+from bench.measure.places import without_places
+
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
 PROC = Path("/proc")
 
@@ -78,7 +80,7 @@ def machine() -> dict[str, Any]:
         "somaxconn": _read_text("/proc/sys/net/core/somaxconn"),
         "ephemeral_ports": _read_text("/proc/sys/net/ipv4/ip_local_port_range"),
         "frequency_governor": _read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": [Path(sys.argv[0]).name, *without_places(sys.argv[1:])],
     }
 
 

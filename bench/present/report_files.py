@@ -78,7 +78,7 @@ def read(folder: Path) -> tuple[dict[str, Any], Extras]:
         selftest=_selftest(reading),
         verdict=reading.values(VERDICT_FILE),
         comparison=reading.values(COMPARISON_FILE),
-        rows_path=str(folder / ROWS_FILE),
+        rows_path=f"{folder.resolve().name}/{ROWS_FILE}",
         missing=tuple(reading.missing),
     )
 

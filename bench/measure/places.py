@@ -1,0 +1,35 @@
+"""What is recorded says nothing of where things lie on the machine that measured: results are there to be published."""
+
+import os
+import re
+from pathlib import PurePath
+from typing import Any
+
+_PATH = re.compile(r"(?:(?<![\w./~])|(?<=file://))/([^\s/'\"`,;:()<>|=]+)(?:/[^\s'\"`,;:()<>|=]*)?")
+_OF_THE_KERNEL = frozenset({"proc", "sys", "dev"})
+"""Folders that are the same on every machine; paths below them are evidence, such as /proc/net/netstat."""
+
+
+def without_places(value: Any) -> Any:
+    """Return a value as JSON has it, with the last part alone of each absolute path in its texts.
+
+    ``/home/me/.venv/bin/python3.11`` becomes ``python3.11``. What begins with no folder of this machine is the path of
+    a page, and stays: ``/p/3``.
+    """
+    if isinstance(value, dict):
+        return {without_places(name): without_places(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_places(one) for one in value]
+    return _named(value) if isinstance(value, str) and "/" in value else value
+
+
+def _named(text: str) -> str:
+    if text.startswith("/") and _is_here(text) and os.path.lexists(text):  # there may be spaces in it
+        return PurePath(text).name
+    return _PATH.sub(lambda found: PurePath(found[0]).name if _is_here(found[0]) else found[0], text)
+
+
+def _is_here(path: str) -> bool:
+    """Tell whether the path begins with a folder of this machine that is not the kernel's."""
+    first = path.split("/")[1]
+    return bool(first) and first not in _OF_THE_KERNEL and os.path.lexists(f"/{first}")

@@ -1,0 +1,186 @@
+"""Results are there to be published: nothing that a run writes says where things lie on the machine that measured."""
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.measure.places import without_places
+from tests.ab import hurried
+from tests.ab.repositories import new_repository
+from tests.cli.command import ENVIRONMENT, inflight
+
+REFERENCE = Path(__file__).parents[1] / "results" / "reference"
+TINY = (
+    "strategies = ['callbacks']\n[[crawl]]\npages = 20\nlatency = ['1ms']\n[[block]]\nblocks = ['thread']\nn = [10]\n"
+)
+ABSOLUTE = re.compile(r"(?:(?<![\w./~<])|(?<=file://))/[\w@+-][^\s'\"`,;()<>|]*|(?<!\w)[A-Za-z]:\\\w[^\s'\"]*")
+"""An absolute path, of POSIX or of Windows, wherever it stands in a text."""
+ALLOWED = (
+    re.compile(r"/(proc|sys)/"),  # what the kernel says, under the same name on every machine
+    re.compile(r"/p/\d+"),  # a page of the synthetic site
+)
+_CODE = ("style", "script")
+
+
+class Texts(HTMLParser):
+    """What a page says and links to; its own code, which is the same in every page, is left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = "" if dict(attrs).get("type") == "application/json" else tag
+        self.found += [value for _, value in attrs if value]
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002  (the parser passes it)
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside not in _CODE:
+            self.found.append(data)
+
+
+def texts_of_json(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from (name, *texts_of_json(one))
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts_of_json(one)
+    elif isinstance(value, str):
+        yield value
+
+
+def texts_of_page(text: str) -> Iterator[str]:
+    page = Texts()
+    page.feed(text)
+    for found in page.found:
+        if found.startswith("data:application/gzip;base64,"):
+            yield gzip.decompress(base64.b64decode(found.partition(",")[2])).decode()
+        else:
+            yield found
+
+
+def texts_of_png(data: bytes) -> Iterator[str]:
+    """Return the text chunks of a PNG; its pixels say nothing (https://www.w3.org/TR/png/#5Chunk-layout)."""
+    place = 8
+    while place < len(data):
+        size = int.from_bytes(data[place : place + 4], "big")
+        if data[place + 4 : place + 8] in {b"tEXt", b"iTXt"}:
+            yield data[place + 8 : place + 8 + size].decode("latin-1")
+        place += 12 + size
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Return what a file says, without the marks of its format."""
+    if path.suffix == ".png":
+        yield from texts_of_png(path.read_bytes())
+        return
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        yield from texts_of_json(json.loads(text))
+    elif path.suffix == ".jsonl":
+        for line in text.splitlines():
+            yield from texts_of_json(json.loads(line))
+    elif path.suffix in {".html", ".svg"}:
+        yield from texts_of_page(text)
+    else:
+        yield text
+
+
+def absolute(text: str) -> list[str]:
+    return [found for found in ABSOLUTE.findall(text) if not any(one.match(found) for one in ALLOWED)]
+
+
+def places_in(folder: Path) -> dict[str, list[str]]:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    assert files
+    found = {str(path.relative_to(folder)): [one for text in texts(path) for one in absolute(text)] for path in files}
+    return {name: many[:3] for name, many in found.items() if many}
+
+
+@pytest.mark.parametrize("run", sorted(REFERENCE.iterdir()), ids=lambda run: run.name)
+def test_the_reference_runs_name_no_place(run: Path) -> None:
+    assert places_in(run) == {}
+
+
+def test_a_run_names_no_place(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(TINY, encoding="utf-8")
+
+    done = inflight("run", tmp_path / "tiny.toml", "--out", tmp_path / "results", folder=tmp_path)
+
+    assert "callbacks" in done.out
+    assert places_in(tmp_path / "results") == {}
+    (machine,) = (tmp_path / "results").glob("*/machine.json")
+    assert json.loads(machine.read_text(encoding="utf-8"))["command"][1:] == ["run", "tiny.toml", "--out", "results"]
+
+
+def test_the_sides_of_a_comparison_name_no_place(tmp_path: Path) -> None:
+    fork = new_repository(tmp_path / "fork")
+    small = ("--pages", "300", "--metrics", "cpu_per_page", "--out", str(tmp_path / "results"))
+    variables = ("--env", f"MINE={tmp_path}/mine")
+
+    done = subprocess.run(
+        [
+            *(sys.executable, str(Path(hurried.__file__)), "ab", "callbacks", "callbacks", "--repo", str(fork)),
+            *("--python", sys.executable, *small, *variables),
+        ],
+        env=ENVIRONMENT, capture_output=True, text=True, timeout=55, check=False,
+    )  # fmt: skip
+
+    assert done.returncode in {0, 1, 3}, done.stderr
+    assert places_in(tmp_path / "results") == {}
+    (rows,) = (tmp_path / "results").glob("*/rows.jsonl")
+    for line in rows.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        assert row["knobs"]["A"]["executable"] == Path(sys.executable).name
+        assert row["knobs"]["A"]["variables"] == {"MINE": "mine"}
+        assert "knobs reached the worker" not in [one["name"] for one in row["checks"] if one["verdict"] == "failed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (sys.executable, Path(sys.executable).name),
+        ("/usr/lib/x/y.so: failed to map", "y.so: failed to map"),
+        ('File "/usr/lib/x.py", line 3', 'File "x.py", line 3'),
+        ("A=/usr/bin:/usr/local/bin", "A=bin:bin"),
+        ("pkg @ file:///usr/share/pkg.whl", "pkg @ file://pkg.whl"),
+        ("/p/3: expected 200", "/p/3: expected 200"),
+        ("0 in /proc/net/netstat", "0 in /proc/net/netstat"),
+        ("http://127.0.0.1:8000/usr/x", "http://127.0.0.1:8000/usr/x"),
+        ("results/reference", "results/reference"),
+        ("../x and ~/y, 1/2, pages/s", "../x and ~/y, 1/2, pages/s"),
+    ],
+)
+def test_only_the_last_part_of_a_path_is_kept(text: str, left: str) -> None:
+    assert without_places({"a": [text, 1, None]}) == {"a": [left, 1, None]}
+
+
+def test_a_folder_with_spaces_is_left_out_too(tmp_path: Path) -> None:
+    place = tmp_path / "my own place" / "python"
+    place.parent.mkdir()
+    place.touch()
+
+    assert without_places(str(place)) == "python"
+
+
+@pytest.mark.parametrize("text", ["/home/me", "in /opt/x.", "file:///a", r"C:\Users\me", "A=/b/c", '"/x/y"', "/x"])
+def test_the_search_finds_what_it_is_for(text: str) -> None:
+    assert absolute(text)
+
+
+@pytest.mark.parametrize("text", ["/proc/net/netstat", "/p/17", "pages/s", "http://h/x", "a / b", "x//y", "1/2", "a:b"])
+def test_the_search_leaves_alone_what_is_no_place(text: str) -> None:
+    assert not absolute(text)
