@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from bench import address_space
 from bench.exits import BUG, INTERRUPTED, REFUSED, told
 from bench.output import watched
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but what went wrong.")
+
+READING = frozenset(f"{name}_command" for name in ("ab", "advise", "claims", "compare", "race", "report", "selftest"))
+"""Modules of the commands that read rows to go on, so that they end before they begin where that cannot be done."""
 
 
 def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
@@ -60,7 +64,10 @@ class Guarded(click.Group):
             super().__call__(*arguments, **options)
         except SystemExit as ended:
             return ended.code or 0
-        except Exception:  # noqa: BLE001  (it is shown whole, and ends the program)
+        except Exception as error:  # noqa: BLE001  (it is shown whole, and ends the program)
+            if (out_of_memory := address_space.told(error)) is not None:
+                click.echo(f"inflight: {out_of_memory}. Rows that were written are complete.", err=True)
+                return REFUSED
             traceback.print_exc()
             return BUG
         return 0
@@ -522,6 +529,8 @@ def completion(**options: Any) -> None:
 def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:
     """Run the command of a module, which is imported only now, and exit with its code."""
     try:
+        if module in READING and (short := address_space.shortage()) is not None:
+            _refuse(short)
         command = importlib.import_module(f"bench.{module}")
         try:
             with _talk(quiet=options.pop("quiet", False)):

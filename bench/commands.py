@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import strategies
+from bench import address_space, rows, runs
 from bench import experiment as experiments
-from bench import rows, runs
 from bench.experiment import Experiment, ExperimentError
 from bench.judge import check_known
 from bench.plan import AnyTrial, estimate_ns
@@ -210,6 +210,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, its plots and its page. Raises RunError."""
+    check_room(folder)
     from bench.present import table
 
     if not as_json:
@@ -219,8 +220,15 @@ def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
         print(json.dumps(table.summary_json(found) | files))
 
 
+def check_room(folder: Path) -> None:
+    """Raise RunError where tables and plots cannot be made of a run that has just ended."""
+    if (short := address_space.shortage()) is not None:
+        raise runs.RunError(f"{short}, then: inflight report {folder} (its {rows.ROWS_FILE} is complete)")
+
+
 def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     """Write what shows a run into its folder, say where it is, and return it for JSON. Raises RunError."""
+    check_room(folder)
     from bench.analyse.frames import csv
     from bench.present import plots, report_page
 

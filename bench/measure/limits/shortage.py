@@ -25,7 +25,12 @@ def descriptor_shortage(in_flight: int, *, per_fetch: bool) -> str | None:
     needed = descriptors_needed(in_flight, per_fetch=per_fetch)
     if hard == resource.RLIM_INFINITY or needed <= hard:
         return None
+    if hard < RESERVE + each:
+        return (
+            f"the harness itself needs {RESERVE} descriptors, and {in_flight:,} in flight {needed:,} in all, but "
+            f"RLIMIT_NOFILE (ulimit -Hn) is {hard:,}; raise it to at least {needed:,}"
+        )
     return (
         f"{in_flight:,} in flight need {needed:,} descriptors, but RLIMIT_NOFILE (ulimit -Hn) "
-        f"is {hard:,}; use at most {max(0, hard - RESERVE) // each:,}, or raise the limit"
+        f"is {hard:,}; use at most {(hard - RESERVE) // each:,}, or raise the limit"
     )
