@@ -89,7 +89,7 @@ pictures: $(VENV)/.test ## photograph the pages of the reference runs for the RE
 	$(BIN)/python docs/pictures/make.py
 
 clean:           ## remove .venv and caches (results stay)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-newest .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"inflight needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Try: make PYTHON=python3.12 $(MAKECMDGOALS)")'

@@ -22,9 +22,10 @@ from bench.rows import SCHEMA_FILE, Row
 from fake_server.site import SiteConfig
 from tests.ab.repositories import FAILS_THE_THIRD_TIME, HONEST, SLOW, with_mine
 from tests.cli.calm import ABOUT_THE_MACHINE
+from tests.patience import HANG_S
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
-SETTING = Setting("run", host.Cpus(None, None), lambda _: 30)
+SETTING = Setting("run", host.Cpus(None, None), lambda _: HANG_S)
 TIMED: tuple[Metric, ...] = ("cpu_per_page", "throughput")
 FORGETS_ONE = "def crawl(job, frontier):\n    honest(job, frontier)\n    frontier.finished.pop()\n"
 RAISES = "def crawl(job, frontier):\n    raise LookupError('no such\\n thing')\n"

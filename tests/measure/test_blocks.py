@@ -38,7 +38,7 @@ def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row
     return run_block(
         BareTrial(f"{cell.values['id']}/round=1", 1, cell),
         fake,
-        Setting("run", host.Cpus(None, None), lambda _: 30, budget_bytes),
+        Setting("run", host.Cpus(None, None), lambda _: HANG_S, budget_bytes),
     )
 
 

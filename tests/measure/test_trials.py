@@ -55,7 +55,7 @@ def fake() -> Iterator[Server]:
 @pytest.fixture
 def run(fake: Server) -> Callable[..., Row]:
     """Return a function that runs one trial unpinned; its options are those of a grid and of a site."""
-    setting = Setting("run", host.Cpus(None, None), lambda _: 30, unit_ns=20_000.0)
+    setting = Setting("run", host.Cpus(None, None), lambda _: HANG_S, unit_ns=20_000.0)
     return lambda *args, **options: run_trial(a_trial(*args, **options), fake, setting)
 
 
@@ -175,7 +175,7 @@ def test_a_second_wave_is_fetched_when_the_gate_has_been_opened(run: Callable[..
 
 
 def test_a_trial_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fake: Server) -> None:
-    setting = Setting("run", host.Cpus(None, None), lambda _: 30, budget_bytes=1_000_000)
+    setting = Setting("run", host.Cpus(None, None), lambda _: HANG_S, budget_bytes=1_000_000)
 
     row = run_trial(a_trial("callbacks", kind="memory", in_flight=2000, links=0), fake, setting)
 
@@ -207,7 +207,7 @@ def test_trials_on_one_server_do_not_leak_into_each_other(run: Callable[..., Row
 
 def test_threads_are_counted_from_outside(run: Callable[..., Row]) -> None:
     one, many = (
-        run(name, latency="100ms", in_flight=12).measured["peak_threads"] for name in ("callbacks", "thread_pool")
+        run(name, latency="300ms", in_flight=12).measured["peak_threads"] for name in ("callbacks", "thread_pool")
     )
 
     assert (one, many) == (1, 13)
@@ -233,7 +233,7 @@ def test_a_worker_that_nobody_ends_is_ended_by_the_kernel(fake: Server) -> None:
     job = Job((f"{fake.base}/",))
 
     with process.running(None, 30) as worker:
-        worker.send({"strategy": "callbacks", "job": job.to_dict(), "lifetime_s": 0.5})
+        worker.send({"strategy": "callbacks", "job": job.to_dict(), "lifetime_s": 5})
         worker.expect("ready", "knobs")
         worker.send({"do": "crawl"})
         with pytest.raises(process.WorkerError, match=r"killed by signal 14 \(SIGALRM\)"):

@@ -31,7 +31,7 @@ from fake_server.site import Site, SiteConfig
 from tests.patience import HANG_S
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
-SETTING = Setting("run", host.Cpus(None, None), lambda _: 30)
+SETTING = Setting("run", host.Cpus(None, None), lambda _: HANG_S)
 
 
 @pytest.fixture(scope="module")
