@@ -10,7 +10,7 @@ from tests.cli.command import inflight
 from tests.made_rows import crawl_row
 
 SKIPPED = crawl_row("client", status="skipped", reason="not installed: aiohttp")
-SMALL = "strategies = ['callbacks']\n[[crawl]]\npages = 20\nin_flight = [2]\n"
+SMALL = "strategies = ['callbacks']\n[[crawl]]\npages = 20\nin_flight = [2]\nlatency = ['50ms']\n"
 LATE = "strategies = ['callbacks', 'thread_pool']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 
 

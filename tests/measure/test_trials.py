@@ -19,7 +19,7 @@ from bench.rows import SCHEMA_FILE, Row
 from fake_server.faults import FAULTS
 from fake_server.site import SiteConfig
 from strategies.base import Job
-from tests.cli.calm import ABOUT_THE_MACHINE
+from tests.cli.calm import red_by_itself
 from tests.patience import HANG_S
 
 MEASURED = {
@@ -73,7 +73,7 @@ def a_trial(strategy: str, kind: Any = "crawl", latency: str = "0", in_flight: i
 
 def assert_good(row: Row) -> None:
     assert (row.status, row.reason) == ("ok", None)
-    assert {check.name for check in row.failed_checks} <= ABOUT_THE_MACHINE
+    assert red_by_itself(row) == set()
 
 
 def test_every_strategy_makes_a_row_with_all_that_a_row_has(run: Callable[..., Row], strategy: str) -> None:
@@ -107,7 +107,7 @@ def test_a_row_tells_of_the_cpu_work_of_its_pages(run: Callable[..., Row], strat
 
 
 def test_what_was_seen_from_outside_is_kept_as_a_time_line(run: Callable[..., Row]) -> None:
-    row = run("thread_pool", latency="60ms", in_flight=10, pages=30)
+    row = run("thread_pool", latency="500ms", in_flight=10, pages=30)
 
     samples = row.measured["samples"]
     assert len({len(values) for values in samples.values()}) == 1
@@ -120,9 +120,10 @@ def test_what_was_seen_from_outside_is_kept_as_a_time_line(run: Callable[..., Ro
 
 
 def test_the_cap_is_used_by_every_strategy_that_can(run: Callable[..., Row], strategy: str) -> None:
-    row = run(strategy, latency="50ms", in_flight=7, pages=14)
-
     most = strategies.describe(strategy).most_in_flight or 7
+
+    row = run(strategy, latency="500ms", in_flight=7, pages=2 * most)
+
     assert_good(row)
     assert row.measured["peak_in_flight"] == row.server["peak_in_flight"] == most
 
