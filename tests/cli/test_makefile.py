@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import ENVIRONMENT
+from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
 MAKEFILE = ROOT / "Makefile"
 BIN = Path(sys.executable).parent
-HANG_S = 200
 STAMPS = (".venv/.run", ".venv/.test", ".venv/.locust")
 """What says that .venv is complete. make takes these for up to date here: the tests run in an environment that is."""
 TARGETS = re.findall(r"^\.PHONY: (.*)$", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE)[0].split()
 ONE_TEST = "tests/cli/test_makefile.py::test_help_names_every_target"
-ENV = {name: value for name, value in ENVIRONMENT.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
-"""Without what a make that runs these tests says to the makes below it."""
+ENV = {name: value for name, value in ENVIRONMENT.items() if not name.startswith(("PYTEST_", "MAKE", "MFLAGS"))}
+"""Without what the pytest and the make that run these tests say to those below them."""
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
@@ -36,10 +36,10 @@ def make(*words: str, folder: Path = ROOT) -> "subprocess.CompletedProcess[str]"
 
 
 def recipe(target: str) -> list[list[str]]:
-    """Return the commands that a target would run."""
+    """Return the commands that a target would run; of a loop of the shell, the whole of it as one word."""
     done = make("-n", target)
     assert done.returncode == 0, done.stderr
-    return [shlex.split(line) for line in done.stdout.splitlines()]
+    return [[line] if line.startswith("for ") else shlex.split(line) for line in done.stdout.splitlines()]
 
 
 def harmless(command: list[str]) -> list[str]:
@@ -49,6 +49,8 @@ def harmless(command: list[str]) -> list[str]:
             return [*command, "--list"]
         case "python", ["-m", "pytest", *_]:
             return [*command, "--collect-only", "-q", "-W", "ignore", ONE_TEST]
+        case loop, [] if loop.startswith("for "):
+            return ["sh", "-c", loop.replace(" --seconds", " --help --seconds")]
         case "python", [file]:
             return [command[0], "-m", "py_compile", file]
         case "pip", ["install", "--quiet", "uv"]:
@@ -103,21 +105,6 @@ def test_clean_leaves_the_results(tmp_path: Path) -> None:
 
     assert make("clean", folder=tmp_path).returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["Makefile", "results"]
-
-
-@pytest.mark.slow
-def test_readme_writes_what_the_documents_quote_already(tmp_path: Path) -> None:
-    shutil.copy(MAKEFILE, tmp_path)
-    shutil.copy(ROOT / "README.md", tmp_path)
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    shutil.copytree(ROOT / "results" / "reference", tmp_path / "results" / "reference")
-    quoting = ("README.md", "docs/scale.md", "docs/claims.md")
-
-    done = make("readme", folder=tmp_path)
-
-    assert done.returncode == 0, done.stderr
-    for name in quoting:
-        assert (tmp_path / name).read_text(encoding="utf-8") == (ROOT / name).read_text(encoding="utf-8")
 
 
 def test_a_python_that_is_too_old_is_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from bench.speed import TARGETS
 from tests.cli.command import ENVIRONMENT
+from tests.patience import HANG_S
 from tests.selftest.test_wrk_report import FAST
 
-HANG_S = 200
 FAKE_WRK = f"""#!{sys.executable}
 import http.client
 import sys
