@@ -65,10 +65,11 @@ def unused_bytes(root: Path = Path("/proc")) -> int:
     """
     meminfo = _text(root / "meminfo")
     parts = [_kilobytes(meminfo, name) for name in ("MemFree", "Buffers", "Cached", "Shmem")]
-    if None in parts:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
         available: int = psutil.virtual_memory().available
         return available
-    free, buffers, cached, shared = (part or 0 for part in parts)
+    free, buffers, cached, shared = known
     return free + buffers + cached - shared
 
 

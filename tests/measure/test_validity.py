@@ -17,6 +17,8 @@ def line(*completions: int) -> dict[str, Any]:
 
 
 EVEN = line(0, *[50] * 20, 11)
+SLOWLY_FILLED = line(1, 2, 3, 4, *[50] * 20, 11)
+SLOWLY_FILLED["timeline"]["in_flight"][:4] = [2, 3, 3, 10]
 
 SOUND: dict[str, Any] = {
     "kind": "crawl",
@@ -254,6 +256,7 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("throughput steady", {"measured": line(0, *[20, 0] * 10, 11)}, "passed", "100 and 100 pages"),
     ("throughput steady", {"measured": line(0, *[90] * 9, *[10] * 10, 11)}, "not applicable", "19 bins"),
     ("throughput steady", {"measured": line(0, *[18] * 10, *[1] * 10, 11)}, "not applicable", "19 turns"),
+    ("throughput steady", {"measured": SLOWLY_FILLED}, "passed", "500 and 500 pages in its halves"),
     ("throughput steady", {"measured": {"timeline": None}}, "not applicable", "no time line"),
     ("throughput steady", {"kind": "memory"}, "not applicable", "the gate held it"),
     ("client ports left", {}, "passed", "10 connections opened, 28232 ports in the range"),
@@ -262,6 +265,13 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("client ports left", {"measured": {"port_refusals": 2}}, "failed", "2 pages failed because no client port"),
     ("client ports left", {"host": {"ephemeral_ports": None}}, "not applicable", "not known here"),
     ("limits allow it", {}, "passed", "74 descriptors needed, 1024 allowed; 10 threads needed, 30000 allowed"),
+    (
+        "limits allow it",
+        {"descriptors_needed": 1024, "threads_needed": 30_000},
+        "passed",
+        "1024 allowed; 30000 threads",
+    ),
+    ("limits allow it", {"knobs": {"descriptor_limit": 0}}, "failed", "74 descriptors needed, 0 allowed"),
     ("limits allow it", {"descriptors_needed": 1025}, "failed", "1025 descriptors needed, 1024 allowed"),
     ("limits allow it", {"descriptors_needed": 10**6, "knobs": {"descriptor_limit": -1}}, "passed", "any number"),
     ("limits allow it", {"threads_needed": 30_001}, "failed", "30001 threads needed, 30000 allowed"),
@@ -286,9 +296,10 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     (WORK, {}, "passed", "done for 5000 of 5000 pages, 2.1 of 2 ms"),
     (WORK, {"cpu_ns": 0}, "not applicable", "no CPU work was asked for"),
     (WORK, {"measured": {"worked_pages": 4999}}, "failed", "done for 4999 of 5000 pages"),
-    (WORK, {"measured": {"work_ns": 1_400_000}}, "failed", "1.4 of 2 ms"),
-    (WORK, {"measured": {"work_ns": 2_600_000}}, "failed", "2.6 of 2 ms"),
-    (WORK, {"measured": {"work_ns": 2_400_000}}, "passed", "2.4 of 2 ms"),
+    (WORK, {"measured": {"work_ns": 1_490_000}}, "failed", "1.49 of 2 ms"),
+    (WORK, {"measured": {"work_ns": 1_500_000}}, "passed", "1.5 of 2 ms"),
+    (WORK, {"measured": {"work_ns": 2_500_000}}, "passed", "2.5 of 2 ms"),
+    (WORK, {"measured": {"work_ns": 2_510_000}}, "failed", "2.51 of 2 ms"),
 ]
 
 
