@@ -176,6 +176,13 @@ def test_pairs_are_good_failed_or_dropped() -> None:
     )
 
 
+def test_the_reason_that_most_pairs_have_is_named() -> None:
+    rows = [pair_row(n, status="failed", reason=reason) for n, reason in enumerate(["a", "b", "b", "c"])]
+
+    assert pairs.tally(rows).mostly_for == "b"
+    assert pairs.tally([]).mostly_for == ""
+
+
 def test_throughput_is_gated_where_the_core_was_full_and_not_where_it_waited() -> None:
     assert pairs.is_throughput_gated(series(3))
     assert set(pairs.gated(series(3))) == {"cpu_per_page", "throughput"}

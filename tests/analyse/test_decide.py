@@ -338,6 +338,12 @@ def test_mostly_failed_pairs_are_inconclusive_if_a_fails_too(a: int, b: int) -> 
     assert f"A failed in {a} of {1 + a + b} pairs" in found.why
 
 
+def test_failed_pairs_end_a_run_from_half_of_those_tried_on() -> None:
+    assert on(noise(6), failed_b=6).verdict == "regression"
+    assert on(noise(7), failed_b=6).verdict == "inconclusive"
+    assert not on(noise(7), failed_b=6).final
+
+
 @pytest.mark.parametrize("failed", [1, 2])
 def test_one_or_two_failed_pairs_end_nothing(failed: int) -> None:
     assert not on([], failed_b=failed).final
@@ -360,6 +366,15 @@ def test_a_machine_that_makes_most_pairs_be_dropped_is_under_load() -> None:
     for found in (on(noise(12, mean=0.5), dropped=13), on(noise(3), dropped=23)):
         assert (found.verdict, found.final) == ("inconclusive", True)
         assert "machine under load" in found.why
+
+
+def test_a_run_that_loses_many_pairs_ends_at_twice_the_last_look() -> None:
+    soon, late = on(noise(25), dropped=24), on(noise(47), failed_b=2, dropped=47)
+
+    assert (soon.verdict, soon.final) == ("inconclusive", False)
+    assert (late.verdict, late.final) == ("inconclusive", True)
+    assert "only 47 of 96 pairs are good" in late.why
+    assert not on(noise(47), failed_b=2, dropped=46).final
 
 
 def test_dropped_pairs_alone_end_nothing_before_twice_the_first_look() -> None:

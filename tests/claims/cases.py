@@ -114,6 +114,9 @@ def speed() -> Iterator[Case]:
     yield "async-not-faster", "nowhere", _few(threads=20_000, asyncio=30_000), NOT_HERE
     yield "async-not-faster", "alike", _few(threads=20_000, asyncio=20_000, cpu=1.0), NOT_HERE
     yield "async-not-faster", "ranges overlap", _few(threads=20_000, asyncio=19_000, swing=0.3, cpu=1.0), UNSURE
+    unclear = [row for row in _few(20_000, 19_000, swing=0.3, cpu=1.0) if _cap(row) == 100]
+    clear = [row for row in _few(20_000, 12_000) if _cap(row) != 100]
+    yield "async-not-faster", "ranges overlap at one", [*clear, *unclear], UNSURE
     yield "async-not-faster", "one round", [row for row in _few(20_000, 12_000) if row.round == 1], UNSURE
     cheap = _cpu(callbacks=20_000, generators=22_000, native_asyncio=24_000)
     light = _weights(callbacks=9_000, generators=10_000, native_asyncio=11_000)
@@ -125,6 +128,8 @@ def speed() -> Iterator[Case]:
     dearest = _cpu(callbacks=20_000, generators=50_000, native_asyncio=70_000)
     yield "callbacks-efficient", "a multiple", [*dearest, *light], NOT_HERE
     yield "callbacks-efficient", "no memory", cheap, UNSURE
+    twice = _cpu(callbacks=20_000, generators=40_050, native_asyncio=70_000)
+    yield "callbacks-efficient", "across twice", [*twice, *light], UNSURE
     swaying = timed_rows("callbacks", 15_000, 30_000, read="cpu_per_page_ns")
     yield "callbacks-efficient", "swaying", [*swaying, *cheap[2:], *light], UNSURE
     yield "no-gil", "faster", _gil(20_000, 40_000), HOLDS
@@ -195,6 +200,9 @@ def behaviour() -> Iterator[Case]:
     yield "grow-on-demand", "one round", [row for row in _grown(20, 0.2) if row.round == 1], UNSURE
     few = [row for row in _grown(20, 0.2) if (row.workload["in_flight"], row.round) != (10, 2)]
     yield "grow-on-demand", "one round of few", few, UNSURE
+    late = [row for row in _grown(20, 1.1) if (row.strategy, row.round) == ("generators", 2)]
+    mixed = [row for row in _grown(20, 0.9) if (row.strategy, row.round) != ("generators", 2)]
+    yield "grow-on-demand", "across a second", [*mixed, *late], UNSURE
     yield "grow-on-demand", "no pool", [row for row in _grown(20, 0.2) if row.strategy != "thread_pool"], UNSURE
     yield "stack-ripping", "as claimed", _ripped(callbacks=False), HOLDS
     yield "stack-ripping", "asyncio lost it", _ripped(callbacks=False, native_asyncio=False), DIFFERS
@@ -265,6 +273,10 @@ def _few(
         for cap in (1, 10, 100)
         for row in timed_rows(name, *_around(rate, swing), in_flight=cap, cpu_per_page_ns=costs.get(name, 20_000))
     ]
+
+
+def _cap(row: Row) -> int:
+    return int(row.workload["in_flight"])
 
 
 def _cpu(**costs: int) -> list[Row]:

@@ -131,6 +131,45 @@ def test_a_c10k_row_with_listen_drops_says_nothing_of_its_strategy() -> None:
 
 
 @pytest.mark.parametrize(
+    ("claim_id", "told", "words"),
+    [
+        ("thread-failure", "fewer", "it fails before that"),
+        ("threads-before-sockets", "between", "threads end after descriptors, before ports"),
+        ("async-not-faster", "ranges overlap at one", "ranges overlap at 100 in flight"),
+        ("callbacks-efficient", "across twice", "the cheaper one's range lies across 2.0x"),
+        ("callbacks-efficient", "no memory", "memory has no slope"),
+        ("no-gil", "both with a lock", "the interpreter that was given has a global lock"),
+        ("no-gil", "overlap", "ranges overlap:"),
+        ("async-sleepy", "overlap", "ranges overlap:"),
+        ("async-sleepy", "one round", "too few valid rounds:"),
+        ("diminishing-returns", "overlap", "ranges overlap for callbacks:"),
+        ("diminishing-returns", "one falls", "callbacks only"),
+        ("diminishing-returns", "level", "none, but returns end"),
+        ("xkcd", "one red", "not known of thread_pool:"),
+        ("select-scales", "swaying", "a range lies across its boundary"),
+        ("pooling-pays", "overlap", "not known of threads:"),
+        ("races", "no coroutines", "no valid row of coroutines"),
+        ("grow-on-demand", "across a second", "a range lies across the boundary"),
+        ("memory-ratio", "no asyncio in flight", "no ratio in all layers: unknown here"),
+        ("thread-memory", "disturbed", "in 10 of 10 rows other processes moved the kernel's counts"),
+        ("many-coroutines", "one kind does not", "failed: MemoryError"),
+    ],
+)
+def test_the_reason_names_what_decided_or_what_is_not_known(claim_id: str, told: str, words: str) -> None:
+    (rows,) = (rows for claim, case, rows, _ in CASES if (claim, case) == (claim_id, told))
+
+    assert words in RULES[claim_id](rows).reason
+
+
+def test_a_strategy_of_which_nothing_is_known_was_tried_all_the_same() -> None:
+    unknown = held_row("generators", 10_000, status="skipped", reason="stopped by the memory budget: 9 GB")
+
+    values = RULES["c10k"]([*rows_that_hold("c10k"), unknown]).values
+
+    assert (values["able"], values["tried"], values["unable"]) == (3, 4, None)
+
+
+@pytest.mark.parametrize(
     ("status", "reason", "told"),
     [
         ("skipped", "stopped by the memory budget: 9 GB", "1 of 1 rows are not valid: stopped by the memory budget"),
