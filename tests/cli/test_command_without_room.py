@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench import rows
-from tests.cli.command import ENVIRONMENT, HANG_S, inflight
+from tests.cli.command import ENVIRONMENT, inflight
+from tests.patience import HANG_S
 
 TINY = "strategies = ['callbacks']\npin = false\n[[crawl]]\npages = 20\nlatency = ['1ms']\n"
 LITTLE = ("RLIMIT_AS", 400_000 * 1024)
