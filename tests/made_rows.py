@@ -163,7 +163,7 @@ def pair_row(
         if not warm_up:
             controls.append({"spin_ns": round(spin_ns[own]), "null_ns": round(null_ns[own]), "side": side})
     measured: dict[str, Any] = {"turns": turns[:3]} if status != "ok" else {"turns": turns, "controls": controls}
-    measured |= {"steal_share": 0.0, "listen_drops": 0} if status == "ok" else {}
+    measured |= {"turns_ns": 600 * MS, "steal_share": 0.0, "listen_drops": 0} if status == "ok" else {}
     measured |= {"memory": memory} if memory is not None else {}
     measured |= {"failed_side": failed_side} if failed_side is not None else {}
     a, b = ({"strategy": label.partition("@")[0] or "callbacks", "label": label} for label in labels)

@@ -105,7 +105,7 @@ ALL_KINDS = [
     crawl_row(red=True),
     memory_row(),
     bare_row("block", "thread", {"block": "thread", "n": 1000}, BLOCK),
-    bare_row("probe", "spin", {"probe": "spin", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
+    bare_row("probe", "other", {"probe": "other", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
     bare_row("limit", "threads", LIMIT_ASKED, LIMIT),
     bare_row("block", "thread", {"block": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
     pair_row(),

@@ -3,7 +3,7 @@
 import copy
 import re
 import tomllib
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,9 @@ def test_the_order_is_that_of_the_rules() -> None:
 @pytest.mark.parametrize("quick", [False, True], ids=["all", "quick"])
 def test_trials_fit_the_format_of_rows(quick: bool) -> None:
     for trial in work_out(ALL, quick=quick).trials.values():
-        row = asdict(crawl_row()) | {"kind": trial.kind, "workload": trial.values, "stack": trial.stack}
+        row = replace(crawl_row(status="skipped"), kind=trial.kind, workload=trial.values, stack=trial.stack)
 
-        assert Row.from_json(Row(**row | {"checks": ()}).to_json()).workload == trial.values
+        assert Row.from_json(row.to_json()).workload == trial.values
 
 
 def test_the_quick_ones_are_expected_to_take_less_than_two_minutes() -> None:

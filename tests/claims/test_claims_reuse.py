@@ -38,7 +38,8 @@ def row_of(trial: AnyTrial, status: Status = "ok", *, red: bool = False, started
         stack=trial.stack,
         round=trial.round,
         workload=trial.values | {"id": "as the other run named it"},
-        checks=(RED,) if red else (),
+        measured={"not_applicable": "made"} if trial.kind == "probe" else made.measured,
+        checks=(*made.checks, RED) if red else made.checks,
         started_at=started_at or made.started_at,
     )
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FOLDER = Path(__file__).parent
 
 
@@ -24,3 +26,11 @@ def test_no_known_client_disturbs_the_server() -> None:
 
     assert (run.returncode, run.stderr) == (0, ""), run.stdout
     assert run.stdout == "server: 640 cases with seed 12, nothing found\n"
+
+
+@pytest.mark.slow
+def test_no_known_row_is_read_and_cannot_be_shown() -> None:
+    run = fuzz("rows.py", "--cases", "2")
+
+    assert (run.returncode, run.stderr) == (0, ""), run.stdout
+    assert run.stdout == "rows: 2 cases with seed 12, nothing found\n"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.rows import Check, Row, Status
+from fake_server.site import SiteConfig
 from tests.made_rows import MS, RUN, times
 
 SECONDS, USERS, DELAY_NS = 10, 200, 10 * MS
@@ -14,7 +15,7 @@ TARGET = "http://127.0.0.1:8000/"
 CORE = "the client's core was full"
 _MOST_TIMES = 2000
 """So many times at most are written out; each stands for as many as are needed to make up the count."""
-_SITE: dict[str, Any] = {"seed": 1, "pages": 1000, "links": 10, "body_bytes": 1200, "delay": "10ms", "faults": {}}
+_SITE = SiteConfig(pages=1000, links=10, body_bytes=1200).to_dict()
 _GREEN = Check("no listen drops", "passed", "0 in /proc/net/netstat during the trial")
 _RED = Check("added latency exact", "failed", "p99 3.10 ms late, limit 1.20 ms")
 

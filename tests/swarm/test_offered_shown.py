@@ -235,8 +235,13 @@ def test_a_client_that_is_off_is_named_in_the_answer_and_not_called_alike() -> N
 @pytest.mark.parametrize(
     ("part", "name", "value", "told"),
     [
-        ("measured", "backlog", {"at_ns": None, "waiting": [1]}, "a row whose time line is none"),
-        ("workload", "users", 0, "a row whose workload has no whole number from 1 on for users: 0"),
+        (
+            "measured",
+            "backlog",
+            {"at_ns": None, "waiting": [1]},
+            "measured.backlog.at_ns: expected `array`, got `null`",
+        ),
+        ("workload", "users", 0, "workload.users: expected `int` >= 1"),
     ],
 )
 def test_the_command_refuses_a_run_whose_row_is_none_with_one_sentence(

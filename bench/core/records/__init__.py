@@ -25,6 +25,8 @@ Record = (
     | scale.OpenLoop
     | scale.Client
 )
+MOST_SHOWN = 200
+"""Of a sentence about a wrong value, which may have the value in it."""
 _DECODER = msgspec.json.Decoder(float_hook=values.number)
 
 
@@ -56,7 +58,7 @@ def _without_half_characters(line: str) -> bytes:
 def _judge(found: dict[str, Any]) -> dict[str, Any]:
     record = msgspec.convert(found, Record)
     if isinstance(record, bare.Probe):
-        probes.judge(record.workload.probe, found["measured"], "$.measured")
+        probes.judge(record.workload.probe, found["measured"], "$.measured", is_ok=record.status == "ok")
     _judge_more(record, found, "$")
     return found
 
@@ -67,7 +69,9 @@ def _sentence(message: str) -> str:
     where = where.removesuffix("`").removeprefix(".")
     if what.endswith("`NumberOutOfRange`"):
         what = "Number out of range"
-    return f"{where}: {what[0].lower()}{what[1:]}" if where else what
+    sentence = f"{where}: {what[0].lower()}{what[1:]}" if where else what
+    shown = "".join(one if one.isprintable() else " " for one in sentence[:MOST_SHOWN])
+    return f"{shown}..." if len(sentence) > MOST_SHOWN else shown
 
 
 def _judge_more(record: Struct, found: Mapping[str, Any], path: str) -> None:

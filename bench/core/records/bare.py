@@ -7,6 +7,8 @@ from msgspec import UNSET
 from bench.core.records.parts import Knobs, Needed, Server, Trial
 from bench.core.records.values import Bytes, Closed, Count, Limit, Maybe, Name, Ns, Number, Open, PositiveCount, Text
 
+Argument = Name | Count | bool
+
 
 class ProbeWorkload(Closed):
     """What was asked for, of a row of kind probe."""
@@ -15,7 +17,7 @@ class ProbeWorkload(Closed):
     """Names the workload within its experiment."""
     probe: Name
     """Which probe: bench/probes/ has its program."""
-    arguments: dict[str, Any]
+    arguments: dict[Name, Argument]
     """What it was told."""
 
 

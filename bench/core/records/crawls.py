@@ -170,7 +170,7 @@ _ANSWER = (
     *("peak_in_flight", "tries", "service", "response", "queueing", "timeline", "steady"),
 )
 _SERVED = (
-    *("requests", "peak_in_flight", "cpu_ns", "cpu_share"),
+    *("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share"),
     *("lateness_count", "lateness_p90_ns", "lateness_p99_ns"),
 )
 _RAN_WITH = ("strategy", "python", "implementation", "gil")

@@ -158,7 +158,7 @@ class Pair(Trial):
 
     SINCE = 3
     NEEDED: ClassVar[Needed] = {
-        "measured": ("turns", "controls", "steal_share", "listen_drops"),
+        "measured": ("turns", "controls", "turns_ns", "steal_share", "listen_drops"),
         "server": ("ceiling_per_s", "cpu_share"),
         "knobs": ("A", "B"),
     }

@@ -1,6 +1,6 @@
 """What each probe measures: the records of the programs in bench/probes/."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET
@@ -10,6 +10,9 @@ from bench.core.records.values import Count, Maybe, Name, Ns, Number, Open, Posi
 
 class Probed(Open):
     """What any probe may say: why it does not apply, or what stopped it."""
+
+    NEEDED: ClassVar[tuple[str, ...]] = ()
+    """What a probe has measured that ended well, applies, and was not stopped."""
 
     not_applicable: Maybe[Name] = UNSET
     """Why the probe cannot be made with these arguments."""
@@ -21,6 +24,8 @@ class Probed(Open):
 
 class Attribution(Probed):
     """Where the bytes of a building block go: bytes for each of N, the greatest pieces first."""
+
+    NEEDED = ("n", "started")
 
     n: Maybe[PositiveCount] = UNSET
     """How many blocks."""
@@ -52,6 +57,8 @@ class Left(Open):
 class CancelWorkers(Probed):
     """What happens when workers are not cancelled at the end."""
 
+    NEEDED = ("strategy", "variant", "pages", "left", "ended", "complaint", "printed")
+
     strategy: Maybe[Name] = UNSET
     """The strategy."""
     variant: Maybe[Name] = UNSET
@@ -70,6 +77,8 @@ class CancelWorkers(Probed):
 
 class Races(Probed):
     """Which updates are lost when workers share a counter and a set without a lock."""
+
+    NEEDED = ("model", "links_seen", "distinct", "fetched", "duplicates", "lost_updates")
 
     model: Maybe[Name] = UNSET
     """How the workers run."""
@@ -94,6 +103,8 @@ class Races(Probed):
 class Selectors(Probed):
     """What idle connections cost under each selector."""
 
+    NEEDED = ("selector", "idle", "pages", "wall_ns", "cpu_ns", "cpu_per_page_ns", "pages_per_s")
+
     selector: Maybe[Name] = UNSET
     """Which selector."""
     idle: Maybe[Count] = UNSET
@@ -117,6 +128,8 @@ class Selectors(Probed):
 class Spin(Probed):
     """What it costs to ask again and again instead of being told."""
 
+    NEEDED = ("how", "waits_for", "wall_ns", "cpu_ns", "cpu_share", "attempts")
+
     how: Maybe[Literal["spin", "selector"]] = UNSET
     """How it waits."""
     waits_for: Maybe[Literal["answer", "connect"]] = UNSET
@@ -138,6 +151,8 @@ class Spin(Probed):
 class StackRipping(Probed):
     """What a traceback still says of who started a fetch."""
 
+    NEEDED = ("strategy", "started_by", "traceback", "holding", "names_starter", "lost", "text")
+
     strategy: Maybe[Name] = UNSET
     """The strategy."""
     at: Maybe[PositiveCount] = UNSET
@@ -158,6 +173,8 @@ class StackRipping(Probed):
 
 class ThreadPerFetch(Probed):
     """A pool against a thread for each fetch."""
+
+    NEEDED = ("how", "connection", "pages", "makespan_ns", "cpu_ns", "cpu_per_page_ns", "threads_started")
 
     how: Maybe[Name] = UNSET
     """Which of the two."""
@@ -190,12 +207,17 @@ _PROBES: dict[str, type[Probed]] = {
 }
 
 
-def judge(probe: str, measured: dict[str, Any], path: str) -> None:
+def judge(probe: str, measured: dict[str, Any], path: str, *, is_ok: bool) -> None:
     """Raise ValueError unless these are the figures of a probe; of one that is not known, anything may be measured."""
     kind = _PROBES.get(probe)
     if kind is None:
         return
     try:
-        msgspec.convert(measured, kind)
+        found = msgspec.convert(measured, kind)
     except msgspec.ValidationError as error:
         raise ValueError(str(error).replace("`$", f"`{path}")) from error
+    if not is_ok or found.not_applicable is not UNSET or found.stopped_by is not UNSET:
+        return
+    for name in kind.NEEDED:
+        if getattr(found, name) is UNSET:
+            raise ValueError(f"the status is ok, but measured has no {name}")
