@@ -33,12 +33,13 @@ def grids(rows: Sequence[Row]) -> list[Grid]:
     read = {cell.setting for cell in found if any(map(is_layered, cell.rows))}
     layered = [cell for cell in found if cell.setting in read]  # a strategy that never got there is part of the answer
     settings: list[c.Setting | None] = [*c.settings(layered)] or [None]
+    names = words.settings(c.settings(layered))
     blocks = [row for row in rows if row.kind == "block"]
     many = []
     for number, setting in enumerate(settings):
         own = [row for cell in layered if cell.setting == setting for row in cell.rows]
         some = subjects([*(blocks if number == 0 else []), *own])
-        use = f", {setting.connection} connections" if setting is not None and len(settings) > 1 else ""
+        use = f", {names[setting]}" if setting is not None and len(settings) > 1 else ""
         many += [_layers_grid(some, use), _protocol_grid(some)]
     many += [
         _held_grid(layered),

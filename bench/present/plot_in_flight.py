@@ -64,7 +64,7 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], footer: str) -> "Figure 
         wspace=0.07,
         hspace=0.56,
     )
-    names = _names(settings)
+    names = words.settings(settings)
     grid = sheet.subplots(len(settings), 2, squeeze=False, width_ratios=[3, 2])
     for (left, right), setting in zip(grid, settings, strict=True):
         panels([cell for cell in here if cell.setting == setting], looks, number, left, right)
@@ -75,21 +75,11 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], footer: str) -> "Figure 
 def reaches_of(found: Sequence[Cell]) -> dict[str, dict[str, Spread]]:
     """Return for each setting, by its name, how long each strategy took until it held all, in nanoseconds."""
     reaches: dict[str, dict[str, Spread]] = {}
-    for setting, name in _names(c.settings(found)).items():
+    for setting, name in words.settings(c.settings(found)).items():
         own = [cell for cell in found if cell.setting == setting]
         times = {cell.strategy: [row.measured["reach_ns"] for row in cell.valid_rows if _is_timed(row)] for cell in own}
         reaches[name] = {strategy: spread(some) for strategy, some in sorted(times.items()) if some}
     return reaches
-
-
-def _names(settings: Sequence[c.Setting]) -> dict[c.Setting, str]:
-    """Name each setting by its use of connections, and by what else is needed to tell it from the others."""
-    names = {}
-    for setting in settings:
-        alike = [other for other in settings if other.connection == setting.connection]
-        values = [f"{key} {value}" for key, value in c.differing(setting, alike).items()]
-        names[setting] = words.plain(", ".join([f"{setting.connection} connections", *values]), 80)
-    return names
 
 
 def panels(found: Sequence[Cell], looks: dict[str, Look], number: int, left: "Axes", right: "Axes") -> None:

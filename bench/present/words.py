@@ -1,5 +1,8 @@
 """Words that table, plots and README share: names made harmless, figures with the digits that their noise leaves."""
 
+from collections.abc import Sequence
+
+from bench.analyse import cells as c
 from bench.analyse.cells import Figure
 from bench.analyse.headline import Column
 from bench.analyse.stats import NoSlope, Slope, Spread
@@ -60,3 +63,13 @@ def column(shown: Column) -> str:
 def listed(words: list[str]) -> str:
     """Write ``a``, ``a and b``, ``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def settings(found: Sequence[c.Setting]) -> dict[c.Setting, str]:
+    """Name each setting by its use of connections, and by what else is needed to tell it from the others."""
+    names = {}
+    for setting in found:
+        alike = [other for other in found if other.connection == setting.connection]
+        values = [f"{key} {value}" for key, value in c.differing(setting, alike).items()]
+        names[setting] = plain(", ".join([f"{setting.connection} connections", *values]), 80)
+    return names

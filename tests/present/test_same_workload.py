@@ -1,6 +1,7 @@
 """Workloads that differ in anything are neither one line, nor one place of a table, nor one sentence."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from matplotlib.container import ErrorbarContainer
 
 from bench.analyse import cells as c
 from bench.analyse import headline, swarms
-from bench.present import page, plots
+from bench.present import memory_table, page, plots
 from bench.present.answer import answer
 from bench.rows import Row, read
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row
+from tests.present.made_memory_rows import held_row
 
 CLAIMS = next((Path(__file__).parents[2] / "results" / "reference").glob("*-claims"))
 SITES = {10: (10, 10_000), 50: (10,), 500: (100,), 5000: (1000,)}
@@ -124,3 +126,17 @@ def test_swarms_whose_users_share_pages_are_no_swarms_of_the_same_setting() -> N
     ]  # fmt: skip
 
     assert len(swarms.swarms(rows)) == 2
+
+
+def test_tables_of_memory_that_differ_in_their_site_have_different_titles() -> None:
+    rows = [
+        held_row(n=n, number=number, reach_ms=100 * number)
+        for n in (2000, 4000, 6000, 8000, 10_000)
+        for number in (1, 2)
+    ]
+    others = [replace(row, workload=row.workload | {"site": row.workload["site"] | {"links": 7}}) for row in rows]
+
+    titles = [grid.title for grid in memory_table.grids([*rows, *others])]
+
+    assert titles[0] != titles[1]
+    assert "links 7" in " ".join(titles)
