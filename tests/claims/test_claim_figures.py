@@ -368,6 +368,8 @@ def sleepy() -> Case:
         *at("native_asyncio", "5ms", 10, 5000, 5100),
         *at("thread_pool", "5ms", 100, 9000, 9100),
         *at("native_asyncio", "5ms", 100, 10_000, 10_100),
+        *at("thread_pool", "5ms", 1000, 9000, 9100),
+        *at("native_asyncio", "5ms", 1000, 12_000, 12_100),
         *at("thread_pool", "100ms", 10, 90, 91),
         *at("native_asyncio", "100ms", 10, 89, 92),
         *at("thread_pool", "100ms", 100, 900, 910),

@@ -145,6 +145,8 @@ def test_a_c10k_row_with_listen_drops_says_nothing_of_its_strategy() -> None:
         ("diminishing-returns", "overlap", "ranges overlap for callbacks:"),
         ("diminishing-returns", "one falls", "callbacks only"),
         ("diminishing-returns", "level", "none, but returns end"),
+        ("xkcd", "some", "in every round; callbacks"),
+        ("xkcd", "none", "in every round; none"),
         ("xkcd", "one red", "not known of thread_pool:"),
         ("select-scales", "swaying", "a range lies across its boundary"),
         ("pooling-pays", "overlap", "not known of threads:"),
