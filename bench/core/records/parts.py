@@ -347,7 +347,7 @@ class Knobs(Open):
     implementation: Maybe[Text] = UNSET
     """The interpreter's name, such as cpython."""
     executable: Maybe[Text] = UNSET
-    """The interpreter's file."""
+    """The name of the interpreter's file, without its folder."""
     gil: Maybe[bool] = UNSET
     """Whether the global interpreter lock is on."""
     switch_interval_ns: Maybe[Ns] = UNSET
