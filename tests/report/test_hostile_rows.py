@@ -102,3 +102,11 @@ def test_the_command_names_the_line_and_the_value(tmp_path: Path, form: str) -> 
     assert (
         done.err == f"inflight: {tmp_path / 'rows.jsonl'}, line 2: measured.service: expected `object`, got `array`\n"
     )
+
+
+def test_what_a_probe_leaves_behind_is_counted_under_known_names() -> None:
+    lines = "".join(path.read_text(encoding="utf-8") for path in REFERENCE.glob("*-claims/rows.jsonl")).splitlines()
+    row = next(json.loads(line) for line in lines if '"probe":"cancel_workers"' in line)
+
+    with pytest.raises(ValueError, match=r"measured\.left: object contains unknown field `extra`"):
+        Row.from_json(written(row, "measured.left.extra", '"$x^2$"'))

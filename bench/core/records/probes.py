@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET
 
-from bench.core.records.values import Count, Maybe, Name, Ns, Number, Open, PositiveCount, Text
+from bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, Open, PositiveCount, Text
 
 
 class Probed(Open):
@@ -41,7 +41,7 @@ class Attribution(Probed):
     """[page tables and kernel stacks, bytes]; null where the system does not tell."""
 
 
-class Left(Open):
+class Left(Closed):
     """What was left in the process when its crawl had ended."""
 
     tasks: Count
