@@ -25,6 +25,7 @@ import strategies
 from bench.probes._answer import check_pages
 from strategies.base import Job
 from strategies.core.frontier import Frontier
+from strategies.core.kept import Kept
 
 IN_FLIGHT = 8
 LIFETIME_S = 10
@@ -66,8 +67,9 @@ async def asyncio_main(model: Any, job: Job, frontier: Frontier) -> None:
     waiting: asyncio.Queue[Any] = asyncio.Queue()
     for fetch in frontier.roots():
         waiting.put_nowait(fetch)
-    connecting = asyncio.Semaphore(job.max_in_flight)
-    workers = [asyncio.create_task(model.work(job, frontier, waiting, connecting)) for _ in range(job.max_in_flight)]
+    connecting, kept = asyncio.Semaphore(job.max_in_flight), Kept[Any]()
+    connections = [model.Connection(job, connecting, kept) for _ in range(job.max_in_flight)]
+    workers = [asyncio.create_task(model.work(job, frontier, waiting, connection)) for connection in connections]
     await waiting.join()
     assert len(workers) == job.max_in_flight  # here each of them should be cancelled
 
@@ -110,9 +112,10 @@ def start_threads(model: Any, job: Job, frontier: Frontier, *, daemon: bool) -> 
     """Let so many threads take fetches from a queue for ever; return when the queue is done with."""
     waiting: queue.Queue[Any] = queue.Queue()
     lock = threading.Lock()
+    pool = model.Pool(job, frontier)  # only for what its connections share
 
     def work() -> None:
-        connection = model.Connection(job)
+        connection = model.Connection(pool)
         while True:
             fetch = waiting.get()
             with lock:
@@ -124,7 +127,7 @@ def start_threads(model: Any, job: Job, frontier: Frontier, *, daemon: bool) -> 
                 waiting.put(new)
             waiting.task_done()
 
-    for fetch in frontier.roots():
+    for fetch in pool.waiting:
         waiting.put(fetch)
     for _ in range(job.max_in_flight):
         threading.Thread(target=work, daemon=daemon).start()

@@ -1,7 +1,6 @@
 """A side's wrongs are held against it, what was named is compared, and nothing else looks like a verdict."""
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -146,25 +145,6 @@ def test_a_bug_of_ours_ends_with_70_and_its_traceback() -> None:
 
     assert done.returncode == 70
     assert "TypeError" in done.stderr
-
-
-@pytest.mark.parametrize("target", ["closed", "/dev/full"])
-def test_a_result_that_nobody_can_read_changes_no_exit_code(target: str) -> None:
-    code = "import sys; from bench.commands import put; put('x' * 100_000); sys.exit(3)"
-    if target == "closed":
-        reading, writing = os.pipe()
-        os.close(reading)
-    else:
-        if not Path(target).exists():
-            pytest.skip("this system has no /dev/full")
-        writing = os.open(target, os.O_WRONLY)
-    try:
-        done = ended(code, stdout=writing)
-    finally:
-        os.close(writing)
-
-    assert done.returncode == 3
-    assert "Traceback" not in done.stderr
 
 
 def test_a_side_that_ends_itself_by_a_signal_without_a_name_is_one_failed_pair(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ import pytest
 from bench import rows
 from bench.compare_command import JSON_FILE, MARKDOWN_FILE
 from bench.runs import MACHINE_FILE
+from tests.api.made_results import reference
 from tests.cli.command import inflight
 from tests.compare.made_runs import noisy_run, saved, slowed
-from tests.made_rows import MACHINE, bare_row, crawl_row
+from tests.made_rows import MACHINE, crawl_row
 
 REFERENCE = Path(__file__).parent.parent.parent / "results" / "reference"
 
@@ -219,9 +220,9 @@ def test_runs_without_a_common_cell_are_refused(base: Path, tmp_path: Path) -> N
 
 
 def test_a_run_of_nothing_that_is_compared_is_refused(base: Path, tmp_path: Path) -> None:
-    probe = bare_row("probe", "spin", {"probe": "spin", "arguments": {}}, {})
+    run = saved(tmp_path / "p", [row for row in rows.read(reference("claims")) if row.kind == "probe"])
 
-    assert "has no crawls and no memory trials" in inflight("compare", base, saved(tmp_path / "p", [probe])).sentence
+    assert "has no crawls and no memory trials" in inflight("compare", base, run).sentence
 
 
 def test_rows_of_a_newer_format_are_refused(base: Path, tmp_path: Path) -> None:
