@@ -1,6 +1,7 @@
 """Parts that records of several kinds share."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, UnsetType, defstruct
@@ -200,6 +201,12 @@ class Histogram(Closed):
     counts: list[tuple[Ns, PositiveCount]]
     """[least value of the bucket in nanoseconds, how many], in order; empty buckets are left out."""
 
+    def __post_init__(self) -> None:
+        """Refuse buckets that do not rise."""
+        starts = [start_ns for start_ns, _ in self.counts]
+        if any(one >= other for one, other in pairwise(starts)):
+            raise ValueError("buckets that do not rise")
+
 
 class Times(Closed):
     """Durations of all finished fetches."""
@@ -224,13 +231,17 @@ class Times(Closed):
     """All of them, in buckets."""
 
     def __post_init__(self) -> None:
-        """Refuse durations without their quantiles, and quantiles that do not rise."""
+        """Refuse durations without their quantiles, quantiles that do not rise, and a histogram of other durations."""
         rising = (self.min_ns, self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.max_ns)
         known = [value for value in rising if not isinstance(value, UnsetType)]
         if self.count and (len(known) < len(rising) or self.mean_ns is UNSET or self.histogram is UNSET):
             raise ValueError("durations without a mean, a quantile or a histogram")
         if known != sorted(known):
             raise ValueError("quantiles that do not rise")
+        if not isinstance(self.histogram, UnsetType):
+            counted = sum(count for _, count in self.histogram.counts)
+            if counted != self.count:
+                raise ValueError(f"a histogram of {counted} durations instead of {self.count}")
 
 
 class Timeline(Closed):
