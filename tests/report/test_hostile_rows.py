@@ -47,7 +47,10 @@ HOSTILE = [
         for name in ("latency", "connection", "site")
         for value in ("3", '""', "[]")
     ),
-    *(("crawl", "measured.service.histogram.counts", value) for value in ("[]", "[[1000, 1]]", "[[2000, 1], [1000, 1]]")),
+    *(
+        ("crawl", "measured.service.histogram.counts", value)
+        for value in ("[]", "[[1000, 1]]", "[[2000, 1], [1000, 1]]")
+    ),
     *(("crawl", "workload.cpu", value) for value in ("3", "{}", "null")),
     *(("crawl", f"workload.site.{name}", "null") for name in ("pages", "links", "faults")),
     *(("crawl", "reason", value) for value in ("3", "[]", '""', '"though it is ok"')),
