@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 SECONDS ?= 60
 FUZZERS := $(filter-out %/__init__.py %/conftest.py,$(filter-out tests/fuzz/test_%,$(wildcard tests/fuzz/*.py)))
 PART   :=
+ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
 
 .PHONY: help run memory c10k locust c100k c1m map race limits claims selftest test test-long fuzz check speed lock readme schema lessons pictures bench clean
@@ -47,8 +48,9 @@ test test-long: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.test  ## run the test suite; PART= takes folders or files, JOBS= the number of processes
 	$(BIN)/python -m pytest -m "not long" -n $(JOBS) --dist worksteal $(PART)
 
-test-long: $(VENV)/.test  ## run the tests that take minutes, one after the other
-	$(BIN)/python -m pytest -m long $(PART)
+test-long: $(VENV)/.test  ## run the tests that take minutes; those that measure have the machine to themselves
+	$(BIN)/python -m pytest -m long $(ALONE)
+	$(BIN)/python -m pytest -m long -n 2 --dist load $(ALONE:%=--ignore=%)
 
 fuzz: $(VENV)/.test  ## run each fuzzer for SECONDS (60 unless given), and stop at the first find
 	@for program in $(FUZZERS); do echo "$$program"; $(BIN)/python $$program --seconds $(SECONDS) || exit 1; done
