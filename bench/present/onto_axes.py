@@ -71,7 +71,8 @@ def throughput(rows: Sequence[Row], latency: str | None, axes: "Axes") -> None:
     """Draw throughput over the number in flight at one added latency, by default the longest."""
     found, where = _settled([cell for cell in c.cells(rows, "crawl") if cell.figure(c.pages_per_s)], "throughput")
     chosen = _known(latency, c.latencies(found), "added latency") or c.latencies(found)[-1]
-    plot_throughput.panel([cell for cell in found if cell.latency == chosen], plots.looks_of(rows), axes)
+    here = [cell for cell in found if cell.latency == chosen]
+    plot_throughput.panel(here, plots.looks_of(rows), axes, plot_throughput.ceiling_of(found))
     axes.set_ylabel("verified pages per second (log scale)")
     axes.set_title(_titled(f"Throughput {words.at_latency(chosen)}", where))
 

@@ -41,18 +41,17 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: s
         axes.set_ylabel("verified pages per second (log scale)")
     for n, axes in enumerate(grid.flat):
         if n < len(panels):
-            panel([cell for cell in shown if cell.latency == panels[n]], looks, axes)
+            panel([cell for cell in shown if cell.latency == panels[n]], looks, axes, ceiling_of(shown))
         else:
             axes.set_axis_off()
     return sheet
 
 
-def panel(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> None:
-    """Draw throughput over the number in flight for the cells of one latency."""
+def panel(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes", ceiling: float | None) -> None:
+    """Draw throughput over the number in flight for the cells of one latency, below the server's ceiling."""
     latency, mean_ns = found[0].latency, found[0].mean_latency_ns
     caps = c.caps(found, latency)
     rates = [rate for cell in found for rate in c.present(map(c.pages_per_s, (*cell.valid_rows, *cell.red_rows)))]
-    ceiling = _ceiling(found)
     heights = [*rates, *([ceiling] if ceiling else [])]
     ideal = [cap / mean_ns * 1e9 for cap in caps] if mean_ns else []
     scales.log_axis(axes.xaxis, lambda x: units.count(round(x)), [caps[0] / 1.25, caps[-1] * 1.25])
@@ -174,7 +173,7 @@ def _subtitle(found: Sequence[Cell], panels: Sequence[str], subtitle: str) -> st
             else "",
             "Ideal: in flight / latency." if len(panels) > 1 or panels[0] != "0" else "",
             "Server's ceiling: what a client that parses nothing got, without added latency."
-            if _ceiling(found)
+            if ceiling_of(found)
             else "",
             f"Not shown: {words.listed(left)}." if left else "",
         ]
@@ -198,7 +197,12 @@ def _about_short(found: Sequence[Cell], shown: Sequence[Cell]) -> str:
     return f"Not shown, because there are fewer pages than may be in flight: {words.listed(texts)}."
 
 
-def _ceiling(found: Sequence[Cell]) -> float | None:
-    """Return the median over the rows: all alike, unless the server had to be started again."""
+def ceiling_of(found: Sequence[Cell]) -> float | None:
+    """Return the median over the rows: all alike, unless the server had to be started again.
+
+    None where a strategy got more: then the null client was disturbed, and what it found is no ceiling.
+    """
     ceilings = c.present(c.server_ceiling(row) for cell in found for row in cell.rows)
-    return statistics.median(ceilings) if ceilings else None
+    reached = c.present(c.pages_per_s(row) for cell in found for row in cell.valid_rows)
+    ceiling = statistics.median(ceilings) if ceilings else None
+    return None if ceiling is None or max(reached, default=0) > ceiling else ceiling

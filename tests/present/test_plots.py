@@ -3,6 +3,7 @@
 import json
 import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -210,6 +211,17 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout)
 
     assert not {"pandas", "matplotlib", "scipy", "numpy", "rich", "bench.measure", "strategies"} & set(loaded)
+
+
+@pytest.mark.parametrize(("share", "times"), [(1.01, 2), (0.99, 0)])
+def test_what_a_strategy_exceeded_is_not_drawn_as_the_servers_ceiling(tmp_path: Path, share: float, times: int) -> None:
+    rows = grid(latencies=("0", "50ms"))
+    most = max(row.measured["pages_per_s"] for row in rows)
+    drawn([replace(row, server=row.server | {"ceiling_per_s": most * share}) for row in rows], tmp_path)
+
+    shown = words(tmp_path / "throughput.svg")
+    assert shown.count("server's ceiling") == times
+    assert ("Server's ceiling" in shown) == bool(times)
 
 
 def test_throughput_shows_the_model_and_its_knee_where_the_core_became_full(tmp_path: Path) -> None:
