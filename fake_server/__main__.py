@@ -83,7 +83,7 @@ def ready_line(ports: list[int], control_port: int | None) -> str:
 
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=prog, description="Serve a synthetic site.")
-    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--host", type=_host, default="127.0.0.1")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one; default: 8080")
     parser.add_argument("--ports", type=_count, default=1, help="listen at so many; all but the first are free ones")
     parser.add_argument("--control-port", type=_port, help="listen for a runner too; 0 takes any free one")
@@ -103,7 +103,12 @@ def _run(options: argparse.Namespace, config: SiteConfig, idle_timeout_ns: int) 
             f"warning: {options.host} may be reached by other machines; this server is for tests",
             file=sys.stderr,
         )
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    try:
+        loop = uvloop.new_event_loop()
+    except OSError as error:
+        print(f"cannot start an event loop: {error.strerror or error}", file=sys.stderr)
+        return 2
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
         return runner.run(_serve(options, config, idle_timeout_ns))
 
 
@@ -181,6 +186,13 @@ def _in_url(host: str) -> str:
 
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
+
+
+def _host(text: str) -> str:
+    with contextlib.suppress(UnicodeError):
+        if text.encode("idna"):
+            return text
+    raise argparse.ArgumentTypeError(f"{text!a} is not a host name or an address")
 
 
 def _port(text: str) -> int:

@@ -68,20 +68,13 @@ async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]", conn
 
 
 class Reader(asyncio.StreamReader):
-    """A stream that notes what comes while no answer is due: bytes that nobody asked for, or the end."""
+    """A stream that counts what has come and was not read yet: before a request, that is what nobody asked for."""
 
-    answer_is_due = False
-    is_quiet = True
+    unread_bytes = 0
 
     def feed_data(self, data: Any) -> None:
-        if not self.answer_is_due:
-            self.is_quiet = False
+        self.unread_bytes += len(data)
         super().feed_data(data)
-
-    def feed_eof(self) -> None:
-        if not self.answer_is_due:
-            self.is_quiet = False
-        super().feed_eof()
 
 
 Open = tuple[Reader, asyncio.StreamWriter, ResponseParser]
@@ -105,7 +98,7 @@ class Connection:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
         if self.origin is not fetch.origin:
             await self.change_origin(fetch.origin)
-        if self.writer is not None and self.reader.is_quiet:
+        if self.writer is not None and not self.reader.unread_bytes and not self.reader.at_eof():
             try:
                 return await self.exchange(self.writer, fetch)
             except (ConnectionError, ProtocolError) as error:
@@ -139,13 +132,13 @@ class Connection:
         return self.writer
 
     async def exchange(self, writer: asyncio.StreamWriter, fetch: Fetch) -> Response:
-        reader = self.reader
-        reader.answer_is_due = True
         writer.write(fetch.request)
         await writer.drain()
-        while (response := self.parser.feed(await reader.read(CHUNK_BYTES))) is None:
-            pass
-        reader.answer_is_due = False
+        response = None
+        while response is None:
+            data = await self.reader.read(CHUNK_BYTES)
+            self.reader.unread_bytes -= len(data)
+            response = self.parser.feed(data)
         if not response.keep_alive or self.job.connection == "per-fetch":
             await self.close()
         return response

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bench.analyse import cells as c
@@ -143,7 +144,12 @@ def _texts(tile: Tile, letters: int) -> list[str]:
 def _boundary(
     surfaces: Sequence[Surface], in_flight: int, latencies: Sequence[int], works: Sequence[int], axes: "Axes"
 ) -> None:
-    """Draw where each model's core becomes full: on its left, and above, throughput is a matter of CPU time."""
+    """Draw where each model's core becomes full: on its left, and above, throughput is a matter of CPU time.
+
+    Nothing is drawn where two columns have the same mean latency: no place on the axis belongs to a latency then.
+    """
+    if any(one >= other for values in (latencies, works) for one, other in pairwise(values)):
+        return
     first = -0.5 if works[0] else 0.0
     steps = [first + n / 40 for n in range(round(40 * (len(works) - 0.5 - first)) + 1)]
     for place, one in enumerate(surfaces):

@@ -87,7 +87,12 @@ def _machine(reading: _Reading) -> dict[str, Any]:
     """Return what is known of the machine; nothing where what others go by is of another kind than we write it."""
     machine = reading.values(MACHINE_FILE, needed=True) or {}
     command = machine.get("command") or []
-    if not isinstance(machine.get("versions") or {}, dict) or not isinstance(command, list):
+    texts = [machine.get(name) or "" for name in ("host", "system", "cpu", "python")]
+    if (
+        not isinstance(machine.get("versions") or {}, dict)
+        or not isinstance(command, list)
+        or not all(isinstance(text, str) for text in texts)
+    ):
         reading.missing.append(f"{MACHINE_FILE} is damaged: it is not what a run writes.")
         return {}
     return machine | {"command": list(map(str, command))}

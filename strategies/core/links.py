@@ -16,7 +16,9 @@ _HREF = re.compile(rb"""href(?<![\w-]href)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.
 PLAIN_PATH = re.compile(rb"/(?!/)[0-9A-Za-z/_~-]*(?:\.[0-9A-Za-z_~-]+)?")
 """An absolute path that is a normal one already: joining and normalising would only repeat it."""
 _LABEL = "[0-9A-Za-z_%-]{1,63}"  # an empty or longer one makes getaddrinfo raise UnicodeError
-_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(?:%[0-9A-Za-z._-]+)?")
+_ZONE = r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]+)*"
+"""An interface, of 15 characters at most (IFNAMSIZ); getaddrinfo raises UnicodeError for empty or longer parts."""
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(?:%(?!.{{16}}){_ZONE})?")
 _BRACKETED = re.compile(r"\[[^][]*:[^][]*\](?::[0-9]*)?")
 """An IPv6 address and perhaps a port. Versions of urllib differ in what else they accept with brackets."""
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"

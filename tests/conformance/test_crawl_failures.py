@@ -470,6 +470,40 @@ def test_what_comes_unasked_while_nothing_waits_answers_nothing(
     assert crawled.outcomes() == dict.fromkeys(("/first", "/slow", "/a", "/b"), 200)
 
 
+@pytest.mark.parametrize("unasked", UNASKED)
+def test_what_comes_unasked_in_one_piece_with_an_answer_answers_nothing(
+    strategy: Strategy, name: str, most_in_flight: int, unasked: bytes, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if strategies.describe(name).stack == "own":
+        pytest.skip("its stack takes it for the answer (docs/bias.md)")
+    if most_in_flight == 1:
+        pytest.skip("its connection is never idle")
+    both_asked = threading.Barrier(2)
+    first = page()
+    monkeypatch.setattr(strategy, "CHUNK_BYTES", len(first))  # the strategy reads the answer, and the rest is left
+
+    def answer(exchange: Exchange) -> None:
+        if exchange.target in {"/a", "/b"}:
+            both_asked.wait()  # so that no connection is used for both
+        if exchange.target == "/slow":
+            first_is_sent.wait()
+            time.sleep(0.1)  # so that the client has read the other answer, and its connection is idle
+            exchange.send(page("/a", "/b"))
+        elif exchange.target == "/first":
+            exchange.wait_at_gate(2)
+            exchange.send(first + unasked)
+            first_is_sent.set()
+        else:
+            exchange.send(page())
+
+    first_is_sent = Event()
+    server = serve(answer)
+
+    crawled = crawl(strategy, f"{server.url}/first", f"{server.url}/slow", max_in_flight=2, max_tries=1)
+
+    assert crawled.outcomes() == dict.fromkeys(("/first", "/slow", "/a", "/b"), 200)
+
+
 # Nonsense
 
 

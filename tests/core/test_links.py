@@ -159,6 +159,9 @@ def test_the_short_way_finds_what_the_general_way_finds(body: bytes) -> None:
         ("http://www.[v1.a]/", None),
         ("http://www.[::1]/", None),
         ("http://[::1]x/", None),
+        ("http://[fe80::1%25eth0.100]/", "http://[fe80::1%25eth0.100]/"),
+        ("http://[::1%25a..b]/", None),
+        (f"http://[::1%25{14 * 'a'}]/", None),
         ("http://[::1]:81x/", None),
     ],
 )

@@ -43,6 +43,25 @@ def test_a_closed_stdin_counts_as_one_that_has_ended(command: list[str], closed:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("host", ["", "a\udcff", "a..b"])
+def test_what_is_no_host_is_refused_before_anything_is_started(host: str) -> None:
+    done = subprocess.run([*COMMAND, "--host", host], capture_output=True, text=True, check=False, timeout=HANG_S)
+
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("is not a host name or an address")
+
+
+def test_too_few_descriptors_for_an_event_loop_are_one_sentence() -> None:
+    command = ["sh", "-c", 'ulimit -n 8; exec "$@"', "sh", *COMMAND, "--port", "0", "--exit-with-stdin"]
+
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=HANG_S
+    )
+
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "cannot start an event loop: Too many open files"
+
+
 @pytest.mark.parametrize("closed", ["<&-", "<&- >&-"])
 def test_signals_end_it_cleanly_without_standard_streams(closed: str) -> None:
     command = ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, "--port", "0"]

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,21 @@ def drawn(rows: list[Row]) -> Figure:
 
 def texts(figure: Figure) -> list[str]:
     return [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+def test_two_latencies_with_the_same_mean_are_two_columns_without_a_boundary(rows: list[Row]) -> None:
+    twins = [
+        replace(row, workload=row.workload | {"latency": "exponential 50ms", "id": f"{row.workload['id']}/twin"})
+        for row in rows
+        if row.workload["latency"] == "50ms"
+    ]
+    with page.settings():
+        figure = plot_map.draw(c.cells([*rows, *twins]), page.looks(MODELS), "where it comes from")
+
+    assert figure is not None
+    for axes in figure.axes:
+        assert len(axes.patches) == 5 * 3
+        assert not axes.lines
 
 
 def test_each_number_in_flight_is_a_panel_with_a_tile_for_each_workload(drawn: Figure) -> None:

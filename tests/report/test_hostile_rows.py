@@ -51,6 +51,7 @@ HOSTILE = [
         ("crawl", "measured.service.histogram.counts", value)
         for value in ("[]", "[[1000, 1]]", "[[2000, 1], [1000, 1]]")
     ),
+    ("crawl", "measured.timeline.bin_ns", str(10**17)),
     *(("crawl", "workload.cpu", value) for value in ("3", "{}", "null")),
     *(("crawl", f"workload.site.{name}", "null") for name in ("pages", "links", "faults")),
     *(("crawl", "reason", value) for value in ("3", "[]", '""', '"though it is ok"')),

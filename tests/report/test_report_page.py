@@ -205,6 +205,15 @@ def test_a_half_written_last_line_is_left_out(tmp_path: Path) -> None:
     assert "1 of 1 trial valid" in check(written(folder)).text
 
 
+@pytest.mark.parametrize("name", ["host", "system", "cpu", "python"])
+def test_a_machine_whose_names_are_no_texts_is_damaged(name: str, tmp_path: Path) -> None:
+    folder = made_run(tmp_path, [crawl_row()])
+    (folder / "machine.json").write_text(json.dumps(MACHINE | {name: 5}), encoding="utf-8")
+
+    assert "machine.json is damaged" in report_files.read(folder)[1].missing[0]
+    report_page.write(folder)
+
+
 def test_a_folder_that_is_no_run_is_refused_and_left_alone(tmp_path: Path) -> None:
     with pytest.raises(RowsError, match="is not a run"):
         report_page.write(tmp_path)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, UnsetType, defstruct
 
 from bench.core.records.values import (
+    MOST_NS,
     Bytes,
     ClockNs,
     Closed,
@@ -255,8 +256,10 @@ class Timeline(Closed):
     """Fetches in flight at the end of each bin."""
 
     def __post_init__(self) -> None:
-        """Refuse lists of different lengths."""
+        """Refuse lists of different lengths, and more time than a trial takes."""
         same_length(self.completions, self.in_flight)
+        if self.bin_ns * len(self.completions) > MOST_NS:
+            raise ValueError("bins of a time line that are too long")
 
 
 class Samples(Closed):
