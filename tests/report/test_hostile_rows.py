@@ -26,9 +26,9 @@ def stored(kind: str) -> dict[str, Any]:
 def written(row: dict[str, Any], path: str, value: str) -> str:
     """Return a row as a line in which one value, given by its path, is what is told, in JSON."""
     *steps, last = path.split(".")
-    holder = row
+    holder: Any = row
     for step in steps:
-        holder = holder[step]
+        holder = holder[int(step)] if isinstance(holder, list) else holder[step]
     holder[last] = "HOSTILE"
     return json.dumps(row).replace('"HOSTILE"', value)
 
@@ -52,6 +52,8 @@ HOSTILE = [
         for value in ("[]", "[[1000, 1]]", "[[2000, 1], [1000, 1]]")
     ),
     ("crawl", "measured.timeline.bin_ns", str(10**17)),
+    ("crawl", "measured.makespan_ns", "0"),
+    *(("pair", f"measured.turns.0.{name}", "0") for name in ("cpu_ns", "makespan_ns")),
     *(("crawl", "workload.cpu", value) for value in ("3", "{}", "null")),
     *(("crawl", f"workload.site.{name}", "null") for name in ("pages", "links", "faults")),
     *(("crawl", "reason", value) for value in ("3", "[]", '""', '"though it is ok"')),

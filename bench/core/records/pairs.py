@@ -15,6 +15,7 @@ from bench.core.records.values import (
     Ns,
     Open,
     PositiveCount,
+    PositiveNs,
     Share,
     Text,
 )
@@ -70,9 +71,9 @@ class Turn(Open):
     """Whose turn it was."""
     warm_up: bool
     """Whether it was the first of its process, which is part of no figure."""
-    cpu_ns: Ns
+    cpu_ns: PositiveNs
     """CPU time of the worker, user and system."""
-    makespan_ns: Ns
+    makespan_ns: PositiveNs
     """From calling crawl to its return."""
     pages: Count
     """Pages in the answer, failed ones included."""
@@ -98,9 +99,9 @@ class Control(Open):
 
     side: SideName
     """Whose turn came before it."""
-    spin_ns: Ns
+    spin_ns: PositiveNs
     """CPU time of a loop of fixed length."""
-    null_ns: Ns
+    null_ns: PositiveNs
     """CPU time of asking for a page so many times without looking at it."""
 
 

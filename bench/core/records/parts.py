@@ -282,7 +282,7 @@ class Samples(Closed):
 class Steady(Closed):
     """The time in which as many fetches were in flight as may be."""
 
-    window_ns: Ns
+    window_ns: PositiveNs
     """Its length."""
     completions: Count
     """Fetches finished in it."""

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET
 
-from bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, Open, PositiveCount, Text
+from bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, Open, PositiveCount, PositiveNs, Text
 
 
 class Probed(Open):
@@ -96,7 +96,7 @@ class Races(Probed):
     """Increments of the counter that were lost."""
     workers: Maybe[PositiveCount] = UNSET
     """How many workers."""
-    wall_ns: Maybe[Ns] = UNSET
+    wall_ns: Maybe[PositiveNs] = UNSET
     """How long it took."""
 
 
@@ -115,7 +115,7 @@ class Selectors(Probed):
     """How often it waited."""
     pages: Maybe[PositiveCount] = UNSET
     """Pages that were crawled."""
-    wall_ns: Maybe[Ns] = UNSET
+    wall_ns: Maybe[PositiveNs] = UNSET
     """How long it took."""
     cpu_ns: Maybe[Ns] = UNSET
     """CPU time that it took."""
@@ -138,7 +138,7 @@ class Spin(Probed):
     """On how many sockets."""
     wait_ms: Maybe[PositiveCount] = UNSET
     """For how long."""
-    wall_ns: Maybe[Ns] = UNSET
+    wall_ns: Maybe[PositiveNs] = UNSET
     """How long it took."""
     cpu_ns: Maybe[Ns] = UNSET
     """CPU time that it took."""
@@ -186,7 +186,7 @@ class ThreadPerFetch(Probed):
     """Pages that were crawled."""
     peak_in_flight: Maybe[Count] = UNSET
     """The most in flight at a time."""
-    makespan_ns: Maybe[Ns] = UNSET
+    makespan_ns: Maybe[PositiveNs] = UNSET
     """How long it took."""
     cpu_ns: Maybe[Ns] = UNSET
     """CPU time that it took."""
