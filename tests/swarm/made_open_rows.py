@@ -1,6 +1,7 @@
 """Rows of open loops as the harness writes them, from the few values that a test is about."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from bench.rows import Check, Row, Status
@@ -149,4 +150,8 @@ def _measured(rate: float, number: int, seconds: int, ceiling: float, why: str, 
 
 
 def _counted(summary: dict[str, Any], count: int) -> dict[str, Any]:
-    return summary | {"count": count}
+    """Let the durations that were written out stand for so many."""
+    buckets = summary["histogram"]["counts"]
+    ends = [count * seen // summary["count"] for seen in accumulate(number for _, number in buckets)]
+    counts = [[start, end - begin] for (start, _), begin, end in zip(buckets, [0, *ends], ends, strict=False)]
+    return summary | {"count": count, "histogram": summary["histogram"] | {"counts": [one for one in counts if one[1]]}}
