@@ -1,5 +1,6 @@
 """Write the JSON schema of a row (2020-12), made from the records: ``python -m bench.core.records.schema``."""
 
+import argparse
 import ast
 import inspect
 import json
@@ -32,6 +33,9 @@ def schema() -> dict[str, Any]:
     for part in _structs(get_args(Record)):
         if part.__name__ in definitions:
             _describe(definitions[part.__name__], part)
+    for definition in definitions.values():
+        if "description" in definition:  # a docstring, which Python keeps indented before 3.13
+            definition["description"] = inspect.cleandoc(definition["description"])
     return _HEAD | found
 
 
@@ -90,4 +94,5 @@ def _field_texts(part: type) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m bench.core.records.schema", description=__doc__).parse_args()
     FILE.write_text(text(), encoding="utf-8")
