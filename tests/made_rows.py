@@ -81,7 +81,8 @@ def memory_row(
     measured = {}
     if status in {"ok", "wrong"}:
         sizes = {f"held_{kind}_bytes": uss_bytes + more for kind, more in (("uss", 0), ("pss", 10), ("rss", 20))}
-        measured = _measured(held, 1000.0, 90_000, (), held) | {"held_in_flight": held} | sizes
+        told = {"held_in_flight": held, "reach_ns": 1_000_000}
+        measured = _measured(held, 1000.0, 90_000, (), held) | told | sizes
     return _row(
         "memory", strategy, "0", held, number, stack, status, reason, red, connection, held, measured, {"links": 0}
     )

@@ -141,6 +141,12 @@ class Crowd:
         return [state for state in self.shares if state.stage in stages]
 
     @property
+    def bereft(self) -> list[ShareState]:
+        """Return the shares that lost their server, and whose strategy process has not said yet what came of it."""
+        servers = {loss["share"] for loss in self.lost if loss["what"] == "server"}
+        return [state for state in self.shares if state.share.index in servers and state.outcome is None]
+
+    @property
     def held(self) -> int:
         """How many fetches the gates hold."""
         return sum(state.held for state in self.shares if state.stage != "lost")

@@ -35,6 +35,8 @@ AT_ONCE = 2
 """So many shares for each core of the clients are on their way at a time, where no rate is stated."""
 COUNTED_S = 10.0
 """Locust's statistics are given up when they have not grown for this time: nodes report every second."""
+HEARD_OUT_S = 30.0
+"""A strategy process whose server is lost is given up when it has not ended after this time."""
 MASTER_SILENCE_S = 300.0
 """A Locust worker that has joined from elsewhere ends itself when it has not heard of the master for this time."""
 
@@ -219,7 +221,14 @@ class Swarm:
         while self._crowd.alive("going"):
             self._look("{held:,} of {planned:,} fetches were not answered in time")
         end_ns = time.monotonic_ns()
+        self._hear_out()
         self.seen.measured |= {"drain_ns": end_ns - released_ns, "makespan_ns": end_ns - self._begin_ns}
+
+    def _hear_out(self) -> None:
+        """Wait for what strategy processes without a server have to say: their fetches fail, and they end soon."""
+        until_s = time.monotonic() + HEARD_OUT_S
+        while self._crowd.bereft and time.monotonic() < until_s:
+            self._crowd.listen(LOOK_S)
 
     def _outcome(self) -> dict[str, Any]:
         """Add up what the shares did."""

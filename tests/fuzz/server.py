@@ -39,7 +39,7 @@ from tests.fake_server.running import Running, get, read_response
 BATCH = 64
 HANG_S = 60.0
 MAX_RSS_BYTES = 300 * 1024 * 1024
-IDLE_TIMEOUT = "500ms"
+IDLE_TIMEOUT, IDLE_TIMEOUT_S = "500ms", 0.5
 STATUSES = {200, 301, 302, 303, 307, 308, 400, 404, 405, 413, 414, 431, 500}
 LAST = {400, 413, 414, 431}  # nothing follows these
 ALL_FAULTS = ("reset-before", "reset-mid", "truncated", "error-500", "drip", "malformed-header", "missing-length")
@@ -195,6 +195,7 @@ def cut(random: Random, data: bytes) -> tuple[bytes, ...]:
 
 def play(server: Running, case: Case) -> None:
     """Be the client. Raises FoundError."""
+    began_s = time.monotonic()
     with closing(server.connect()) as sock:
         sock.settimeout(HANG_S)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -208,7 +209,7 @@ def play(server: Running, case: Case) -> None:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             sending.result()
-    check(case, answer)
+    check(case, answer, was_slow=time.monotonic() - began_s >= IDLE_TIMEOUT_S)
 
 
 def _send(sock: socket.socket, case: Case) -> None:
@@ -249,8 +250,11 @@ def _receive(sock: socket.socket) -> bytes:
     return bytes(answer)
 
 
-def check(case: Case, answer: bytes) -> None:
-    """Judge what a client received until the end. Raises FoundError."""
+def check(case: Case, answer: bytes, *, was_slow: bool) -> None:
+    """Judge what a client received until the end. Raises FoundError.
+
+    A client that was slow, because the machine is busy, may have been closed as an idle one before it had all answers.
+    """
     statuses = [int(status) for status in _STATUS.findall(answer)]
     if answer and not answer.startswith(b"HTTP/1.1 "[: len(answer)]):
         raise FoundError(f"the answer begins with {answer[:40]!r}")
@@ -260,7 +264,8 @@ def check(case: Case, answer: bytes) -> None:
         raise FoundError(f"the server went on after it had refused a request: {statuses}")
     if case.wrong and (len(statuses) > 1 or not LAST.issuperset(statuses)):
         raise FoundError(f"a wrong request was answered with {statuses}")
-    if case.expected is not None and tuple(statuses) != case.expected:
+    is_cut_off = was_slow and case.expected is not None and tuple(statuses) == case.expected[: len(statuses)]
+    if case.expected is not None and tuple(statuses) != case.expected and not is_cut_off:
         raise FoundError(f"expected {case.expected}, not {statuses}")
 
 

@@ -196,7 +196,7 @@ class Memory(Trial):
     """
 
     NEEDED: ClassVar[Needed] = {
-        "measured": (*_ANSWER, "held_in_flight", "held_uss_bytes", "held_rss_bytes"),
+        "measured": (*_ANSWER, "held_in_flight", "held_uss_bytes", "held_rss_bytes", "reach_ns"),
         "server": _SERVED,
         "knobs": _RAN_WITH,
     }
