@@ -39,9 +39,10 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: s
     grid = sheet.subplots(rows, min(2, len(panels)), squeeze=False)
     for axes in grid[:, 0]:
         axes.set_ylabel("verified pages per second (log scale)")
+    ceiling = ceiling_of(shown)
     for n, axes in enumerate(grid.flat):
         if n < len(panels):
-            panel([cell for cell in shown if cell.latency == panels[n]], looks, axes, ceiling_of(shown))
+            panel([cell for cell in shown if cell.latency == panels[n]], looks, axes, ceiling)
         else:
             axes.set_axis_off()
     return sheet

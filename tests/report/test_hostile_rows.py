@@ -24,7 +24,7 @@ def stored(kind: str) -> dict[str, Any]:
 
 
 def written(row: dict[str, Any], path: str, value: str) -> str:
-    """Return a row as a line in which one value, given by its path, is what is told, in JSON."""
+    """Return a row as a line, with the value at this path replaced by this JSON."""
     *steps, last = path.split(".")
     holder: Any = row
     for step in steps:

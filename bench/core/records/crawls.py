@@ -109,7 +109,7 @@ class Measured(Layers):
     work_units: Maybe[PositiveCount] = UNSET
     """The CPU work of each page, in units of strategies.core.work; absent for none."""
     work_ns: Maybe[Ns] = UNSET
-    """What the CPU work of a page costs in this worker, measured behind its crawl: CPU time, median of five."""
+    """What the CPU work of a page costs in this worker, measured after its crawl: CPU time, median of five."""
     worked_pages: Maybe[Count] = UNSET
     """For how many responses the CPU work was done."""
     warm_up_ns: Maybe[Ns | None] = UNSET

@@ -176,7 +176,7 @@ class OpenWorkload(Closed):
     users: PositiveCount
     """Locust users: the most requests that may be in flight."""
     latency: Name | None
-    """The added latency, in the words of the experiment; null where a target is asked that is none of ours."""
+    """The added latency, in the words of the experiment; null for a target other than the fake server."""
     mean_latency_ns: Ns | None
     """Its mean; null as above."""
     site: Site | None
@@ -231,7 +231,7 @@ class OpenMeasured(Open):
     client_cpu_share: Maybe[Number | None] = UNSET
     """CPU time of the client as a share of the window, of one core."""
     server_cpu_share: Maybe[Number | None] = UNSET
-    """CPU time of the server likewise; null of a target that is none of ours."""
+    """CPU time of the server likewise; null for a target other than the fake server."""
     errors: Maybe[dict[Name, PositiveCount]] = UNSET
     """What went wrong, in the client's words, and how often."""
     listen_drops: Maybe[Count | None] = UNSET
