@@ -44,6 +44,7 @@ class SiteConfig:
     delay: str = "0"  # see delays.py
     faults: tuple[tuple[str, float], ...] = ()  # (kind, share of the pages that can fail), see faults.py
     drip_ns: int = 200_000_000  # over which a dripped body is spread
+    endless: bool = False  # the pages come again and again under new numbers, see endless.py
 
     def __post_init__(self) -> None:
         """Refuse with one sentence what makes no site."""
@@ -55,6 +56,9 @@ class SiteConfig:
         _need(isinstance(self.delay, str), f"delay must be text, not {self.delay!r}")
         object.__setattr__(self, "delay", parse_delay(self.delay).text)
         object.__setattr__(self, "faults", _checked_faults(self.faults))
+        _need(isinstance(self.endless, bool), f"endless must be true or false, not {self.endless!r}")
+        if self.endless:
+            _check_endless(self)
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> "SiteConfig":
@@ -70,7 +74,10 @@ class SiteConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that survive JSON; from_dict gives an equal config back."""
-        return asdict(self) | {"faults": dict(self.faults)}
+        values = asdict(self) | {"faults": dict(self.faults)}
+        if not self.endless:  # as in the rows of before there were endless sites
+            del values["endless"]
+        return values
 
 
 def _need(condition: bool, message: str) -> None:
@@ -94,6 +101,16 @@ def _check_share(name: str, value: Any) -> None:
 def _check_sum(names: str, shares: list[float]) -> None:
     # Written shares such as 0.7 + 0.2 + 0.1 are not exact in binary.
     _need(sum(shares) <= 1 + 1e-9, f"{names} must be at most 1 together, not {sum(shares):g}")
+
+
+def _check_endless(config: SiteConfig) -> None:
+    _need(config.links > 0, "an endless site needs links: without them a crawl ends")
+    powers = [10**power for power in range(1, 7)]
+    _need(config.pages in powers, f"an endless site has 10, 100, ... or 1,000,000 pages a lap, not {config.pages}")
+    _need(
+        not (config.redirects or config.missing or config.non_html or config.faults),
+        "an endless site has html pages only: no redirects, missing, non_html or faults",
+    )
 
 
 def _checked_faults(pairs: Any) -> tuple[tuple[str, float], ...]:

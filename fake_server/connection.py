@@ -11,6 +11,7 @@ from fake_server.requests import MAX_BODY_BYTES, SHARED_BYTES, Job, RequestReade
 from fake_server.responses import Answer
 
 if TYPE_CHECKING:
+    from fake_server.gate import Gate
     from fake_server.server import Server
 
 _PIPELINED = 100  # and one read more. A connection that is not read does not notice either that the client left
@@ -31,6 +32,7 @@ class Connection(asyncio.BufferedProtocol):
         "_queued",
         "backlog",
         "blocked",
+        "gate",
         "job",
         "piece",
         "reader",
@@ -44,12 +46,13 @@ class Connection(asyncio.BufferedProtocol):
     transport: asyncio.Transport
     watched: "set[Connection]"  # the server's own: whom its sweep looks at together with this one
 
-    def __init__(self, server: "Server") -> None:
+    def __init__(self, server: "Server", gate: "Gate") -> None:
         self.server = server
+        self.gate = gate
         self.job: Job | None = None
         self.backlog: deque[Job | Wanted] = deque()
         self.piece = 0  # of job.answer.later, the next to send
-        self.reader = RequestReader(server)
+        self.reader = RequestReader(gate)
         self.blocked = False  # the client reads slower than we write
         self._paused = False
         self._queued = False  # the backlog goes on in the next turn of the loop
@@ -93,6 +96,7 @@ class Connection(asyncio.BufferedProtocol):
         self.seen = server.tick
         counters = server.counters
         counters.requests += len(jobs)
+        self.gate.requests += len(jobs)
         in_flight = counters.in_flight = counters.in_flight + len(jobs)
         if in_flight > counters.peak_in_flight:  # noqa: PLR1730 (max() would be a call more)
             counters.peak_in_flight = in_flight
@@ -153,7 +157,7 @@ class Connection(asyncio.BufferedProtocol):
         if answer.delay_ns:
             self.job = job
             self.server.timers.after(answer.delay_ns, self)
-        elif job.plain and not self.server.holding:
+        elif job.plain and not self.gate.holding:
             self._send_plain(answer)
         else:
             self.job = job
@@ -167,7 +171,7 @@ class Connection(asyncio.BufferedProtocol):
         self.seen = server.tick
         if self.piece:
             self._send_piece(job.answer)
-        elif job.plain and not server.holding:
+        elif job.plain and not self.gate.holding:
             self._send_plain(job.answer)
             self._record_lateness(job, due_ns)
         else:
@@ -186,8 +190,8 @@ class Connection(asyncio.BufferedProtocol):
             self.server.counters.first_lateness.record(late_ns)
 
     def _delay_over(self) -> None:
-        if self.server.holding:
-            self.server.held[self] = None
+        if self.gate.holding:
+            self.gate.held[self] = None
         else:
             self._answer()
 

@@ -8,10 +8,19 @@
     {"do": "release", "keep": 1}        all but so many are answered, those that came last; the gate stays shut
     {"do": "warm"}                      render pages, in order of number, until the cache is full
     {"do": "move"}                      listen at new ports, and no longer at the old ones
+    {"do": "move", "gates": 7}          the same at so many ports, each with a gate of its own
+    {"do": "watch", "port": 1, "pid": 2} read the CPU time of this process with the gate of that port
+    {"do": "pass", "port": 1, "over_ns": 3}
+                                        shut all gates but that one, and open that: what it held is answered
+                                        evenly over the time; "port": null opens none
+    {"do": "read"}                      read the gates, as pass does before it acts
+    {"do": "run_out", "port": 1}        pages of an endless site have no more links there: its crawl ends
     {"do": "stop"}                      close everything and exit 0
 
-Every answer has "ok". {"ok": true} is all of it, but for move, {"ok": true, "port": 40000, "ports": [40000]}, and for
-stats, {"ok": true, "stats": {...}} with
+Every answer has "ok". {"ok": true} is all of it, but for move, {"ok": true, "port": 40000, "ports": [40000]}; for pass
+and read, which return clock_ns and server_cpu_ns (monotonic clock, CPU time of this process) and "gates", by port, with
+requests (received), held (waiting behind the gate) and cpu_ns (of the watched process; null if not known), all of one
+moment; and for stats, {"ok": true, "stats": {...}} with
 
     requests, in_flight, peak_in_flight          received; received and not answered, held ones included
     connections, peak_connections, total_connections
@@ -56,7 +65,11 @@ class Control:
             "hold": lambda _: server.hold(),
             "release": self._release,
             "warm": lambda _: server.warm(),
-            "move": lambda _: _moved(server.move()),
+            "move": self._move,
+            "watch": self._watch,
+            "pass": self._pass,
+            "read": lambda _: server.readings(),
+            "run_out": lambda message: server.run_out(_whole(message, "port")),
             "stop": lambda _: stop(),
         }
 
@@ -78,10 +91,18 @@ class Control:
         return self._commands[command](message)
 
     def _release(self, message: dict[str, Any]) -> None:
-        keep = message.get("keep", 0)
-        if type(keep) is not int or keep < 0:
-            raise ValueError(f'"keep" is how many stay held, a whole number, not {keep!r}')
-        self._server.release(keep)
+        self._server.release(_whole(message, "keep", 0))
+
+    def _move(self, message: dict[str, Any]) -> dict[str, Any]:
+        ports = self._server.move(_whole(message, "gates", 0) or None)
+        return {"port": ports[0], "ports": ports}
+
+    def _watch(self, message: dict[str, Any]) -> None:
+        self._server.gate(_whole(message, "port")).pid = _whole(message, "pid")
+
+    def _pass(self, message: dict[str, Any]) -> dict[str, Any]:
+        port = None if message.get("port") is None else _whole(message, "port")
+        return self._server.pass_on(port, _whole(message, "over_ns", 0))
 
     def _configure(self, message: dict[str, Any]) -> None:
         site = message.get("site")
@@ -90,8 +111,12 @@ class Control:
         self._server.configure(SiteConfig.from_dict(site))
 
 
-def _moved(ports: list[int]) -> dict[str, Any]:
-    return {"port": ports[0], "ports": ports}
+def _whole(message: dict[str, Any], key: str, default: int | None = None) -> int:
+    """Return a number of a command. Raises ValueError when it is no whole number of 0 or more."""
+    value = message.get(key, default)
+    if type(value) is not int or value < 0:
+        raise ValueError(f'"{key}" must be a whole number, 0 or more, not {value!r}')
+    return value
 
 
 class ControlConnection(asyncio.Protocol):

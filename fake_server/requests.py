@@ -9,6 +9,7 @@ from typing import Protocol
 
 import httptools
 
+from fake_server.gate import Jobs
 from fake_server.responses import NOT_ALLOWED, Answer, error_answer
 
 MAX_TARGET_BYTES = 8 * 1024
@@ -47,10 +48,9 @@ class Wanted:
 
 
 class Pages(Protocol):
-    """What a reader needs of the server."""
+    """What a reader needs of the gate."""
 
-    jobs: dict[bytes, Job]
-    """By request target, for GETs that keep the connection."""
+    jobs: Jobs
 
 
 class RequestReader:

@@ -6,21 +6,23 @@ import resource
 import socket
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from email.utils import formatdate
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from fake_server.connection import Connection
 from fake_server.counters import Counters
+from fake_server.endless import EndlessPages
+from fake_server.gate import Gate, Jobs
 from fake_server.requests import Job, Wanted
 from fake_server.responses import NOT_FOUND, Answer, for_http10, opening, page_answer
 from fake_server.site import REDIRECT_STATUSES, Site, SiteConfig
 from fake_server.timers import Timers
 
 CACHE_BYTES = 256 * 1024 * 1024
-_RELEASED_AT_ONCE = 256
 _WISHED_BACKLOG = 16_384  # connections that may wait for accept, over all listening sockets
 _SWEEPS = 4  # for each idle timeout
 _LOOKED_AT_AT_ONCE = 256
@@ -40,10 +42,7 @@ class Server:
         self.loop = loop
         self.counters = Counters()
         self.timers = Timers(loop)
-        self.holding = False
-        self.releasing = False
-        self.keep = 0
-        self.held: dict[Connection, None] = {}  # in the order in which they will be answered
+        self.gates: dict[int, Gate] = {}  # by port
         self.buffer = memoryview(bytearray(_READ_BYTES))
         self.tick = 0
         # Whom the sweep looks at at which tick: nobody twice in an idle timeout, however many there are.
@@ -61,6 +60,10 @@ class Server:
         self.site = Site(config)
         self.jobs: dict[bytes, Job] = {}  # by request target: what is cached
         self.cached_bytes = 0
+        self._last_pages: EndlessPages | None = None
+        self.pages: Jobs = EndlessPages(self.site) if config.endless else self.jobs
+        for gate in self.gates.values():
+            gate.jobs = self.pages
 
     def configure(self, config: SiteConfig) -> None:
         """Serve another site from now on; raise BusyError while requests are in flight."""
@@ -99,7 +102,9 @@ class Server:
         return answer
 
     def warm(self) -> None:
-        """Render the pages in order of number until the cache is full."""
+        """Render the pages in order of number until the cache is full; those of an endless site are rendered."""
+        if self.site.config.endless:
+            return
         for n in range(self.site.config.pages):
             key = self.site.url_path(n).encode()
             if key not in self.jobs:
@@ -137,7 +142,7 @@ class Server:
     def closed(self, connection: Connection) -> None:
         """Count a client out."""
         connection.watched.discard(connection)
-        self.held.pop(connection, None)
+        connection.gate.held.pop(connection, None)
         self.counters.connections -= 1
 
     def _watch(self, connection: Connection, since: int) -> None:
@@ -166,35 +171,63 @@ class Server:
         if watched:
             self.loop.call_soon(self._look)
 
-    # The gate
+    # The gates
 
     def hold(self) -> None:
-        """Let every response wait, after its own delay, until release."""
-        self.holding, self.releasing = True, False
+        """Shut every gate."""
+        for gate in self._own_gates():
+            gate.hold()
 
     def release(self, keep: int = 0) -> None:
-        """Answer what was held, a few hundred in each turn of the loop: others are served meanwhile.
+        """Open every gate; with ``keep``, each of them stays shut before the so many that came last."""
+        for gate in self._own_gates():
+            gate.release(keep)
 
-        With ``keep``, the gate stays shut, and the so many that came last go on waiting behind it.
-        """
-        self.holding, self.releasing, self.keep = keep > 0, True, keep
-        self._release_some()
+    def _own_gates(self) -> list[Gate]:
+        """Return each gate once: ports may share one."""
+        return list(dict.fromkeys(self.gates.values()))
 
-    def _release_some(self) -> None:
-        if not self.releasing:
-            return
-        for connection in list(islice(self.held, min(_RELEASED_AT_ONCE, max(0, len(self.held) - self.keep)))):
-            del self.held[connection]
-            connection.released()
-        if len(self.held) > self.keep:
-            self.loop.call_soon(self._release_some)
-        else:
-            self.releasing = False
+    def gate(self, port: int) -> Gate:
+        """Return the gate of a port. Raises ValueError when there is none."""
+        if port not in self.gates:
+            raise ValueError(f"no gate at port {port}; known: {', '.join(map(str, self.gates))}")
+        return self.gates[port]
+
+    def pass_on(self, port: int | None, over_ns: int) -> dict[str, Any]:
+        """Shut every gate but that of a port, and open that one; return what all of them read just before."""
+        chosen = None if port is None else self.gate(port)
+        readings = self.readings()
+        for gate in self._own_gates():
+            if gate is not chosen:
+                gate.hold()
+        if chosen is not None:
+            chosen.release_over(over_ns)
+        return readings
+
+    def readings(self) -> dict[str, Any]:
+        """Return what each gate has counted, and the time of this process and of the clock, all at one moment."""
+        return {
+            "clock_ns": time.monotonic_ns(),
+            "server_cpu_ns": time.process_time_ns(),
+            "gates": {str(port): gate.reading() for port, gate in self.gates.items()},
+        }
+
+    def run_out(self, port: int) -> None:
+        """Serve pages without links behind a gate from now on, so that an endless crawl comes to its end."""
+        self.gate(port).jobs = self.last_pages()
+
+    def last_pages(self) -> EndlessPages:
+        """Return the pages of the endless site without links. Raises ValueError when the site is not endless."""
+        if not self.site.config.endless:
+            raise ValueError("the site is not endless")
+        if self._last_pages is None:
+            self._last_pages = EndlessPages(self.site, stop=True)
+        return self._last_pages
 
     def stats(self) -> dict[str, Any]:
         """Return what the control port calls stats."""
         return self.counters.stats() | {
-            "held": self.holding,
+            "held": any(gate.holding for gate in self.gates.values()),
             "cached_pages": len(self.jobs),
             "cached_bytes": self.cached_bytes,
         }
@@ -209,29 +242,41 @@ class Server:
         """
         self._host, self._count = host, count
         sockets = [bind(host, port), *(bind(host, 0) for _ in range(count - 1))]
-        await self._accept_from(chain.from_iterable(sockets), self._moves)
-        return _ports(sockets)
+        self._set_gates(_ports(sockets), shared=True)
+        await self._accept_from(sockets, list(self.gates.values()), self._moves)
+        return list(self.gates)
 
-    def move(self) -> list[int]:
-        """Go on at as many new ports, which are returned, and accept nobody more at the old ones; clients stay."""
-        sockets = [bind(self._host, 0) for _ in range(self._count)]
+    def move(self, gates: int | None = None) -> list[int]:
+        """Go on at as many new ports, which are returned, and accept nobody more at the old ones; clients stay.
+
+        With ``gates``, at so many ports, each with a gate of its own.
+        """
+        sockets = [bind(self._host, 0) for _ in range(gates or self._count)]
         for sock in chain.from_iterable(sockets):
             sock.listen(somaxconn())  # at once: the loop comes to accept later, and the kernel queues until then
         for listening in self._listening:
             listening.close()
         self._listening.clear()
         self._moves += 1
-        self._moving = self.loop.create_task(self._accept_from(chain.from_iterable(sockets), self._moves))
-        return _ports(sockets)
+        self._set_gates(_ports(sockets), shared=gates is None)
+        self._moving = self.loop.create_task(self._accept_from(sockets, list(self.gates.values()), self._moves))
+        return list(self.gates)
 
-    async def _accept_from(self, sockets: Iterable[socket.socket], move: int) -> None:
-        """Accept clients, unless the server has moved on before there was time to."""
-        for sock in sockets:
-            listening = await self.loop.create_server(lambda: Connection(self), sock=sock, backlog=somaxconn())
-            if move == self._moves:
-                self._listening.append(listening)
-            else:  # moved on meanwhile
-                listening.close()
+    def _set_gates(self, ports: Sequence[int], *, shared: bool) -> None:
+        """Put gates behind new ports: one behind all of them, or one behind each."""
+        gates = [Gate(self.pages, self.loop, self.timers) for _ in (ports[:1] if shared else ports)]
+        self.gates = dict(zip(ports, gates * len(ports) if shared else gates, strict=False))
+
+    async def _accept_from(self, sockets: Sequence[Sequence[socket.socket]], gates: Sequence[Gate], move: int) -> None:
+        """Accept clients, each group of sockets before its gate, unless the server has moved on meanwhile."""
+        for gate, group in zip(gates, sockets, strict=True):
+            connection = partial(Connection, self, gate)
+            for sock in group:
+                listening = await self.loop.create_server(connection, sock=sock, backlog=somaxconn())
+                if move == self._moves:
+                    self._listening.append(listening)
+                else:
+                    listening.close()
 
     def close(self) -> None:
         """Stop listening and drop all clients."""

@@ -10,6 +10,8 @@ from fake_server.graph import Graph, Kind
 
 __all__ = ["NOT_FOUND_BODY", "Kind", "PageSpec", "Site", "SiteConfig"]
 
+FIRST_LAP, END_LAP = 100_000, 1_000_000
+"""The laps of an endless site: their numbers all have six digits, so that all pages of a residue have one length."""
 HTML = "text/html; charset=utf-8"
 OTHER_TYPES = ("text/plain; charset=utf-8", "application/octet-stream")
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
@@ -51,6 +53,16 @@ class Site:
         self._draw_fault = stream(config.seed, "fault")
         self._draw_status = stream(config.seed, "status")
 
+    @property
+    def first(self) -> int:
+        """The number of the first page: 0, but in an endless site, whose numbers all have the same length."""
+        return FIRST_LAP * self.config.pages if self.config.endless else 0
+
+    @property
+    def end(self) -> int:
+        """The number behind the last page."""
+        return END_LAP * self.config.pages if self.config.endless else self.config.pages
+
     def url_path(self, n: int) -> str:
         """Return the path of page n."""
         return f"/p/{n}" if n else "/"
@@ -58,12 +70,12 @@ class Site:
     def number(self, path: str) -> int | None:
         """Return the number of the page at a path, or None: each page has exactly one path."""
         if path == "/":
-            return 0
+            return None if self.config.endless else 0
         digits = path[3:]
         if not (path.startswith("/p/") and digits.isascii() and digits.isdigit() and len(digits) < 20):
             return None
         n = int(digits)
-        return n if 0 < n < self.config.pages and digits[0] != "0" else None
+        return n if max(1, self.first) <= n < self.end and digits[0] != "0" else None
 
     def page(self, n: int) -> PageSpec:
         """Return what a fetch of page n brings; raise IndexError when there is no page n."""
@@ -80,9 +92,9 @@ class Site:
 
     def _draw(self, n: int) -> tuple[PageSpec, bytes]:
         """Return the page and its body without the filler."""
-        if not 0 <= n < self.config.pages:
-            raise IndexError(f"the site has pages 0 to {self.config.pages - 1}, not {n}")
-        kind = self.graph.kind(n)
+        if not self.first <= n < self.end:
+            raise IndexError(f"the site has pages {self.first} to {self.end - 1}, not {n}")
+        kind = self.graph.kind(n % self.config.pages)
         if kind == "missing":
             return self._spec(n, kind, 404, HTML, len(NOT_FOUND_BODY)), NOT_FOUND_BODY
         if kind == "redirect":
@@ -92,11 +104,22 @@ class Site:
         return self._html(n) if kind == "html" else self._other(n)
 
     def _html(self, n: int) -> tuple[PageSpec, bytes]:
-        links = self.graph.links(n)
+        links = self._links(n)
         items = [f'<li><a href="/p/{m}">{m}</a>\n' if m else '<li><a href="/">0</a>\n' for m in links]
         start = f"<!doctype html>\n<title>Page {n}</title>\n<ul>\n{''.join(items)}</ul>\n<p>".encode()
         size = max(self._size(n), len(start))
         return self._spec(n, "html", 200, HTML, size, links=links, fault=self._fault(n)), start
+
+    def _links(self, n: int) -> tuple[int, ...]:
+        """Return the links of html page n.
+
+        In an endless site the first one leads to the same page of the next lap, and no other page does; the rest stay
+        in the lap. So each page has one link that is new, and a crawl that begins with n pages always has n to fetch.
+        """
+        if not self.config.endless:
+            return self.graph.links(n)
+        residue = n % self.config.pages
+        return (n + self.config.pages, *(n - residue + m for m in self.graph.links(residue)[1:]))
 
     def _other(self, n: int) -> tuple[PageSpec, bytes]:
         start = f'Page {n} is no html, so <a href="/trap/{n}">this</a> is no link. '.encode()
@@ -120,7 +143,7 @@ class Site:
         links: tuple[int, ...] = (),
         fault: str | None = None,
     ) -> PageSpec:
-        delay_ns = self._delay.delay_ns(unit(self._draw_delay, n))
+        delay_ns = self._delay.delay_ns(unit(self._draw_delay, n % self.config.pages))
         path = self.url_path(n)
         return PageSpec(n, path, kind, status, content_type, body_bytes, location, links, fault, delay_ns)
 
@@ -128,7 +151,7 @@ class Site:
         spread = self.config.body_spread
         if not spread:
             return self.config.body_bytes
-        return round(self.config.body_bytes * (1 + spread * (2 * unit(self._draw_size, n) - 1)))
+        return round(self.config.body_bytes * (1 + spread * (2 * unit(self._draw_size, n % self.config.pages) - 1)))
 
     def _fault(self, n: int) -> str | None:
         faults = self.config.faults

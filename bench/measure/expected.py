@@ -48,7 +48,7 @@ def mean_delay_ns(config: SiteConfig, roots: int, max_redirects: int) -> float:
 def root_paths(config: SiteConfig, count: int) -> list[str]:
     """Return the paths of the first ``count`` pages, where a crawl with that many in flight begins."""
     site = Site(config)
-    return [site.url_path(n) for n in range(count)]
+    return [site.url_path(n) for n in range(site.first, site.first + count)]
 
 
 def difference(expected: Answer, got: Answer) -> str | None:

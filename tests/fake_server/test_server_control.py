@@ -280,7 +280,7 @@ def test_what_cannot_be_kept_is_refused(server: Running, keep: object) -> None:
     answer = server.do("release", keep=keep)
 
     assert answer["ok"] is False
-    assert answer["error"].startswith('"keep" is how many stay held')
+    assert answer["error"].startswith('"keep" must be a whole number, 0 or more')
 
 
 def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server: Running) -> None:

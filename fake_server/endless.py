@@ -1,0 +1,50 @@
+"""The pages of an endless site as bytes: each page is rendered once, and has the number of its lap filled in.
+
+Page n is page ``n % pages`` of lap ``n // pages``. A lap is the first six digits of a page's number, so what differs
+between the laps of a page is those digits: in its title, in its links, and in the one link to the next lap.
+"""
+
+from collections.abc import Iterable
+
+from fake_server.requests import Job
+from fake_server.responses import Answer, page_answer
+from fake_server.site import FIRST_LAP, PageSpec, Site
+
+_LAP, _NEXT = str(FIRST_LAP).encode(), str(FIRST_LAP + 1).encode()
+_PREFIX = b"/p/"
+_BEGIN, _END = len(_PREFIX), len(_PREFIX) + len(_LAP)
+
+
+class Mould:
+    """One page without the number of its lap. ``stop``: its links are no links, and the page is as long as ever."""
+
+    __slots__ = ("_answer", "_parts")
+
+    def __init__(self, page: PageSpec, body: bytes, *, stop: bool = False) -> None:
+        self._answer = answer = page_answer(page, body.replace(b"<a href=", b"<b data=") if stop else body, 0)
+        self._parts = [part.split(_LAP) for part in answer.tail.split(_NEXT)]
+
+    def job(self, lap: bytes) -> Job:
+        """Return what answers a request for this page in a lap."""
+        following = b"%d" % (int(lap) + 1)
+        answer = self._answer
+        tail = following.join([lap.join(part) for part in self._parts])
+        return Job(Answer(answer.status, tail, answer.head_bytes, answer.delay_ns, plain=True))
+
+
+class EndlessPages:
+    """All pages of an endless site, by request target."""
+
+    def __init__(self, site: Site, *, stop: bool = False) -> None:
+        first = site.first
+        width = len(str(first)) - len(_LAP)
+        numbers: Iterable[int] = range(site.config.pages)
+        self._moulds = {b"%0*d" % (width, n): Mould(*site.render(first + n), stop=stop) for n in numbers}
+
+    def get(self, target: bytes, /) -> Job | None:
+        """Return the job for a request target; None for one that is no page."""
+        mould = self._moulds.get(target[_END:])
+        lap = target[_BEGIN:_END]
+        if mould is None or not target.startswith(_PREFIX) or not lap.isdigit() or lap[0] == 48:
+            return None
+        return mould.job(lap)

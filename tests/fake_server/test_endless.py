@@ -1,0 +1,145 @@
+"""Sites without an end, and gates: what blocks of arms are made of."""
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fake_server.endless import EndlessPages
+from fake_server.site import FIRST_LAP, Site, SiteConfig
+from tests.fake_server.running import Running, get, read_response
+
+ENDLESS = SiteConfig(pages=100, links=5, endless=True, body_spread=0.5)
+HREF = re.compile(rb'<a href="([^"]*)"')
+
+
+@given(n=st.integers(FIRST_LAP * 100, 999_998 * 100))
+def test_every_page_of_every_lap_is_served_as_the_site_has_it(n: int) -> None:
+    job = EndlessPages(Site(ENDLESS)).get(f"/p/{n}".encode())
+
+    assert job is not None
+    assert job.answer.tail[job.answer.head_bytes :] == Site(ENDLESS).body(n)
+
+
+@given(n=st.integers(FIRST_LAP * 100, 999_998 * 100))
+def test_a_page_links_to_itself_in_the_next_lap_and_otherwise_stays_in_its_own(n: int) -> None:
+    first, *others = Site(ENDLESS).page(n).links
+
+    assert first == n + 100
+    assert len(set(others)) == 4
+    assert {m // 100 for m in others} == {n // 100}
+
+
+@given(n=st.integers(FIRST_LAP * 100, 999_998 * 100))
+def test_the_last_pages_are_as_long_and_have_no_links(n: int) -> None:
+    job = EndlessPages(Site(ENDLESS), stop=True).get(f"/p/{n}".encode())
+
+    assert job is not None
+    assert not HREF.search(job.answer.tail)
+    assert len(job.answer.tail) - job.answer.head_bytes == Site(ENDLESS).page(n).body_bytes
+
+
+@pytest.mark.parametrize("target", ["/", "/p/1", "/p/09999901", "/p/1000000001", "/p/10000000x", "/q/10000001", "/p/"])
+def test_what_is_no_page_of_an_endless_site_is_not_found(server: Running, target: str) -> None:
+    server.do("configure", site=ENDLESS.to_dict())
+
+    with server.connect() as client:
+        client.sendall(get(target))
+        assert read_response(client)[0] == 404
+        client.sendall(get(f"/p/{FIRST_LAP * 100}"))
+        assert read_response(client)[2] == Site(ENDLESS).body(FIRST_LAP * 100)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"links": 0}, "an endless site needs links"),
+        ({"pages": 250}, "an endless site has 10, 100"),
+        ({"missing": 0.1}, "html pages only"),
+        ({"faults": {"drip": 0.1}}, "html pages only"),
+        ({"endless": 1}, "endless must be true or false"),
+    ],
+)
+def test_an_endless_site_that_cannot_be_is_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SiteConfig.from_dict({"pages": 100, "endless": True} | values)
+
+
+@contextmanager
+def two_gates(server: Running) -> Iterator[list[tuple[int, socket.socket]]]:
+    """Serve the endless site behind two gates, both shut, with a client at each."""
+    server.do("configure", site=ENDLESS.to_dict())
+    ports = server.do("move", gates=2)["ports"]
+    server.do("pass", port=None)
+    clients = [socket.create_connection(("127.0.0.1", port)) for port in ports]
+    try:
+        yield list(zip(ports, clients, strict=True))
+    finally:
+        for client in clients:
+            client.close()
+        server.port = server.do("move")["port"]
+
+
+def held(server: Running) -> list[int]:
+    return [gate["held"] for gate in server.do("read")["gates"].values()]
+
+
+def wait_for(server: Running, numbers: list[int]) -> None:
+    while held(server) != numbers:
+        pass
+
+
+@pytest.mark.parametrize("over_ns", [0, 1_000_000])
+def test_passing_on_opens_one_gate_and_shuts_the_others(server: Running, over_ns: int) -> None:
+    page = get(f"/p/{FIRST_LAP * 100}")
+    with two_gates(server) as ((one, client), (_, other)):
+        for each in (client, other):
+            each.sendall(page)
+        wait_for(server, [1, 1])
+
+        before = server.do("pass", port=one, over_ns=over_ns)
+
+        assert [gate["held"] for gate in before["gates"].values()] == [1, 1]
+        assert read_response(client)[0] == 200
+        client.sendall(page)
+        assert read_response(client)[0] == 200
+        assert held(server) == [0, 1]
+        assert [gate["requests"] for gate in server.do("read")["gates"].values()] == [2, 1]
+
+
+def test_a_gate_reads_the_cpu_time_of_the_process_it_watches(server: Running) -> None:
+    with two_gates(server) as ((one, _), (_, _)):
+        server.do("watch", port=one, pid=os.getpid())
+
+        first, second = (gate["cpu_ns"] for gate in server.do("read")["gates"].values())
+
+    assert first is None or first > 0
+    assert second is None
+
+
+def test_an_endless_crawl_runs_out_behind_one_gate_only(server: Running) -> None:
+    page = get(f"/p/{FIRST_LAP * 100}")
+    with two_gates(server) as ((one, client), (other, neighbour)):
+        server.do("run_out", port=one)
+        bodies = []
+        for port, each in ((one, client), (other, neighbour)):
+            server.do("pass", port=port)
+            each.sendall(page)
+            bodies.append(read_response(each)[2])
+
+    assert [bool(HREF.search(body)) for body in bodies] == [False, True]
+    assert len(bodies[0]) == len(bodies[1])
+
+
+@pytest.mark.parametrize(
+    ("command", "values"),
+    [("pass", {"port": 1}), ("pass", {"port": "x"}), ("watch", {"port": 1, "pid": 1}), ("run_out", {"port": 1})],
+)
+def test_a_port_without_a_gate_is_refused(server: Running, command: str, values: dict[str, Any]) -> None:
+    assert server.do(command, **values)["ok"] is False
