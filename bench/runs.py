@@ -22,7 +22,7 @@ import strategies
 from bench import rows, stored_runs
 from bench.experiment import Experiment
 from bench.measure import host, process
-from bench.measure.block import run_block
+from bench.measure.building_block import run_block
 from bench.measure.controller import Setting, run_trial, skipped
 from bench.measure.limit import run_limit
 from bench.measure.places import without_places

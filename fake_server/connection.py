@@ -152,7 +152,7 @@ class Connection(asyncio.BufferedProtocol):
         self._go_on()
 
     def _start(self, asked: Job | Wanted) -> None:
-        job = self.server.job(asked) if isinstance(asked, Wanted) else asked
+        job = self.server.job(asked, self.gate.jobs) if isinstance(asked, Wanted) else asked
         answer = job.answer
         if answer.delay_ns:
             self.job = job

@@ -71,13 +71,13 @@ class Server:
             raise BusyError(f"{self.counters.in_flight} requests are in flight: the site cannot change now")
         self._set_site(config)
 
-    def job(self, wanted: Wanted) -> Job:
-        """Return the job for a request: now its page is rendered, if it is not cached."""
-        return Job(self._find(wanted.target, wanted.version), wanted.head_only, wanted.connection)
+    def job(self, wanted: Wanted, jobs: Jobs) -> Job:
+        """Return the job for a request that came through a gate: now its page is rendered, if it is not cached."""
+        return Job(self._find(wanted.target, wanted.version, jobs), wanted.head_only, wanted.connection)
 
-    def _find(self, target: bytes, version: str) -> Answer:
+    def _find(self, target: bytes, version: str, jobs: Jobs) -> Answer:
         """Return the answer for a request target, from the cache if it is there."""
-        job = self.jobs.get(target)
+        job = jobs.get(target)
         if job is not None and (version != "1.0" or job.answer.fault is None):
             return job.answer
         n = self.site.number(_path(target))

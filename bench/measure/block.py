@@ -1,63 +1,281 @@
-"""Run one trial of a building block: N of them in a fresh process, and memory in layers before and at N."""
+"""Run one block: all arms alive at once, each behind a gate of its own, in slices that go round.
 
-import os
+::
+
+    start workers --> each holds its cap behind its gate --> warm up --> cycles of slices --> no more links --> reports
+
+A slice: open the gate; let the arm settle; read; let the window pass; read; shut the gate; wait until all that was in
+flight is held again. Only the window counts. The server reads CPU times and requests, all at one moment.
+"""
+
 import time
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
 
 import psutil
 
-from bench.bare import WITH_SOCKET
-from bench.measure import process, validity
-from bench.measure.controller import Begin, Observation, Setting, ending, row_of
-from bench.measure.held import Guard, layers, layers_since
+from bench.core.arm import Arm, BlockTrial
+from bench.measure import process
+from bench.measure.expected import root_paths
+from bench.measure.order import balanced
 from bench.measure.server import Server
-from bench.plan import BareTrial
-from bench.rows import Row
+from bench.measure.sides import Prepared
+from fake_server.site import SiteConfig
+from strategies.base import Job
+
+MS = 1_000_000
+WARM_NS = 100 * MS
+"""How long each arm runs before anything counts; its cost per page is found meanwhile."""
+LATENCIES = 20
+"""Length of a window, at the least, in added latencies."""
+POLL_S = 0.0004
+"""How often to look whether an arm holds its cap again."""
+DRAIN_S = 20.0
+"""How long to wait for that, and for the cap to be reached at the start."""
+LEAST_LAP = 1000
+FETCH_TIMEOUT_NS = 600_000_000_000
+"""The deadline of a fetch: it waits behind its gate for the slices of all others."""
 
 
-def run_block(trial: BareTrial, server: Server, setting: Setting) -> Row:
-    """Run a trial to its end, or to its deadline or budget, and return its row."""
-    begin, seen = Begin.now(), Observation()
-    status, reason = ending(lambda: _observe(trial, server, setting, seen), server)
-    checks = validity.check_block(trial.values["n"], seen.measured) if status == "ok" else ()
-    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How long an arm settles behind its open gate before its window, and how long the window is."""
+
+    settle_ns: int
+    window_ns: int
 
 
-def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
-    deadline_s = setting.deadline_s(trial)
-    server.clear()
-    order = {"block": trial.cell.values["block"], "n": trial.cell.values["n"], "port": server.port}
-    with process.running(
-        setting.cpus.client, deadline_s, ["bench.measure.block_worker"], runtime=setting.runtime
-    ) as worker:
-        worker.send(order | {"lifetime_s": deadline_s + 5})
-        seen.knobs = worker.expect("ready", "knobs")["knobs"]
-        seen.measured |= layers("base", worker, server)
-        guard = Guard(setting.budget_bytes, worker.pid)
-        worker.send({"do": "start"})
-        started = worker.expect("started", "started", guard.check)
-        seen.measured |= {key: started[key] for key in ("started", "start_ns", "cpu_ns")}
-        if started["error"] is not None:
-            raise process.WorkerError(started["error"])
-        if trial.strategy in WITH_SOCKET:
-            _wait_for_the_server(server, seen.measured["base_connections"] + trial.values["n"], worker.deadline_s)
-        seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
+def lengths(cost_ns: float, in_flight: int, latency_ns: float, *, threads: bool) -> Lengths:
+    """Return the lengths for an arm whose pages cost ``cost_ns`` of CPU time each. docs/method.md has the measurements.
 
-
-def _wait_for_the_server(server: Server, connections: int, deadline_s: float) -> None:
-    """Wait until the server has accepted all: its ends are to be there when the kernel's memory is read."""
-    while server.stats()["connections"] < connections and time.monotonic() < deadline_s:
-        time.sleep(process.TICK_S)
-
-
-def _rss_by_ps(pid: int) -> int | None:
-    """Return the resident size as ``ps -o rss=`` prints it: the reading of the claim's authors, from the same source.
-
-    ps(1) shows the second field of /proc/PID/statm (proc(5)) times the page size, which the kernel keeps a little less
-    exactly than what it shows in smaps.
+    After the gate has opened, the first round of all that is in flight finds cold caches, and a crowd of threads wakes
+    up at once. What waits for an added latency settles for one latency, and its window has at least twenty of them.
     """
+    if latency_ns:
+        return Lengths(round(1.5 * latency_ns) + 10 * MS, round(LATENCIES * latency_ns))
+    round_ns = in_flight * cost_ns
+    settle_ns = max(40 * MS, 3 * round_ns) if threads else max(10 * MS, 1.5 * round_ns)
+    window_ns = max(20 * MS, 2 * round_ns, 20 * cost_ns)
+    return Lengths(round(min(settle_ns, 250 * MS)), round(min(window_ns, 500 * MS)))
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One window of one arm."""
+
+    cycle: int
+    begin_ns: int
+    """On the monotonic clock, which workers, server and harness share."""
+    end_ns: int
+    cpu_ns: int
+    """CPU time of the arm's worker, all threads, user and system."""
+    server_cpu_ns: int
+    requests: int
+    """What the server received of it."""
+
+
+@dataclass(slots=True)
+class Running:
+    """An arm while its block goes on, and what is known of it so far."""
+
+    arm: Arm
+    prepared: Prepared
+    port: int
+    worker: process.Worker | None = None
+    lengths: Lengths = Lengths(0, 0)
+    slices: list[Slice] = field(default_factory=list)
+    knobs: dict[str, Any] = field(default_factory=dict)
+    outcome: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+    requests: int = 0
+    """What the server received of it in all."""
+    failure: Exception | None = None
+
+    @property
+    def cap(self) -> int:
+        """The most that it can have in flight."""
+        most = self.prepared.described.most_in_flight
+        return self.arm.in_flight if most is None else min(most, self.arm.in_flight)
+
+
+def observe(
+    block: BlockTrial,
+    prepared: Mapping[str, Prepared],
+    server: Server,
+    cpus: set[int] | None,
+    lifetime_s: float,
+    unit_ns: float | None = None,
+) -> list[Running]:
+    """Run a block, and return what was seen of each arm; one that fails leaves the others going.
+
+    ``prepared`` has each arm by its name, ``unit_ns`` is what a unit of CPU work costs. Raises ServerError when the
+    server is lost.
+    """
+    site = _site(block)
+    server.configure(site)
+    ports = server.gates(len(block.arms))
+    arms = [Running(arm, prepared[arm.name], port) for arm, port in zip(block.arms, ports, strict=True)]
+    with ExitStack() as stack:
+        for one in arms:
+            with _blamed(one):
+                one.worker = stack.enter_context(
+                    process.running(cpus, lifetime_s, ["bench.measure.arm_worker"], one.prepared.runtime)
+                )
+                one.worker.send(_order(one, block, site, lifetime_s, unit_ns))
+        _each(arms, lambda one: _begin(one, server))
+        _each(arms, lambda one: _await_cap(one, server))
+        _each(arms, lambda one: _warm_up(one, block, server))
+        orders = balanced(len(arms), block.cycles, Random(f"{block.id}"))
+        for cycle, order in enumerate(orders):
+            _each([arms[place] for place in order], lambda one, cycle=cycle: _slice(one, block, server, cycle))
+        _each(arms, lambda one: _run_out(one, server))
+        _each(arms, _report)
+        readings = server.tell("read")["gates"]
+        for one in arms:
+            one.requests = readings[str(one.port)]["requests"]
+    return arms
+
+
+def _site(block: BlockTrial) -> SiteConfig:
+    """Return the endless site of a block: a lap has at least as many pages as an arm may have in flight."""
+    most = max(arm.in_flight for arm in block.arms)
+    lap = LEAST_LAP
+    while lap < most:
+        lap *= 10
+    return SiteConfig.from_dict(block.workload.site.to_dict() | {"endless": True, "pages": lap})
+
+
+def _order(
+    one: Running, block: BlockTrial, site: SiteConfig, lifetime_s: float, unit_ns: float | None
+) -> dict[str, Any]:
+    """Return what the worker is told. A crawl begins with a whole lap, so that each page brings one new link."""
+    cpu_ns = block.workload.cpu_ns
+    job = Job(
+        roots=tuple(f"http://127.0.0.1:{one.port}{path}" for path in root_paths(site, site.pages)),
+        max_in_flight=one.arm.in_flight,
+        connection=one.arm.connection,
+        timeout_ns=FETCH_TIMEOUT_NS,
+        work_units=max(1, round(cpu_ns / unit_ns)) if cpu_ns and unit_ns else 0,
+    )
+    return {
+        "strategy": one.arm.strategy,
+        "job": job.to_dict(),
+        "lifetime_s": lifetime_s + 5,
+        "planted_loops": one.arm.planted_loops,
+        "variables": sorted(one.prepared.runtime.variables),
+    }
+
+
+@contextmanager
+def _blamed(one: Running) -> Iterator[None]:
+    """Note what breaks an arm, which is then left out of the rest of its block."""
     try:
-        statm = Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
-        return int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return psutil.Process(pid).memory_info().rss
+        yield
+    except (process.WorkerError, psutil.Error, OSError) as error:
+        one.failure = error
+
+
+def _each(arms: list[Running], do: Callable[[Running], None]) -> None:
+    """Do something with each arm that is well."""
+    for one in arms:
+        if one.failure is None:
+            with _blamed(one):
+                do(one)
+
+
+def _begin(one: Running, server: Server) -> None:
+    assert one.worker is not None
+    one.knobs = one.worker.expect("ready", "knobs")["knobs"]
+    server.tell("watch", port=one.port, pid=one.worker.pid)
+    one.worker.send({"do": "crawl"})
+
+
+def _await_cap(one: Running, server: Server) -> dict[str, Any]:
+    """Wait until as many requests as the arm may have in flight are held behind its gate; return that reading.
+
+    Raises WorkerError when it does not come to that, or when there are more.
+    """
+    assert one.worker is not None
+    give_up_s = time.monotonic() + DRAIN_S
+    while True:
+        reading: dict[str, Any] = server.tell("read")
+        held = reading["gates"][str(one.port)]["held"]
+        if held == one.cap:
+            return reading
+        if held > one.cap:
+            raise process.WorkerError(f"{held} in flight, where the cap is {one.cap}")
+        if one.worker.has_spoken:
+            error = one.worker.expect("crawled", "error")["error"]
+            raise process.WorkerError(f"the strategy raised {error}" if error else "the crawl ended early")
+        if time.monotonic() > give_up_s:
+            raise process.WorkerError(
+                f"{held} in flight, where {one.cap} are due, {DRAIN_S:.0f} s after the gate was shut"
+            )
+        time.sleep(POLL_S)
+
+
+def _warm_up(one: Running, block: BlockTrial, server: Server) -> None:
+    """Let an arm run, and settle how long its slices are."""
+    latency_ns = block.workload.mean_latency_ns
+    before = server.tell("pass", port=one.port, over_ns=round(latency_ns))
+    _sleep_ns(WARM_NS + 2 * latency_ns)
+    server.tell("pass", port=None)
+    after = _await_cap(one, server)
+    old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
+    cost_ns = (_cpu_ns(new, one) - _cpu_ns(old, one)) / max(1, new["requests"] - old["requests"])
+    threads = one.prepared.described.threads_each > 0
+    one.lengths = lengths(cost_ns, one.cap, latency_ns, threads=threads)
+
+
+def _slice(one: Running, block: BlockTrial, server: Server, cycle: int) -> None:
+    server.tell("pass", port=one.port, over_ns=round(block.workload.mean_latency_ns))
+    _sleep_ns(one.lengths.settle_ns)
+    before = server.tell("read")
+    _sleep_ns(one.lengths.window_ns)
+    after = server.tell("pass", port=None)
+    old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
+    _await_cap(one, server)
+    one.slices.append(
+        Slice(
+            cycle,
+            before["clock_ns"],
+            after["clock_ns"],
+            _cpu_ns(new, one) - _cpu_ns(old, one),
+            after["server_cpu_ns"] - before["server_cpu_ns"],
+            new["requests"] - old["requests"],
+        )
+    )
+
+
+def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
+    """Return the CPU time of the arm at a reading: from the server, or from the system where the server cannot tell."""
+    if (known := gate["cpu_ns"]) is not None:
+        return int(known)
+    assert one.worker is not None
+    times = psutil.Process(one.worker.pid).cpu_times()
+    return round((times.user + times.system) * 1e9)
+
+
+def _run_out(one: Running, server: Server) -> None:
+    """Let the crawl come to its end: pages have no more links."""
+    assert one.worker is not None
+    one.memory = {"rss_bytes": psutil.Process(one.worker.pid).memory_info().rss}
+    one.memory["peak_threads"] = psutil.Process(one.worker.pid).num_threads()
+    server.tell("run_out", port=one.port)
+    server.tell("pass", port=one.port)
+    error = one.worker.expect("crawled", "error")["error"]
+    if error is not None:
+        raise process.WorkerError(f"the strategy raised {error}")
+
+
+def _report(one: Running) -> None:
+    assert one.worker is not None
+    one.worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})
+    one.outcome = one.worker.expect("outcome", "answer")
+
+
+def _sleep_ns(duration_ns: float) -> None:
+    time.sleep(duration_ns / 1e9)

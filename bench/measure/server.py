@@ -87,6 +87,12 @@ class Server:
             time.sleep(TICK_S)
         self.ports = self.tell("move")["ports"]
 
+    def gates(self, number: int) -> list[int]:
+        """Go on at so many new ports, each behind a gate of its own, all of them shut; return the ports."""
+        self.ports = self.tell("move", gates=number)["ports"]
+        self.tell("pass", port=None)
+        return self.ports
+
     def stats(self) -> dict[str, Any]:
         """Return the server's own counts."""
         stats: dict[str, Any] = self.tell("stats")["stats"]

@@ -62,7 +62,7 @@ def main() -> None:
                 **_usage(before, after, cpu_ns),
                 **pauses.totals(),
                 **_outcome(job, frontier, begin_ns, end_ns),
-                **_worked(job),
+                **worked(job),
             }
         )
         sys.stdin.readline()
@@ -143,7 +143,7 @@ def _versions(requires: tuple[str, ...]) -> dict[str, str]:
     return {name: version(name) for name in requires}
 
 
-def _worked(job: Job) -> dict[str, int]:
+def worked(job: Job) -> dict[str, int]:
     """Say how much CPU work a page was, what it costs, and for how many pages it was done; nothing without any.
 
     It is measured behind the crawl, by a process that is as the crawl has left it: the same code runs up to a tenth

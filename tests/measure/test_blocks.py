@@ -14,7 +14,7 @@ import pytest
 
 from bench import bare, blocks
 from bench.measure import host, server
-from bench.measure.block import run_block
+from bench.measure.building_block import run_block
 from bench.measure.controller import Setting
 from bench.measure.preflight import shortage
 from bench.measure.process import environment
@@ -144,7 +144,7 @@ def test_a_million_coroutines_are_forbidden_by_nothing_but_memory() -> None:
 
 
 def test_a_worker_whose_controller_has_gone_ends_at_once_and_says_nothing_of_its_tasks() -> None:
-    command = [sys.executable, "-P", "-m", "bench.measure.block_worker"]
+    command = [sys.executable, "-P", "-m", "bench.measure.building_block_worker"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
     ) as worker:

@@ -1,0 +1,106 @@
+"""Arms and blocks: what is compared at the same time, in turns, on one workload.
+
+An arm is one strategy with its settings, alive in a worker of its own. A block is one workload with all its arms alive
+at once, in fresh processes. A slice is the time for which one arm's gate is open.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.grid import Workload
+
+Role = Literal["reference", "placebo", "compared"]
+IN_FLIGHT = 100
+"""How many are in flight unless something else is asked for."""
+START_NS = 700_000_000
+"""About how long an arm takes to start, to warm up and to end; estimates go by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One strategy with its settings: where its code comes from, what it runs on, and how it crawls."""
+
+    name: str
+    """Names the arm within its block."""
+    strategy: str
+    role: Role = "compared"
+    """The arm that others are held against, the same arm once more, or another one."""
+    in_flight: int = IN_FLIGHT
+    connection: Literal["keep-alive", "per-fetch"] = "keep-alive"
+    revision: str | None = None
+    """A commit, tag or branch of the repository; None: its files as they are there."""
+    repository: Path | None = None
+    """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
+    python: str | None = None
+    """The interpreter of the worker; None: that of the harness."""
+    requirements: tuple[str, ...] = ()
+    """What is installed into an environment made for this arm alone; none: no environment is made."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of the worker."""
+    planted_loops: int | None = None
+    """A known slowdown, in iterations of an empty loop per page: only ``inflight selftest`` plants one."""
+
+    @property
+    def label(self) -> str:
+        """Name the arm by all that is not the default: ``callbacks@v1.2 (python3.12, in_flight=10)``."""
+        name = self.strategy + (f"@{self.revision}" if self.revision else "")
+        told = [
+            *([str(self.repository)] if self.repository and not self.revision else []),
+            *([self.python] if self.python else []),
+            *self.requirements,
+            *([f"in_flight={self.in_flight}"] if self.in_flight != IN_FLIGHT else []),
+            *([self.connection] if self.connection != "keep-alive" else []),
+            *(f"{key}={value}" for key, value in self.variables.items()),
+            *([f"{self.planted_loops} loops planted"] if self.planted_loops else []),
+        ]
+        return f"{name} ({', '.join(told)})" if told else name
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a row says of the arm; what has its default value is left out."""
+        default = asdict(Arm(self.name, self.strategy))
+        needed = {"name", "strategy", "role"}
+        values = {key: value for key, value in asdict(self).items() if key in needed or value != default[key]}
+        values |= {"requirements": list(self.requirements)} if self.requirements else {}
+        return values | ({"repository": str(self.repository)} if self.repository else {}) | {"label": self.label}
+
+
+def placebo(reference: Arm) -> Arm:
+    """Return the reference arm once more, under another name."""
+    return replace(reference, name=f"{reference.name} again", role="placebo")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTrial:
+    """One workload with all its arms, once. Each of them becomes a row."""
+
+    id: str
+    round: int
+    """Which block of this workload it is, from 1."""
+    workload: Workload
+    """The site and the CPU work that all arms share; number in flight and use of connections are the arms' own."""
+    arms: tuple[Arm, ...]
+    cycles: int
+    """How many slices each arm has."""
+    expected_ns: int
+    """About how long the block takes."""
+
+    @property
+    def kind(self) -> Literal["arm"]:
+        """What its rows are."""
+        return "arm"
+
+    @property
+    def strategy(self) -> str:
+        """All arms."""
+        return ", ".join(arm.name for arm in self.arms)
+
+    def row_id(self, arm: Arm) -> str:
+        """Name the row of an arm."""
+        return f"{self.workload.id}/{arm.name}/round={self.round}"
+
+    def values(self, arm: Arm) -> dict[str, Any]:
+        """Return what the row of an arm says of the workload."""
+        own = {"in_flight": arm.in_flight, "connection": arm.connection, "arm": arm.to_dict()}
+        return self.workload.to_dict() | own

@@ -1,0 +1,137 @@
+"""The worker of an arm: a fresh process in which one strategy crawls an endless site until the site has no more links.
+
+It talks with the controller as ``bench.measure.worker`` does::
+
+    controller                                        worker
+    {"strategy", "job", "lifetime_s", ...}
+                                                      {"event": "ready", "knobs": {...}}
+    {"do": "crawl"}
+                                                      {"event": "crawled", "error": null}
+    {"do": "report", "windows": [[begin_ns, end_ns], ...]}
+                                                      {"event": "outcome", "answer": [...], ...}
+    end of input                                      exits
+"""
+
+import json
+import os
+import sys
+import traceback
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import strategies
+from bench.measure.worker import knobs_of_strategy, last_line, take_order, worked
+from strategies.base import Job
+from strategies.core import record
+from strategies.core.frontier import Frontier
+from strategies.core.page import Fetch
+
+LAP_AT, PAGE_AT = 3, 9
+"""Where in a path of an endless site the number of the lap begins, and behind it that of the page: /p/100000017."""
+
+
+def main() -> None:
+    """Crawl once, and report."""
+    say, order = take_order()
+    job = Job.from_dict(order["job"])
+    strategy = strategies.load(order["strategy"])
+    frontier = Frontier(job)
+    if order["planted_loops"] is not None:
+        plant(frontier, range(order["planted_loops"]))
+    own = {"executable": sys.executable, "variables": {name: os.environ.get(name) for name in order["variables"]}}
+    say({"event": "ready", "knobs": knobs_of_strategy(order["strategy"], strategy.REQUIRES) | own})
+    if not sys.stdin.readline():
+        return
+    error = None
+    try:
+        strategy.crawl(job, frontier)
+    except BaseException as bug:  # noqa: BLE001  (it is reported, with its traceback, and ends the block)
+        traceback.print_exc()
+        error = last_line(bug)
+    say({"event": "crawled", "error": error})
+    if error is None and (line := sys.stdin.readline()):
+        say({"event": "outcome", **outcome(frontier, json.loads(line)["windows"]), **worked(job)})
+        sys.stdin.readline()
+
+
+def outcome(frontier: Frontier, windows: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Return the counts of the whole crawl, its answer, and the times of the fetches within the windows."""
+    fetches = frontier.finished
+    timed = within(fetches, windows)
+    return {
+        "windows": [seen(fetches, begin, end) for begin, end in windows],
+        "pages": len(fetches),
+        "failed_pages": sum(fetch.status is None for fetch in fetches),
+        "tries": sum(fetch.tries for fetch in fetches),
+        "peak_in_flight": frontier.peak_in_flight,
+        "service": record.summary([fetch.finished_ns - fetch.started_ns for fetch in timed]),
+        "answer": laps(fetches),
+    }
+
+
+def laps(fetches: Iterable[Fetch]) -> list[list[Any]]:
+    """Return what came, in short: [path of the first, laps, status, size] of each page, whose laps are all alike.
+
+    Pages that came twice, left out a lap, or were not alike in all laps have a line for each fetch.
+    """
+    of_page: dict[str, list[Fetch]] = {}
+    for fetch in fetches:
+        of_page.setdefault(fetch.url[len(fetch.origin.prefix) + PAGE_AT :], []).append(fetch)
+    lines: list[list[Any]] = []
+    for own in of_page.values():
+        own.sort(key=lambda fetch: fetch.url)
+        runs = [own] if _are_alike(own) else [[fetch] for fetch in own]
+        lines += [[run[0].url[len(run[0].origin.prefix) :], len(run), run[0].status, run[0].size] for run in runs]
+    return lines
+
+
+def _are_alike(own: Sequence[Fetch]) -> bool:
+    """Tell whether these fetches of one page are of laps without a gap, and brought the same."""
+    if len({(fetch.status, fetch.size) for fetch in own}) > 1:
+        return False
+    numbers = [fetch.url[len(fetch.origin.prefix) :][LAP_AT:PAGE_AT] for fetch in own]
+    return all(number.isdigit() for number in numbers) and list(map(int, numbers)) == list(
+        range(int(numbers[0]), int(numbers[0]) + len(numbers))
+    )
+
+
+def seen(fetches: Sequence[Fetch], begin_ns: int, end_ns: int) -> list[int]:
+    """Return how many fetches were finished in a window, and when the first and the last of them were."""
+    own = fetches[_place(fetches, begin_ns) : _place(fetches, end_ns)]
+    return [len(own), own[0].finished_ns, own[-1].finished_ns] if own else [0, begin_ns, begin_ns]
+
+
+def _place(fetches: Sequence[Fetch], at_ns: int) -> int:
+    """Return how many fetches had been finished: they stand in the order in which they were."""
+    return bisect_left(fetches, at_ns, key=lambda fetch: fetch.finished_ns)
+
+
+def within(fetches: Iterable[Fetch], windows: Sequence[Sequence[int]]) -> list[Fetch]:
+    """Return the fetches that were started and finished within one and the same window (nanoseconds, ascending)."""
+    begins = [begin for begin, _ in windows]
+    found = []
+    for fetch in fetches:
+        place = bisect_right(begins, fetch.started_ns) - 1
+        if place >= 0 and fetch.finished_ns <= windows[place][1]:
+            found.append(fetch)
+    return found
+
+
+def plant(frontier: Frontier, loops: Iterable[int]) -> None:
+    """Make each page cost more CPU time: the known slowdown by which ``inflight selftest`` tests what it detects.
+
+    The work is a loop of fixed length in the place where every model hands over a response, so it is the same in all.
+    """
+    finish = frontier.finish
+
+    def slower(*arguments: Any) -> Any:
+        for _ in loops:
+            pass
+        return finish(*arguments)
+
+    frontier.finish = slower  # type: ignore[method-assign,assignment]
+
+
+if __name__ == "__main__":
+    main()
