@@ -8,7 +8,7 @@ The measuring half is imported when something is measured: reading needs no stra
 import json
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -112,13 +112,14 @@ def _bytes(budget: str | int | None) -> int | None:
     return judge.whole(budget, 1, sys.maxsize, "memory_budget")
 
 
-def _say(number: int, total: int, row: Row) -> None:
+def _say(number: int, total: int, found: Sequence[Row]) -> None:
     from bench.present.console import trial_line
 
-    print(trial_line(number, total, row), file=sys.stderr, flush=True)
+    for row in found:
+        print(trial_line(number, total, row), file=sys.stderr, flush=True)
 
 
-def _ignore(_number: int, _total: int, _row: Row) -> None:
+def _ignore(_number: int, _total: int, _found: Sequence[Row]) -> None:
     """Say nothing."""
 
 

@@ -14,11 +14,11 @@ from typing import Any
 from bench import bare, judge, scale
 from bench import grid as grids
 from bench.bare import BareGrid
-from bench.grid import Grid, Kind, Workload
+from bench.grid import Grid, GridKind, Workload
 from bench.judge import ExperimentError
 
 PRESETS = Path(__file__).parent / "experiments"
-KINDS: tuple[Kind, ...] = ("crawl", "memory")
+KINDS: tuple[GridKind, ...] = ("crawl", "memory", "throughput")
 MOST_ROUNDS = 1000
 MOST_SEED = 2**63 - 1
 

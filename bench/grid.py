@@ -16,9 +16,17 @@ MOST_WAVES = 100
 MOST_CPU_NS = 1_000_000_000
 
 Kind = Literal["crawl", "memory"]
+GridKind = Literal["crawl", "memory", "throughput"]
+"""The tables of an experiment: whole crawls, crawls held for their memory, and blocks of arms."""
+CYCLES, MOST_CYCLES = 12, 1000
+"""Slices of each arm in a block: unless something else is asked for, and at the most."""
 
 _KEYS = ("latency", "in_flight", "connection", "seconds", "pages", "rounds", "strategies", "site")
-_KEYS_OF = {"crawl": (*_KEYS, "cpu"), "memory": (*_KEYS, "waves", "parked")}
+_KEYS_OF = {
+    "crawl": (*_KEYS, "cpu"),
+    "memory": (*_KEYS, "waves", "parked"),
+    "throughput": ("latency", "in_flight", "connection", "cpu", "cycles", "rounds", "strategies", "site"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class Workload:
 class Grid:
     """A table of the experiment: lists to be crossed, and the site that its workloads share."""
 
-    kind: Kind
+    kind: GridKind
     latency: tuple[str, ...] = ("0",)
     in_flight: tuple[int, ...] = (100,)
     connection: tuple[Literal["keep-alive", "per-fetch"], ...] = ("keep-alive",)
@@ -85,7 +93,9 @@ class Grid:
     parked: bool = False
     """Of memory trials: see ``Workload.parked``."""
     cpu: tuple[str, ...] = ("0",)
-    """Of crawls: see ``Workload.cpu``."""
+    """Of crawls and blocks: see ``Workload.cpu``."""
+    cycles: int = CYCLES
+    """Of blocks: how many slices each arm has."""
 
     def workloads(self, prefix: str) -> list[Workload]:
         """Return the cells, in the order in which the lists are written."""
@@ -118,6 +128,7 @@ class Grid:
             "waves": self.waves if self.waves > 1 else None,
             "parked": self.parked or None,
             "cpu": None if self.cpu == ("0",) else list(self.cpu),
+            "cycles": self.cycles if self.kind == "throughput" else None,
         }
         return table | {key: value for key, value in optional.items() if value is not None}
 
@@ -132,11 +143,12 @@ class Grid:
             pages = min(pages, max(in_flight, round(self.seconds * 1e9 / least_ns)))
         values = self.site.to_dict() | {"delay": latency, "pages": pages}
         cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")
-        return Workload(cell, self.kind, SiteConfig.from_dict(values), in_flight, connection, self.parked, cpu)
+        kind: Kind = "memory" if self.kind == "memory" else "crawl"
+        return Workload(cell, kind, SiteConfig.from_dict(values), in_flight, connection, self.parked, cpu)
 
 
-def parse(kind: Kind, table: Any, common_site: Any, strategies: Iterable[str], where: str) -> Grid:
-    """Turn a [[crawl]] or a [[memory]] table into a grid. Raises ExperimentError."""
+def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str], where: str) -> Grid:
+    """Turn a [[crawl]], a [[memory]] or a [[throughput]] table into a grid. Raises ExperimentError."""
     judge.need(isinstance(table, dict), f"{where} must be a table")
     judge.check_keys(table, _KEYS_OF[kind], where)
     chosen = table.get("strategies")
@@ -176,6 +188,7 @@ def parse(kind: Kind, table: Any, common_site: Any, strategies: Iterable[str], w
         judge.whole(table.get("waves", 1), 1, MOST_WAVES, f"{where}: waves"),
         judge.truth(table.get("parked", False), f"{where}: parked"),
         judge.distinct((_work(text, f"{where}: cpu") for text in cpu), f"{where}: cpu"),
+        judge.whole(table.get("cycles", CYCLES), 1, MOST_CYCLES, f"{where}: cycles"),
     )
 
 

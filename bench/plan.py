@@ -1,11 +1,12 @@
 """From an experiment to the ordered list of its trials. Pure: the same experiment gives the same plan."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 from bench.bare import Bare, BareKind
+from bench.core.arm import START_NS, Arm, ArmTrial, BlockTrial, placebo
 from bench.experiment import Experiment
 from bench.grid import Grid, Kind, Workload
 from strategies import Description
@@ -14,6 +15,9 @@ from strategies import Description
 _START_NS = {"shared": 270_000_000, "own": 550_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000}
 _MEMORY_NS = 300_000_000
+_SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES = 50_000_000, 22, 30
+REFERENCE = "callbacks"
+"""The strategy that others are held against, where it takes part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,14 @@ class BareTrial:
         return self.cell.expected_ns
 
 
-AnyTrial = Trial | BareTrial
+AnyTrial = Trial | BareTrial | BlockTrial
+RowTrial = Trial | BareTrial | ArmTrial
+"""What a row is about: a trial, or one arm of a block."""
+
+
+def row_trials(trial: AnyTrial) -> Sequence[RowTrial]:
+    """Return what the rows of a trial are about."""
+    return trial.trials if isinstance(trial, BlockTrial) else [trial]
 
 
 def expand(experiment: Experiment, described: dict[str, Description]) -> list[AnyTrial]:
@@ -92,7 +103,11 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
     for number in range(1, experiment.rounds + 1):
-        cells = [*_crawled(experiment, described, number), *_bare(experiment, described, number)]
+        cells = [
+            *_crawled(experiment, described, number),
+            *_blocks(experiment, described, number),
+            *_bare(experiment, described, number),
+        ]
         order.shuffle(cells)
         trials += cells
     return trials
@@ -108,8 +123,49 @@ def _crawled(experiment: Experiment, described: dict[str, Description], number: 
         trial_of(f"{workload.id}/{name}/round={number}", number, workload, described[name])
         for grid, workload in experiment.cells()
         for name in experiment.strategies
-        if _makes_sense(grid, workload, described[name], number)
+        if grid.kind != "throughput" and _makes_sense(grid, workload, described[name], number)
     ]
+
+
+def _blocks(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
+    return [
+        block_of(workload, chosen, grid.cycles, number)
+        for grid, workload in experiment.cells()
+        if grid.kind == "throughput"
+        and (
+            chosen := [
+                described[name]
+                for name in experiment.strategies
+                if _makes_sense(grid, workload, described[name], number)
+            ]
+        )
+    ]
+
+
+def block_of(workload: Workload, chosen: Sequence[Description], cycles: int, number: int) -> BlockTrial:
+    """Return the block of some strategies on a workload; the reference is ``callbacks``, or else the first of them.
+
+    The placebo is left out where a latency is added: there each slice lasts for twenty latencies.
+    """
+    first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
+    reference, *others = (_arm(one, workload) for one in [first, *(one for one in chosen if one is not first)])
+    reference = replace(reference, role="reference")
+    waits_ns = workload.mean_latency_ns
+    arms = (reference, *([] if waits_ns else [placebo(reference)]), *others)
+    slice_ns = _SLICE_NS + _SLICE_LATENCIES * waits_ns + _SLICE_FETCHES * workload.cpu_ns
+    expected_ns = round(len(arms) * (START_NS + cycles * slice_ns))
+    block_id = f"{workload.id}/round={number}"
+    return BlockTrial(block_id, number, workload, arms, cycles, 0 if waits_ns else cycles // 3, expected_ns)
+
+
+def _arm(strategy: Description, workload: Workload) -> Arm:
+    return Arm(
+        strategy.name,
+        strategy.name,
+        stack=strategy.stack,
+        in_flight=workload.in_flight,
+        connection=workload.connection,
+    )
 
 
 def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:

@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,9 +20,10 @@ import tomli_w
 
 import strategies
 from bench import rows, stored_runs
+from bench.core.arm import ArmTrial, BlockTrial
 from bench.experiment import Experiment
 from bench.measure import host, process
-from bench.measure.building_block import run_block
+from bench.measure.building_block import run_building_block
 from bench.measure.controller import Setting, run_trial, skipped
 from bench.measure.limit import run_limit
 from bench.measure.places import without_places
@@ -30,8 +31,10 @@ from bench.measure.preflight import shortage
 from bench.measure.probe import run_probe
 from bench.measure.process import Runtime
 from bench.measure.server import Server, ServerError, running
-from bench.plan import AnyTrial, BareTrial, Trial, expand
+from bench.measure.sides import Prepared
+from bench.plan import AnyTrial, BareTrial, Trial, expand, row_trials
 from bench.rows import Row
+from bench.studies.throughput import run as throughput
 from bench.swarm.hosting import ALONE, Hosting
 
 EXPERIMENT_FILE = "experiment.toml"
@@ -40,8 +43,8 @@ CALIBRATION_S = 60.0
 OLDEST_LOCUST = (2, 29)
 WITHOUT_LOCUST = "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
 
-Report = Callable[[int, int, Row], None]
-"""Called after each trial with its number, how many there are, and its row."""
+Report = Callable[[int, int, Sequence[Row]], None]
+"""Called after each trial with its number, how many there are, and its rows: those of a block are its arms'."""
 SettingOf = Callable[[AnyTrial], Setting]
 """Which setting a trial has: kinds differ in how much memory they may take."""
 
@@ -80,9 +83,9 @@ def need_locust() -> None:
 
 
 def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
-    """Return for the id of each trial that this machine does not allow, which limit forbids it."""
-    found = {trial.id: shortage(trial) for trial in trials}
-    return {trial_id: reason for trial_id, reason in found.items() if reason is not None}
+    """Return for the id of each trial, or arm of one, that this machine does not allow, which limit forbids it."""
+    found = {part.id: shortage(part) for trial in trials for part in row_trials(trial)}
+    return {part_id: reason for part_id, reason in found.items() if reason is not None}
 
 
 def all_trials(experiment: Experiment) -> list[AnyTrial]:
@@ -172,7 +175,7 @@ def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float
 
     None where no trial asks for CPU work. Raises RunError when it cannot be measured.
     """
-    if not any(isinstance(trial, Trial) and trial.workload.cpu_ns for trial in trials):
+    if not any(isinstance(trial, Trial | BlockTrial) and trial.workload.cpu_ns for trial in trials):
         return None
     for row in rows.read(folder):
         if units := row.measured.get("work_units"):
@@ -200,8 +203,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
-    """Return the ids of the trials that have a row. Raises RunError when a row is of another workload, or machine."""
-    workloads = {trial.id: trial.values for trial in trials}
+    """Return the ids of the trials that have all their rows. Raises RunError for rows of another plan or machine."""
+    workloads = {part.id: part.values for trial in trials for part in row_trials(trial)}
     found = rows.read(folder)
     for row in found:
         if workloads.get(row.trial) != row.workload:
@@ -210,7 +213,8 @@ def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
             )
     if found:
         _check_machine(folder)
-    return {row.trial for row in found}
+    there = {row.trial for row in found}
+    return {trial.id for trial in trials if all(part.id in there for part in row_trials(trial))}
 
 
 def _check_machine(folder: Path) -> None:
@@ -230,24 +234,37 @@ def _run_missing(folder: Path, cpus: host.Cpus, setting_of: SettingOf, trials: l
     reasons = _reasons_to_skip(trials)
     with ServerKeeper(cpus) as keeper:
         for number, trial in enumerate(trials, start=1):
-            if trial.id in reasons:
-                row = skipped(trial, folder.name, reasons[trial.id])
-            else:
+            left_out = [part for part in row_trials(trial) if part.id in reasons]
+            found = [skipped(part, folder.name, reasons[part.id]) for part in left_out]
+            if len(left_out) < len(row_trials(trial)):
                 # The processes of a swarm share all cores, and what this process starts inherits its own.
                 with nullcontext() if trial.kind == "swarm" else beside_the_server(cpus):
-                    row = _run_one(trial, keeper, setting_of(trial))
-            _append(folder, row)
-            report(number, len(trials), row)
+                    if isinstance(trial, BlockTrial):
+                        found += _run_block(
+                            trial.without({part.strategy for part in left_out}), keeper, setting_of(trial)
+                        )
+                    else:
+                        found.append(_run_one(trial, keeper, setting_of(trial)))
+            for row in found:
+                _append(folder, row)
+            report(number, len(trials), found)
 
 
 def _reasons_to_skip(trials: list[AnyTrial]) -> dict[str, str]:
-    names = {trial.strategy for trial in trials if trial.kind in {"crawl", "memory", "swarm"}}
-    missing = {name: ", ".join(strategies.describe(name).missing) for name in names}
-    absent = {trial.id: f"not installed: {missing[trial.strategy]}" for trial in trials if missing.get(trial.strategy)}
+    parts = [part for trial in trials for part in row_trials(trial) if part.kind in {"crawl", "memory", "swarm", "arm"}]
+    names = {part.id: part.arm.strategy if isinstance(part, ArmTrial) else part.strategy for part in parts}
+    missing = {name: ", ".join(strategies.describe(name).missing) for name in set(names.values())}
+    absent = {part_id: f"not installed: {missing[name]}" for part_id, name in names.items() if missing[name]}
     return shortages(trials) | absent
 
 
-def _run_one(trial: AnyTrial, keeper: "ServerKeeper", setting: Setting) -> Row:
+def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting) -> list[Row]:
+    """Run a block whose arms are strategies of this very harness."""
+    prepared = {arm.name: Prepared(arm, strategies.describe(arm.strategy), setting.runtime, None) for arm in block.arms}
+    return throughput.run(block, prepared, keeper.server(), setting)
+
+
+def _run_one(trial: Trial | BareTrial, keeper: "ServerKeeper", setting: Setting) -> Row:
     if not isinstance(trial, BareTrial):
         return run_trial(trial, keeper.server(), setting)
     if trial.kind == "swarm":
@@ -260,7 +277,7 @@ def _run_one(trial: AnyTrial, keeper: "ServerKeeper", setting: Setting) -> Row:
         return run_open(trial, keeper.server(), setting)
     if trial.kind == "limit":
         return run_limit(trial, setting)
-    return (run_block if trial.kind == "block" else run_probe)(trial, keeper.server(), setting)
+    return (run_building_block if trial.kind == "block" else run_probe)(trial, keeper.server(), setting)
 
 
 def _append(folder: Path, row: Row) -> None:

@@ -4,7 +4,7 @@ An arm is one strategy with its settings, alive in a worker of its own. A block 
 at once, in fresh processes. A slice is the time for which one arm's gate is open.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +27,8 @@ class Arm:
     strategy: str
     role: Role = "compared"
     """The arm that others are held against, the same arm once more, or another one."""
+    stack: str = "shared"
+    """Whose HTTP stack the strategy has: ``shared`` or ``own``."""
     in_flight: int = IN_FLIGHT
     connection: Literal["keep-alive", "per-fetch"] = "keep-alive"
     revision: str | None = None
@@ -59,7 +61,7 @@ class Arm:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a row says of the arm; what has its default value is left out."""
-        default = asdict(Arm(self.name, self.strategy))
+        default = asdict(Arm(self.name, self.strategy, stack=self.stack))
         needed = {"name", "strategy", "role"}
         values = {key: value for key, value in asdict(self).items() if key in needed or value != default[key]}
         values |= {"requirements": list(self.requirements)} if self.requirements else {}
@@ -83,6 +85,8 @@ class BlockTrial:
     arms: tuple[Arm, ...]
     cycles: int
     """How many slices each arm has."""
+    spare: int
+    """How many more there may be to replace disturbed ones."""
     expected_ns: int
     """About how long the block takes."""
 
@@ -96,11 +100,59 @@ class BlockTrial:
         """All arms."""
         return ", ".join(arm.name for arm in self.arms)
 
-    def row_id(self, arm: Arm) -> str:
-        """Name the row of an arm."""
-        return f"{self.workload.id}/{arm.name}/round={self.round}"
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the rows of all its arms say of the workload."""
+        return self.workload.to_dict()
 
-    def values(self, arm: Arm) -> dict[str, Any]:
-        """Return what the row of an arm says of the workload."""
-        own = {"in_flight": arm.in_flight, "connection": arm.connection, "arm": arm.to_dict()}
-        return self.workload.to_dict() | own
+    @property
+    def trials(self) -> list["ArmTrial"]:
+        """What the block's rows are about, one for each arm."""
+        return [ArmTrial(self, arm) for arm in self.arms]
+
+    def without(self, names: Collection[str]) -> "BlockTrial":
+        """Return the block without some arms; without its reference, the first that is left becomes the reference."""
+        left = [arm for arm in self.arms if arm.name not in names]
+        if not any(arm.role == "reference" for arm in left):
+            left = [arm for arm in left if arm.role != "placebo"]
+            left[:1] = [replace(arm, role="reference") for arm in left[:1]]
+        return replace(self, arms=tuple(left))
+
+
+@dataclass(frozen=True, slots=True)
+class ArmTrial:
+    """One arm of a block: what a row is about."""
+
+    block: BlockTrial
+    arm: Arm
+
+    @property
+    def stack(self) -> str:
+        """Whose HTTP stack is compared."""
+        return self.arm.stack
+
+    @property
+    def id(self) -> str:
+        """Name the row."""
+        return f"{self.block.workload.id}/{self.arm.name}/round={self.round}"
+
+    @property
+    def round(self) -> int:
+        """Which block it is."""
+        return self.block.round
+
+    @property
+    def kind(self) -> Literal["arm"]:
+        """What it is."""
+        return "arm"
+
+    @property
+    def strategy(self) -> str:
+        """The arm's name: that of its strategy, if nothing else is said."""
+        return self.arm.name
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the row says of the workload: in flight and use of connections are the arm's own."""
+        own = {"in_flight": self.arm.in_flight, "connection": self.arm.connection, "arm": self.arm.to_dict()}
+        return self.block.workload.to_dict() | own

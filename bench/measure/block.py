@@ -9,9 +9,10 @@ flight is held again. Only the window counts. The server reads CPU times and req
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -31,6 +32,8 @@ WARM_NS = 100 * MS
 """How long each arm runs before anything counts; its cost per page is found meanwhile."""
 LATENCIES = 20
 """Length of a window, at the least, in added latencies."""
+MOST_TAKEN = 0.1
+"""A cycle of which others took more than this share is disturbed."""
 POLL_S = 0.0004
 """How often to look whether an arm holds its cap again."""
 DRAIN_S = 20.0
@@ -114,7 +117,7 @@ def observe(
     ``prepared`` has each arm by its name, ``unit_ns`` is what a unit of CPU work costs. Raises ServerError when the
     server is lost.
     """
-    site = _site(block)
+    site = site_of(block)
     server.configure(site)
     ports = server.gates(len(block.arms))
     arms = [Running(arm, prepared[arm.name], port) for arm, port in zip(block.arms, ports, strict=True)]
@@ -125,13 +128,15 @@ def observe(
                     process.running(cpus, lifetime_s, ["bench.measure.arm_worker"], one.prepared.runtime)
                 )
                 one.worker.send(_order(one, block, site, lifetime_s, unit_ns))
-        _each(arms, lambda one: _begin(one, server))
-        _each(arms, lambda one: _await_cap(one, server))
-        _each(arms, lambda one: _warm_up(one, block, server))
-        orders = balanced(len(arms), block.cycles, Random(f"{block.id}"))
-        for cycle, order in enumerate(orders):
-            _each([arms[place] for place in order], lambda one, cycle=cycle: _slice(one, block, server, cycle))
-        _each(arms, lambda one: _run_out(one, server))
+        _each(arms, partial(_begin, server=server))
+        _each(arms, partial(_await_cap, server=server))
+        _each(arms, partial(_warm_up, block=block, server=server))
+        for cycle, order in enumerate(balanced(len(arms), block.cycles + block.spare, Random(block.id))):
+            if cycle - block.cycles >= len(disturbed(arms)):
+                break
+            for place in order:
+                _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle))
+        _each(arms, partial(_run_out, server=server))
         _each(arms, _report)
         readings = server.tell("read")["gates"]
         for one in arms:
@@ -139,7 +144,31 @@ def observe(
     return arms
 
 
-def _site(block: BlockTrial) -> SiteConfig:
+def missing(arms: Sequence[Running]) -> dict[int, float]:
+    """Return for each cycle the share of its windows in which no worker of ours ran.
+
+    The arms are the same in all cycles, and so is what they wait by themselves. What is more than that was taken by
+    others. It is CPU time over wall time and knows nothing of pages, so it is blind to what is compared.
+    """
+    cpu_ns: dict[int, int] = {}
+    wall_ns: dict[int, int] = {}
+    for one in arms:
+        for each in one.slices:
+            cpu_ns[each.cycle] = cpu_ns.get(each.cycle, 0) + each.cpu_ns
+            wall_ns[each.cycle] = wall_ns.get(each.cycle, 0) + each.end_ns - each.begin_ns
+    return {cycle: max(0.0, 1 - cpu_ns[cycle] / wall_ns[cycle]) for cycle in wall_ns}
+
+
+def disturbed(arms: Sequence[Running]) -> set[int]:
+    """Return the cycles in which others took the core of the arms, compared with the quietest quarter of them all."""
+    shares = missing(arms)
+    if not shares:
+        return set()
+    quiet = sorted(shares.values())[len(shares) // 4]
+    return {cycle for cycle, share in shares.items() if share > quiet + MOST_TAKEN}
+
+
+def site_of(block: BlockTrial) -> SiteConfig:
     """Return the endless site of a block: a lap has at least as many pages as an arm may have in flight."""
     most = max(arm.in_flight for arm in block.arms)
     lap = LEAST_LAP
@@ -178,7 +207,7 @@ def _blamed(one: Running) -> Iterator[None]:
         one.failure = error
 
 
-def _each(arms: list[Running], do: Callable[[Running], None]) -> None:
+def _each(arms: list[Running], do: Callable[[Running], object]) -> None:
     """Do something with each arm that is well."""
     for one in arms:
         if one.failure is None:

@@ -15,7 +15,7 @@ from bench.plan import BareTrial
 from bench.rows import Row
 
 
-def run_block(trial: BareTrial, server: Server, setting: Setting) -> Row:
+def run_building_block(trial: BareTrial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline or budget, and return its row."""
     begin, seen = Begin.now(), Observation()
     status, reason = ending(lambda: _observe(trial, server, setting, seen), server)

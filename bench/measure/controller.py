@@ -17,7 +17,7 @@ from bench.measure.expected import Answer, difference, expected_answer, mean_del
 from bench.measure.places import without_places
 from bench.measure.sampler import Sampler
 from bench.measure.server import Server, ServerError
-from bench.plan import AnyTrial, Trial
+from bench.plan import AnyTrial, RowTrial, Trial
 from bench.rows import Check, Row, Status
 from bench.swarm.hosting import ALONE, Hosting
 from strategies.base import Job
@@ -100,7 +100,7 @@ class Begin:
 
 
 def row_of(
-    trial: AnyTrial | PairTrial,
+    trial: RowTrial | PairTrial,
     run: str,
     begin: Begin,
     status: Status,
@@ -128,7 +128,7 @@ def row_of(
     )
 
 
-def skipped(trial: AnyTrial, run: str, reason: str) -> Row:
+def skipped(trial: RowTrial, run: str, reason: str) -> Row:
     """Return the row of a trial that cannot be run here."""
     return row_of(trial, run, Begin.now(), "skipped", reason, Observation())
 

@@ -2,17 +2,28 @@
 
 from functools import lru_cache
 
+import strategies
 from bench.bare import WITH_SOCKET
+from bench.core.arm import ArmTrial
 from bench.measure import limits
-from bench.plan import AnyTrial, BareTrial, Trial
+from bench.plan import BareTrial, RowTrial, Trial
 
 FEW_THREADS = 1000
 """So many are not worth a look at the limits: any machine that runs this starts them."""
 
 
-def shortage(trial: AnyTrial) -> str | None:
+def shortage(trial: RowTrial) -> str | None:
     """Say which limit forbids this trial, and what the limit allows; None when none does."""
+    if isinstance(trial, ArmTrial):
+        return _of_arm(trial)
     return _of_block(trial) if isinstance(trial, BareTrial) else _of_crawl(trial)
+
+
+def _of_arm(trial: ArmTrial) -> str | None:
+    arm = trial.arm
+    threads = arm.in_flight * strategies.describe(arm.strategy).threads_each if arm.repository is None else 0
+    per_fetch = arm.connection == "per-fetch"
+    return limits.descriptor_shortage(arm.in_flight, per_fetch=per_fetch) or _of_threads(threads)
 
 
 def _of_crawl(trial: Trial) -> str | None:

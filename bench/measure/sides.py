@@ -12,6 +12,7 @@ from pathlib import Path
 
 import strategies
 from bench.comparison import Side
+from bench.core.arm import Arm
 from bench.judge import ExperimentError
 from bench.measure.process import ROOT, Runtime, environment
 from strategies import Description, StrategyError
@@ -25,7 +26,7 @@ INSTALL_SECONDS = 600
 class Prepared:
     """A side that can be run."""
 
-    side: Side
+    side: Side | Arm
     described: Description
     runtime: Runtime
     commit: str | None

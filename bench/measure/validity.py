@@ -4,7 +4,7 @@ A check takes what is known of a trial and says ``passed``, ``failed`` or ``not 
 went by. Red rows are shown and kept, and are part of no conclusion.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from math import sqrt
@@ -104,15 +104,17 @@ def server_share(evidence: Evidence) -> Judgement:
     """
     if evidence.kind == "memory":
         return "not applicable", "the gate held the responses: no throughput is concluded"
-    share, client = evidence.server["cpu_share"], evidence.client_share
+    server = evidence.server
+    demand = evidence.measured["pages_per_s"]
+    return server_room(server["cpu_share"], evidence.client_share, demand, server.get("ceiling_per_s"))
+
+
+def server_room(share: float, client: float | None, demand: float, ceiling: float | None) -> Judgement:
+    """Say how full the server's core was, and the client's; ``demand`` and ``ceiling`` are pages per second."""
     figures = f"{share:.0%} of its core, limit {MOST_SERVER_SHARE:.0%}"
     if share <= MOST_SERVER_SHARE:
         return "passed", figures
-    if client is None:
-        return "failed", figures
-    ceiling = evidence.server.get("ceiling_per_s")
-    demand = evidence.measured["pages_per_s"]
-    if ceiling is None:
+    if client is None or ceiling is None:
         return "failed", figures
     figures += f"; the client used {client:.0%} of its own and asked for {demand / ceiling:.0%} of the server's ceiling"
     fine = client >= FULL_CLIENT_SHARE and demand <= MOST_SERVER_SHARE * ceiling
@@ -314,22 +316,31 @@ def steal_of(share: float | None) -> Judgement:
 
 def knobs(evidence: Evidence) -> Judgement:
     """Check that what was set for the worker is what the worker found."""
+    return compare_knobs(evidence.wanted_knobs, evidence.knobs)
+
+
+def compare_knobs(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Judgement:
+    """Say which settings did not reach the worker."""
     wrong = [
-        f"{name}: wanted {wanted!r}, got {evidence.knobs.get(name)!r}"
-        for name, wanted in evidence.wanted_knobs.items()
-        if evidence.knobs.get(name) != wanted
+        f"{name}: wanted {value!r}, got {found.get(name)!r}"
+        for name, value in wanted.items()
+        if found.get(name) != value
     ]
-    return ("failed", "; ".join(wrong)) if wrong else ("passed", ", ".join(sorted(evidence.wanted_knobs)))
+    return ("failed", "; ".join(wrong)) if wrong else ("passed", ", ".join(sorted(wanted)))
 
 
 def work(evidence: Evidence) -> Judgement:
     """Check that the CPU work was done for each page that came, and that it cost about what was asked for."""
-    if not evidence.cpu_ns:
+    return work_done(evidence.cpu_ns, evidence.pages_answered, evidence.measured)
+
+
+def work_done(asked_ns: int, pages: int, measured: Mapping[str, Any]) -> Judgement:
+    """Say for how many pages the CPU work was done, and what it cost."""
+    if not asked_ns:
         return "not applicable", "no CPU work was asked for"
-    done, cost_ns = evidence.measured["worked_pages"], evidence.measured["work_ns"]
-    figures = f"done for {done} of {evidence.pages_answered} pages, {cost_ns / MS:.3g} of {evidence.cpu_ns / MS:.3g} ms"
-    fine = done == evidence.pages_answered and abs(cost_ns / evidence.cpu_ns - 1) <= WORK_TOLERANCE
-    return ("passed" if fine else "failed"), figures
+    done, cost_ns = measured["worked_pages"], measured["work_ns"]
+    figures = f"done for {done} of {pages} pages, {cost_ns / MS:.3g} of {asked_ns / MS:.3g} ms"
+    return ("passed" if done == pages and abs(cost_ns / asked_ns - 1) <= WORK_TOLERANCE else "failed"), figures
 
 
 def requests(evidence: Evidence) -> Judgement:

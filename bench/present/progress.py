@@ -83,8 +83,8 @@ Clock = Callable[[], int]
 """Nanoseconds since any moment."""
 Put = Callable[[str, Stand, int], None]
 """Shows the line of a step, where it is now, and nanoseconds since the beginning."""
-Report = Callable[[int, int, Row], None]
-"""Takes the number of a trial, how many there are, and its row."""
+Report = Callable[[int, int, Sequence[Row]], None]
+"""Takes the number of a trial, how many there are, and its rows: one, or those of a block's arms."""
 
 
 class Progress:
@@ -117,13 +117,13 @@ class Progress:
 @contextmanager
 def of_trials(waiting: Sequence[Awaited], clock: Clock = time.monotonic_ns) -> Iterator[Report]:
     """Show the trials that are waiting to be run, while this lasts: give the result what a run reports."""
-    expected = {trial.id: trial.expected_ns for trial in waiting}
     names = [words.plain(trial.strategy, 30) for trial in waiting] + [""]
-    with shown(Stand(len(waiting), sum(expected.values()), now=names[0]), clock) as progress:
+    with shown(Stand(len(waiting), sum(trial.expected_ns for trial in waiting), now=names[0]), clock) as progress:
 
-        def report(number: int, total: int, row: Row) -> None:
-            tell = progress.skipped if row.status == "skipped" else progress.finished
-            tell(trial_line(number, total, row), expected[row.trial], names[number])
+        def report(number: int, total: int, found: Sequence[Row]) -> None:
+            tell = progress.skipped if all(row.status == "skipped" for row in found) else progress.finished
+            lines = "\n".join(trial_line(number, total, row) for row in found)
+            tell(lines, waiting[number - 1].expected_ns, names[number])
 
         yield report
 

@@ -15,7 +15,7 @@ from bench.analyse.claims import RULES
 from bench.claims.cells import renamed, trials_of
 from bench.claims_command import WITHOUT_LOCK, could_not_run, rows_of, work_out
 from bench.experiment import ExperimentError, parse
-from bench.plan import estimate_ns
+from bench.plan import estimate_ns, row_trials
 from bench.rows import Row, Status
 from tests.made_rows import crawl_row
 
@@ -35,7 +35,7 @@ def test_the_order_is_that_of_the_rules() -> None:
 
 @pytest.mark.parametrize("quick", [False, True], ids=["all", "quick"])
 def test_trials_fit_the_format_of_rows(quick: bool) -> None:
-    for trial in work_out(ALL, quick=quick).trials.values():
+    for trial in (part for one in work_out(ALL, quick=quick).trials.values() for part in row_trials(one)):
         row = replace(crawl_row(status="skipped"), kind=trial.kind, workload=trial.values, stack=trial.stack)
 
         assert Row.from_json(row.to_json()).workload == trial.values

@@ -13,7 +13,7 @@ from bench.claims import reuse
 from bench.claims.cells import Key
 from bench.claims_command import Needed, work_out
 from bench.measure import host
-from bench.plan import AnyTrial
+from bench.plan import AnyTrial, row_trials
 from bench.rows import Row, Status
 from tests.made_rows import RED, crawl_row
 
@@ -29,7 +29,8 @@ def trial_of(needed: Needed, kind: str) -> tuple[Key, AnyTrial]:
     return next((key, trial) for key, trial in needed.trials.items() if trial.kind == kind)
 
 
-def row_of(trial: AnyTrial, status: Status = "ok", *, red: bool = False, started_at: str | None = None) -> Row:
+def row_of(asked: AnyTrial, status: Status = "ok", *, red: bool = False, started_at: str | None = None) -> Row:
+    (trial,) = row_trials(asked)
     made = crawl_row(trial.strategy, status=status)
     return replace(
         made,

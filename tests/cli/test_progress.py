@@ -155,7 +155,7 @@ def test_in_a_pipe_there_is_one_line_a_trial_and_nothing_else(capsys: pytest.Cap
 
     with of_trials(waiting) as report:
         for number, row in enumerate((done, skipped), 1):
-            report(number, 2, row)
+            report(number, 2, [row])
 
     assert capsys.readouterr() == ("", f"{trial_line(1, 2, done)}\n{trial_line(2, 2, skipped)}\n")
 

@@ -14,7 +14,7 @@ import pytest
 
 from bench import bare, blocks
 from bench.measure import host, server
-from bench.measure.building_block import run_block
+from bench.measure.building_block import run_building_block
 from bench.measure.controller import Setting
 from bench.measure.preflight import shortage
 from bench.measure.process import environment
@@ -35,7 +35,7 @@ def fake() -> Iterator[Server]:
 
 def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row:
     cell = bare.block(name, n)
-    return run_block(
+    return run_building_block(
         BareTrial(f"{cell.values['id']}/round=1", 1, cell),
         fake,
         Setting("run", host.Cpus(None, None), lambda _: HANG_S, budget_bytes),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bench import bare
 from bench.experiment import Experiment, Grid, load
-from bench.plan import Trial, estimate_ns, expand
+from bench.plan import Trial, estimate_ns, expand, row_trials
 from fake_server.site import SiteConfig
 from strategies import Description, describe, names
 
@@ -142,7 +142,7 @@ def test_blocks_probes_and_limits_are_trials_like_others() -> None:
     assert kinds == [{"crawl": 1, "block": 4, "probe": 2, "limit": 1}, {"crawl": 1, "block": 4, "limit": 1}]
     assert len({trial.id for trial in trials}) == len(trials)
     assert "probe/spin/how=spin/wait_ms=1/round=1" in {trial.id for trial in trials}
-    assert {trial.stack for trial in trials if trial.kind != "crawl"} == {"none"}
+    assert {part.stack for trial in trials if trial.kind != "crawl" for part in row_trials(trial)} == {"none"}
     subjects = {"crawl": {"many"}, "block": {"thread", "generator"}, "probe": {"spin"}, "limit": {"threads"}}
     assert {kind: {trial.strategy for trial in trials if trial.kind == kind} for kind in subjects} == subjects
 

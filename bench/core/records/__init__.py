@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from bench.core.records import bare, crawls, pairs, probes, scale, values
 from bench.core.records.parts import NEWEST_FORMAT
+from bench.studies.throughput import record as throughput
 
 Record = (
     crawls.Crawl
@@ -24,6 +25,7 @@ Record = (
     | scale.Swarm
     | scale.OpenLoop
     | scale.Client
+    | throughput.Arm
 )
 MOST_SHOWN = 200
 """Of a sentence about a wrong value, which may have the value in it."""

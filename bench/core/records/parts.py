@@ -24,7 +24,7 @@ from bench.core.records.values import (
     Text,
 )
 
-NEWEST_FORMAT = 4
+NEWEST_FORMAT = 5
 Needed = dict[str, tuple[str, ...]]
 HttpStatus = Annotated[str, Meta(pattern=r"^[1-5][0-9][0-9]$")]
 StartedAt = Annotated[

@@ -1,0 +1,89 @@
+"""Whether to believe an arm. Only what makes its figures wrong is red: noise widens intervals instead."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bench.measure.validity import Judgement, compare_knobs, drops_of, server_room, work_done
+from bench.rows import Check
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the checks go by."""
+
+    cap: int
+    """The most that the arm can have in flight."""
+    cpu_ns: int
+    """The CPU work that each page asks for."""
+    answer_difference: str | None
+    client_share: float | None
+    """CPU time of the worker over its windows; None where it was not pinned to a single core."""
+    measured: Mapping[str, Any]
+    server: Mapping[str, Any]
+    knobs: Mapping[str, Any]
+    wanted_knobs: Mapping[str, Any]
+
+
+def answer(evidence: Evidence) -> Judgement:
+    """Check that the pages, their statuses and sizes are those of the seeded site, lap for lap."""
+    if evidence.answer_difference is not None:
+        return "failed", evidence.answer_difference
+    return "passed", f"{evidence.measured['pages']} pages as the site has them"
+
+
+def cap(evidence: Evidence) -> Judgement:
+    """Check that the in-flight cap was reached and never exceeded, by the client and by what its gate held."""
+    client, held = evidence.measured["peak_in_flight"], evidence.measured["held_in_flight"]
+    figures = f"cap {evidence.cap}, most in flight: client {client}, held by the gate {held}"
+    return ("passed" if client == held == evidence.cap else "failed"), figures
+
+
+def failures(evidence: Evidence) -> Judgement:
+    """Check that no page failed: the site has no faults."""
+    failed = evidence.measured["failed_pages"]
+    return ("failed" if failed else "passed"), f"{failed} pages failed"
+
+
+def requests(evidence: Evidence) -> Judgement:
+    """Check that the server received just the tries that the client counted."""
+    tries, received = evidence.measured["tries"], evidence.measured["requests"]
+    return ("passed" if tries == received else "failed"), f"client sent {tries}, server received {received}"
+
+
+def server(evidence: Evidence) -> Judgement:
+    """Check that the server was not what was measured: it had room, or the client had none."""
+    share, ceiling = evidence.server["cpu_share"], evidence.server.get("ceiling_per_s")
+    return server_room(share, evidence.client_share, evidence.measured["pages_per_s"], ceiling)
+
+
+def listen_drops(evidence: Evidence) -> Judgement:
+    """Check that no connection was lost in a full listen queue (TcpExt ListenOverflows and ListenDrops)."""
+    return drops_of(evidence.measured["listen_drops"])
+
+
+def knobs(evidence: Evidence) -> Judgement:
+    """Check that what was set for the worker is what the worker found."""
+    return compare_knobs(evidence.wanted_knobs, evidence.knobs)
+
+
+def work(evidence: Evidence) -> Judgement:
+    """Check that the CPU work was done for each page, and that it cost about what was asked for."""
+    return work_done(evidence.cpu_ns, evidence.measured["pages"], evidence.measured)
+
+
+CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
+    "answer correct": answer,
+    "no unexpected failures": failures,
+    "cap reached, never exceeded": cap,
+    "requests counted alike": requests,
+    "server had room": server,
+    "no listen drops": listen_drops,
+    "knobs reached the worker": knobs,
+    "CPU work done": work,
+}
+
+
+def check(evidence: Evidence) -> tuple[Check, ...]:
+    """Make every check."""
+    return tuple(Check(name, *judge(evidence)) for name, judge in CHECKS.items())

@@ -1,0 +1,151 @@
+"""What one arm of one block measured, as a row of kind ``arm``."""
+
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import UNSET, Meta
+
+from bench.core.records.crawls import CrawlWorkload
+from bench.core.records.parts import Knobs, Needed, Server, Times, Trial
+from bench.core.records.values import (
+    Bytes,
+    ClockNs,
+    Closed,
+    Connection,
+    Count,
+    Maybe,
+    Name,
+    Ns,
+    Number,
+    Open,
+    PositiveCount,
+    PositiveNs,
+    Share,
+    Text,
+)
+
+
+class ArmOf(Closed):
+    """One strategy with its settings; what has its default value is left out."""
+
+    name: Name
+    """Names the arm within its block."""
+    strategy: Name
+    """The strategy's id."""
+    role: Literal["reference", "placebo", "compared"]
+    """reference: others are held against it. placebo: the reference once more. compared: any other arm."""
+    label: Name
+    """Names the arm by all that is not the default."""
+    in_flight: Maybe[PositiveCount] = UNSET
+    """The in-flight cap; left out where it is 100."""
+    connection: Maybe[Connection] = UNSET
+    """The use of connections; left out where it is keep-alive."""
+    revision: Maybe[Name] = UNSET
+    """The git revision of its strategies; left out where the files were taken as they are."""
+    repository: Maybe[Name] = UNSET
+    """The repository that they are from; left out where they are those of the harness."""
+    python: Maybe[Name] = UNSET
+    """The interpreter of its worker; left out where it is that of the harness."""
+    requirements: Maybe[list[Text]] = UNSET
+    """What was installed into an environment of its own; left out where there is none."""
+    variables: Maybe[dict[Name, Text]] = UNSET
+    """Environment variables of its worker; left out where there are none."""
+    planted_loops: Maybe[Count] = UNSET
+    """A known slowdown: iterations of an empty loop that are added to each page; left out where there is none."""
+
+
+class ArmWorkload(CrawlWorkload, kw_only=True):
+    """What was asked for."""
+
+    arm: ArmOf
+
+
+class Window(Open):
+    """The part of one slice that counts."""
+
+    cycle: Count
+    """Which cycle of slices it belongs to, from 0; a cycle has one slice of each arm."""
+    begin_ns: ClockNs
+    """When it began, on the monotonic clock."""
+    wall_ns: PositiveNs
+    """How long it was."""
+    cpu_ns: Ns
+    """CPU time of the worker in it, all threads, user and system."""
+    server_cpu_ns: Ns
+    """CPU time of the server in it."""
+    pages: Annotated[float, Meta(ge=0, le=1e15)]
+    """Pages that were finished in it; with an added latency, a fraction of a page at its ends is counted too."""
+    kept: bool
+    """Whether the figures rest on it: false in a disturbed cycle that another one replaced."""
+
+
+class ArmMeasured(Open):
+    """What was measured; empty when the arm did not get that far."""
+
+    block: Maybe[Name] = UNSET
+    """The id of the block: its arms were alive at the same time."""
+    windows: Maybe[list[Window]] = UNSET
+    """The windows of the arm's slices, in their order."""
+    settle_ns: Maybe[Ns] = UNSET
+    """How long the gate was open before each window."""
+    cpu_per_page_ns: Maybe[Ns] = UNSET
+    """CPU time of the worker per page, in the windows that are kept."""
+    cpu_per_page_all_ns: Maybe[Ns] = UNSET
+    """The same in all windows, those that were replaced included."""
+    pages_per_s: Maybe[Number] = UNSET
+    """Pages per second in the windows that are kept."""
+    cpu_share: Maybe[Number] = UNSET
+    """CPU time of the worker as a share of the time, in the windows that are kept."""
+    missing_share: Maybe[Share] = UNSET
+    """Share of the time of all the block's windows in which no arm ran: it waited, or others had the core."""
+    disturbed: Maybe[Count] = UNSET
+    """Cycles of the block that an outside signal calls disturbed."""
+    replaced: Maybe[Count] = UNSET
+    """Disturbed cycles that were replaced, for all arms alike."""
+    requests: Maybe[Count] = UNSET
+    """Requests of the arm that the server received, from its first to its last page."""
+    pages: Maybe[Count] = UNSET
+    """Pages in the answer, from the first to the last one, failed ones included."""
+    failed_pages: Maybe[Count] = UNSET
+    """Pages that failed after all their tries."""
+    tries: Maybe[Count] = UNSET
+    """Tries to fetch a page, of all pages."""
+    peak_in_flight: Maybe[Count] = UNSET
+    """The most fetches that were in flight at a time, as the client counted."""
+    held_in_flight: Maybe[Count] = UNSET
+    """How many were held behind the arm's gate after each of its slices."""
+    peak_threads: Maybe[PositiveCount] = UNSET
+    """Threads of the worker at the end of its slices."""
+    rss_bytes: Maybe[Bytes] = UNSET
+    """Resident memory of the worker at the end of its slices."""
+    service: Maybe[Times] = UNSET
+    """Service times of the fetches that were started and finished within one window."""
+    work_units: Maybe[PositiveCount] = UNSET
+    """The CPU work of each page, in units of strategies.core.work; absent for none."""
+    work_ns: Maybe[Ns] = UNSET
+    """What the CPU work of a page costs in this worker, measured after its crawl: CPU time, median of five."""
+    worked_pages: Maybe[Count] = UNSET
+    """For how many responses the CPU work was done."""
+    steal_share: Maybe[Share | None] = UNSET
+    """Share of the pinned cores' time that the hypervisor took during the block; null where this is not counted."""
+    listen_drops: Maybe[Count | None] = UNSET
+    """Connections lost in full listen queues during the block; null where this is not counted."""
+
+
+class Arm(Trial):
+    """One arm of a block."""
+
+    SINCE = 5
+    NEEDED: ClassVar[Needed] = {
+        "measured": (
+            *("block", "windows", "settle_ns", "cpu_per_page_ns", "cpu_per_page_all_ns", "pages_per_s", "cpu_share"),
+            *("requests", "pages", "failed_pages", "tries", "peak_in_flight", "held_in_flight", "service"),
+        ),
+        "knobs": ("strategy", "python", "implementation", "gil"),
+    }
+    ABOVE_0 = ("pages_per_s", "cpu_per_page_ns", "cpu_per_page_all_ns")
+
+    stack: Literal["shared", "own"]
+    workload: ArmWorkload
+    measured: ArmMeasured
+    server: Server
+    knobs: Knobs

@@ -1,0 +1,166 @@
+"""One block to its rows: one row for each arm, whatever happens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bench.core.arm import ArmTrial, BlockTrial
+from bench.measure import block as blocks
+from bench.measure import host
+from bench.measure.block import Running, Slice
+from bench.measure.controller import Begin, Observation, Setting, row_of
+from bench.measure.process import WorkerTimeoutError
+from bench.measure.server import Server, ServerError
+from bench.measure.sides import Prepared
+from bench.rows import Row, Status
+from bench.studies.throughput.checks import Evidence, check
+from fake_server.site import FIRST_LAP, Site, SiteConfig
+
+
+def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, setting: Setting) -> list[Row]:
+    """Run a block; return the rows of its arms, in the order in which the block has them."""
+    begin, before = Begin.now(), host.disturbances(setting.cpus)
+    try:
+        arms = blocks.observe(block, prepared, server, setting.cpus.client, setting.deadline_s(block), setting.unit_ns)
+    except ServerError as error:
+        reason = str(error) if server.alive else f"the fake server died in mid-block ({error})"
+        return [row_of(trial, setting.run, begin, "failed", reason, Observation()) for trial in block.trials]
+    outside = host.disturbances(setting.cpus).since(before)
+    kept = kept_cycles(arms, block.cycles)
+    return [_row(block, one, arms, kept, outside, server, setting, begin) for one in arms]
+
+
+def kept_cycles(arms: Sequence[Running], wanted: int) -> set[int]:
+    """Return the cycles that count, the same for all arms: disturbed ones only where there are not enough others."""
+    cycles = sorted(blocks.missing(arms))
+    worse = blocks.disturbed(arms)
+    return set(sorted(cycles, key=lambda cycle: (cycle in worse, cycle))[:wanted])
+
+
+def _row(
+    block: BlockTrial,
+    one: Running,
+    arms: Sequence[Running],
+    kept: set[int],
+    outside: Mapping[str, Any],
+    server: Server,
+    setting: Setting,
+    begin: Begin,
+) -> Row:
+    """Return the row of one arm."""
+    seen = Observation(knobs=one.knobs)
+    if one.failure is not None or not one.slices:
+        reason = str(one.failure) if one.failure else "no slice was measured"
+        status: Status = "timeout" if isinstance(one.failure, WorkerTimeoutError) else "failed"
+        return row_of(ArmTrial(block, one.arm), setting.run, begin, status, reason, seen)
+    windows = [_window(each, seen_pages, kept) for each, seen_pages in zip(one.slices, _pages(block, one), strict=True)]
+    worse, shares = blocks.disturbed(arms), blocks.missing(arms)
+    counted = {key: one.outcome[key] for key in _COUNTED if key in one.outcome}
+    seen.measured = (
+        counted
+        | one.memory
+        | dict(outside)
+        | _figures(windows)
+        | {
+            "block": block.id,
+            "windows": windows,
+            "settle_ns": one.lengths.settle_ns,
+            "requests": one.requests,
+            "held_in_flight": one.cap,
+            "missing_share": sum(shares.values()) / len(shares),
+            "disturbed": len(worse),
+            "replaced": len(worse - kept),
+        }
+    )
+    wall_ns = sum(window["wall_ns"] for window in windows)
+    seen.server = {
+        "cpu_share": sum(window["server_cpu_ns"] for window in windows) / wall_ns,
+        "ceiling_per_s": server.ceiling_per_s,
+    }
+    difference = answer_difference(blocks.site_of(block), one.outcome["answer"])
+    checks = check(_evidence(block, one, setting, seen, difference))
+    status = "ok" if difference is None else "wrong"
+    trial = ArmTrial(block, one.arm)
+    return row_of(trial, setting.run, begin, status, difference, seen, checks)
+
+
+_COUNTED = (
+    *("pages", "failed_pages", "tries", "peak_in_flight", "service"),
+    *("work_units", "work_ns", "worked_pages"),
+)
+
+
+def _pages(block: BlockTrial, one: Running) -> list[float]:
+    """Return how many pages were finished in each window.
+
+    The server's count of requests has the same moment as its reading of CPU time. Where a latency is added, few pages
+    fall into a window, and a count is off by up to one: there the rate between the first and the last of them counts.
+    """
+    if not block.workload.mean_latency_ns:
+        return [float(each.requests) for each in one.slices]
+    return [_extrapolated(each, *seen) for each, seen in zip(one.slices, one.outcome["windows"], strict=True)]
+
+
+def _extrapolated(each: Slice, pages: int, first_ns: int, last_ns: int) -> float:
+    """Return the pages of a window, of which the first and the last were finished at these times."""
+    if pages < 2 or last_ns == first_ns:
+        return float(pages)
+    return (pages - 1) * (each.end_ns - each.begin_ns) / (last_ns - first_ns)
+
+
+def _window(each: Slice, pages: float, kept: set[int]) -> dict[str, Any]:
+    values = asdict(each)
+    wall_ns = values.pop("end_ns") - each.begin_ns
+    del values["requests"]
+    return values | {"wall_ns": wall_ns, "pages": round(pages, 3), "kept": each.cycle in kept}
+
+
+def _figures(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures that people quote: ratios of sums, because sums vary less than means of ratios."""
+    kept = [window for window in windows if window["kept"]]
+    cpu_ns, wall_ns, pages = (sum(window[key] for window in kept) for key in ("cpu_ns", "wall_ns", "pages"))
+    all_cpu_ns, all_pages = (sum(window[key] for window in windows) for key in ("cpu_ns", "pages"))
+    return {
+        "cpu_per_page_ns": round(cpu_ns / max(1, pages)),
+        "cpu_per_page_all_ns": round(all_cpu_ns / max(1, all_pages)),
+        "pages_per_s": pages / wall_ns * 1e9,
+        "cpu_share": cpu_ns / wall_ns,
+    }
+
+
+def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str | None:
+    """Say in one sentence how an answer differs from an endless site; None when it does not.
+
+    A line is (path of the first lap, laps, status, bytes); see ``arm_worker.laps``.
+    """
+    site, paths = Site(config), set()
+    for path, _, status, size in lines:
+        number = site.number(path)
+        if number is None or number // config.pages != FIRST_LAP or path in paths:
+            return f"{path} came twice, without the lap before it, or is not of the site"
+        paths.add(path)
+        page = site.page(number)
+        if (status, size) != (page.status, page.body_bytes):
+            return f"{path}: expected status {page.status} with {page.body_bytes} bytes, got {status} with {size}"
+    if len(paths) < config.pages:
+        return f"{config.pages - len(paths)} of {config.pages} pages are missing"
+    return None
+
+
+def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observation, difference: str | None) -> Evidence:
+    wanted: dict[str, Any] = {"strategy": one.arm.strategy, "variables": dict(one.prepared.runtime.variables)}
+    if setting.cpus.client is not None:
+        wanted["cpus"] = sorted(setting.cpus.client)
+    if one.prepared.runtime.python is not None:
+        wanted["executable"] = one.prepared.runtime.python
+    alone = setting.cpus.client is not None and len(setting.cpus.client) == 1
+    return Evidence(
+        one.cap,
+        block.workload.cpu_ns,
+        difference,
+        seen.measured["cpu_share"] if alone else None,
+        seen.measured,
+        seen.server,
+        seen.knobs,
+        wanted,
+    )
