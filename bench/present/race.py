@@ -184,12 +184,12 @@ def _lane_values(one: Lane, race: Race, bins: int, samples: int) -> dict[str, An
     }
 
 
-def _sample_values(samples: Samples, cap: int) -> dict[str, list[int]]:
-    """Thin the samples out; times in microseconds, memory in kB."""
+def _sample_values(samples: Samples, cap: int) -> dict[str, list[int] | list[int | None]]:
+    """Thin the samples out; times in microseconds, memory in kB, null where unknown."""
     kept = slice(None, None, -(-len(samples.at_ns) // cap))
     return {
         "at": [ns // 1000 for ns in samples.at_ns[kept]],
         "threads": list(samples.threads[kept]),
         "rss": [size // 1000 for size in samples.rss_bytes[kept]],
-        "cpu": [ns // 1000 for ns in samples.cpu_ns[kept]],
+        "cpu": [None if ns is None else ns // 1000 for ns in samples.cpu_ns[kept]],
     }

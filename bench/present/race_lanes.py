@@ -25,8 +25,8 @@ class Samples:
     at_ns: tuple[int, ...]
     threads: tuple[int, ...]
     rss_bytes: tuple[int, ...]
-    cpu_ns: tuple[int, ...]
-    """Since the crawl began."""
+    cpu_ns: tuple[int | None, ...]
+    """Since the crawl began; None where unknown."""
 
     def latest(self, at_ns: float) -> int | None:
         """Return which sample is the latest at a time; None before the first one."""

@@ -126,8 +126,9 @@ def _figures(one: Lane, race: Race, at_ns: float) -> str:
         told += [] if one.peak_threads is None else [f"at most {_threads(one.peak_threads)}"]
     elif (n := one.samples.latest(min(at_ns, one.end_ns))) is not None:
         told += [f"{_threads(one.samples.threads[n]):11}", f"{units.size(one.samples.rss_bytes[n]):>7}"]
-        if one.samples.at_ns[n] >= LEAST_SHARE_NS:
-            told.append(f"CPU {units.number(100 * one.samples.cpu_ns[n] / one.samples.at_ns[n], 2)} %")
+        cpu_ns = one.samples.cpu_ns[n]
+        if cpu_ns is not None and one.samples.at_ns[n] >= LEAST_SHARE_NS:
+            told.append(f"CPU {units.number(100 * cpu_ns / one.samples.at_ns[n], 2)} %")
     return "  ".join(told)
 
 

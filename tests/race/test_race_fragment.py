@@ -160,6 +160,15 @@ def test_samples_are_in_the_data_and_their_absence_is_null() -> None:
     assert (lane["samples"], lane["threads"]) == (None, 1)
 
 
+def test_cpu_time_that_was_unknown_for_a_while_is_null_then() -> None:
+    row = runner("callbacks", (5, 5, 5), sampled=True)
+    row.measured["samples"]["cpu_ns"][1] = None
+
+    lane, *_ = data(fragment([row, runner("generators", (5, 5, 5))]))["races"][0]["lanes"]
+
+    assert lane["samples"]["cpu"] == [5_000, None, 15_000]
+
+
 def test_a_client_with_a_stack_of_its_own_is_marked() -> None:
     found = fragment([runner("callbacks"), runner("aiohttp_client", stack="own")])
     assert found is not None

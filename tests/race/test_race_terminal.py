@@ -49,6 +49,14 @@ def test_a_moment_shows_every_lane_with_its_figures(race: Race) -> None:
     assert "at most 1 thread" in others, "without samples nothing is made up"
 
 
+def test_cpu_time_that_is_unknown_is_left_out() -> None:
+    row = runner("callbacks", QUICK, sampled=True)
+    row.measured["samples"]["cpu_ns"] = [None] * len(QUICK)
+    (found,) = races([row, runner("thread_pool", SLOW)])
+
+    assert " ".join(shown(found, 20)[5].split()) == "5 of 10 pages 5 in flight 2 threads 22.0 MB"
+
+
 def test_who_has_finished_keeps_place_and_time(race: Race) -> None:
     callbacks, figures, pool, _ = shown(race, 60)[4:]
 

@@ -57,7 +57,7 @@
     const s = lane.samples, n = now.sample;
     const threads = s ? (n === null ? "" : plural(s.threads[n], "thread")) :
       lane.threads === null ? "" : `at most ${plural(lane.threads, "thread")}`;
-    const busy = s && n !== null && s.at[n] >= 20000; // of a shorter time the share is noise
+    const busy = s && n !== null && s.cpu[n] !== null && s.at[n] >= 20000; // of a shorter time the share is noise
     return [
       `${count(now.done)} of ${count(state.race.pages)} pages`,
       `${count(now.flying)} in flight`,
