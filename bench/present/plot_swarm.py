@@ -40,7 +40,7 @@ def panel(drawn: Sequence[Swarm], looks: dict[str, Look], axes: "Axes") -> None:
     """Draw the trial with the median time to reach of each swarm; what it held stands at the end of its line."""
     rows = [swarm.middle for swarm in drawn if swarm.middle is not None]
     asked = drawn[0].asked
-    axes.set_xlim(0, 1.04 * max(way_up(row)[-1][0] for row in rows))
+    axes.set_xlim(0, 1.04 * max(1e-3, *(way_up(row)[-1][0] for row in rows)))
     axes.set_ylim(0, 1.06 * asked)
     axes.axhline(asked, color=page.GREY, linestyle=(0, (5, 3)), linewidth=1.2, zorder=1)
     names: list[Label] = []

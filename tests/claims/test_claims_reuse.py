@@ -25,6 +25,9 @@ def needed() -> Needed:
     return work_out([claims.load("races", strategies.names()), claims.load("xkcd", strategies.names())], quick=True)
 
 
+RACED = {"model": "threads"} | dict.fromkeys(("links_seen", "distinct", "fetched", "duplicates", "lost_updates"), 1)
+
+
 def trial_of(needed: Needed, kind: str) -> tuple[Key, AnyTrial]:
     return next((key, trial) for key, trial in needed.trials.items() if trial.kind == kind)
 
@@ -39,7 +42,7 @@ def row_of(asked: AnyTrial, status: Status = "ok", *, red: bool = False, started
         stack=trial.stack,
         round=trial.round,
         workload=trial.values | {"id": "as the other run named it"},
-        measured={"not_applicable": "made"} if trial.kind == "probe" else made.measured,
+        measured=RACED if trial.kind == "probe" else made.measured,
         checks=(*made.checks, RED) if red else made.checks,
         started_at=started_at or made.started_at,
     )

@@ -164,7 +164,9 @@ def test_cpu_time_that_was_unknown_for_a_while_is_null_then() -> None:
     row = runner("callbacks", (5, 5, 5), sampled=True)
     row.measured["samples"]["cpu_ns"][1] = None
 
-    lane, *_ = data(fragment([row, runner("generators", (5, 5, 5))]))["races"][0]["lanes"]
+    found = fragment([row, runner("generators", (5, 5, 5))])
+    assert found is not None
+    lane, *_ = data(found)["races"][0]["lanes"]
 
     assert lane["samples"]["cpu"] == [5_000, None, 15_000]
 

@@ -1,6 +1,7 @@
 """Rows of strangers: each is refused with one sentence, or every output shows it; ``tests/fuzz/rows.py`` looks on."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,24 @@ from tests.made_rows import MACHINE, grid
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
 
-def stored(kind: str) -> dict[str, Any]:
-    """Return a stored row of a kind."""
-    for path in sorted(REFERENCE.glob("*/rows.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if (row := json.loads(line))["kind"] == kind:
-                found: dict[str, Any] = row
-                return found
-    raise AssertionError(f"no stored row of the kind {kind}")
+@cache
+def stored_lines() -> tuple[str, ...]:
+    """Return the rows of all stored runs, as they are written."""
+    paths = sorted(REFERENCE.glob("*/rows.jsonl"))
+    return tuple(line for path in paths for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def stored(kind: str, *parts: str) -> dict[str, Any]:
+    """Return the first stored row of a kind whose line has these parts."""
+    wanted = (f'"kind":"{kind}"', *parts)
+    found: dict[str, Any] = json.loads(next(line for line in stored_lines() if all(part in line for part in wanted)))
+    assert found["kind"] == kind
+    return found
+
+
+def probed(probe: str) -> dict[str, Any]:
+    """Return a stored row of a probe."""
+    return stored("probe", f'"probe":"{probe}"')
 
 
 def written(row: dict[str, Any], path: str, value: str) -> str:
@@ -51,9 +62,12 @@ HOSTILE = [
         ("crawl", "measured.service.histogram.counts", value)
         for value in ("[]", "[[1000, 1]]", "[[2000, 1], [1000, 1]]")
     ),
-    ("crawl", "measured.timeline.bin_ns", str(10**17)),
-    ("crawl", "measured.makespan_ns", "0"),
+    *(("crawl", "measured.timeline.bin_ns", value) for value in (str(10**17), "999")),
+    *(("crawl", f"measured.{name}", "0") for name in ("makespan_ns", "pages", "peak_in_flight")),
+    ("crawl", "measured.response", '{"count": 0}'),
     *(("pair", f"measured.turns.0.{name}", "0") for name in ("cpu_ns", "makespan_ns")),
+    *(("pair", f"measured.turns.2.{name}", "0") for name in ("pages", "peak_in_flight")),
+    ("pair", "measured.turns_ns", "0"),
     *(("crawl", "workload.cpu", value) for value in ("3", "{}", "null")),
     *(("crawl", f"workload.site.{name}", "null") for name in ("pages", "links", "faults")),
     *(("crawl", "reason", value) for value in ("3", "[]", '""', '"though it is ok"')),
@@ -70,7 +84,8 @@ HOSTILE = [
     ("crawl", "stack", '"two\\nlines"'),
     ("crawl", "measured.extra", HUGE),
     ("crawl", "measured.extra", "[[1e308]]"),
-    ("memory", "measured.held_uss_bytes", "-1"),
+    *(("memory", "measured.held_uss_bytes", value) for value in ("-1", "0", "null")),
+    *(("block", f"measured.held_{size}_bytes", value) for size in ("uss", "rss") for value in ("0", "null")),
     ("memory", "measured.held_slab_bytes", HUGE),
     ("block", "workload.n", "0"),
     ("probe", "workload.arguments", "null"),
@@ -112,8 +127,57 @@ def test_the_command_names_the_line_and_the_value(tmp_path: Path, form: str) -> 
 
 
 def test_what_a_probe_leaves_behind_is_counted_under_known_names() -> None:
-    lines = "".join(path.read_text(encoding="utf-8") for path in REFERENCE.glob("*-claims/rows.jsonl")).splitlines()
-    row = next(json.loads(line) for line in lines if '"probe":"cancel_workers"' in line)
-
     with pytest.raises(ValueError, match=r"measured\.left: object contains unknown field `extra`"):
-        Row.from_json(written(row, "measured.left.extra", '"$x^2$"'))
+        Row.from_json(written(probed("cancel_workers"), "measured.left.extra", '"$x^2$"'))
+
+
+FIGURES = {
+    "races": ("duplicates", "lost_updates", "links_seen"),
+    "spin": ("attempts", "cpu_share"),
+    "stack_ripping": ("text", "traceback"),
+    "cancel_workers": ("left", "complaint"),
+}
+
+
+@pytest.mark.parametrize("excuse", ["stopped_by", "not_applicable"])
+@pytest.mark.parametrize(("probe", "names"), FIGURES.items(), ids=FIGURES)
+def test_a_probe_is_excused_from_its_figures_only_by_what_it_can_say(
+    probe: str, names: tuple[str, ...], excuse: str
+) -> None:
+    row = probed(probe)
+    for name in names:
+        del row["measured"][name]
+    row["measured"][excuse] = "made up"
+
+    if (probe, excuse) in {("spin", "stopped_by"), ("cancel_workers", "not_applicable")}:
+        assert Row.from_json(json.dumps(row)).valid
+    else:
+        with pytest.raises(ValueError, match=r"the status is ok, but measured has no "):
+            Row.from_json(json.dumps(row))
+
+
+def test_samples_are_in_the_order_in_which_they_were_taken() -> None:
+    row = stored("crawl", '"samples":{')
+    row["measured"]["samples"]["at_ns"].reverse()
+
+    with pytest.raises(ValueError, match=r"measured\.samples: times that do not rise"):
+        Row.from_json(json.dumps(row))
+
+
+@pytest.mark.parametrize("name", ["cpu", "cpu_ns"])
+def test_the_cpu_work_of_a_page_is_in_words_and_in_nanoseconds(name: str) -> None:
+    row = stored("crawl")
+    row["workload"] |= {"cpu": "2ms", "cpu_ns": 2_000_000}
+    assert Row.from_json(json.dumps(row))
+    del row["workload"][name]
+
+    with pytest.raises(ValueError, match="workload: of cpu and cpu_ns one alone"):
+        Row.from_json(json.dumps(row))
+
+
+def test_a_block_has_the_resident_size_that_claims_compare() -> None:
+    row = stored("block")
+    del row["measured"]["held_rss_bytes"]
+
+    with pytest.raises(ValueError, match="the status is ok, but measured has no held_rss_bytes"):
+        Row.from_json(json.dumps(row))

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from bench.core.records.parts import Knobs, Layers, Needed, Samples, Server, Site, Steady, Timeline, Times, Trial
 from bench.core.records.values import (
@@ -43,6 +43,11 @@ class CrawlWorkload(Closed):
     """The same in nanoseconds of one core, as it was asked for."""
     parked: Maybe[Literal[True]] = UNSET
     """Memory is read once more when all fetches but one have been answered, and their workers wait."""
+
+    def __post_init__(self) -> None:
+        """Refuse CPU work without its words or without its time. Raises ValueError."""
+        if (self.cpu is UNSET) != (self.cpu_ns is UNSET):
+            raise ValueError("of cpu and cpu_ns one alone")
 
 
 class Measured(Layers):
@@ -153,6 +158,12 @@ class Measured(Layers):
     parked_disturbed: Maybe[Text | None] = UNSET
     """The same for the time when all workers but one were parked."""
 
+    def __post_init__(self) -> None:
+        """Refuse times of the same fetches that differ in their number. Raises ValueError."""
+        for alike in ((self.service, self.response, self.queueing), (self.steady_service, self.steady_response)):
+            if len({None if isinstance(times, UnsetType) else times.count for times in alike}) > 1:
+                raise ValueError("times of the same fetches that differ in their number")
+
 
 class BlockWorkload(Closed):
     """What was asked for, of a row of kind block."""
@@ -173,6 +184,7 @@ _SERVED = (
     *("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share"),
     *("lateness_count", "lateness_p90_ns", "lateness_p99_ns"),
 )
+_SIZES = ("held_uss_bytes", "held_rss_bytes")
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
 
 
@@ -180,7 +192,7 @@ class Crawl(Trial):
     """A timed crawl."""
 
     NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
-    ABOVE_0 = ("pages_per_s", "makespan_ns", "cpu_per_page_ns")
+    ABOVE_0 = ("pages", "peak_in_flight", "pages_per_s", "makespan_ns", "cpu_per_page_ns")
 
     stack: Literal["shared", "own"]
     workload: CrawlWorkload
@@ -196,10 +208,11 @@ class Memory(Trial):
     """
 
     NEEDED: ClassVar[Needed] = {
-        "measured": (*_ANSWER, "held_in_flight", "held_uss_bytes", "held_rss_bytes", "reach_ns"),
+        "measured": (*_ANSWER, "held_in_flight", *_SIZES, "reach_ns"),
         "server": _SERVED,
         "knobs": _RAN_WITH,
     }
+    ABOVE_0 = ("held_in_flight", *_SIZES)
 
     stack: Literal["shared", "own"]
     workload: CrawlWorkload
@@ -212,7 +225,8 @@ class Block(Trial):
     """So many of one building block, held for their memory."""
 
     SINCE = 2
-    NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", "held_uss_bytes", "held_disturbed")}
+    NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES, "held_disturbed")}
+    ABOVE_0 = _SIZES
 
     stack: Literal["none"]
     workload: BlockWorkload

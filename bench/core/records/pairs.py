@@ -163,6 +163,7 @@ class Pair(Trial):
         "server": ("ceiling_per_s", "cpu_share"),
         "knobs": ("A", "B"),
     }
+    ABOVE_0 = ("turns_ns",)
 
     stack: Literal["none"]
     workload: PairWorkload
@@ -182,5 +183,7 @@ class Pair(Trial):
         controls = [control.side for control in self.measured.controls or []]
         if not controls.count("A") == controls.count("B") == counted.count("A"):
             raise ValueError("the status is ok, but not one control for each turn")
+        if any(turn.pages <= turn.failed_pages or not turn.peak_in_flight for turn in turns if not turn.warm_up):
+            raise ValueError("the status is ok, but a turn fetched no page")
         if self.measured.failed_side is not UNSET:
             raise ValueError("the status is ok, but measured.failed_side names a side")

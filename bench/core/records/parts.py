@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType, defstruct
 
 from bench.core.records.values import (
     MOST_NS,
+    BinNs,
     Bytes,
     ClockNs,
     Closed,
@@ -57,7 +58,7 @@ class Trial(Closed, tag_field="kind", tag=str.lower):
     NEEDED: ClassVar[Needed] = {}
     """What a trial that ended well has, by part of the row."""
     ABOVE_0: ClassVar[tuple[str, ...]] = ()
-    """What it has measured above 0."""
+    """What it has measured above 0, so it is never null."""
     IS_CHECKED: ClassVar[bool] = True
     """Whether a trial of this kind that ended well has checks."""
 
@@ -111,7 +112,7 @@ class Trial(Closed, tag_field="kind", tag=str.lower):
                     raise ValueError(f"the status is ok, but {part} has no {name}")
         for name in self.ABOVE_0:
             if not getattr(self.measured, name):  # type: ignore[attr-defined]
-                raise ValueError(f"the status is ok, but measured.{name} is 0")
+                raise ValueError(f"the status is ok, but measured.{name} is not above 0")
         if self.IS_CHECKED and not self.checks:
             raise ValueError("the status is ok, but there are no checks")
 
@@ -199,7 +200,7 @@ class Histogram(Closed):
     """A bucket holds values that agree in their first bit and so many more: it is at most 2**-significant_bits of its
     values wide.
     """
-    counts: list[tuple[Ns, PositiveCount]]
+    counts: Annotated[list[tuple[Ns, PositiveCount]], Meta(min_length=1)]
     """[least value of the bucket in nanoseconds, how many], in order; empty buckets are left out."""
 
     def __post_init__(self) -> None:
@@ -248,8 +249,8 @@ class Times(Closed):
 class Timeline(Closed):
     """The crawl over time."""
 
-    bin_ns: PositiveNs
-    """Length of a bin."""
+    bin_ns: BinNs
+    """Length of a bin: a microsecond or more."""
     completions: list[Count]
     """Fetches finished in each bin."""
     in_flight: list[Count]
@@ -266,7 +267,7 @@ class Samples(Closed):
     """What was seen of the worker from outside while it crawled: lists of equal length, at most 200."""
 
     at_ns: list[Ns]
-    """When, since the crawl was ordered."""
+    """When, since the crawl was ordered; in order."""
     threads: list[Count]
     """How many threads there were."""
     rss_bytes: list[Bytes]
@@ -275,8 +276,10 @@ class Samples(Closed):
     """CPU time since the crawl was ordered; null where unknown."""
 
     def __post_init__(self) -> None:
-        """Refuse lists of different lengths."""
+        """Refuse lists of different lengths, and times that are not in order."""
         same_length(self.at_ns, self.threads, self.rss_bytes, self.cpu_ns)
+        if self.at_ns != sorted(self.at_ns):
+            raise ValueError("times that do not rise")
 
 
 class Steady(Closed):

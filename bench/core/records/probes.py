@@ -12,7 +12,9 @@ class Probed(Open):
     """What any probe may say: why it does not apply, or what stopped it."""
 
     NEEDED: ClassVar[tuple[str, ...]] = ()
-    """What a probe has measured that ended well, applies, and was not stopped."""
+    """What a probe has measured that ended well."""
+    EXCUSED_BY: ClassVar[str] = ""
+    """The field that says why it measured nothing; empty where there is always something to measure."""
 
     not_applicable: Maybe[Name] = UNSET
     """Why the probe cannot be made with these arguments."""
@@ -58,6 +60,7 @@ class CancelWorkers(Probed):
     """What happens when workers are not cancelled at the end."""
 
     NEEDED = ("strategy", "variant", "pages", "left", "ended", "complaint", "printed")
+    EXCUSED_BY = "not_applicable"
 
     strategy: Maybe[Name] = UNSET
     """The strategy."""
@@ -104,6 +107,7 @@ class Selectors(Probed):
     """What idle connections cost under each selector."""
 
     NEEDED = ("selector", "idle", "pages", "wall_ns", "cpu_ns", "cpu_per_page_ns", "pages_per_s")
+    EXCUSED_BY = "stopped_by"
 
     selector: Maybe[Name] = UNSET
     """Which selector."""
@@ -129,6 +133,7 @@ class Spin(Probed):
     """What it costs to ask again and again instead of being told."""
 
     NEEDED = ("how", "waits_for", "wall_ns", "cpu_ns", "cpu_share", "attempts")
+    EXCUSED_BY = "stopped_by"
 
     how: Maybe[Literal["spin", "selector"]] = UNSET
     """How it waits."""
@@ -175,6 +180,7 @@ class ThreadPerFetch(Probed):
     """A pool against a thread for each fetch."""
 
     NEEDED = ("how", "connection", "pages", "makespan_ns", "cpu_ns", "cpu_per_page_ns", "threads_started")
+    EXCUSED_BY = "not_applicable"
 
     how: Maybe[Name] = UNSET
     """Which of the two."""
@@ -216,7 +222,7 @@ def judge(probe: str, measured: dict[str, Any], path: str, *, is_ok: bool) -> No
         found = msgspec.convert(measured, kind)
     except msgspec.ValidationError as error:
         raise ValueError(str(error).replace("`$", f"`{path}")) from error
-    if not is_ok or found.not_applicable is not UNSET or found.stopped_by is not UNSET:
+    if not is_ok or (kind.EXCUSED_BY and getattr(found, kind.EXCUSED_BY) is not UNSET):
         return
     for name in kind.NEEDED:
         if getattr(found, name) is UNSET:

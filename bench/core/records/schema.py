@@ -48,7 +48,9 @@ def _rules(kind: type[Trial]) -> dict[str, Any]:
     """Return what the status of a row asks of its other parts."""
     parts: dict[str, Any] = {part: {"required": list(names)} for part, names in kind.NEEDED.items()}
     if kind.ABOVE_0:
-        parts.setdefault("measured", {})["properties"] = {name: {"exclusiveMinimum": 0} for name in kind.ABOVE_0}
+        parts.setdefault("measured", {})["properties"] = {
+            name: {"type": "number", "exclusiveMinimum": 0} for name in kind.ABOVE_0
+        }
     if kind.IS_CHECKED:
         parts["checks"] = {"minItems": 1}
     return {

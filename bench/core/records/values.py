@@ -19,6 +19,7 @@ LEAST_NUMBER, MOST_NUMBER = 1e-20, 1e15
 
 Ns = Annotated[int, Meta(ge=0, le=MOST_NS)]
 PositiveNs = Annotated[int, Meta(ge=1, le=MOST_NS)]
+BinNs = Annotated[int, Meta(ge=1000, le=MOST_NS)]
 ClockNs = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Bytes = Annotated[int, Meta(ge=0, le=MOST_BYTES)]
 ChangeBytes = Annotated[int, Meta(ge=-MOST_BYTES, le=MOST_BYTES)]
