@@ -1,0 +1,78 @@
+"""A neighbour that disturbs the machine on purpose, to see what the harness promises beside one.
+
+    python -m bench.measure.neighbour -- make test
+    python -m bench.measure.neighbour --kind memory --share 0.8 --seconds 60 -- sleep 60
+
+Each core gets a process of its own, which works in bursts of random length: see ``neighbour_worker``. The program keeps
+every core busy that it may use, and exits with the code of its command.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from bench.measure.neighbour_worker import KINDS
+from bench.measure.process import environment
+
+SHARE = 0.5
+MOST_S = 4 * 3600.0
+"""A neighbour that nobody ended, ends by itself."""
+SEED = 20260101
+
+
+@contextmanager
+def neighbour(
+    kind: str, cores: Iterable[int], share: float = SHARE, seed: int = SEED, most_s: float = MOST_S
+) -> Iterator[None]:
+    """Disturb each of these cores for this share of the time; ``kind`` is one of ``KINDS``.
+
+    The neighbour ends with the block, with this process however that ends, and after ``most_s`` seconds.
+    """
+    with ExitStack() as stack:
+        for core in cores:
+            stack.enter_context(_on(core, kind, share, seed, most_s))
+        yield
+
+
+@contextmanager
+def _on(core: int, kind: str, share: float, seed: int, most_s: float) -> Iterator[None]:
+    words = (kind, core, share, seed, most_s, os.getpid())
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "bench.measure.neighbour_worker", *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        env=environment(),
+        start_new_session=True,  # a Ctrl-C at the terminal is the parent's to handle
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def usable_cores() -> list[int]:
+    """Return the cores that this process may use."""
+    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else list(range(os.cpu_count() or 1))
+
+
+def main() -> int:
+    """Start the neighbour, run the command, end the neighbour."""
+    parser = argparse.ArgumentParser(usage="%(prog)s [options] -- command ...", description=__doc__.partition("\n")[0])
+    parser.add_argument("--kind", choices=KINDS, default="spin", help="what the neighbour does")
+    parser.add_argument("--share", type=float, default=SHARE, help="share of the time in which a core is busy")
+    parser.add_argument(
+        "--seconds", type=float, default=3600.0, help="the neighbour ends after this time at the latest"
+    )
+    parser.add_argument("command", nargs="+", help="what to run, after --")
+    asked = parser.parse_args()
+    if not 0 < asked.share <= 1:
+        parser.error("--share must be above 0 and at most 1")
+    with neighbour(asked.kind, usable_cores(), asked.share, most_s=asked.seconds):
+        return subprocess.run(asked.command, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

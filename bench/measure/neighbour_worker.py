@@ -1,0 +1,72 @@
+"""One core's neighbour: bursts of 50 to 500 ms with pauses between them, until the time is over or the parent gone.
+
+    python -m bench.measure.neighbour_worker KIND CORE SHARE SEED SECONDS PARENT
+
+"spin" computes, in the caches that belong to the core. "memory" walks through 64 MB, of which most caches hold a part:
+it takes memory bandwidth, and what others had in a shared cache.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from random import Random
+
+BURST_S = (0.05, 0.5)
+LOOK_S = 0.2
+"""How often a pause is interrupted to see whether the parent is there."""
+BLOCK_BYTES = 64 << 20
+LINE_BYTES = 64
+STRIDE_BYTES = 4096 + LINE_BYTES
+"""Each access is on another page. Accesses to a cached block of 8 MB took 0.8 ns each with this stride, to all 64 MB
+5.7 ns (AMD EPYC, 32 MB of L3 cache)."""
+
+
+def spinning() -> Callable[[], None]:
+    """Return some work that needs no memory."""
+
+    def work() -> None:
+        for _ in range(1000):
+            pass
+
+    return work
+
+
+def walking() -> Callable[[], None]:
+    """Return some work that reads one byte of every 65th cache line, beginning one line later each time."""
+    block, first = bytearray(b"\1") * BLOCK_BYTES, 0  # written, so that each page has memory of its own
+
+    def work() -> None:
+        nonlocal first
+        block[first::STRIDE_BYTES]
+        first = (first + LINE_BYTES) % STRIDE_BYTES
+
+    return work
+
+
+KINDS = {"spin": spinning, "memory": walking}
+
+
+def disturb(work: Callable[[], None], share: float, draw: Random, is_over: Callable[[], bool]) -> None:
+    """Work for this share of the time, in bursts of random length, until it is over."""
+    while not is_over():
+        burst_end_s = time.monotonic() + draw.uniform(*BURST_S)
+        while time.monotonic() < burst_end_s:
+            work()
+        pause_end_s = time.monotonic() + draw.uniform(*BURST_S) * (1 - share) / share
+        while (left_s := pause_end_s - time.monotonic()) > 0 and not is_over():
+            time.sleep(min(LOOK_S, left_s))
+
+
+def main() -> None:
+    """Disturb the core that the command line names."""
+    kind, core, share, seed, most_s, parent = sys.argv[1:]
+    until_s = time.monotonic() + float(most_s)
+    if sys.platform == "linux":
+        os.sched_setaffinity(0, {int(core)})
+    draw = Random(f"{seed}/{core}")
+    disturb(KINDS[kind](), float(share), draw, lambda: time.monotonic() >= until_s or os.getppid() != int(parent))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""The neighbour that disturbs on purpose: it is there while it is wanted, and never longer."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from random import Random
+
+import psutil
+import pytest
+
+from bench.measure.neighbour import neighbour, usable_cores
+from bench.measure.neighbour_worker import KINDS, disturb
+from bench.measure.process import environment
+from tests.patience import HANG_S
+
+NEIGHBOUR = [sys.executable, "-m", "bench.measure.neighbour"]
+_SLEEP = [sys.executable, "-c", "import time; time.sleep(1000)"]
+
+
+def run(*words: str) -> "subprocess.CompletedProcess[str]":
+    command = [*NEIGHBOUR, *words]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=HANG_S, env=environment())
+
+
+def neighbours_of(pid: int, count: int) -> list[psutil.Process]:
+    """Wait until a process has this many neighbours, and return them."""
+    while True:
+        children = psutil.Process(pid).children()
+        found = [child for child in children if "bench.measure.neighbour_worker" in child.cmdline()]
+        if len(found) == count:
+            return found
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_core_has_a_neighbour_that_uses_cpu_time_and_ends_with_the_block(kind: str) -> None:
+    with neighbour(kind, usable_cores()):
+        found = neighbours_of(os.getpid(), len(usable_cores()))
+        while not all(sum(one.cpu_times()[:2]) > 0.1 for one in found):
+            time.sleep(0.01)
+        if sys.platform == "linux":
+            while sorted(one.cpu_affinity() for one in found) != [[core] for core in usable_cores()]:
+                time.sleep(0.01)
+
+    assert not any(one.is_running() for one in found)
+
+
+def test_a_neighbour_ends_when_the_block_fails() -> None:
+    found: list[psutil.Process] = []
+
+    def fail() -> None:
+        with neighbour("spin", usable_cores()[:1]):
+            found.extend(neighbours_of(os.getpid(), 1))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert not any(one.is_running() for one in found)
+
+
+def test_a_neighbour_ends_with_its_parent_even_if_that_is_killed() -> None:
+    with subprocess.Popen([*NEIGHBOUR, "--", *_SLEEP], env=environment()) as process:
+        found = neighbours_of(process.pid, len(usable_cores()))
+        family = psutil.Process(process.pid).children()
+        process.kill()
+    try:
+        assert psutil.wait_procs(found, timeout=HANG_S)[1] == []
+    finally:
+        for left in family:
+            if left.is_running():
+                left.kill()
+
+
+@pytest.mark.parametrize("share", [0.001, 1.0])
+def test_a_neighbour_ends_after_its_time(share: float) -> None:
+    with neighbour("spin", usable_cores()[:1], share, most_s=0.5):
+        (found,) = neighbours_of(os.getpid(), 1)
+        while found.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.02)
+
+
+def test_work_is_done_in_bursts_for_about_the_share_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = worked_s = 0.0
+
+    def passing(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
+    def work() -> None:
+        nonlocal worked_s
+        passing(0.001)
+        worked_s += 0.001
+
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(time, "sleep", passing)
+    disturb(work, 0.25, Random(1), lambda: now_s > 600)
+
+    assert worked_s / now_s == pytest.approx(0.25, abs=0.03)
+
+
+@pytest.mark.parametrize("prepared", KINDS.values(), ids=KINDS)
+def test_each_kind_of_work_can_be_repeated(prepared: Callable[[], Callable[[], None]]) -> None:
+    work = prepared()
+
+    for _ in range(3):
+        work()
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_the_exit_code_is_that_of_the_command(code: int) -> None:
+    assert run("--", sys.executable, "-c", f"raise SystemExit({code})").returncode == code
+
+
+def test_a_share_that_is_none_is_refused() -> None:
+    done = run("--share", "0", "--", "true")
+
+    assert done.returncode == 2
+    assert "--share must be above 0 and at most 1" in done.stderr
