@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+DISTURBED: Any = {
+    "type": click.Choice(["spin", "memory"]),
+    "help": "Start a neighbour that computes, or walks through memory, half of the time, to see what is promised.",
+}
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but what went wrong.")
 
 READING = frozenset(f"{name}_command" for name in ("ab", "advise", "claims", "compare", "race", "report", "selftest"))
@@ -187,6 +191,7 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option("--list", "only_list", is_flag=True, help="Say what would be run, and how long it would take.")
 @click.option("--strict", is_flag=True, help="Exit with 1 unless every row is valid; skipped ones do not count.")
+@click.option("--disturbed", **DISTURBED)
 @QUIET
 def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
     """Run an experiment: a preset (see `inflight list`) or a TOML file.
@@ -409,6 +414,7 @@ def ab(**options: Any) -> None:
     shell_complete=STRATEGY,
 )
 @click.option("--quick", is_flag=True, help="Fewer pairs, one strategy: three minutes, and wide bounds.")
+@click.option("--disturbed", is_flag=False, flag_value="spin", **DISTURBED)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @QUIET

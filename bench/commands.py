@@ -16,6 +16,7 @@ from bench import address_space, rows, runs
 from bench import experiment as experiments
 from bench.experiment import Experiment, ExperimentError
 from bench.judge import check_known
+from bench.measure import host, neighbour
 from bench.plan import AnyTrial, estimate_ns
 from bench.present.console import complain
 from bench.rows import Row, RowsError
@@ -37,13 +38,14 @@ def run(
     only_list: bool,
     memory_budget: str | None = None,
     strict: bool = False,
+    disturbed: str | None = None,
 ) -> int:
     """Run an experiment, or go on with one; print a line a trial, then the table, and save the plots.
 
     Returns 0 when at least one row is valid (``strict``: when no row is bad, see ``bad_rows``), else 1; 130 when
-    interrupted.
+    interrupted. ``disturbed`` is the kind of neighbour that runs beside the trials; one that is resumed has its own.
     """
-    if resume is not None and (name, chosen, rounds, seed) != (None, None, None, None):
+    if resume is not None and (name, chosen, rounds, seed, disturbed) != (None,) * 5:
         raise ExperimentError(
             "--resume goes on with what was begun; leave out EXPERIMENT and the options that change it"
         )
@@ -55,8 +57,9 @@ def run(
         print("\n".join(trial.id for trial in trials))
         print(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s", file=sys.stderr)
         return 0
-    folder = runs.new_folder(out, experiment) if resume is None else resume.resolve()
-    interrupted = execute(folder, experiment, trials, budget_bytes)
+    folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
+    with neighbour.beside(runs.machine_of(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
+        interrupted = execute(folder, experiment, trials, budget_bytes)
     found = rows.read(folder)
     present(folder, found, as_json=as_json)
     if interrupted:
@@ -211,13 +214,16 @@ def _interrupt(_number: int, _frame: object) -> None:
 def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, its plots and its page. Raises RunError."""
     check_room(folder)
-    from bench.present import table
+    from bench.present import table, words
 
+    kind = runs.machine_of(folder).get("neighbour")
     if not as_json:
         table.print_summary(found, sys.stdout)
+        if kind is not None:
+            print(words.neighbour(kind))
     files = save(folder, found)
     if as_json:
-        print(json.dumps(table.summary_json(found) | files))
+        print(json.dumps(table.summary_json(found) | files | {"neighbour": kind}))
 
 
 def check_room(folder: Path) -> None:
@@ -235,8 +241,7 @@ def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     _say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
         (folder / "rows.csv").write_text(csv(found), encoding="utf-8", newline="\n")
-        machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
-        saved = plots.save_all(found, machine, folder / "plots")
+        saved = plots.save_all(found, runs.machine_of(folder), folder / "plots")
         page = report_page.write(folder)
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error

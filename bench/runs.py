@@ -217,12 +217,21 @@ def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
     return {trial.id for trial in trials if all(part.id in there for part in row_trials(trial))}
 
 
-def _check_machine(folder: Path) -> None:
+def machine_of(folder: Path) -> dict[str, Any]:
+    """Return what is kept of the machine that a run was begun on. Raises RunError when it cannot be read."""
     try:
-        before = json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8"))
+        found: dict[str, Any] = dict(json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise RunError(f"{folder / MACHINE_FILE} is damaged ({error}); start a new run") from error
+    return found
+
+
+def _check_machine(folder: Path) -> None:
+    before = machine_of(folder)
+    try:
         now = json.loads(json.dumps(host.machine()))
         changed = [key for key in ("system", "cpu", "usable_cores", "python", "versions") if before[key] != now[key]]
-    except (ValueError, KeyError, TypeError) as error:
+    except KeyError as error:
         raise RunError(f"{folder / MACHINE_FILE} is damaged ({error}); start a new run") from error
     if changed:
         raise RunError(

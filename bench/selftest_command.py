@@ -25,7 +25,7 @@ from bench.analyse.decide import DESIGNED
 from bench.comparison import METRICS, Comparison, Metric, PairTrial, Side
 from bench.experiment import Workload
 from bench.judge import ExperimentError, check_known
-from bench.measure import clients, host, process
+from bench.measure import clients, host, neighbour, process
 from bench.measure.controller import run_trial
 from bench.measure.pair import run_pair, spin_ns_per_loop
 from bench.plan import BareTrial, Trial, estimate_ns, trial_of
@@ -93,6 +93,7 @@ class Asked:
     quick: bool
     out: Path
     as_json: bool
+    disturbed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +117,14 @@ def run(asked: Asked) -> int:
     if missing := strategies.describe(asked.strategy).missing:
         raise ExperimentError(f"{asked.strategy} needs {', '.join(missing)}, which is not installed here")
     plan = Plan(asked.strategy, *((QUICK, QUICK_ROUNDS) if asked.quick else (FULL, FULL_ROUNDS)))
-    machine = host.machine()
+    machine = host.machine(asked.disturbed)
     folder = runs.new_folder(asked.out, plan, machine)
     try:
         with (
             commands.interruptible(),
             tempfile.TemporaryDirectory(prefix="inflight-") as place,
             ab_command.bench() as b,
+            neighbour.beside(asked.disturbed, b.cpus),
             progress.shown(_stand(plan)) as shown,
         ):
             found = _measure(plan, Measuring(b, folder, Path(place), machine, shown))

@@ -21,7 +21,7 @@ from bench.rows import Row
 CPU, THROUGHPUT, MEMORY, WALL = "cpu_per_page_ns", "pages_per_s", "user_bytes_per_fetch", "wall_s"
 METRICS = (CPU, WALL, THROUGHPUT, MEMORY)
 TIMED = frozenset({CPU, THROUGHPUT, WALL})
-HARDWARE = ("system", "machine", "cpu", "cores", "usable_cores", "memory_bytes")
+HARDWARE = ("system", "machine", "cpu", "cores", "usable_cores", "memory_bytes", "neighbour")
 """What of ``machine.json`` must agree before times can be compared."""
 MEMORY_TOLERANCE = 0.05
 """Memory sizes this near to each other are the same: kernels keep different shares of it for themselves."""

@@ -11,7 +11,7 @@ from bench.measure import host
 from bench.plan import AnyTrial
 from bench.rows import FORMAT, Row, RowsError
 
-SAME_MACHINE = ("system", "cpu", "usable_cores", "python", "versions")
+SAME_MACHINE = ("system", "cpu", "usable_cores", "python", "versions", "neighbour")
 """What must be equal in ``machine.json``, as for going on with an interrupted run."""
 ONCE_MORE = 2
 """A row that is not valid is measured once more; when it was measured as often as this, it will not become better."""
@@ -113,8 +113,8 @@ def _rows(folder: Path) -> list[Row]:
 def _same_machine(folder: Path, machine: Mapping[str, object]) -> bool:
     try:
         before = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
-        return all(before[key] == machine[key] for key in SAME_MACHINE)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return all(before.get(key) == machine.get(key) for key in SAME_MACHINE)
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False
 
 

@@ -59,8 +59,11 @@ def divided(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
     return Cpus(server, client) if client else ANY
 
 
-def machine() -> dict[str, Any]:
-    """Describe the machine and the software, for ``machine.json``; what is unknown is None."""
+def machine(neighbour: str | None = None) -> dict[str, Any]:
+    """Describe the machine and the software, for ``machine.json``; what is unknown is None.
+
+    ``neighbour`` is the kind of the one that is started beside the trials on purpose, named only where there is one.
+    """
     memory = psutil.virtual_memory()
     return {
         "host": socket.gethostname(),
@@ -81,7 +84,7 @@ def machine() -> dict[str, Any]:
         "ephemeral_ports": _read_text("/proc/sys/net/ipv4/ip_local_port_range"),
         "frequency_governor": _read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "command": [Path(sys.argv[0]).name, *without_places(sys.argv[1:])],
-    }
+    } | ({"neighbour": neighbour} if neighbour else {})
 
 
 def listen_drops(root: Path = PROC) -> int | None:

@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
+from bench.measure.host import Cpus
 from bench.measure.neighbour_worker import KINDS
 from bench.measure.process import environment
 
@@ -35,6 +36,14 @@ def neighbour(
         for core in cores:
             stack.enter_context(_on(core, kind, share, seed, most_s))
         yield
+
+
+def beside(kind: str | None, cpus: Cpus) -> AbstractContextManager[None]:
+    """Disturb the cores of client and server, or every core where nothing is pinned; without a kind, none."""
+    if kind is None:
+        return nullcontext()
+    pinned = (cpus.server or set()) | (cpus.client or set())
+    return neighbour(kind, sorted(pinned) or usable_cores())
 
 
 @contextmanager

@@ -28,6 +28,7 @@ def text(found: Mapping[str, Any]) -> str:
     where = f"{machine['cpu']}, {machine['usable_cores']} cores, {machine['system']}, {machine['python']}"
     when = f"{found['made_at'][:16].replace('T', ' ')} UTC"
     head = ["inflight selftest", f"{where}; {when}", _about_pairs(found)]
+    head += [words.neighbour(kind)] if (kind := machine.get("neighbour")) else []
     parts = [_alarms(found), _detection(found), _noise(found), _resolves(found), _rest(found)]
     if found.get("clients") is not None:  # older self-tests asked no other clients
         parts.append(clients.text(found["clients"], found["server_ceiling_per_s"]))

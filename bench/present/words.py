@@ -44,6 +44,11 @@ def share_between(low: float, high: float) -> str:
     return " to ".join(dict.fromkeys(texts))
 
 
+def neighbour(kind: str) -> str:
+    """Say that the figures were disturbed on purpose."""
+    return f"A neighbour ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
+
+
 def in_flight(number: int) -> str:
     """Write how many are in flight."""
     return f"{units.count(number)} in flight"

@@ -50,13 +50,22 @@ def test_the_reference_is_looked_at_too(tmp_path: Path) -> None:
     assert selftests.latest([tmp_path], MACHINE) == whole()
 
 
-@pytest.mark.parametrize("key", selftests.SAME)
+@pytest.mark.parametrize("key", ["cpu", "system", "usable_cores", "python"])
 def test_one_of_an_unlike_machine_is_passed_over(tmp_path: Path, key: str) -> None:
     keep(tmp_path, "old", whole("2026-01-01T00:00:00+00:00"))
     keep(tmp_path, "new", whole("2026-01-03T00:00:00+00:00", machine=MACHINE | {key: "another"}))
     keep(tmp_path, "newest", whole("2026-01-04T00:00:00+00:00", machine={k: v for k, v in MACHINE.items() if k != key}))
 
     assert selftests.latest([tmp_path], MACHINE) == whole()
+
+
+def test_one_with_a_neighbour_speaks_for_later_runs_with_the_same_neighbour_only(tmp_path: Path) -> None:
+    keep(tmp_path, "quiet", whole("2026-01-01T00:00:00+00:00"))
+    keep(tmp_path, "disturbed", disturbed := whole(machine=MACHINE | {"neighbour": "spin"}))
+
+    assert selftests.latest([tmp_path], MACHINE) == whole()
+    assert selftests.latest([tmp_path], MACHINE | {"neighbour": "spin"}) == disturbed
+    assert selftests.latest([tmp_path], MACHINE | {"neighbour": "memory"}) is None
 
 
 def test_a_machine_by_another_name_is_alike(tmp_path: Path) -> None:

@@ -234,3 +234,21 @@ def test_output_that_nobody_can_encode_is_no_crash(tmp_path: Path) -> None:
     assert done.code == 1
     assert "?" in done.out, "or nothing needed encoding"
     assert "callbacks" in done.out
+
+
+def test_a_run_beside_a_neighbour_says_so(tiny: Path, tmp_path: Path) -> None:
+    done = inflight("run", tiny, "--disturbed", "spin", folder=tmp_path, calm=True)
+
+    assert done.code == 0
+    assert done.out.rstrip().endswith(
+        "A neighbour (spin) ran on the same cores for half of the time, on purpose (--disturbed)."
+    )
+    assert json.loads((only_run(tmp_path) / "machine.json").read_text(encoding="utf-8"))["neighbour"] == "spin"
+
+
+def test_a_run_that_is_resumed_has_the_neighbour_that_it_was_begun_with(tiny: Path, tmp_path: Path) -> None:
+    inflight("run", tiny, "--disturbed", "memory", folder=tmp_path, calm=True)
+
+    done = inflight("run", "--resume", only_run(tmp_path), "--json", folder=tmp_path, calm=True)
+
+    assert json.loads(done.out)["neighbour"] == "memory"
