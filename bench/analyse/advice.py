@@ -13,10 +13,10 @@ from statistics import median
 from typing import Literal
 
 from bench.analyse.cells import Cell
-from bench.analyse.effect import t_quantile
+from bench.core.stats import CONFIDENCE, t_quantile
 from bench.analyse.model import FULL
 from bench.analyse.observed import Observed, Wanted
-from bench.analyse.stats import CONFIDENCE, NoSlope, Slope
+from bench.analyse.stats import NoSlope, Slope
 from bench.analyse.surface import NoSurface, Surface, fit
 
 MOST_OFF = 0.10

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bench.analyse.stats import CONFIDENCE, Slope
+from bench.analyse.stats import Slope
 from bench.analyse.stored import (
     MEMORY,
     METRICS,
@@ -26,6 +26,7 @@ from bench.analyse.stored import (
     differences,
     of_rows,
 )
+from bench.core.stats import CONFIDENCE
 from bench.rows import Row
 
 REGRESSION_ABOVE = math.log(1.05)

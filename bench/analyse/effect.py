@@ -6,10 +6,10 @@ Values are natural logarithms of B over A, turned so that B is worse above 0.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from bench.analyse.rule import DESIGNED, MOST, Rule
+from bench.core.stats import t_quantile
 from bench.present import units
 
 CONFIDENCE = 0.95
@@ -107,14 +107,6 @@ def sign_flip_p(values: Sequence[float], level: float) -> float:
         rng=np.random.default_rng(SEED),
     )
     return float(found.pvalue)
-
-
-@lru_cache(maxsize=4096)
-def t_quantile(freedom: int, probability: float) -> float:
-    """Return the quantile of Student's t distribution."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, probability))
 
 
 # In words

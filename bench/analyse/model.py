@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.analyse.cells import Cell, pages_per_s
-from bench.analyse.stats import CONFIDENCE
+from bench.core.stats import CONFIDENCE
 from bench.rows import Row
 
 LEAST_CAPS = 4

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from bench.analyse.cells import Figure
 from bench.analyse.headline import Table
-from bench.analyse.stats import CONFIDENCE, NoSlope, Slope
+from bench.analyse.stats import NoSlope, Slope
+from bench.core.stats import CONFIDENCE
 from bench.present import units, words
 from bench.rows import Row
 

@@ -1,0 +1,161 @@
+"""How sure a comparison is: means of log ratios over blocks, and the one rule that says whether two sides differ. Pure.
+
+All values are natural logarithms, so that a difference is the logarithm of a ratio. The unit of analysis is the block
+(a round of a run is one): values of common blocks are compared as pairs, because what disturbs a block disturbs both.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import fmean, stdev
+from typing import Literal, TypeVar
+
+CONFIDENCE = 0.95
+MARGIN = math.log(1.02)
+"""A smaller difference is no reason to prefer one side."""
+MOST = 709.0
+"""The exponential of more is no number."""
+LEAST_SD = 0.001
+"""No timing repeats to better than 0.1 %: values that agree by chance are not that sure."""
+
+Key = TypeVar("Key", bound=Hashable)
+Answer = Literal["differs", "same", "unknown"]
+Logs = Mapping[Hashable, float]
+"""One logarithm per block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with the ends of its confidence interval; one value alone has infinite ends."""
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+    confidence: float
+
+    def ratio(self) -> "Interval":
+        """Return the interval of the ratio whose logarithm this is."""
+        return Interval(*map(_exp, (self.estimate, self.low, self.high)), self.n, self.confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean of logarithms, or a difference of two means, with its standard error and degrees of freedom."""
+
+    value: float
+    error: float
+    freedom: float
+    n: int
+    """Number of values, or of pairs; of two unpaired sides, the smaller number."""
+
+    def interval(self, confidence: float = CONFIDENCE) -> Interval:
+        """Return the t interval."""
+        half = t_quantile(self.freedom, (1 + confidence) / 2) * self.error
+        return Interval(self.value, self.value - half, self.value + half, self.n, confidence)
+
+    @property
+    def p(self) -> float:
+        """The two-sided p value of "no difference"."""
+        from scipy.special import stdtr
+
+        return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
+
+    def is_below(self, bound: float, confidence: float = CONFIDENCE) -> bool:
+        """Tell whether it is below a bound, by a one-sided t test."""
+        return self.interval(2 * confidence - 1).high < bound
+
+    def is_within(self, margin: float, confidence: float = CONFIDENCE) -> bool:
+        """Tell whether it is within a margin of 0, by two one-sided t tests (D. J. Schuirmann, 1987)."""
+        interval = self.interval(2 * confidence - 1)
+        return -margin < interval.low and interval.high < margin
+
+
+def mean(values: Sequence[float]) -> Estimate:
+    """Return the mean of at least one value; the error of one value is infinite."""
+    n = len(values)
+    return Estimate(fmean(values), _sd(values) / math.sqrt(n), max(1, n - 1), n)
+
+
+def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """Return the t interval of the mean of at least one value."""
+    return mean(values).interval(confidence)
+
+
+def welch(one: Sequence[float], other: Sequence[float]) -> Estimate:
+    """Return the difference of the means of two unpaired sides of at least one value, with unequal variances.
+
+    B. L. Welch, 1947; scipy's ``ttest_ind`` has no answer where a side does not vary.
+    """
+    first, second = mean(one), mean(other)
+    error, n = math.hypot(first.error, second.error), min(first.n, second.n)
+    if math.isinf(error):
+        return Estimate(first.value - second.value, error, 1, n)
+    freedom = error**4 / (first.error**4 / first.freedom + second.error**4 / second.freedom)
+    return Estimate(first.value - second.value, error, freedom, n)
+
+
+def compare(one: Logs, other: Logs) -> Estimate:
+    """Return how much higher one side is: by pairs where two blocks are common, else by Welch. Neither may be empty."""
+    if len(common := one.keys() & other.keys()) > 1:
+        return mean([one[block] - other[block] for block in common])
+    return welch(list(one.values()), list(other.values()))
+
+
+def answer(found: Estimate, p: float | None = None, margin: float = MARGIN) -> Answer:
+    """Say whether two sides differ: by more than chance and by 2 %; ``same`` if they are surely within the margin.
+
+    ``p`` is the p value after a correction for several comparisons.
+    """
+    if (found.p if p is None else p) < 1 - CONFIDENCE and abs(found.value) >= MARGIN:
+        return "differs"
+    return "same" if found.is_within(margin) else "unknown"
+
+
+def differs(one: Logs, other: Logs, margin: float = MARGIN) -> Answer:
+    """Say whether two sides differ; unknown where a side is empty."""
+    return answer(compare(one, other), margin=margin) if one and other else "unknown"
+
+
+# Several comparisons at once
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values for which any false one among those below 5 % has a chance of 5 % at most (S. Holm, 1979)."""
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = highest
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Return p values for which 5 % at most of those below 5 % are expected to be false.
+
+    Y. Benjamini and Y. Hochberg, 1995. Where nothing differs, this is the chance that anything is said to, as Holm's.
+    """
+    from scipy.stats import false_discovery_control
+
+    return [float(p) for p in false_discovery_control(p_values)] if p_values else []
+
+
+def adjusted(family: Mapping[Key, Estimate], correct: Callable[[Sequence[float]], list[float]]) -> dict[Key, float]:
+    """Return the p value of each comparison of a family, corrected for their number."""
+    return dict(zip(family, correct([found.p for found in family.values()]), strict=True))
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(freedom: float, probability: float) -> float:
+    """Return the quantile of Student's t distribution."""
+    from scipy.special import stdtrit  # what scipy.stats.t calls, without its overhead
+
+    return float(stdtrit(freedom, probability))
+
+
+def _sd(values: Sequence[float]) -> float:
+    return max(LEAST_SD, stdev(values)) if len(values) > 1 else math.inf
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < MOST else math.inf

@@ -1,0 +1,190 @@
+"""Intervals, tests and corrections: against scipy, by properties, and by how often they are wrong in simulations."""
+
+import math
+from random import Random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bench.core import stats
+from bench.core.stats import Estimate, Logs, compare, differs, holm, t_interval
+
+logs = st.floats(-5, 5)
+samples = st.lists(logs, min_size=2, max_size=12)
+p_values = st.lists(st.floats(0, 1), max_size=30)
+
+
+def varies(values: list[float]) -> bool:
+    from statistics import stdev
+
+    return stdev(values) > 2 * stats.LEAST_SD
+
+
+@given(samples, st.sampled_from([0.8, 0.95, 0.99]))
+def test_the_interval_is_that_of_scipy(values: list[float], confidence: float) -> None:
+    from scipy.stats import ttest_1samp
+
+    assume(varies(values))
+    found, known = t_interval(values, confidence), ttest_1samp(values, 0).confidence_interval(confidence)
+
+    assert (found.low, found.high) == pytest.approx((known.low, known.high))
+    assert (found.n, found.confidence) == (len(values), confidence)
+
+
+def test_of_one_value_nothing_is_known() -> None:
+    found = t_interval([0.5])
+
+    assert (found.estimate, found.low, found.high, found.n) == (0.5, -math.inf, math.inf, 1)
+    assert stats.mean([0.5]).p == 1
+    assert (found.ratio().low, found.ratio().high) == (0, math.inf)
+    assert differs({1: 0.0}, {1: 9.0}) == differs({}, {1: 9.0, 2: 9.0}) == "unknown"
+
+
+@given(samples)
+def test_a_ratio_and_its_interval_are_the_exponentials(values: list[float]) -> None:
+    found, ratio = t_interval(values), t_interval(values).ratio()
+
+    assert ratio.low <= ratio.estimate <= ratio.high
+    assert math.log(ratio.estimate) == pytest.approx(found.estimate)
+
+
+@given(samples, samples)
+def test_unpaired_sides_are_compared_as_scipy_does(one: list[float], other: list[float]) -> None:
+    from scipy.stats import ttest_ind
+
+    assume(varies(one) and varies(other))
+    found, known = stats.welch(one, other), ttest_ind(one, other, equal_var=False)
+
+    assert found.p == pytest.approx(known.pvalue)
+    assert found.freedom == pytest.approx(known.df)
+
+
+@given(samples, logs, st.floats(-0.5, 0.5))
+def test_a_shift_of_whole_blocks_moves_no_difference(values: list[float], shift: float, more: float) -> None:
+    one = dict(enumerate(values))
+    moved = {block: value + shift * block for block, value in one.items()}
+    other = {block: value + more for block, value in moved.items()}
+
+    assert compare(other, moved).value == pytest.approx(more)
+    assert differs(other, moved) == differs(moved, other)
+
+
+def test_sides_without_two_common_blocks_are_compared_unpaired() -> None:
+    one, other = {1: 0.0, 2: 0.1}, {2: 1.0, 3: 1.1}
+
+    assert compare(one, other) == stats.welch([0.0, 0.1], [1.0, 1.1])
+
+
+def test_values_that_agree_to_the_last_digit_are_not_infinitely_sure() -> None:
+    interval = compare(dict.fromkeys(range(3), 0.03), dict.fromkeys(range(3), 0.0)).interval()
+
+    assert 0 < interval.high - interval.low < 0.01
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "margin", "said"),
+    [
+        (0.03, 0.001, stats.MARGIN, "differs"),
+        (-0.03, 0.001, stats.MARGIN, "differs"),
+        (0.015, 0.001, stats.MARGIN, "same"),
+        (0.0, 0.001, stats.MARGIN, "same"),
+        (0.0, 0.05, stats.MARGIN, "unknown"),
+        (0.03, 0.05, stats.MARGIN, "unknown"),
+        (0.0, 0.02, math.log(1.1), "same"),
+        (0.05, 0.001, math.log(1.1), "differs"),
+    ],
+)
+def test_an_answer_needs_a_difference_or_an_interval_inside_the_margin(
+    value: float, error: float, margin: float, said: str
+) -> None:
+    assert stats.answer(Estimate(value, error, 5, 6), margin=margin) == said
+
+
+def test_a_corrected_p_value_decides_where_one_is_given() -> None:
+    found = Estimate(0.1, 0.02, 5, 6)
+
+    assert (stats.answer(found), stats.answer(found, p=0.06)) == ("differs", "unknown")
+
+
+@given(samples, st.floats(0.001, 2))
+def test_one_sided_and_equivalence_tests_are_those_of_scipy(values: list[float], bound: float) -> None:
+    from scipy.stats import ttest_1samp
+
+    assume(varies(values))
+    found = stats.mean(values)
+    below, above = (
+        float(ttest_1samp(values, place, alternative=side).pvalue)
+        for place, side in ((bound, "less"), (-bound, "greater"))
+    )
+    assume(min(abs(below - 0.05), abs(above - 0.05)) > 1e-9)
+
+    assert found.is_below(bound) is (below < 0.05)
+    assert found.is_within(bound) is (max(below, above) < 0.05)
+
+
+@given(p_values)
+def test_holm_keeps_the_order_and_lowers_no_p_value(ps: list[float]) -> None:
+    found = holm(ps)
+
+    assert all(p <= raised <= 1 for p, raised in zip(ps, found, strict=True))
+    assert all(min(1.0, len(ps) * p) >= raised for p, raised in zip(ps, found, strict=True))
+    assert [raised for _, raised in sorted(zip(ps, found, strict=True))] == sorted(found)
+
+
+@given(p_values, st.randoms())
+def test_the_order_of_a_family_changes_no_p_value(ps: list[float], random: Random) -> None:
+    order = random.sample(range(len(ps)), len(ps))
+
+    assert holm([ps[place] for place in order]) == [holm(ps)[place] for place in order]
+
+
+def test_holm_gives_the_values_of_the_definition() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.2]) == [0.2]
+
+
+@given(p_values)
+def test_benjamini_and_hochberg_are_no_stricter_than_holm(ps: list[float]) -> None:
+    found = stats.benjamini_hochberg(ps)
+
+    assert all(p <= one * (1 + 1e-9) for p, one in zip(ps, found, strict=True))
+    assert all(one <= strict * (1 + 1e-9) for one, strict in zip(found, holm(ps), strict=True))
+
+
+def test_a_family_is_corrected_for_its_number() -> None:
+    family = {name: Estimate(value, 0.1, 9, 10) for name, value in (("a", 0.5), ("b", 0.1))}
+
+    assert stats.adjusted(family, holm) == pytest.approx({"a": 2 * family["a"].p, "b": family["b"].p})
+
+
+def identical(random: Random, rounds: int, noise: float, shift: float = 0.1) -> Logs:
+    """Make the logarithms of one model; the rounds themselves vary as well, by a seed that all models share."""
+    return {block: Random(block).gauss(0, shift) + random.gauss(0, noise) for block in range(rounds)}
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 5])
+@pytest.mark.parametrize("noises", [(0.05, 0.05), (0.02, 0.2)])
+def test_two_identical_models_are_told_apart_in_one_case_of_twenty(rounds: int, noises: tuple[float, float]) -> None:
+    random = Random(rounds)
+
+    alarms = sum(differs(*(identical(random, rounds, noise) for noise in noises)) == "differs" for _ in range(2000))
+
+    assert alarms <= 130, "5 % of 2,000 is 100; more than 130 has a chance of one in a thousand"
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 5])
+def test_identical_models_of_different_runs_are_told_apart_as_seldom(rounds: int) -> None:
+    random = Random(rounds)
+
+    def unpaired(first: int) -> Logs:
+        return {block: random.gauss(0, 0.05) for block in range(first, first + rounds)}
+
+    assert sum(differs(unpaired(0), unpaired(100)) == "differs" for _ in range(2000)) <= 130
+
+
+def test_a_difference_of_half_is_found_with_three_rounds() -> None:
+    random = Random(1)
+    faster = ({block: value + math.log(1.5) for block, value in identical(random, 3, 0.03).items()} for _ in range(200))
+
+    assert sum(differs(one, identical(random, 3, 0.03)) == "differs" for one in faster) > 190
