@@ -1,0 +1,102 @@
+"""From the rows of arms to ratios: each arm against the reference arm of its own blocks. Pure.
+
+The value of a block is the logarithm of a figure of an arm over that of the block's reference arm. The block is the unit
+of analysis: its arms ran in the same fresh processes at the same time, so what disturbed one disturbed the other.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.analyse import workloads
+from bench.core.stats import Interval, t_interval
+from bench.rows import Row
+
+NOISY = 0.05
+"""A run is noisy if its placebo may differ from the reference by more than this."""
+
+Figure = Callable[[Row], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One arm against its reference, on one workload."""
+
+    arm: str
+    reference: str
+    role: str
+    """``placebo``: the reference once more; ``compared``: any other arm."""
+    workload: Mapping[str, Any]
+    """The workload of the arm, as its rows have it."""
+    logs: Mapping[str, float]
+    """By block: the logarithm of the arm's figure over the reference's."""
+
+    @property
+    def interval(self) -> Interval:
+        """The ratio with its 95 % t interval over the blocks."""
+        return t_interval(list(self.logs.values())).ratio()
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the ratio may be further from 1 than a placebo should be."""
+        interval = self.interval
+        return not (1 - NOISY <= interval.low and interval.high <= 1 + NOISY)
+
+
+def cpu_per_page_ns(row: Row) -> float | None:
+    """Return the CPU time of the worker per page."""
+    return row.measured.get("cpu_per_page_ns")
+
+
+def pages_per_s(row: Row) -> float | None:
+    """Return the pages per second while the arm's gate was open."""
+    return row.measured.get("pages_per_s")
+
+
+def role(row: Row) -> str:
+    """Return the role of an arm in its block: reference, placebo or compared; empty for rows of other kinds."""
+    return str(row.workload["arm"]["role"]) if row.kind == "arm" else ""
+
+
+def is_placebo(row: Row) -> bool:
+    """Tell whether a row is of the reference once more, which is no strategy of its own."""
+    return role(row) == "placebo"
+
+
+def contrasts(rows: Iterable[Row], figure: Figure = cpu_per_page_ns) -> list[Contrast]:
+    """Return each arm on each workload against its reference, in the order of the rows.
+
+    A block counts for an arm if both the arm and the reference have valid rows with the figure.
+    """
+    groups: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
+    for block in blocks(rows):
+        reference = next((row for row in block if role(row) == "reference"), None)
+        for row in block:
+            if reference is not None and row is not reference:
+                groups.setdefault((row.strategy, workloads.identity(row.workload)), []).append((row, reference))
+    return [found for pairs in groups.values() if (found := _contrast(pairs, figure)) is not None]
+
+
+def blocks(rows: Iterable[Row]) -> list[list[Row]]:
+    """Return the valid rows of each block."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.kind == "arm" and row.valid:
+            found.setdefault(f"{row.run}/{row.measured['block']}", []).append(row)
+    return list(found.values())
+
+
+def placebos(found: Sequence[Contrast]) -> list[Contrast]:
+    """Return the contrasts of the same code with itself."""
+    return [contrast for contrast in found if contrast.role == "placebo"]
+
+
+def _contrast(pairs: Sequence[tuple[Row, Row]], figure: Figure) -> Contrast | None:
+    logs = {}
+    for row, reference in pairs:
+        one, other = figure(row), figure(reference)
+        if one and other:
+            logs[f"{row.run}/{row.measured['block']}"] = math.log(one / other)
+    row, reference = pairs[0]
+    return Contrast(row.strategy, reference.strategy, role(row), row.workload, logs) if logs else None
