@@ -13,11 +13,11 @@ from statistics import median
 from typing import Literal
 
 from bench.analyse.cells import Cell
-from bench.core.stats import CONFIDENCE, t_quantile
 from bench.analyse.model import FULL
 from bench.analyse.observed import Observed, Wanted
 from bench.analyse.stats import NoSlope, Slope
 from bench.analyse.surface import NoSurface, Surface, fit
+from bench.core.stats import CONFIDENCE, t_quantile
 
 MOST_OFF = 0.10
 """An interval, or a measured figure, that is farther off than this share is not known."""

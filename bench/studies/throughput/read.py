@@ -1,6 +1,6 @@
 """From the rows of arms to ratios: each arm against the reference arm of its own blocks. Pure.
 
-The value of a block is the logarithm of a figure of an arm over that of the block's reference arm. The block is the unit
+The value of a block is the logarithm of an arm's figure over that of the block's reference arm. The block is the unit
 of analysis: its arms ran in the same fresh processes at the same time, so what disturbed one disturbed the other.
 """
 
@@ -41,7 +41,7 @@ class Contrast:
     def is_noisy(self) -> bool:
         """Whether the ratio may be further from 1 than a placebo should be."""
         interval = self.interval
-        return not (1 - NOISY <= interval.low and interval.high <= 1 + NOISY)
+        return not (interval.low >= 1 - NOISY and interval.high <= 1 + NOISY)
 
 
 def cpu_per_page_ns(row: Row) -> float | None:
