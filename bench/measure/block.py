@@ -111,11 +111,12 @@ def observe(
     cpus: set[int] | None,
     lifetime_s: float,
     unit_ns: float | None = None,
+    fixed: Lengths | None = None,
 ) -> list[Running]:
     """Run a block, and return what was seen of each arm; one that fails leaves the others going.
 
-    ``prepared`` has each arm by its name, ``unit_ns`` is what a unit of CPU work costs. Raises ServerError when the
-    server is lost.
+    ``prepared`` has each arm by its name, ``unit_ns`` is what a unit of CPU work costs, ``fixed`` are lengths for all
+    arms instead of their own. Raises ServerError when the server is lost.
     """
     site = site_of(block)
     server.configure(site)
@@ -130,7 +131,7 @@ def observe(
                 one.worker.send(_order(one, block, site, lifetime_s, unit_ns))
         _each(arms, partial(_begin, server=server))
         _each(arms, partial(_await_cap, server=server))
-        _each(arms, partial(_warm_up, block=block, server=server))
+        _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
         for cycle, order in enumerate(balanced(len(arms), block.cycles + block.spare, Random(block.id))):
             if cycle - block.cycles >= len(disturbed(arms)):
                 break
@@ -246,8 +247,8 @@ def _await_cap(one: Running, server: Server) -> dict[str, Any]:
         time.sleep(POLL_S)
 
 
-def _warm_up(one: Running, block: BlockTrial, server: Server) -> None:
-    """Let an arm run, and settle how long its slices are."""
+def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | None) -> None:
+    """Let an arm run, and decide how long its slices are."""
     latency_ns = block.workload.mean_latency_ns
     before = server.tell("pass", port=one.port, over_ns=round(latency_ns))
     _sleep_ns(WARM_NS + 2 * latency_ns)
@@ -256,7 +257,7 @@ def _warm_up(one: Running, block: BlockTrial, server: Server) -> None:
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
     cost_ns = (_cpu_ns(new, one) - _cpu_ns(old, one)) / max(1, new["requests"] - old["requests"])
     threads = one.prepared.described.threads_each > 0
-    one.lengths = lengths(cost_ns, one.cap, latency_ns, threads=threads)
+    one.lengths = fixed or lengths(cost_ns, one.cap, latency_ns, threads=threads)
 
 
 def _slice(one: Running, block: BlockTrial, server: Server, cycle: int) -> None:

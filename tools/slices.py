@@ -1,0 +1,90 @@
+"""Hold slices against long turns, to see whether the ratios between models depend on the length of a slice.
+
+    python -m tools.slices --blocks 8 --in-flight 100
+
+Blocks with the slices of ``bench.measure.block.lengths`` and blocks with turns of a second alternate. For each model
+the ratio of its CPU time per page to that of callbacks is printed for both, and the one over the other with its 95 %
+interval. docs/method.md quotes what it prints.
+"""
+
+import argparse
+import math
+import os
+from collections.abc import Sequence
+
+import strategies
+from bench.core.arm import BlockTrial
+from bench.core.stats import t_interval, welch
+from bench.grid import Workload
+from bench.measure import block as blocks
+from bench.measure import host, process, server
+from bench.measure.block import Lengths, Running
+from bench.measure.sides import Prepared
+from bench.plan import block_of
+from fake_server.site import SiteConfig
+
+ISOLATED = Lengths(300_000_000, 1_000_000_000)
+LIFETIME_S = 300.0
+
+
+def main() -> None:
+    """Measure, and print one line per model."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--blocks", type=int, default=8, help="blocks of each kind")
+    parser.add_argument("--cycles", type=int, default=12, help="slices of each arm in a block")
+    parser.add_argument("--in-flight", type=int, default=100)
+    asked = parser.parse_args()
+    cpus = host.choose_cpus(pin=True)
+    if cpus.server is not None:
+        os.sched_setaffinity(0, cpus.server)
+    workload = Workload("slices", "crawl", SiteConfig(), asked.in_flight, "keep-alive")
+    chosen = [strategies.describe(name) for name in strategies.names()]
+    chosen = [one for one in chosen if not one.missing and one.most_in_flight is None]
+    found: dict[bool, list[dict[str, float]]] = {False: [], True: []}
+    with server.running(cpus.server) as running:
+        for number in range(1, 2 * asked.blocks + 1):
+            isolated = number % 4 in {2, 3}
+            block = block_of(workload, chosen, 1 if isolated else asked.cycles, number)
+            prepared = _prepared(block)
+            arms = blocks.observe(
+                block, prepared, running, cpus.client, LIFETIME_S, fixed=ISOLATED if isolated else None
+            )
+            found[isolated].append(_ratios(arms))
+            print(f"block {number} of {2 * asked.blocks}", flush=True)
+    for name in found[False][0]:
+        print(_line(name, [each[name] for each in found[False]], [each[name] for each in found[True]]))
+
+
+def _prepared(block: BlockTrial) -> dict[str, Prepared]:
+    return {arm.name: Prepared(arm, strategies.describe(arm.strategy), process.DEFAULT, None) for arm in block.arms}
+
+
+def _ratios(arms: Sequence[Running]) -> dict[str, float]:
+    """Return the logarithm of each arm's CPU time per page over that of the reference. Raises what broke an arm."""
+    for one in arms:
+        if one.failure is not None:
+            raise one.failure
+    cost = {
+        one.arm.name: math.log(sum(s.cpu_ns for s in one.slices) / sum(s.requests for s in one.slices)) for one in arms
+    }
+    (reference,) = (one.arm.name for one in arms if one.arm.role == "reference")
+    return {name: value - cost[reference] for name, value in cost.items() if name != reference}
+
+
+def _cost_ns(one: Running) -> float:
+    """Return the CPU time per page of an arm."""
+    return sum(each.cpu_ns for each in one.slices) / sum(each.requests for each in one.slices)
+
+
+def _line(name: str, sliced: Sequence[float], isolated: Sequence[float]) -> str:
+    one, other = t_interval(sliced).ratio(), t_interval(isolated).ratio()
+    off = welch(sliced, isolated).interval().ratio()
+    return (
+        f"{name:18} slices {one.estimate:.3f} ({one.low:.3f} to {one.high:.3f})"
+        f"  turns of 1 s {other.estimate:.3f} ({other.low:.3f} to {other.high:.3f})"
+        f"  slices / turns {off.estimate:.3f} ({off.low:.3f} to {off.high:.3f})"
+    )
+
+
+if __name__ == "__main__":
+    main()
