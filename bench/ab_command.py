@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import ab, commands, rows, runs, selftests
 from bench.ab import Bench, Verdict
-from bench.analyse import budget
+from bench.analyse import budget, simulation
 from bench.analyse.decide import DESIGNED, Decision, Rule
 from bench.comparison import Comparison
 from bench.judge import ExperimentError, need
@@ -179,11 +179,11 @@ def plan_told(planned: Comparison, calibration: Calibration, rule: Rule, noise: 
     told += f", all {last} about {times[1]}" if last > first else ""
     known = [noise] if noise is not None else [0.02, 0.05]
     sizes = [
-        f"{math.expm1(budget.smallest(sd, last, len(planned.metrics), rule)):.1%} if pairs vary by {sd:.1%}"
+        f"{math.expm1(simulation.smallest_found(sd, rule, len(planned.metrics)).effect):.1%} if pairs vary by {sd:.1%}"
         for sd in known
     ]
     origin = "as they did in the self-test" if noise is not None else "not known here; `inflight selftest` finds out"
-    return f"{told}\n{last} pairs find a change of {' or '.join(sizes)} ({origin})"
+    return f"{told}\nup to {last} pairs find a change of {' or '.join(sizes)} ({origin})"
 
 
 def noise_of(rates: dict[str, object], planned: Comparison) -> float | None:

@@ -1,9 +1,9 @@
-"""What a budget of time buys: how many pairs, which looks, and how small an effect they would show. Pure."""
+"""What a budget of time buys: how many pairs, and which looks. Pure."""
 
 import math
 from dataclasses import dataclass, replace
 
-from bench.analyse.decide import DESIGNED, Rule, detectable
+from bench.analyse.decide import DESIGNED, Rule
 from bench.present import units
 
 
@@ -12,14 +12,6 @@ class Refusal:
     """Why a budget is too small, and what would do."""
 
     sentence: str
-
-
-def smallest(noise_sd: float, pairs: int, metrics: int, rule: Rule = DESIGNED) -> float:
-    """Return the minimum detectable effect, a logarithm, of one of so many gated metrics at a last look of ``pairs``.
-
-    ``noise_sd`` is the standard deviation of the pairs' values; the chance to catch the effect is ``rule.power``.
-    """
-    return detectable(noise_sd, pairs, rule.level(len(rule.looks), metrics), rule.power)
 
 
 def rule_for(budget_s: float, pair_s: float, rule: Rule = DESIGNED, memory_s: float = 0.0) -> Rule | Refusal:

@@ -12,7 +12,6 @@ from typing import Literal
 from bench.analyse.effect import (
     Effect,
     amount,
-    detectable,
     effect,
     listed,
     named,
@@ -31,7 +30,6 @@ __all__ = [
     "Verdict",
     "better_ones",
     "decide",
-    "detectable",
     "effect",
     "sign_flip_p",
 ]
@@ -114,9 +112,10 @@ def decide(
     Between looks nothing is tested, so that asking often does not add false alarms.
     """
     seen = _Seen(gated, controls, rule, failed_a, failed_b, dropped, dropped_for)
-    level = rule.level(_reached(seen.pairs, rule), max(1, len(gated)))
-    effects = _effects(gated, level, rule)
-    control_effects = _effects(controls, rule.control_alpha / 2, rule)
+    reached = _reached(seen.pairs, rule)
+    level, pass_level = rule.level(reached, max(1, len(gated))), rule.pass_level(reached)
+    effects = _effects(gated, pass_level, rule)
+    control_effects = _effects(controls, pass_level, rule)
     before = _no_metric(seen) or _failed(seen) or _unusable(seen) or _under_load(seen) or _not_yet(seen)
     if before is None:
         effects = tuple(_with_sign_flip(effect, gated[effect.metric], level, rule) for effect in effects)
@@ -205,8 +204,7 @@ def _at_a_look(seen: _Seen, effects: Sequence[Effect], controls: Sequence[Effect
         noise = ", ".join(f"{named(one.metric)} {amount(one.sd)}" for one in open_ones)
         why = f"too noisy: pairs vary by {noise} (SD), and {rule.looks[-1]} pairs bear {amount(rule.most_noise)}"
         return _undecided(seen, why, final=True)
-    figures = "; ".join(f"{told(one)}, detectable from {amount(one.smallest)}" for one in open_ones)
-    return _undecided(seen, f"neither worse nor ruled out: {figures}", final=last)
+    return _undecided(seen, f"neither worse nor ruled out: {'; '.join(map(told, open_ones))}", final=last)
 
 
 def _passed(effects: Sequence[Effect], rule: Rule) -> str:
@@ -247,9 +245,9 @@ def _with_sign_flip(one: Effect, values: Sequence[float], level: float, rule: Ru
     return replace(one, sign_flip_p=sign_flip_p(values, level))
 
 
-def _effects(metrics: Mapping[str, Sequence[float]], level: float, rule: Rule) -> tuple[Effect, ...]:
+def _effects(metrics: Mapping[str, Sequence[float]], pass_level: float, rule: Rule) -> tuple[Effect, ...]:
     return tuple(
-        effect(metric, values, level, rule)
+        effect(metric, values, pass_level, rule)
         for metric, values in metrics.items()
         if len(values) > 1
         and all(_is_ratio(value) for value in values)

@@ -1,42 +1,14 @@
-"""How often the decision rule is wrong on pairs that were measured: false alarms on A/A pairs, misses on planted ones.
+"""How often the decision rule was wrong on pairs in the order of their measuring. Pure.
 
-Pure. A pair here is a mapping from metric or control to its value, as ``decide`` takes them.
+A pair here is a mapping from metric or control to its value, as ``decide`` takes them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from random import Random
 
 from bench.analyse.decide import DESIGNED, Decision, Rule, decide
+from bench.analyse.simulation import Counts
 
 Pair = Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """The verdicts of many decisions, and how many pairs one took on average."""
-
-    alarms: int
-    """Verdicts "regression": false ones if A and B were alike, caught ones if a slowdown was planted."""
-    passes: int
-    inconclusive: int
-    decisions: int
-    mean_pairs: float
-    """0 for no decision."""
-
-
-def resample(
-    pairs: Sequence[Pair], controls: Collection[str], decisions: int, seed: int, rule: Rule = DESIGNED
-) -> Counts:
-    """Count the verdicts of simulated decisions, each on pairs drawn with replacement; raise ValueError for no pairs.
-
-    Whole pairs are drawn, so that metrics and controls of a pair stay together. The mean of the given pairs is the
-    simulation's truth: with few A/A pairs it is not quite 0, which adds alarms or takes some away.
-    """
-    if not pairs:
-        raise ValueError("no pairs to draw from: measure some first")
-    draw = Random(seed)
-    return _counts([_walk(draw.choices(pairs, k=rule.looks[-1]), controls, rule) for _ in range(decisions)])
 
 
 def real(pairs: Sequence[Pair], controls: Collection[str], rule: Rule = DESIGNED) -> Counts:

@@ -26,18 +26,19 @@ class Rule:
     """A smaller estimate is never a regression."""
     acceptable: float = math.log(1.05)
     """What a pass rules out."""
-    pass_confidence: float = 0.99
-    """Of the one-sided upper bound that must lie below ``acceptable``, at each look."""
+    pass_alpha: float = 0.01
+    """The chance, in the whole run, to pass what is worse than ``acceptable``. It is divided between the looks like
+    alpha; not between metrics, because all of them must pass (an intersection-union test; R. L. Berger, 1982)."""
     sign_flip_from: int = 24
     """From so many pairs on, a regression needs an agreeing sign-flip test."""
     control_alpha: float = 0.001
     control_least: float = math.log(1.01)
     """A control has moved when its two-sided p is below the one and its estimate beyond the other."""
-    steps: Mapping[str, float] = field(default_factory=lambda: {"memory": 0.002})
+    steps: Mapping[str, float] = field(default_factory=lambda: {"memory": 0.002}, hash=False)
     """The metrics that are counted in steps, and a step as a share of what they are: memory comes in pages of 4 KiB, a
     thousandth or two of what a pair holds. Such values may repeat exactly; those of clocks do not."""
-    power: float = 0.95
-    """The chance at which the smallest detectable effect would be caught."""
+    power: float = 0.9
+    """The share of slowdowns of the smallest size that is called detectable which are found."""
 
     def __post_init__(self) -> None:
         if not self.looks or self.looks[0] < 2 or any(late <= soon for soon, late in pairwise(self.looks)):
@@ -46,7 +47,7 @@ class Rule:
             raise ValueError(f"each look needs a share of alpha: {len(self.looks)} looks, {len(self.shares)} shares")
         if not all(share > 0 for share in self.shares) or not math.isclose(math.fsum(self.shares), 1, abs_tol=1e-9):
             raise ValueError(f"the shares of alpha must be above 0 and add up to 1, not {self.shares}")
-        for name in ("alpha", "pass_confidence", "control_alpha", "power"):
+        for name in ("alpha", "pass_alpha", "control_alpha", "power"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie between 0 and 1, not at {getattr(self, name)}")
         for name in ("least", "acceptable", "control_least"):
@@ -58,14 +59,18 @@ class Rule:
     @property
     def most_noise(self) -> float:
         """The standard deviation from which even the last look is too noisy for a pass: half-width ``acceptable``."""
-        from scipy.stats import t
+        from scipy.special import stdtrit
 
-        last = self.looks[-1]
-        return self.acceptable * math.sqrt(last) / float(t.ppf(self.pass_confidence, last - 1))
+        last, looks = self.looks[-1], len(self.looks)
+        return self.acceptable * math.sqrt(last) / float(stdtrit(last - 1, 1 - self.pass_level(looks)))
 
     def level(self, look: int, metrics: int) -> float:
         """Return the p below which one of so many metrics is significant at a look, 1-based (Bonferroni)."""
         return self.alpha * self.shares[look - 1] / metrics
+
+    def pass_level(self, look: int) -> float:
+        """Return the chance that the upper bound of a metric is too low at a look, 1-based."""
+        return self.pass_alpha * self.shares[look - 1]
 
 
 DESIGNED = Rule()

@@ -6,12 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bench.analyse import budget, error_rates, pairs
-from bench.analyse.decide import DESIGNED
+from bench.analyse import budget, error_rates, pairs, simulation
 from bench.rows import Row
 
-DECISIONS = 300
-SEED = 20260101
 BUDGETS_S = (60, 300, 900)
 WITH_MEMORY, TIMED = ("cpu_per_page", "throughput", "memory"), ("cpu_per_page", "throughput")
 
@@ -43,62 +40,69 @@ def pair_seconds(found: Sequence[Row]) -> dict[str, float]:
 
 
 def false_alarms(same: Sequence[Row]) -> dict[str, Any]:
-    """Return the verdicts of decisions on pairs without a change: real ones, and many resampled from these pairs."""
-    return {"real": _counts(same, resampled=False), "resampled": _counts(same, resampled=True)}
+    """Return the verdicts of decisions on pairs without a change: real ones, and many on pairs with random signs."""
+    return {"real": _real(same), "resampled": _resampled(same, flipped=True)}
 
 
 def detection(found: Sequence[Row]) -> dict[str, Any]:
-    """Return which share of decisions found a planted slowdown, with its lower bound, and how large it was seen."""
+    """Return which share of decisions found a planted slowdown, and how large it was seen."""
     values = [value for row in good(found) if (value := pairs.values(row).get("cpu_per_page")) is not None]
-    real, resampled = _counts(found, resampled=False), _counts(found, resampled=True)
-    share = resampled["alarms"] / resampled["decisions"] if resampled["decisions"] else 0.0
+    resampled = _resampled(found, flipped=False)
     return {
         "pairs": len(values),
         "loops": found[0].workload["b"].get("planted_loops") if found else None,
         "seen": statistics.fmean(values) if values else None,
-        "share": share,
+        "share": resampled["alarms"] / max(1, resampled["decisions"]),
         "decisions": resampled["decisions"],
         "mean_pairs": resampled["mean_pairs"],
-        "lower": error_rates.lower_bound(resampled["alarms"], resampled["decisions"]),
-        "real": real,
+        "real": _real(found),
     }
 
 
 def resolves(same: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return what change can be found in 1, 5 and 15 minutes, as a ratio, by the noise and duration of these pairs."""
+    """Return what change can be found in 1, 5 and 15 minutes, as a ratio, and what limits it.
+
+    By the noise and the duration of these pairs.
+    """
     if len(good(same)) < 2:
         return []
     taken, found = pair_seconds(same), []
+    allowed: dict[str, Any]
+    resolved: dict[str, Any]
     for whole_s in BUDGETS_S:
         for metrics in (WITH_MEMORY, TIMED):
             memory_s = taken["memory"] if "memory" in metrics else 0.0
             rule = budget.rule_for(whole_s, taken["turns"], memory_s=memory_s)
             if not isinstance(rule, budget.Refusal):
-                last = rule.looks[-1]
-                sd = noise(same)["cpu_per_page"]
-                smallest = math.exp(budget.smallest(sd, last, len(metrics), rule))
-                found.append({"minutes": whole_s // 60, "pairs": last, "metrics": list(metrics), "smallest": smallest})
+                smallest = simulation.smallest_found(noise(same)["cpu_per_page"], rule, len(metrics))
+                resolved = {"smallest": math.exp(smallest.effect), "limited_by": smallest.limited_by}
+                allowed = {"pairs": rule.looks[-1], "metrics": list(metrics)}
                 break
         else:
-            found.append({"minutes": whole_s // 60, "pairs": 0, "metrics": [], "smallest": None})
+            allowed, resolved = {"pairs": 0, "metrics": []}, {"smallest": None, "limited_by": None}
+        found.append({"minutes": whole_s // 60} | allowed | resolved)
     return found
 
 
-def _counts(found: Sequence[Row], *, resampled: bool) -> dict[str, Any]:
-    """Return the counts of decisions, real or resampled, with the bound of their rate of alarms."""
-    own = good(found)
-    gated = pairs.gated(own)
-    each = [
-        {name: value for name, value in pairs.values(row).items() if name in gated} | pairs.controls(row) for row in own
-    ]
-    if len(each) < DESIGNED.looks[0]:
-        counts = error_rates.Counts(0, 0, 0, 0, 0.0)
-    elif resampled:
-        counts = error_rates.resample(each, pairs.CONTROLS, DECISIONS, SEED)
-    else:
-        counts = error_rates.real(each, pairs.CONTROLS)
+def _real(found: Sequence[Row]) -> dict[str, Any]:
+    """Return the counts of decisions one after another, with the upper bound of their rate of alarms."""
+    counts = error_rates.real(_values(found), pairs.CONTROLS)
     upper = error_rates.upper_bound(counts.alarms, counts.decisions)
-    return asdict(counts) | {"pairs": len(each), "upper": upper}
+    return asdict(counts) | {"pairs": len(good(found)), "upper": upper}
+
+
+def _resampled(found: Sequence[Row], *, flipped: bool) -> dict[str, Any]:
+    """Return the counts of decisions on pairs drawn from these."""
+    counts = simulation.resampled(_values(found), pairs.CONTROLS, flipped=flipped)
+    return asdict(counts) | {"pairs": len(good(found))}
+
+
+def _values(found: Sequence[Row]) -> list[dict[str, float]]:
+    gated = pairs.gated(good(found))
+    return [
+        {name: value for name, value in pairs.values(row).items() if name in gated} | pairs.controls(row)
+        for row in good(found)
+    ]
 
 
 def left_out(series: Iterable[Sequence[Row]]) -> dict[str, Any]:

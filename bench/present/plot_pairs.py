@@ -335,7 +335,7 @@ def _notes(metrics: Sequence[Panel], tally: Tally, rule: Rule, lost: Lost) -> st
         for note in (
             f"A: {words.plain(first.workload['a']['label'], 60)}. B: {words.plain(first.workload['b']['label'], 60)}.",
             f"{words.plain(', '.join(work), 120)}. Each mark is a pair; up is worse{less}.",
-            f"Band: mean and 95 % interval; at its end the {rule.pass_confidence * 100:.3g} % bound.",
+            "Band: mean and 95 % interval; at its end the bound of a pass.",
             f"Dashed: up to {least} is no regression. Dotted: a pass has its bound below {most}.",
             "Controls: the same work beside both sides.",
             _about(lost, tally),

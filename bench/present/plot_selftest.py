@@ -228,7 +228,7 @@ def _notes(selftest: Mapping[str, Any], every: Sequence[Row], noise: Mapping[str
         for note in (
             "Each mark is a pair: the change from A to B, up is worse for B; A/A: both sides are alike.",
             "Black: mean and SD; dashed: what was planted. To the right, filled: CPU per page; hollow: throughput.",
-            f"Rates: of decisions on pairs drawn again from these ({units.count(alarms['resampled']['pairs'])} A/A);",
+            f"Rates: of decisions simulated with these pairs ({units.count(alarms['resampled']['pairs'])} A/A);",
             f"in the order of measuring, {_alarms(alarms['real'])}.",
             f"{lost} of {len(every)} pairs failed or were dropped." if lost else "",
             f"{rest} more strategies are not shown." if rest > 0 else "",
@@ -250,7 +250,7 @@ def _resolves(selftest: Mapping[str, Any]) -> str:
         parts.append(f"{size} in {minutes} ({_pairs(one['pairs'])}{without})")
     whose = f" of {words.plain(selftest['strategy'], 24)}" if "strategy" in selftest else ""
     kept = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}", 4) for part in parts)
-    return f"The least slowdown{whose} that is found 95 times in 100: {kept}" if parts else ""
+    return f"The least slowdown{whose} that is found {DESIGNED.power:.0%} of the time: {kept}" if parts else ""
 
 
 def _pairs(number: int) -> str:

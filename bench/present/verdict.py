@@ -10,6 +10,7 @@ from bench.analyse.decide import Decision, Effect, Rule
 from bench.analyse.effect import NAMES, amount, own, percent
 from bench.analyse.pairs import Tally
 from bench.analyse.rule import MOST
+from bench.analyse.simulation import smallest_found
 from bench.present import units, words
 from bench.present.markdown import escaped, row
 from bench.rows import Row
@@ -119,7 +120,7 @@ def rates_told(rates: Mapping[str, Any] | None, rule: Rule, effects: Sequence[Ef
         )
     alarms, found = rates["false_alarms"]["resampled"], rates["detection"]
     drawn = f"{alarms['alarms']} alarms in {alarms['decisions']} decisions"
-    told = [f"{drawn} resampled from {alarms['pairs']} pairs without a change"]
+    told = [f"{drawn} simulated with {alarms['pairs']} pairs without a change"]
     told += [
         f"{100 * one['share']:.0f} % of planted {size} % slowdowns found"
         for size, one in sorted(found.items(), key=_size)
@@ -158,7 +159,12 @@ def _line(shown: Shown, metric: str) -> Line:
         return Line(NAMES[metric], a, b, "", "", "", _why_not_gated(shown, metric) or "not enough pairs")
     ends = sorted(own(metric, value) for value in (one.low, one.high))
     interval = f"{percent(ends[0]).removesuffix(' %')} to {percent(ends[1])}"
-    return Line(NAMES[metric], a, b, percent(own(metric, one.estimate)), interval, f"{amount(one.smallest)}", "")
+    return Line(NAMES[metric], a, b, percent(own(metric, one.estimate)), interval, amount(_detectable(one, shown)), "")
+
+
+def _detectable(one: Effect, shown: Shown) -> float:
+    """Return the least change of a metric that the whole rule finds where pairs vary as much as these."""
+    return smallest_found(one.sd, shown.rule, len(shown.decision.effects)).effect
 
 
 def _why_not_gated(shown: Shown, metric: str) -> str | None:
@@ -196,8 +202,8 @@ def _notes(shown: Shown) -> list[str]:
         notes.append(f"{lost} of {lost + len(tally.good)} pairs left out{several}: {reasons}")
     if decision.effects:
         notes.append(
-            "A, B: medians over all turns; change: the mean over the pairs; detectable: the least change that so many "
-            "pairs find with 95 % probability"
+            "A, B: medians over all turns; change: the mean over the pairs; detectable: the least change that up to "
+            f"{shown.rule.looks[-1]} pairs that vary as these find with {shown.rule.power:.0%} probability"
         )
     return [*notes, rates_told(shown.rates, shown.rule, decision.effects)]
 
@@ -244,7 +250,7 @@ def _effect_json(one: Effect, shown: Shown) -> dict[str, Any]:
         "pair_noise": one.sd,
         "p": one.p,
         "sign_flip_p": one.sign_flip_p,
-        "detectable": math.exp(min(one.smallest, MOST)),
+        "detectable": math.exp(min(_detectable(one, shown), MOST)),
     }
 
 

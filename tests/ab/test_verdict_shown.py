@@ -210,7 +210,7 @@ def test_error_rates_are_called_designed_until_they_have_been_measured() -> None
     assert rates_told(None, RULE).startswith("error rates, designed: a false alarm in at most 0.5 % of comparisons")
     assert rates_told(RATES, RULE) == (
         "error rates, measured on this machine (callbacks, CPython 3.11.7, 2026-01-02): 1 alarms in 300 decisions "
-        "resampled from 104 pairs without a change; "
+        "simulated with 104 pairs without a change; "
         "98 % of planted 5 % slowdowns found; 100 % of planted 10 % slowdowns found"
     )
     assert "its pairs varied by 2.0 % in CPU time, these by 0.3 %" in text(shown(ALL["pass"], RATES), colour=False)

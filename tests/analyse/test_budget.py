@@ -1,4 +1,4 @@
-"""What a budget buys: the looks that fit, the refusal of one that is too small, the effect that would show."""
+"""What a budget buys: the looks that fit and the refusal of one that is too small."""
 
 import math
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.analyse.budget import Refusal, rule_for, smallest
-from bench.analyse.decide import DESIGNED, Rule
+from bench.analyse.budget import Refusal, rule_for
+from bench.analyse.decide import Rule
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,3 @@ def test_the_other_settings_of_a_rule_stay() -> None:
     mine = Rule(looks=(10, 20), shares=(0.5, 0.5), alpha=0.01)
 
     assert rule_for(15, 1, mine) == Rule(looks=(10,), shares=(1.0,), alpha=0.01)
-
-
-def test_the_smallest_effect_falls_with_pairs_and_rises_with_noise_and_metrics() -> None:
-    known = (2.878 + 1.678) * 0.05 / math.sqrt(48)  # t(47) at 1 - 0.5 % x 0.6 and at 95 %
-
-    assert smallest(0.05, 48, 1) == pytest.approx(known, abs=1e-5)
-    assert smallest(0.05, 96, 1) < smallest(0.05, 48, 1) < smallest(0.05, 48, 4) < smallest(0.10, 48, 4)
-    assert smallest(0, 48, 1) == 0
-    assert smallest(0.05, 48, 1, DESIGNED) == smallest(0.05, 48, 1)

@@ -1,99 +1,29 @@
-"""The rates of wrong decisions: simulated with known truth, and counted on made-up pairs."""
+"""The verdicts of decisions one after another, and the bounds of their rates."""
 
 import math
-from collections.abc import Callable
 from random import Random
 
 import pytest
 from scipy.stats import binom
 
-from bench.analyse.error_rates import Counts, Pair, lower_bound, real, resample, upper_bound
-
-Noise = Callable[[Random], float]
-
-
-def normal(draw: Random) -> float:
-    return draw.gauss()
+from bench.analyse.error_rates import Pair, lower_bound, real, upper_bound
+from bench.analyse.simulation import Counts
 
 
-def heavy(draw: Random) -> float:
-    """Draw from Student's t with three degrees of freedom, scaled to a standard deviation of 1."""
-    return draw.gauss() / math.sqrt(draw.gammavariate(1.5, 2) / 3) / math.sqrt(3)
-
-
-def made(count: int, sd: float, ratio: float = 1.0, noise: Noise = normal, seed: int = 3) -> list[Pair]:
+def made(count: int, sd: float, ratio: float = 1.0) -> list[Pair]:
     """Return pairs whose CPU time has this ratio of B to A, another metric that has none, and a quiet control."""
-    draw = Random(seed)
+    draw = Random(3)
     return [
-        {
-            "cpu": math.log(ratio) + sd * noise(draw),
-            "throughput": sd * noise(draw),
-            "spin": 0.005 * noise(draw),
-        }
+        {"cpu": math.log(ratio) + draw.gauss(0, sd), "throughput": draw.gauss(0, sd), "spin": draw.gauss(0, 0.005)}
         for _ in range(count)
     ]
 
 
-def decided(count: int, sd: float, ratio: float = 1.0, noise: Noise = normal) -> Counts:
-    return real(made(count, sd, ratio, noise), ["spin"])
-
-
-@pytest.mark.parametrize("noise", [normal, heavy])
-@pytest.mark.parametrize(("sd", "pairs"), [(0.01, 24_100), (0.05, 42_000), (0.12, 84_000)])
-def test_false_alarms_stay_within_the_budget(sd: float, pairs: int, noise: Noise) -> None:
-    found = decided(pairs, sd, noise=noise)
-
-    assert found.decisions >= 2000
-    assert found.alarms <= binom.ppf(0.999, found.decisions, 0.005)
-
-
 def test_a_planted_slowdown_of_5_percent_is_caught() -> None:
-    found = decided(10_000, 0.05, 1.05)
+    found = real(made(2_000, 0.05, 1.05), ["spin"])
 
-    assert found.decisions >= 300
-    assert found.alarms / found.decisions >= 0.95
-
-
-def test_one_gated_metric_without_change_takes_between_15_and_16_pairs_on_average() -> None:
-    found = real([{"cpu": pair["cpu"]} for pair in made(16_000, 0.05)], [])
-
-    assert found.passes / found.decisions > 0.98
-    assert 14.9 <= found.mean_pairs <= 16.1
-
-
-@pytest.mark.parametrize("noise", [normal, heavy])
-@pytest.mark.parametrize("sd", [0.01, 0.05, 0.12])
-def test_a_slowdown_of_10_percent_never_passes(sd: float, noise: Noise) -> None:
-    found = decided(4_000, sd, 1.10, noise)
-
-    assert found.decisions >= 100
-    assert found.passes == 0
-
-
-def test_resampling_is_seeded_and_counts_every_decision() -> None:
-    pairs = made(48, 0.05)
-    found = resample(pairs, ["spin"], 300, seed=11)
-
-    assert found.alarms + found.passes + found.inconclusive == found.decisions == 300
-    assert found == resample(pairs, ["spin"], 300, seed=11)
-    assert 12 <= found.mean_pairs <= 48
-
-
-def test_resampling_pairs_with_a_planted_slowdown_catches_it() -> None:
-    found = resample(made(48, 0.02, 1.06), ["spin"], 100, seed=11)
-
-    assert found.alarms >= 95
-
-
-def test_pairs_are_drawn_whole() -> None:
-    together = [{**pair, "spin": 0.2 + pair["cpu"]} for pair in made(24, 0.02, 1.3)]
-
-    assert resample(together, ["spin"], 50, seed=1) == Counts(0, 0, 50, 50, 48)
-
-
-def test_no_pairs_to_draw_from_is_said_in_a_sentence() -> None:
-    with pytest.raises(ValueError, match="no pairs to draw from"):
-        resample([], [], 10, seed=1)
+    assert found.decisions >= 60
+    assert found.share_found >= 0.9
 
 
 def test_real_decisions_share_no_pair_and_what_is_left_counts_nowhere() -> None:

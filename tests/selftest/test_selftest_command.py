@@ -37,7 +37,7 @@ def test_an_unknown_strategy_is_one_sentence(tmp_path: Path) -> None:
 def test_the_exit_code_says_whether_alarms_are_too_frequent_or_pairs_too_few(
     alarms: int, too_few: list[str], code: int
 ) -> None:
-    counted = {"cpu_per_page": {"alarms": alarms, "decisions": 100}, "throughput": {"alarms": 0, "decisions": 100}}
+    counted = {"real": {"alarms": alarms, "decisions": 100}, "resampled": {"alarms": 0, "decisions": 1000}}
 
     assert selftest_command.code({"too_few": too_few, "false_alarms": counted}) == code
 

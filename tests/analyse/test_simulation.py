@@ -1,0 +1,153 @@
+"""The rule played many times: it is the rule of ``decide``, with the rates that were designed, and what it finds."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from bench.analyse.decide import DESIGNED, Rule
+from bench.analyse.error_rates import real
+from bench.analyse.simulation import Counts, normal, play, resampled, smallest_found
+
+SHORT = Rule(looks=(6, 12), shares=(0.3, 0.7), alpha=0.05, sign_flip_from=12)
+"""A rule that is quick to play."""
+SDS = st.floats(0.002, 0.3)
+
+
+def heavy(runs: int, blocks: int, sd: float) -> Any:
+    """Draw from Student's t with three degrees of freedom, scaled to this standard deviation."""
+    return sd / math.sqrt(3) * np.random.default_rng(7).standard_t(3, (runs, blocks, 1))
+
+
+def blocks(count: int, sd: float, ratio: float = 1.0, seed: int = 1) -> list[dict[str, float]]:
+    draw = Random(seed)
+    return [{"cpu": math.log(ratio) + draw.gauss(0, sd), "spin": draw.gauss(0, 0.003)} for _ in range(count)]
+
+
+def decided(series: Any, names: Sequence[str], controls: Sequence[str], rule: Rule) -> Counts:
+    """Return the verdict of ``decide`` on one series."""
+    return real([dict(zip(names, map(float, values), strict=True)) for values in series], controls, rule)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), sd=SDS, effect=st.floats(-0.1, 0.3), moved=st.sampled_from([0.0, 0.0, 0.05]))
+def test_it_is_the_rule_of_decide(seed: int, sd: float, effect: float, moved: float) -> None:
+    draw = np.random.default_rng(seed)
+    gated = draw.normal([effect, 0.0], sd, (1, 12, 2))
+    controls = draw.normal(moved, 0.02, (1, 12, 1))
+
+    played = play(gated, SHORT, controls, [0.0, 0.002])
+
+    together = np.concatenate([gated, controls], axis=2)[0]
+    assert played == decided(together[: int(played.mean_pairs)], ["cpu", "memory", "spin"], ["spin"], SHORT)
+
+
+def test_many_series_are_counted_like_each_one_alone() -> None:
+    series = np.random.default_rng(5).normal(0.04, 0.06, (40, 48, 1))
+    alone = [play(series[n : n + 1], DESIGNED) for n in range(40)]
+
+    found = play(series, DESIGNED)
+
+    assert found.alarms == sum(one.alarms for one in alone)
+    assert found.passes == sum(one.passes for one in alone)
+    assert found.mean_pairs == pytest.approx(sum(one.mean_pairs for one in alone) / 40)
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.05, 0.12])
+@pytest.mark.parametrize("metrics", [1, 3])
+def test_false_alarms_stay_within_alpha(sd: float, metrics: int) -> None:
+    found = normal(sd, metrics=metrics, runs=2000)
+
+    assert found.alarms <= binom.ppf(0.999, 2000, DESIGNED.alpha)
+    assert found.alarms + found.passes + found.inconclusive == found.decisions == 2000
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.05, 0.12])
+def test_false_alarms_stay_within_alpha_where_noise_has_heavy_tails(sd: float) -> None:
+    assert play(heavy(2000, 48, sd), DESIGNED).alarms <= binom.ppf(0.999, 2000, DESIGNED.alpha)
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.05, 0.12, 0.2])
+def test_what_is_worse_than_acceptable_passes_within_alpha(sd: float) -> None:
+    found = normal(sd, DESIGNED.acceptable, runs=2000)
+
+    assert found.passes <= binom.ppf(0.999, 2000, DESIGNED.pass_alpha)
+
+
+def test_a_slowdown_of_10_percent_is_found_and_never_passes() -> None:
+    found = normal(0.05, math.log(1.10))
+
+    assert found.share_found > 0.99
+    assert found.passes == 0
+
+
+@settings(max_examples=25)
+@given(sd=st.floats(0.005, 0.2), more=st.floats(1.2, 3.0))
+def test_more_noise_never_lowers_the_smallest_effect_that_is_found(sd: float, more: float) -> None:
+    less_noise, more_noise = (smallest_found(one, SHORT).effect for one in (sd, sd * more))
+
+    assert less_noise <= more_noise * 1.05  # of the precision, and of the simulation
+
+
+@settings(max_examples=25)
+@given(sd=st.floats(0.005, 0.3), share=st.sampled_from([0.5, 0.8, 0.9]), metrics=st.sampled_from([1, 2]))
+def test_what_is_called_smallest_is_found_as_often_as_promised(sd: float, share: float, metrics: int) -> None:
+    found = smallest_found(sd, SHORT, metrics, share)
+
+    assert normal(sd, found.effect, metrics, SHORT).share_found == pytest.approx(share, abs=0.05)
+
+
+def test_more_blocks_find_less() -> None:
+    longer = replace(SHORT, looks=(12, 48))
+
+    assert smallest_found(0.1, longer).effect < smallest_found(0.1, SHORT).effect
+
+
+def test_what_limits_the_smallest_effect_is_named() -> None:
+    quiet, noisy = smallest_found(0.002), smallest_found(0.2)
+    passing = smallest_found(0.02)
+
+    assert quiet.limited_by == "least"
+    assert DESIGNED.least < quiet.effect < math.log(1.025)
+    assert noisy.limited_by == "noise"
+    assert passing.limited_by == "pass"
+    assert smallest_found(0.02, replace(DESIGNED, acceptable=math.log(1.02))).effect < passing.effect
+
+
+def test_flipped_blocks_have_no_change_whatever_their_mean_is() -> None:
+    shifted = blocks(104, 0.01, ratio=1.03)
+
+    assert resampled(shifted, ["spin"]).share_found > 0.5
+    found = resampled(shifted, ["spin"], flipped=True, runs=2000)
+    assert found.alarms <= binom.ppf(0.999, 2000, DESIGNED.alpha)
+
+
+def test_resampling_is_seeded_and_finds_what_is_planted() -> None:
+    slower = blocks(48, 0.02, ratio=1.06)
+
+    found = resampled(slower, ["spin"])
+
+    assert found == resampled(slower, ["spin"])
+    assert found.share_found > 0.95
+    assert 12 <= found.mean_pairs <= 48
+
+
+def test_metrics_and_controls_of_a_block_stay_together() -> None:
+    together = [block | {"spin": 0.2 + block["cpu"]} for block in blocks(24, 0.02, ratio=1.3)]
+
+    assert resampled(together, ["spin"], runs=50) == Counts(0, 0, 50, 50, 48)
+
+
+def test_too_few_blocks_decide_nothing_and_those_that_lack_a_metric_are_left_out() -> None:
+    few = blocks(11, 0.01)
+
+    assert resampled(few, ["spin"]) == resampled([]) == Counts(0, 0, 0, 0, 0.0)
+    assert resampled([*few, {"spin": 0.0}], ["spin"]).decisions == 0
+    assert resampled([*few, *blocks(1, 0.01)], ["spin"]).decisions > 0
