@@ -16,8 +16,8 @@ from statistics import fmean
 from typing import Literal
 
 from bench.analyse.cells import Cell, pages_per_s
-from bench.analyse.effect import t_quantile
 from bench.analyse.stats import CONFIDENCE
+from bench.core.stats import t_quantile
 
 PRACTICAL = math.log(1.02)
 """Being ahead by less is never a win."""

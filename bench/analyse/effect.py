@@ -6,6 +6,7 @@ Values are natural logarithms of B over A, turned so that B is worse above 0.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from bench.analyse.rule import DESIGNED, MOST, Rule

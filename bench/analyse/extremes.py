@@ -11,8 +11,8 @@ from statistics import fmean
 from bench.analyse import workloads
 from bench.analyse.cells import Cell, Read
 from bench.analyse.decision_map import PRACTICAL, Noise, pooled_noise, residual_noise
-from bench.analyse.effect import t_quantile
 from bench.analyse.stats import CONFIDENCE
+from bench.core.stats import t_quantile
 
 Logs = Mapping[int, float]
 """Of one strategy: the logarithm of its figure in each round."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from bench.analyse.effect import sign_flip_ps, t_quantile
+from bench.analyse.effect import sign_flip_ps
 from bench.analyse.rule import DESIGNED, Rule
+from bench.core.stats import t_quantile
 
 if TYPE_CHECKING:
     from numpy import bool_, float64
