@@ -25,7 +25,8 @@ DOES_IO = {
 }  # fmt: skip
 PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
 SHARED_BY_BOTH_HALVES = {
-    "bench", "bench.rows", "bench.experiment", "bench.grid", "bench.bare", "bench.judge", "bench.present",
+    "bench", "bench.core", "bench.core.stats", "bench.core.arm", "bench.studies", "bench.studies.throughput",
+    "bench.rows", "bench.experiment", "bench.grid", "bench.bare", "bench.judge", "bench.present",
     "bench.present.units",
 }  # fmt: skip
 EXHIBITS = {"bench.blocks": {"strategies.generators"}}
@@ -146,9 +147,11 @@ def test_the_package_of_strategies_imports_none_of_them(name: str) -> None:
         assert within(found, ["strategies.core", "strategies.base"]) or top(found) in STANDARD
 
 
-def test_the_worker_imports_what_every_python_has() -> None:
-    for found in imported("bench.measure.worker"):
-        assert top(found) in STANDARD or within(found, ["strategies.core", "strategies.base"]) or found == "strategies"
+@pytest.mark.parametrize("name", ["bench.measure.worker", "bench.measure.arm_worker"])
+def test_the_worker_imports_what_every_python_has(name: str) -> None:
+    ours = ["strategies.core", "strategies.base", "bench.measure.worker"]
+    for found in imported(name):
+        assert top(found) in STANDARD or within(found, ours) or found == "strategies"
 
 
 @pytest.mark.parametrize("name", modules("fake_server"))
@@ -176,25 +179,47 @@ def test_the_harness_names_no_strategy(name: str) -> None:
             )
 
 
-@pytest.mark.parametrize("name", modules("bench.measure"))
+def parts_of_studies(*parts: str) -> list[str]:
+    """Return the modules of these names in the rooms of all studies."""
+    return [name for name in modules("bench.studies") if name.count(".") == 3 and name.rpartition(".")[2] in parts]
+
+
+MEASURING = [*modules("bench.measure"), *parts_of_studies("run", "checks")]
+READING = [*modules("bench.analyse", "bench.present"), *parts_of_studies("read", "show")]
+
+
+@pytest.mark.parametrize("name", MEASURING)
 def test_the_measuring_half_knows_nothing_of_the_reading_half(name: str) -> None:
     for found in imported(name):
-        if within(found, ["bench.analyse", "bench.present"]):
-            assert within(found, ["bench.present.units"])
+        assert our_module(found) not in set(READING) - {"bench.present", "bench.present.units"}
 
 
-@pytest.mark.parametrize("name", modules("bench.analyse", "bench.present"))
+@pytest.mark.parametrize("name", READING)
 def test_the_reading_half_knows_rows_and_nothing_of_how_they_are_made(name: str) -> None:
+    known = ["bench.core", "bench.rows", "bench.experiment"]
     for found in imported(name):
         assert top(found) not in {"strategies", "fake_server"}
         if top(found) == "bench":
-            assert within(found, ["bench.analyse", "bench.present", "bench.rows", "bench.experiment"]), found
+            assert our_module(found) in READING or within(found, known), found
 
 
-def test_the_two_halves_share_three_modules() -> None:
+@pytest.mark.parametrize("name", modules("bench.studies"))
+def test_a_study_knows_no_other_study(name: str) -> None:
+    room = ".".join(name.split(".")[:3])
+    for found in imported(name):
+        assert not within(found, ["bench.studies"]) or within(found, [room]), found
+
+
+@pytest.mark.parametrize("name", modules("bench.measure"))
+def test_the_laboratory_knows_no_study(name: str) -> None:
+    for found in imported(name):
+        assert not within(found, ["bench.studies"]), found
+
+
+def test_the_two_halves_share_few_modules() -> None:
     measuring, reading = (
-        {ours for name in modules(*half) for found in imported(name) if (ours := our_module(found)) is not None}
-        for half in (("bench.measure",), ("bench.analyse", "bench.present"))
+        {ours for name in half for found in imported(name) if (ours := our_module(found)) is not None}
+        for half in (MEASURING, READING)
     )
 
     assert {name for name in measuring & reading if top(name) == "bench"} <= SHARED_BY_BOTH_HALVES
