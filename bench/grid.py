@@ -14,6 +14,8 @@ MOST_IN_FLIGHT = 1_000_000
 MOST_ROUNDS = 1000
 MOST_WAVES = 100
 MOST_CPU_NS = 1_000_000_000
+LEAST_LAP = 1000
+"""Pages of an endless site at the least."""
 
 Kind = Literal["crawl", "memory"]
 GridKind = Literal["crawl", "memory", "throughput"]
@@ -172,7 +174,10 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
     judge.check_list(cpu, str, f"{where}: cpu")
     site_values = common_site | own_site | ({"pages": table["pages"]} if "pages" in table else {})
     judge.need("delay" not in site_values, f'{where}: the site\'s delay is given as "latency" here')
+    judge.need("endless" not in site_values, f"{where}: the site of [[throughput]] is endless, that of others is not")
     site = judge.judged(lambda: SiteConfig.from_dict(site_values), where)
+    if kind == "throughput":
+        judge.judged(lambda: endless(site, max(in_flight)), where)
     return Grid(
         kind,
         judge.distinct(
@@ -190,6 +195,14 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.distinct((_work(text, f"{where}: cpu") for text in cpu), f"{where}: cpu"),
         judge.whole(table.get("cycles", CYCLES), 1, MOST_CYCLES, f"{where}: cycles"),
     )
+
+
+def endless(site: SiteConfig, in_flight: int) -> SiteConfig:
+    """Return the site of a block: a lap has at least as many pages as may be in flight. Raises ValueError."""
+    lap = LEAST_LAP
+    while lap < in_flight:
+        lap *= 10
+    return SiteConfig.from_dict(site.to_dict() | {"endless": True, "pages": lap})
 
 
 def _canonical(delay: str) -> str:

@@ -19,10 +19,10 @@ def test_the_example_of_an_experiment_is_one() -> None:
 
     experiment = parse(tomllib.loads(example), "example", strategies.names(), "experiments.md")
 
-    assert len(experiment.workloads()) == 8
+    assert len(experiment.workloads()) == 5
 
 
 def test_every_key_of_a_site_and_every_fault_is_explained() -> None:
-    keys = {field.name for field in fields(SiteConfig)} - {"delay"}  # written as latency in an experiment
+    keys = {field.name for field in fields(SiteConfig)} - {"delay", "endless"}  # latency, and [[throughput]]
 
     assert not [name for name in (*keys, *FAULTS) if f"`{name}`" not in EXPERIMENTS]

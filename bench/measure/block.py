@@ -19,6 +19,7 @@ from typing import Any
 import psutil
 
 from bench.core.arm import Arm, BlockTrial
+from bench.grid import endless
 from bench.measure import process
 from bench.measure.expected import root_paths
 from bench.measure.order import balanced
@@ -38,7 +39,6 @@ POLL_S = 0.0004
 """How often to look whether an arm holds its cap again."""
 DRAIN_S = 20.0
 """How long to wait for that, and for the cap to be reached at the start."""
-LEAST_LAP = 1000
 FETCH_TIMEOUT_NS = 600_000_000_000
 """The deadline of a fetch: it waits behind its gate for the slices of all others."""
 
@@ -170,12 +170,8 @@ def disturbed(arms: Sequence[Running]) -> set[int]:
 
 
 def site_of(block: BlockTrial) -> SiteConfig:
-    """Return the endless site of a block: a lap has at least as many pages as an arm may have in flight."""
-    most = max(arm.in_flight for arm in block.arms)
-    lap = LEAST_LAP
-    while lap < most:
-        lap *= 10
-    return SiteConfig.from_dict(block.workload.site.to_dict() | {"endless": True, "pages": lap})
+    """Return the endless site of a block."""
+    return endless(block.workload.site, max(arm.in_flight for arm in block.arms))
 
 
 def _order(

@@ -18,6 +18,7 @@ from fake_server.site import SiteConfig
 
 KNOWN = ("sequential", "thread_pool", "callbacks")
 CRAWL = "[[crawl]]\n"
+BLOCKS = "[[throughput]]\n"
 PATIENT = settings(deadline=None)
 
 
@@ -60,6 +61,12 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (CRAWL + "cpu = ['2s']", ["cpu must be at most 1s, not '2s'"]),
         (CRAWL + "cpu = ['1ms', '1000us']", ["cpu names the same value twice"]),
         ("[[memory]]\ncpu = ['1ms']", ['[[memory]] number 1: unknown key "cpu"']),
+        # blocks
+        (BLOCKS + "pages = 10", ['[[throughput]] number 1: unknown key "pages"; known: latency']),
+        (BLOCKS + "cycles = 0", ["[[throughput]] number 1: cycles must be a whole number from 1 to 1000, not 0"]),
+        (BLOCKS + "site = { links = 0 }", ["[[throughput]] number 1: an endless site needs links"]),
+        (BLOCKS + "site = { missing = 0.1 }", ["[[throughput]] number 1: an endless site has html pages only"]),
+        (CRAWL + "site = { endless = true }", ["[[crawl]] number 1: the site of [[throughput]] is endless"]),
         # tables
         ("", ["my.toml: nothing to do; add a [[crawl]] or a [[memory]] table"]),
         ("crawl = []", ["my.toml: nothing to do"]),
@@ -240,8 +247,19 @@ SITES = st.builds(
 )
 
 
-def grids() -> st.SearchStrategy[Grid]:
+def blocks() -> st.SearchStrategy[Grid]:
     return st.builds(
+        Grid,
+        kind=st.just("throughput"),
+        latency=st.lists(DELAYS, min_size=1, max_size=3, unique=True).map(tuple),
+        in_flight=st.lists(st.integers(1, 2000), min_size=1, max_size=3, unique=True).map(tuple),
+        site=st.builds(SiteConfig, links=st.integers(1, 50)),
+        cycles=st.integers(1, 1000),
+    )
+
+
+def grids() -> st.SearchStrategy[Grid]:
+    return blocks() | st.builds(
         Grid,
         kind=st.sampled_from(["crawl", "memory"]),
         latency=st.lists(DELAYS, min_size=1, max_size=3, unique=True).map(tuple),
