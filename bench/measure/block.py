@@ -45,10 +45,16 @@ FETCH_TIMEOUT_NS = 600_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How long an arm settles behind its open gate before its window, and how long the window is."""
+    """How long an arm settles behind its open gate before its window, and how long the window is.
+
+    Up to ``jitter_ns`` are added to the first, at random. Models that work in batches, as an asyncio loop does, send their
+    requests in bursts, which the opening of the gate puts in step: without it each window would begin at the same place
+    between two bursts.
+    """
 
     settle_ns: int
     window_ns: int
+    jitter_ns: int = 0
 
 
 def lengths(cost_ns: float, in_flight: int, latency_ns: float, *, threads: bool) -> Lengths:
@@ -62,7 +68,8 @@ def lengths(cost_ns: float, in_flight: int, latency_ns: float, *, threads: bool)
     round_ns = in_flight * cost_ns
     settle_ns = max(40 * MS, 3 * round_ns) if threads else max(10 * MS, 1.5 * round_ns)
     window_ns = max(20 * MS, 2 * round_ns, 20 * cost_ns)
-    return Lengths(round(min(settle_ns, 250 * MS)), round(min(window_ns, 500 * MS)))
+    jitter_ns = min(round_ns, 100 * MS)
+    return Lengths(round(min(settle_ns, 250 * MS)), round(min(window_ns, 500 * MS)), round(jitter_ns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +139,12 @@ def observe(
         _each(arms, partial(_begin, server=server))
         _each(arms, partial(_await_cap, server=server))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
-        for cycle, order in enumerate(balanced(len(arms), block.cycles + block.spare, Random(block.id))):
+        draw = Random(block.id)
+        for cycle, order in enumerate(balanced(len(arms), block.cycles + block.spare, draw)):
             if cycle - block.cycles >= len(disturbed(arms)):
                 break
             for place in order:
-                _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle))
+                _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
         _each(arms, partial(_run_out, server=server))
         _each(arms, _report)
         readings = server.tell("read")["gates"]
@@ -256,9 +264,9 @@ def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | N
     one.lengths = fixed or lengths(cost_ns, one.cap, latency_ns, threads=threads)
 
 
-def _slice(one: Running, block: BlockTrial, server: Server, cycle: int) -> None:
+def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
     server.tell("pass", port=one.port, over_ns=round(block.workload.mean_latency_ns))
-    _sleep_ns(one.lengths.settle_ns)
+    _sleep_ns(one.lengths.settle_ns + draw.random() * one.lengths.jitter_ns)
     before = server.tell("read")
     _sleep_ns(one.lengths.window_ns)
     after = server.tell("pass", port=None)
