@@ -29,13 +29,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def check_known(name: str, known: Iterable[str], what: str, where: str) -> None:
     """Raise ExperimentError with the nearest known name when ``name`` is none."""
     names = list(known)
-    need(name in names, f"{where}: unknown {what} {name!r}{nearest(name, names)}")
+    if name not in names:
+        raise ExperimentError(f"{where}: unknown {what} {name!r}{nearest(name, names)}")
 
 
 def check_keys(values: Mapping[str, Any], known: Iterable[str], where: str) -> None:
     """Refuse the first key that is not known."""
     for key in values:
-        need(key in known, f'{where}: unknown key "{key}"{nearest(key, known)}')
+        if key not in known:
+            raise ExperimentError(f'{where}: unknown key "{key}"{nearest(key, known)}')
 
 
 def check_list(value: Any, kind: type, where: str) -> None:

@@ -65,7 +65,8 @@ class SiteConfig:
         """Make a config from the parsed form of JSON or TOML; faults may be a mapping of kind to share."""
         known = [field.name for field in fields(cls)]
         for key in mapping:
-            _need(key in known, f'unknown key "{key}"{_suggestion(str(key), known)}')
+            if key not in known:
+                raise ValueError(f'unknown key "{key}"{_suggestion(str(key), known)}')
         values = dict(mapping)
         faults = values.get("faults", ())
         _need(isinstance(faults, Mapping | list | tuple), f"faults must map kinds to shares, not {faults!r}")

@@ -8,6 +8,7 @@ import ast
 import importlib
 import importlib.metadata
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -60,13 +61,15 @@ def describe(name: str, folder: Path = _FOLDER) -> Description:
     if name in _NOT_STRATEGIES or not path.is_file():
         raise KeyError(name)
     try:
-        return _read(name, ast.parse(path.read_text(encoding="utf-8"), path.name))
+        return _read(name, path.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError, KeyError, TypeError, MemoryError, RecursionError) as error:
         lack = f"has no {error}" if isinstance(error, KeyError) else str(error)
         raise StrategyError(f"strategies/{name}.py is no strategy: {lack}; see strategies/base.py") from error
 
 
-def _read(name: str, tree: ast.Module) -> Description:
+@cache  # by the text: a run asks for each of its strategies many times
+def _read(name: str, text: str) -> Description:
+    tree = ast.parse(text, f"{name}.py")
     constants = {
         target.id: node.value
         for node in tree.body

@@ -52,7 +52,8 @@ def ids() -> list[str]:
 
 def load(claim_id: str, known_strategies: Iterable[str], folder: Path = FOLDER) -> Claim:
     """Read one claim. Raises ExperimentError with one sentence for whatever is wrong with its name or its file."""
-    judge.need(claim_id in RULES, f"no claim {claim_id!r}{judge.nearest(claim_id, RULES)}")
+    if claim_id not in RULES:
+        raise ExperimentError(f"no claim {claim_id!r}{judge.nearest(claim_id, RULES)}")
     path = folder / f"{claim_id}.toml"
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
