@@ -90,8 +90,8 @@ class Cell:
     def figure(self, read: Read) -> Figure | None:
         """Return the figure of the valid rows; of the red ones when there is no valid row; None without either."""
         for rows, valid in ((self.valid_rows, True), (self.red_rows, False)):
-            if values := present(map(read, rows)):
-                return Figure(spread(values), valid)
+            if found := spread_of(rows, read):
+                return Figure(found, valid)
         return None
 
 
@@ -113,6 +113,12 @@ def server_ceiling(row: Row) -> float | None:
 def present(values: Iterable[float | None]) -> list[float]:
     """Return the values that are there."""
     return [value for value in values if value is not None]
+
+
+def spread_of(rows: Iterable[Row], read: Read) -> Spread | None:
+    """Return the spread of a figure over the rows that have it."""
+    found = [(value, (row.run, row.round)) for row in rows if (value := read(row)) is not None]
+    return spread(*zip(*found, strict=True)) if found else None
 
 
 def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> list[Cell]:

@@ -1,32 +1,25 @@
 """Which model fetches most at which latency, CPU work and number in flight, and where nobody can tell. Pure.
 
-The rule: logarithms of throughput, and differences within the same round, so that what moves a whole round moves no
-difference. A round's noise is what is left when each strategy and each round of a workload has its mean (two-way
-analysis of variance), pooled over the map; where a workload's own is greater, that stands. The fastest is the winner
-when it is ahead of every competitor by Student's t test (Student, 1908), at 5 % divided by their number (Bonferroni):
-a false winner must beat the one that is really best, and there are only so many that could. And it must be ahead by
-2 %: less is no reason to choose a model.
+The rule (``bench.core.stats``): logarithms of throughput, compared within the same rounds, so that what moves a whole
+round moves no difference; each comparison has a variance of its own. The fastest of a workload is compared with every
+other strategy, and p values are corrected for all comparisons of the map (Benjamini and Hochberg, 1995): of the
+differences that the map shows, 5 % at most are expected to be false. It must also be ahead by 2 %: less is no reason to
+choose a model.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from statistics import fmean
 from typing import Literal
 
-from bench.analyse.cells import Cell, pages_per_s
-from bench.analyse.stats import CONFIDENCE
-from bench.core.stats import t_quantile
+from bench.analyse.cells import Cell, pages_per_s, spread_of
+from bench.core.stats import Estimate, Logs, adjusted, answer, benjamini_hochberg, compare
 
-PRACTICAL = math.log(1.02)
-"""Being ahead by less is never a win."""
 LEAST_ROUNDS = 2
-LEAST_VARIANCE = 0.001**2
-"""No timing repeats to better than 0.1 %: rounds that agree by chance are not that sure."""
 
 Verdict = Literal["winner", "no significant difference", "not known"]
-Rounds = Mapping[str, Mapping[int, float]]
+Rounds = Mapping[str, Logs]
 """Logarithms of the throughputs at one workload, by strategy and round."""
 
 
@@ -47,21 +40,18 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One strategy at one workload; ``behind`` is ln(fastest / its own), with the interval of the test."""
+    """One strategy at one workload; ``behind`` is ln(fastest / its own), with its 95 % interval."""
 
     strategy: str
     per_s: float
     """Geometric mean over its valid rounds."""
     rounds: int
-    behind: float
-    low: float | None
-    high: float | None
+    behind: float = 0.0
+    low: float | None = None
+    high: float | None = None
     """None of the fastest itself, and where the noise is not known."""
-
-    @property
-    def apart(self) -> bool:
-        """Whether the fastest is ahead of it, by the rule."""
-        return self.low is not None and self.low > 0 and self.behind >= PRACTICAL
+    apart: bool = False
+    """Whether the fastest is ahead of it, by the rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +81,12 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
-    """The variance of a logarithm between rounds, and its degrees of freedom."""
-
-    variance: float
-    freedom: int
-
-
-@dataclass(frozen=True, slots=True)
 class Map:
     """All workloads, by setting, number in flight, latency and CPU work."""
 
     tiles: tuple[Tile, ...]
-    noise: Noise | None
-    """Pooled; None where no workload was repeated by two strategies."""
+    noise: float | None
+    """The SD of a log ratio between rounds, root mean square over the comparisons; None where there is none."""
     strategies: tuple[str, ...]
 
     def settings(self) -> list[tuple[str, str]]:
@@ -121,22 +103,28 @@ class Map:
 def decide(found: Iterable[Cell], only: Sequence[str] | None = None) -> Map:
     """Return the map of the crawls' cells: of all strategies that share the stack, or of ``only`` these.
 
-    The noise is that of all of them in both cases. Rows that are not valid never count.
+    Rows that are not valid never count.
     """
-    places = _places(found)
-    noise = pooled_noise([residual_noise(rounds) for rounds in places.values()])
-    names = sorted({name for rounds in places.values() for name in rounds if only is None or name in only})
-    tiles = [_tile(point, rounds, noise, names) for point, rounds in sorted(places.items())]
-    return Map(tuple(tiles), noise, tuple(names))
+    places = {point: _kept(rounds, only) for point, rounds in sorted(_places(found).items())}
+    chosen = {point: _compared(rounds) for point, rounds in places.items()}
+    behind = {(point, name): one for point, own in chosen.items() for name, one in _behind(own).items()}
+    p = adjusted(behind, benjamini_hochberg)
+    apart = {key for key, one in behind.items() if one.value > 0 and answer(one, p[key]) == "differs"}
+    tiles = [
+        _tile(point, rounds, [_ranked(point, name, own, behind, apart) for name, own in chosen[point].items()])
+        for point, rounds in places.items()
+    ]
+    return Map(tuple(tiles), _noise(behind.values()), tuple(sorted({name for own in places.values() for name in own})))
 
 
-def _places(found: Iterable[Cell]) -> dict[Point, Rounds]:
+def _places(found: Iterable[Cell]) -> dict[Point, dict[str, Logs]]:
     """Return the logarithms at each workload."""
-    places: dict[Point, dict[str, dict[int, float]]] = {}
+    places: dict[Point, dict[str, Logs]] = {}
     for cell in found:
         if cell.stack == "shared" and cell.kind == "crawl":
-            places.setdefault(_point(cell), {})[cell.strategy] = _logs(cell)
-    return dict(places)
+            rates = spread_of(cell.valid_rows, pages_per_s)
+            places.setdefault(_point(cell), {})[cell.strategy] = rates.logs if rates else {}
+    return places
 
 
 def _point(cell: Cell) -> Point:
@@ -151,79 +139,55 @@ def _point(cell: Cell) -> Point:
     )
 
 
-def _logs(cell: Cell) -> dict[int, float]:
-    rates = {row.round: pages_per_s(row) for row in cell.valid_rows}
-    return {number: math.log(rate) for number, rate in rates.items() if rate is not None and rate > 0}
+def _kept(rounds: Rounds, only: Sequence[str] | None) -> Rounds:
+    return {name: own for name, own in sorted(rounds.items()) if only is None or name in only}
 
 
-def residual_noise(rounds: Rounds) -> Noise | None:
-    """Return the residual mean square of strategies x rounds; None where nothing is left over."""
-    import numpy as np
-
-    points = [(name, number, value) for name, own in rounds.items() for number, value in own.items()]
-    names, numbers = sorted({name for name, _, _ in points}), sorted({number for _, number, _ in points})
-    if len(names) < 2 or len(numbers) < 2:
-        return None
-    which = np.array([(names.index(name), len(names) + numbers.index(number)) for name, number, _ in points])
-    design = (which[:, :, None] == np.arange(len(names) + len(numbers))).any(axis=1).astype(float)
-    values = np.array([value for _, _, value in points])
-    solution, _, rank, _ = np.linalg.lstsq(design, values - values.mean(), rcond=None)
-    freedom = len(points) - int(rank)
-    if freedom < 1:
-        return None
-    left = values - values.mean() - design @ solution
-    return Noise(max(LEAST_VARIANCE, float(left @ left) / freedom), freedom)
+def _compared(rounds: Rounds) -> Rounds:
+    """Return the strategies with two valid rounds, or with one where none has more; the fastest first."""
+    least = max(1, min(LEAST_ROUNDS, max(map(len, rounds.values()), default=0)))
+    enough = [name for name, own in rounds.items() if len(own) >= least]
+    return {name: rounds[name] for name in sorted(enough, key=lambda name: -fmean(rounds[name].values()))}
 
 
-def pooled_noise(many: Iterable[Noise | None]) -> Noise | None:
-    """Return the mean of the variances, weighted by their degrees of freedom; None where none is known."""
-    known = [noise for noise in many if noise is not None]
-    freedom = sum(noise.freedom for noise in known)
-    if not freedom:
-        return None
-    return Noise(math.fsum(noise.variance * noise.freedom for noise in known) / freedom, freedom)
+def _behind(chosen: Rounds) -> dict[str, Estimate]:
+    """Return how far each is behind the fastest."""
+    first, *others = list(chosen) or [""]
+    return {name: compare(chosen[first], chosen[name]) for name in others}
 
 
-def _tile(point: Point, rounds: Rounds, pooled: Noise | None, names: Sequence[str]) -> Tile:
-    own = residual_noise(rounds)
-    noise = own if own is not None and pooled is not None and own.variance > pooled.variance else pooled
-    most = max((len(rounds[name]) for name in names if name in rounds), default=0)
-    chosen = {name: rounds[name] for name in names if len(rounds.get(name, ())) >= max(1, min(most, LEAST_ROUNDS))}
-    without = tuple(name for name in names if name in rounds and name not in chosen)
-    ranking = _ranking(chosen, noise)
-    if most < LEAST_ROUNDS or len(chosen) < 2 or noise is None:
-        return Tile(point, "not known", _why_unknown(most, len(chosen)), ranking, (), without)
+def _noise(found: Iterable[Estimate]) -> float | None:
+    variances = [one.error**2 * one.n for one in found if math.isfinite(one.error)]
+    return math.sqrt(fmean(variances)) if variances else None
+
+
+def _ranked(
+    point: Point,
+    name: str,
+    own: Logs,
+    behind: Mapping[tuple[Point, str], Estimate],
+    apart: Container[tuple[Point, str]],
+) -> Ranked:
+    per_s, one = math.exp(fmean(own.values())), behind.get((point, name))
+    if one is None:
+        return Ranked(name, per_s, len(own))
+    if math.isinf(one.error):
+        return Ranked(name, per_s, len(own), one.value)
+    interval = one.interval()
+    return Ranked(name, per_s, len(own), one.value, interval.low, interval.high, (point, name) in apart)
+
+
+def _tile(point: Point, rounds: Rounds, ranking: Sequence[Ranked]) -> Tile:
+    without = tuple(name for name in rounds if all(name != one.strategy for one in ranking))
+    if why := _why_unknown(ranking):
+        return Tile(point, "not known", why, tuple(ranking), (), without)
     best = tuple(one.strategy for one in ranking if not one.apart)
     verdict: Verdict = "winner" if len(best) == 1 else "no significant difference"
-    return Tile(point, verdict, "", ranking, best, without)
+    return Tile(point, verdict, "", tuple(ranking), best, without)
 
 
-def _why_unknown(rounds: int, strategies: int) -> str:
-    if strategies < 2:
-        return "one strategy alone has valid trials" if strategies else "no valid trial"
-    return "one round" if rounds < LEAST_ROUNDS else "no two rounds have the same strategies"
-
-
-def _ranking(chosen: Rounds, noise: Noise | None) -> tuple[Ranked, ...]:
-    order = sorted(chosen, key=lambda name: (-fmean(chosen[name].values()), name))
-    return tuple(_ranked(name, chosen, order[0], noise, len(order) - 1) for name in order)
-
-
-def _ranked(name: str, chosen: Rounds, first: str, noise: Noise | None, competitors: int) -> Ranked:
-    own, fastest = chosen[name], chosen[first]
-    per_s, common = math.exp(fmean(own.values())), sorted(own.keys() & fastest.keys())
-    if name == first:
-        return Ranked(name, per_s, len(own), 0.0, None, None)
-    if not common:
-        return Ranked(name, per_s, len(own), fmean(fastest.values()) - fmean(own.values()), None, None)
-    behind = fmean(fastest[number] - own[number] for number in common)
-    if noise is None or len(common) < LEAST_ROUNDS:
-        return Ranked(name, per_s, len(own), behind, None, None)
-    half = _quantile(competitors, noise.freedom) * math.sqrt(2 * noise.variance / len(common))
-    return Ranked(name, per_s, len(own), behind, behind - half, behind + half)
-
-
-@lru_cache(maxsize=256)
-def _quantile(competitors: int, freedom: int) -> float:
-    """Return Student's t at 95 %, two-sided, after Bonferroni."""
-    return t_quantile(freedom, 1 - (1 - CONFIDENCE) / competitors / 2)
+def _why_unknown(ranking: Sequence[Ranked]) -> str:
+    """Return why nothing can be compared; nothing where something can."""
+    if len(ranking) < 2:
+        return "one strategy alone has valid trials" if ranking else "no valid trial"
+    return "one round" if ranking[0].rounds < LEAST_ROUNDS else ""

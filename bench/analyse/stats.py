@@ -1,12 +1,15 @@
 """The maths of the reading half: medians over rounds, merged histograms, memory slopes. Pure."""
 
+import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
+
+from bench.core.stats import MARGIN, Answer, Logs, differs
 
 LEAST_SIZES = 5
 """A slope needs so many different numbers of fetches in flight."""
@@ -29,24 +32,28 @@ class Spread:
     low: float
     high: float
     rounds: int
+    logs: Logs = field(default_factory=dict, compare=False, repr=False)
+    """The logarithm of each round's value, for ``differ``; empty where the rounds are not known."""
 
     @property
     def relative(self) -> float:
         """The range as a share of the median."""
         return (self.high - self.low) / abs(self.median) if self.median else 0.0
 
+    def told(self) -> dict[str, float]:
+        """Return what JSON shows of it."""
+        return {"median": self.median, "low": self.low, "high": self.high, "rounds": self.rounds}
 
-def spread(values: Sequence[float]) -> Spread:
-    """Return the median and the range of at least one value."""
-    return Spread(statistics.median(values), min(values), max(values), len(values))
+
+def spread(values: Sequence[float], blocks: Iterable[Hashable] = ()) -> Spread:
+    """Return the median and the range of at least one value; ``blocks`` names the block (run and round) of each."""
+    logs = {block: math.log(value) for block, value in zip(blocks, values, strict=False) if value > 0}
+    return Spread(statistics.median(values), min(values), max(values), len(values), logs)
 
 
-def are_apart(one: Spread, other: Spread) -> bool:
-    """Tell whether two sides have more than one round each, and ranges that do not overlap.
-
-    That is not a test of significance: it only keeps a sentence from naming a difference that single rounds contradict.
-    """
-    return min(one.rounds, other.rounds) > 1 and (one.high < other.low or other.high < one.low)
+def differ(one: Spread, other: Spread, margin: float = MARGIN) -> Answer:
+    """Say whether two figures differ, by the rounds that they have in common."""
+    return differs(one.logs, other.logs, margin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, stdev
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 CONFIDENCE = 0.95
 MARGIN = math.log(1.02)
@@ -21,7 +21,7 @@ LEAST_SD = 0.001
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = Literal["differs", "same", "unknown"]
-Logs = Mapping[Hashable, float]
+Logs = Mapping[Any, float]
 """One logarithm per block."""
 
 
@@ -37,7 +37,7 @@ class Interval:
 
     def ratio(self) -> "Interval":
         """Return the interval of the ratio whose logarithm this is."""
-        return Interval(*map(_exp, (self.estimate, self.low, self.high)), self.n, self.confidence)
+        return Interval(_exp(self.estimate), _exp(self.low), _exp(self.high), self.n, self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def adjusted(family: Mapping[Key, Estimate], correct: Callable[[Sequence[float]], list[float]]) -> dict[Key, float]:
-    """Return the p value of each comparison of a family, corrected for their number."""
-    return dict(zip(family, correct([found.p for found in family.values()]), strict=True))
+    """Return the p value of each comparison, corrected for their number; those of single values are none."""
+    known = {key: found.p for key, found in family.items() if math.isfinite(found.error)}
+    return dict.fromkeys(family, 1.0) | dict(zip(known, correct(list(known.values())), strict=True))
 
 
 @lru_cache(maxsize=4096)

@@ -1,8 +1,8 @@
 """What the timed crawls answer, in sentences: when more in flight help, which model is fastest, what CPU work changes.
 
-A difference is named only where the rounds do not overlap (``are_apart``) and chance does not explain that the two
-which are farthest apart are (``extremes``), and models are compared with models: clients
-with an HTTP stack of their own have a sentence apart, because their parsers would be compared too. Pure.
+A difference is named only where chance does not explain that the two which are farthest apart are (``extremes``), and
+models are compared with models: clients with an HTTP stack of their own have a sentence apart, because their parsers
+would be compared too. Pure.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ from bench.analyse import extremes
 from bench.analyse.cells import Cell
 from bench.analyse.headline import choose_caps, usual_cap
 from bench.analyse.model import FULL, Fit, core_share, fit
-from bench.analyse.stats import Spread, are_apart
+from bench.analyse.stats import Spread, differ
+from bench.core.stats import Logs, differs
 from bench.present import units, words
 from bench.present.answer_scene import ALIKE, Level, Scene, best_of, by_cap, comparable, levels, rate_of
 
@@ -100,7 +101,8 @@ def _gains(seen: Scene, latency: str) -> str:
     one, other = rate_of(ends[0][0]), rate_of(ends[0][1])
     last_one, last_other = (rate_of(cell) for cell in ends[-1])
     several = min(one.rounds, other.rounds, last_one.rounds, last_other.rounds) > 1
-    less = several and other.low / one.high > last_other.high / last_one.low
+    gain, last_gain = _gain(one, other), _gain(last_one, last_other)
+    less = other.median / one.median > last_other.median / last_one.median and differs(gain, last_gain) == "differs"
     head = "the more CPU work a page takes, the less more in flight bring: " if less else ""
     first, *others = [f"{_gained(*pair)}{{}} {_with_work(pair[0])}" for pair in ends]
     gains = words.listed([first.format(" the pages/s"), *(text.format("") for text in others)])
@@ -108,6 +110,10 @@ def _gains(seen: Scene, latency: str) -> str:
         f"{head}{words.at_latency(latency)}, {words.in_flight(caps[-1])} instead of {units.count(caps[0])} bring "
         f"{_name(best)} {gains}{'' if several else ' (one round)'}"
     )
+
+
+def _gain(few: Spread, many: Spread) -> Logs:
+    return {block: many.logs[block] - few.logs[block] for block in few.logs.keys() & many.logs.keys()}
 
 
 def _leads(seen: Scene, latency: str) -> str:
@@ -157,7 +163,7 @@ def _ends(level: Level) -> str:
 
 def _near(level: Level) -> str:
     """Name those that the rounds do not tell from the fastest, where they tell the slowest from it."""
-    near = [cell.strategy for cell in level.cells[1:-1] if not are_apart(rate_of(cell), level.fastest)]
+    near = [cell.strategy for cell in level.cells[1:-1] if differ(rate_of(cell), level.fastest) != "differs"]
     if not near or not level.differs:
         return ""
     who = words.listed(list(map(_name, near))) if len(near) <= MOST_NAMES else f"{len(near)} others"
@@ -175,7 +181,7 @@ def _costs(level: Level) -> list[str]:
     if len(ordered) == 1:
         return [text + _once(least)]
     dearest = units.duration(most.median, words.digits(most))
-    by_chance = not extremes.of_cells(level.cells, c.cpu_per_page_ns, level.peers)
+    by_chance = not extremes.of_cells(level.cells, c.cpu_per_page_ns)
     return [f"{text} with {_name(cheap)}, {dearest} with {_name(dear)}{_difference(least, most, by_chance=by_chance)}"]
 
 
@@ -183,8 +189,6 @@ def _difference(least: Spread, most: Spread, *, by_chance: bool) -> str:
     """Write the ratio of two figures; or why it is none."""
     if min(least.rounds, most.rounds) == 1:
         return " (one round: whether they differ is not known)"
-    if not are_apart(least, most):
-        return ", but the rounds overlap"
     if by_chance:
         return ", which chance may explain"
     return f": {units.times(most.median / least.median)}"
@@ -195,8 +199,8 @@ def _gained(few: Cell, many: Cell) -> str:
     ratio = other.median / one.median
     if 1 / ALIKE <= ratio <= ALIKE:
         return "about 1x"
-    overlap = min(one.rounds, other.rounds) > 1 and not are_apart(one, other)
-    return units.times(ratio) + (" (but the rounds overlap)" if overlap else "")
+    by_chance = min(one.rounds, other.rounds) > 1 and differ(one, other) != "differs"
+    return units.times(ratio) + (" (which chance may explain)" if by_chance else "")
 
 
 def _one_at_a_time(seen: Scene) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from bench.analyse import cells as c
 from bench.analyse import extremes
 from bench.analyse.cells import Cell, Figure, Setting
-from bench.analyse.stats import Spread, are_apart
+from bench.analyse.stats import Spread
 from bench.rows import Row
 
 ALIKE = 1.05
@@ -19,8 +19,6 @@ class Level:
 
     in_flight: int
     cells: tuple[Cell, ...]
-    peers: tuple[Cell, ...] = ()
-    """The cells of all workloads at that latency: they tell how much rounds vary."""
 
     @property
     def slowest(self) -> Spread:
@@ -49,8 +47,8 @@ class Level:
 
     @property
     def is_apart(self) -> bool:
-        """Whether the rounds of the two do not overlap, and chance does not explain the difference."""
-        return are_apart(self.slowest, self.fastest) and extremes.of_cells(self.cells, c.pages_per_s, self.peers)
+        """Whether chance does not explain the difference."""
+        return extremes.of_cells(self.cells, c.pages_per_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +95,9 @@ def scene(rows: Sequence[Row]) -> Scene | None:
 def levels(found: Sequence[Cell], latency: str) -> list[Level]:
     """Return the workload of each number in flight at a latency; the cells share a setting."""
     many = []
-    peers = tuple(cell for cell in found if cell.latency == latency)
     for cap in c.caps(found, latency):
-        own = [cell for cell in peers if cell.in_flight == cap]
-        many.append(Level(cap, tuple(sorted(own, key=lambda cell: (rate_of(cell).median, cell.strategy))), peers))
+        own = [cell for cell in found if (cell.latency, cell.in_flight) == (latency, cap)]
+        many.append(Level(cap, tuple(sorted(own, key=lambda cell: (rate_of(cell).median, cell.strategy)))))
     return many
 
 

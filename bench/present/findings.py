@@ -1,8 +1,9 @@
 """What the rows say, as one sentence a plot: its title. Pure.
 
-A sentence names a difference only between valid figures whose rounds do not overlap; figures of one round are given
-with the words "one round", and memory slopes are compared only when their intervals do not meet. Strategies that parse
-with the shared code are compared with each other; clients with a stack of their own only when there are no two others.
+A sentence names a difference only between valid figures that differ by more than chance explains; figures of one round
+are given with the words "one round", and memory slopes are compared only when their intervals do not meet. Strategies
+that parse with the shared code are compared with each other; clients with a stack of their own only when there are no
+two others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from bench.analyse import cells as c
 from bench.analyse import extremes
 from bench.analyse.cells import Cell, Figure
-from bench.analyse.stats import NoSlope, Slope, Spread, are_apart
+from bench.analyse.stats import NoSlope, Slope, Spread, differ
 from bench.present import units, words
 
 NARROW = 0.4
@@ -58,17 +59,14 @@ def of_throughput(found: Sequence[Cell]) -> str:
     return _sentence(text)
 
 
-def of_cpu(found: Sequence[Cell], among: Sequence[Cell] = ()) -> str:
-    """Compare the CPU time a page of the cheapest and the dearest strategy; the cells share a workload.
-
-    ``among`` are the cells of all workloads that are alike: they tell how much rounds vary.
-    """
+def of_cpu(found: Sequence[Cell]) -> str:
+    """Compare the CPU time a page of the cheapest and the dearest strategy; the cells share a workload."""
     sides = _sides(found, c.cpu_per_page_ns)
     if not sides:
         return "No valid CPU time: nothing to conclude"
     where = f"{words.at_latency(found[0].latency)} with {words.in_flight(found[0].in_flight)}"
     shared = [cell for cell in found if cell.stack == "shared"]
-    by_chance = not extremes.of_cells(shared if len(shared) > 1 else found, c.cpu_per_page_ns, among)
+    by_chance = not extremes.of_cells(shared if len(shared) > 1 else found, c.cpu_per_page_ns)
     return _compared(sides, f"{where}, a page takes", "of CPU time", units.duration, by_chance=by_chance)
 
 
@@ -77,7 +75,9 @@ def of_times(sides: Sequence[Side], share: float, where: str) -> str:
     if not sides:
         return "No valid times: nothing to conclude"
     what = "half of the fetches take" if share == 0.5 else f"1 fetch in {round(1 / (1 - share))} takes"
-    return _compared(sides, f"{where}, {what} more than", "", units.duration)
+    chosen = [side for side in sides if side.stack == "shared"]
+    by_chance = not extremes.differ([side.spread.logs for side in (chosen if len(chosen) > 1 else sides)])
+    return _compared(sides, f"{where}, {what} more than", "", units.duration, by_chance=by_chance)
 
 
 def of_memory(slopes: Mapping[str, tuple[str, Slope | NoSlope]]) -> str:
@@ -99,7 +99,7 @@ def of_memory(slopes: Mapping[str, tuple[str, Slope | NoSlope]]) -> str:
 
 
 def _compared(
-    sides: Sequence[Side], before: str, after: str, write: Callable[[float, int], str], *, by_chance: bool = False
+    sides: Sequence[Side], before: str, after: str, write: Callable[[float, int], str], *, by_chance: bool
 ) -> str:
     shared = [side for side in sides if side.stack == "shared"]
     ordered = sorted(shared if len(shared) > 1 else sides, key=lambda side: side.spread.median)
@@ -111,8 +111,6 @@ def _compared(
     text += f", {high} with {most.name}"
     if min(least.spread.rounds, most.spread.rounds) == 1:
         return _sentence(text + " (one round)")
-    if not are_apart(least.spread, most.spread):
-        return _sentence(f"{text}, but the rounds overlap")
     if by_chance:
         return _sentence(f"{text}, which chance may explain")
     return _sentence(f"{text}: {units.times(most.spread.median / least.spread.median)}")
@@ -146,9 +144,11 @@ def _gain(found: Sequence[Cell], strategy: str, latency: str) -> tuple[Cell, Cel
 
 def _times(least: Cell, most: Cell, what: str = " pages/s") -> str:
     one, other = _spread(least), _spread(most)
-    if min(one.rounds, other.rounds) > 1 and not are_apart(one, other):
+    said = differ(one, other)
+    if said == "same":
         return f"about as many{what}"
-    return f"{units.times(other.median / one.median)} as many{what}"
+    by_chance = said == "unknown" and min(one.rounds, other.rounds) > 1
+    return f"{units.times(other.median / one.median)} as many{what}{' (which chance may explain)' if by_chance else ''}"
 
 
 def _is_valid(cell: Cell) -> bool:

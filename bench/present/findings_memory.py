@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bench.analyse.layers import FULL
-from bench.analyse.stats import Slope, Spread
+from bench.analyse.stats import Slope, Spread, differ
 from bench.present import units, words
 from bench.present.findings import NARROW
 from bench.present.subjects import BLOCKS, IN_FLIGHT, PARKED, Subject
@@ -101,7 +101,7 @@ def _reached(reaches: Mapping[str, Spread]) -> str:
     ordered = sorted(reaches.items(), key=lambda item: item[1].median)
     (first, soonest), (last, latest) = ordered[0], ordered[-1]
     once = " (one round)" if min(spread.rounds for spread in reaches.values()) == 1 else ""
-    if first != last and soonest.high >= latest.low and not once:
+    if first != last and differ(soonest, latest) != "differs" and not once:
         return f", within {_seconds(latest)} of the order"
     times = [
         f"{words.plain(name, 24)} after {_seconds(reach)}" for name, reach in dict(ordered[:1] + ordered[-1:]).items()

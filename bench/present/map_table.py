@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 
 from bench.analyse import cells as c
-from bench.analyse.decision_map import LEAST_ROUNDS, PRACTICAL, Map, Point, Ranked, Tile, decide
+from bench.analyse.decision_map import LEAST_ROUNDS, Map, Point, Ranked, Tile, decide
+from bench.core.stats import MARGIN
 from bench.present import text_grid, units, words
 from bench.present.text_grid import Grid
 from bench.rows import Row
@@ -133,12 +134,13 @@ def notes(found: Map) -> list[str]:
     """Return what the figures mean, what they rest on, and what was left out."""
     noise = found.noise
     rule = (
-        "Ratios of throughput within the same rounds, with intervals of 95 % after Bonferroni; a winner is ahead of "
-        f"all others by the t test and by {math.expm1(PRACTICAL) * 100:.0f} % at least."
+        "Ratios of throughput within the same rounds, each with its 95 % interval. A winner is ahead of all others by "
+        f"{math.expm1(MARGIN) * 100:.0f} % or more and by the t test; of the differences in the map, 5 % at most are "
+        "expected to be false (Benjamini-Hochberg)."
     )
     told = [rule]
     if noise is not None:
-        told.append(f"Noise of a round, pooled over the map: {math.sqrt(noise.variance) * 100:.1f} % (SD).")
+        told.append(f"SD of a ratio between rounds, over the map: {noise * 100:.1f} %.")
     lone = sum(tile.verdict == UNKNOWN for tile in found.tiles)
     if lone:
         told.append(

@@ -1,7 +1,6 @@
 """The tables of open loops: what each offered rate led to, corrected and uncorrected times side by side."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, TextIO
 
 from bench.analyse.offered import KINDS, SAMPLES, Curve, Point, Quantile, curves
@@ -125,7 +124,7 @@ def _point(point: Point, curve: Curve) -> dict[str, Any]:
 
 
 def _spread(found: Spread | None) -> dict[str, Any] | None:
-    return None if found is None else asdict(found)
+    return None if found is None else found.told()
 
 
 def _number(found: Spread | None) -> str:

@@ -46,9 +46,8 @@ def draw(found: Sequence[Cell], _looks: dict[str, Look], subtitle: str, footer: 
         else "",
         f"{left_out} more strategies are not shown." if left_out > 0 else "",
     ]
-    among = [cell for cell in found if cell.latency == columns[0].latency]
     bars = bars[: page.MOST_BARS]
-    title = findings.of_cpu([cell for cell, _ in bars], among)
+    title = findings.of_cpu([cell for cell, _ in bars])
     sheet = page.sheet(title, " ".join(notes), footer, max(page.HEIGHT, 3 + BAR * len(bars)))
     sheet.subplots_adjust(left=0.2, right=0.9)
     panel(bars, sheet.subplots())

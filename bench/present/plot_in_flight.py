@@ -77,8 +77,8 @@ def reaches_of(found: Sequence[Cell]) -> dict[str, dict[str, Spread]]:
     reaches: dict[str, dict[str, Spread]] = {}
     for setting, name in words.settings(c.settings(found)).items():
         own = [cell for cell in found if cell.setting == setting]
-        times = {cell.strategy: [row.measured["reach_ns"] for row in cell.valid_rows if _is_timed(row)] for cell in own}
-        reaches[name] = {strategy: spread(some) for strategy, some in sorted(times.items()) if some}
+        times = {cell.strategy: c.spread_of(filter(_is_timed, cell.valid_rows), _reach_ns) for cell in own}
+        reaches[name] = {strategy: found for strategy, found in sorted(times.items()) if found}
     return reaches
 
 
@@ -193,6 +193,10 @@ def _released_s(measured: dict[str, Any], bin_s: float, reach_s: float) -> float
     completions = measured["timeline"]["completions"]
     found = (n * bin_s for n, count in enumerate(completions) if count and (n + 1) * bin_s >= reach_s)
     return next(found, max(reach_s, (measured["makespan_ns"] - measured["drain_ns"]) / 1e9))
+
+
+def _reach_ns(row: Row) -> float | None:
+    return row.measured.get("reach_ns")
 
 
 def _is_timed(row: Row) -> bool:

@@ -220,14 +220,14 @@ def _legend(sheet: "Figure", shown: Map, looks: dict[str, Look], *, model: bool)
 
 
 def _subtitle(shown: Map, left_out: Sequence[int], surfaces: Sequence[Surface]) -> str:
-    noise = f"noise of a round {math.sqrt(shown.noise.variance) * 100:.1f} % (SD)" if shown.noise else "noise not known"
+    noise = f"SD of a ratio {shown.noise * 100:.1f} %" if shown.noise else "noise not known"
     missing = sum(bool(tile.without) for tile in shown.tiles)
     worst = max((one.error for one in surfaces), default=0.0)
     return " ".join(
         [
             "Colour: the fastest strategy of the shared stack; hatched: it cannot be told from those named with it.",
             "Ratios: to the throughput of the next and of the last.",
-            f"Being ahead is by the t test (95 %, Bonferroni; {noise}) and by 2 % at least.",
+            f"Being ahead is by the t test (Benjamini-Hochberg, 5 %; {noise}) and by 2 % at least.",
             "Lines: the core is full where N = (L + r + c + w) / (c + w); the model misses workloads left out by "
             f"{max(1, round(worst * 100))} % on average."
             if surfaces

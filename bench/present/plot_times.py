@@ -138,9 +138,9 @@ def _sides(found: Sequence[Cell], share: float) -> list[findings.Side]:
     """Return each strategy's quantile of all rounds together, which is drawn, and the range of each round's own."""
     sides = []
     for cell in found:
-        times = [times_of(row, "service") for row in cell.valid_rows]
-        rounds = [one["histogram"] for one in times if one.get("histogram")]
-        each = spread([quantile(merge([one]), share) for one in rounds])
+        rows = [row for row in cell.valid_rows if times_of(row, "service").get("histogram")]
+        rounds = [times_of(row, "service")["histogram"] for row in rows]
+        each = spread([quantile(merge([one]), share) for one in rounds], [(row.run, row.round) for row in rows])
         together = replace(each, median=float(quantile(merge(rounds), share)))
         sides.append(findings.Side(cell.strategy, cell.stack, together))
     return sides

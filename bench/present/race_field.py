@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.analyse import workloads
-from bench.analyse.stats import are_apart
+from bench.analyse.stats import differ
 from bench.present import units, words
 from bench.present.notes import why_red
 from bench.present.race_lanes import Lane, lane, median_round, recorded
@@ -87,8 +87,8 @@ def _race(own: Sequence[Row], joining: Sequence[Row]) -> Race | None:
 def _placed(lanes: Sequence[Lane]) -> list[Lane]:
     """Give places to the lanes that are not red and came to the end; those who are alike share one.
 
-    A place is shared with the first who has it: if the two differ by less than 2 % (with one round: 20 %), or their
-    rounds overlap.
+    A place is shared with the first who has it: if the two differ by less than 2 % (with one round: 20 %), or by no
+    more than chance explains.
     """
     runners = sorted(
         (one for one in lanes if one.red is None and one.finish_ns is not None), key=lambda one: one.end_ns
@@ -109,7 +109,7 @@ def _behind(first: Lane, second: Lane) -> bool:
     single = min(first.rounds_ns.rounds, second.rounds_ns.rounds) == 1
     if second.end_ns < first.end_ns * (1 + (ONE_ROUND if single else words.STEADY)):
         return False
-    return single or are_apart(first.rounds_ns, second.rounds_ns)
+    return single or differ(first.rounds_ns, second.rounds_ns) == "differs"
 
 
 def _joining(own: Sequence[Row], crawls: Sequence[Row]) -> list[Row]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from bench.analyse.stats import Spread, spread
+from bench.analyse.cells import spread_of
+from bench.analyse.stats import Spread
 from bench.present import name_looks, words
 from bench.present.notes import why_red
 from bench.rows import Row
@@ -102,7 +103,7 @@ def lane(rows: Sequence[Row], pages: int) -> Lane:
     completions[-1] = min(completions[-1], pages - (sums[bins - 2] if bins > 1 else 0))
     samples = _samples(measured.get("samples"))
     cpu_ns = [measured[key] for key in ("cpu_user_ns", "cpu_system_ns") if key in measured]
-    valid_ns = [ns for one in rows if one.valid and recorded(one) and (ns := _finish_ns(one, pages)) is not None]
+    valid = [one for one in rows if one.valid and recorded(one)]
     return Lane(
         row.strategy,
         row.stack,
@@ -112,7 +113,7 @@ def lane(rows: Sequence[Row], pages: int) -> Lane:
         tuple(completions),
         tuple(line["in_flight"][:bins]),
         _finish_ns(row, pages),
-        spread(valid_ns) if valid_ns else None,
+        spread_of(valid, lambda one: _finish_ns(one, pages)),
         None if row.valid else words.plain("; ".join(why_red(row)), 160),
         samples,
         measured.get("peak_threads"),

@@ -96,7 +96,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 def _figure(cell: Cell, read: c.Read) -> dict[str, Any] | None:
     figure = cell.figure(read)
-    return None if figure is None else asdict(figure.spread) | {"valid": figure.valid}
+    return None if figure is None else figure.spread.told() | {"valid": figure.valid}
 
 
 def _throughput(cell: Cell) -> dict[str, Any] | None:

@@ -13,8 +13,8 @@ from bench.analyse.stats import (
     NoSlope,
     Slope,
     Spread,
-    are_apart,
     bucket_width,
+    differ,
     exceedance,
     memory_slope,
     merge,
@@ -186,12 +186,14 @@ def test_the_relative_range_of_nothing_is_zero() -> None:
     assert spread([90, 100, 110]).relative == pytest.approx(0.2)
 
 
-def test_two_sides_are_apart_only_with_several_rounds_that_do_not_overlap() -> None:
-    assert are_apart(spread([1, 2]), spread([3, 4]))
-    assert are_apart(spread([3, 4]), spread([1, 2]))
-    assert not are_apart(spread([1, 3]), spread([2, 4]))
-    assert not are_apart(spread([1]), spread([9]))
-    assert not are_apart(spread([1, 2]), spread([9]))
+def test_figures_are_compared_by_the_rounds_that_they_have_in_common() -> None:
+    disturbed = spread([100, 200, 400], "abc")
+
+    assert differ(disturbed, spread([150, 300, 600], "abc")) == "differs"
+    assert differ(disturbed, spread([600, 150, 300], "cab")) == "differs"
+    assert differ(disturbed, spread([600, 150, 300], "abc")) == "unknown"
+    assert differ(disturbed, spread([100, 200, 400], "abc")) == "same"
+    assert differ(disturbed, spread([150, 300, 600])) == "unknown", "no rounds are known"
 
 
 @given(values_ns, values_ns)

@@ -145,7 +145,7 @@ def test_the_text_has_a_line_for_each_workload_and_the_rule() -> None:
 
     assert "no difference can be told" in told.splitlines()[0]
     assert "all 3 alike" in told
-    assert "Bonferroni" in told
+    assert "Benjamini-Hochberg" in told
     assert sum(line.startswith(("0 ms ", "10 ms ", "50 ms ", "200 ms ")) for line in told.splitlines()) == 48
     assert max(map(len, told.splitlines())) <= map_table.WIDTH
 

@@ -43,7 +43,7 @@ def test_the_title_of_what_was_held_states_the_marks_of_each_setting(run: str) -
     several = len(panels) > 1
 
     for name, axes in panels.items():
-        own = sentences.partition(f"{name}:")[2].partition(";")[0] if several else sentences
+        own = sentences.partition(name)[2].partition(";")[0] if several else sentences
         told = re.findall(r"(\w+) after ([\d.]+) (ms|s)", own)
         assert told or "within" in own
         for strategy, number, unit in told:

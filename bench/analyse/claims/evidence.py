@@ -1,13 +1,16 @@
 """What the rules share: which rows count, ranges and their ratios, what to say when there is too little. Pure."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.analyse.cells import Read, present
+from bench.analyse import cells
+from bench.analyse.cells import Read
 from bench.analyse.claims.outcome import Outcome, Value, Word
-from bench.analyse.stats import Slope, Spread, are_apart, spread
+from bench.analyse.stats import Slope, Spread, differ
+from bench.core.stats import compare
 from bench.present import units
 from bench.rows import Row
 
@@ -16,7 +19,7 @@ LEAST_ROUNDS = 2
 CLOSE = 0.10
 """Runs of one machine on different days differ by about as much; nearer to a boundary a verdict may turn over."""
 ALIKE = 1.10
-"""Two sides whose ratio lies in [1 / ALIKE, ALIKE], ranges included, are alike: harness and machine drift by less."""
+"""Two sides whose ratio is surely in [1 / ALIKE, ALIKE] are alike: harness and machine drift by less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +52,40 @@ def of_spread(found: Spread) -> Range:
 
 
 def ratio(one: Range | Spread, other: Range | Spread) -> Range | None:
-    """Return how many times the other one is: the widest that both ranges allow; None when that has no meaning."""
+    """Return how many times the other one is; None when that has no meaning.
+
+    Of two figures over rounds, the ratio of the medians with its 95 % interval; of two slopes, or of single rounds, the
+    widest ratio that the ends allow.
+    """
     above, below = (side if isinstance(side, Range) else of_spread(side) for side in (one, other))
     if below.low <= 0 or above.low < 0:
         return None
-    return Range(above.value / below.value, above.low / below.high, above.high / below.low)
+    value = above.value / below.value
+    if isinstance(one, Spread) and isinstance(other, Spread) and min(len(one.logs), len(other.logs)) > 1:
+        found = compare(one.logs, other.logs).interval().ratio()
+        return Range(value, min(value, found.low), max(value, found.high))
+    return Range(value, above.low / below.high, above.high / below.low)
 
 
 def spread_of(rows: Iterable[Row], read: Read) -> Spread | None:
     """Return median and range of a figure over the valid rows that have it."""
-    values = present(read(row) for row in rows if row.valid)
-    return spread(values) if values else None
+    return cells.spread_of((row for row in rows if row.valid), read)
 
 
 Difference = Literal["less", "more", "alike", "unclear", "unknown"]
 
 
 def difference(one: Spread | None, other: Spread | None) -> Difference:
-    """Say how one side differs from the other: a difference counts only where their ranges do not overlap."""
+    """Say how one side differs from the other; ``alike`` is a ratio within [1 / ALIKE, ALIKE], interval included."""
     if one is None or other is None or min(one.rounds, other.rounds) < LEAST_ROUNDS:
         return "unknown"
-    if are_apart(one, other):
-        return "less" if one.median < other.median else "more"
-    between = ratio(one, other)
-    return "alike" if between is not None and between.low >= 1 / ALIKE and between.high <= ALIKE else "unclear"
+    match differ(one, other, margin=math.log(ALIKE)):
+        case "differs":
+            return "less" if one.median < other.median else "more"
+        case "same":
+            return "alike"
+        case _:
+            return "unclear"
 
 
 def why_too_little(rows: Sequence[Row]) -> str:

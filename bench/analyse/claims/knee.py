@@ -57,19 +57,20 @@ def diminishing_returns(rows: Sequence[Row]) -> Outcome:
         "worst_share": min((curve.last for curve in curves), default=None),
     }
     figures = [curve.told for curve in curves] + [curve.knee_told for curve in knees]
-    rule = f"degrades if, at most in flight, throughput is below {LOSS:.0%} of the best, and the ranges do not overlap"
+    rule = f"degrades if, at most in flight, throughput is below {LOSS:.0%} of the best, by more than chance explains"
     if len(curves) < len(strategies(own)) or not curves:
         return inconclusive(own, region, values, f"too few valid rounds; {why_too_little(own)}", "; ".join(figures))
     unclear = [curve.name for curve in curves if curve.word == "unclear"]
+    by_chance = f"chance may explain it for {', '.join(unclear)}: {rule}"
     close = any(1 - 2 * (1 - LOSS) <= curve.last < 1 for curve in curves)
     if unclear and len(unclear) + len(falling) == len(curves):
-        return inconclusive(own, region, values, f"ranges overlap for {', '.join(unclear)}: {rule}", "; ".join(figures))
+        return inconclusive(own, region, values, by_chance, "; ".join(figures))
     if len(falling) == len(curves):
         return decided("holds", figures, region, values, f"{rule}; all do", close=close)
     if len(rising) == len(curves):
         return decided("does not hold here", figures, region, values, f"{rule}; all still rise", close=close)
     if unclear:
-        return inconclusive(own, region, values, f"ranges overlap for {', '.join(unclear)}: {rule}", "; ".join(figures))
+        return inconclusive(own, region, values, by_chance, "; ".join(figures))
     which = f"{values['falling']} only" if falling else "none, but returns end"
     return decided("holds differently", figures, region, values, f"{rule}; {which}", close=close)
 

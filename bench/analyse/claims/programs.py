@@ -122,7 +122,7 @@ def pooling_pays(rows: Sequence[Row]) -> Outcome:
     }
     region = f"no added latency, {_told(own, 'in_flight')} in flight; connections also at 100 in flight"
     figures = [f"without kept {name}: {rated(one)} the CPU time a page" for name, one in found.items()]
-    rule = f"pays: more than {units.times(PAYS, 3)} the CPU time a page without, and ranges that do not overlap"
+    rule = f"pays: more than {units.times(PAYS, 3)} the CPU time a page without, by more than chance explains"
     words = {name: _pays(*pair) for name, pair in sides.items()}
     unsure = [name for name, word in words.items() if word is None]
     if unsure:

@@ -58,7 +58,8 @@ def async_not_faster(rows: Sequence[Row]) -> Outcome:
     if quick:
         figures.append(f"faster than threads somewhere: {', '.join(quick)}")
     rule = (
-        "slower where ranges of pages/s, or of CPU time a page, do not overlap, and the other does not contradict; "
+        "slower where pages/s, or CPU time a page, differ by more than chance explains, and the other does not "
+        "contradict; "
         f"moderately is up to {units.times(MODERATELY)}"
     )
     words = list(slower.values())
@@ -68,7 +69,8 @@ def async_not_faster(rows: Sequence[Row]) -> Outcome:
         return decided("does not hold here", figures, region, values, f"{rule}; asyncio is slower nowhere")
     if "unclear" in words:
         where = ", ".join(units.count(cap) for cap, word in slower.items() if word == "unclear")
-        return inconclusive(rows, region, values, f"ranges overlap at {where} in flight: {rule}", "; ".join(figures))
+        reason = f"chance may explain it at {where} in flight: {rule}"
+        return inconclusive(rows, region, values, reason, "; ".join(figures))
     moderate = worst is not None and worst.value <= MODERATELY
     everywhere = set(words) == {"more"}
     reasons = [
@@ -144,13 +146,13 @@ def no_gil(rows: Sequence[Row]) -> Outcome:
         "python": next((str(row.knobs.get("python")) for row in without), None),
     }
     figures = [f"{units.count(cap)} in flight: {rated(found)} the pages/s with a lock" for cap, found in ratios.items()]
-    rule = "better is more pages/s, with ranges over the rounds that do not overlap, at each number in flight"
+    rule = "better is more pages/s, by more than chance explains, at each number in flight"
     if not without:
         lock = "the interpreter that was given has a global lock" if own else "no free-threaded interpreter"
         return inconclusive(rows, "threads without a global lock: not tested", values, lock)
     said = set(words.values())
     if said & {"unknown", "unclear"}:
-        why = "too few valid rounds" if "unknown" in said else "ranges overlap"
+        why = "too few valid rounds" if "unknown" in said else "chance may explain it"
         return inconclusive(rows, region, values, f"{why}: {rule}; {why_too_little(own)}", "; ".join(figures))
     if said == {"more"}:
         return decided("holds", figures, region, values, f"{rule}; it is")

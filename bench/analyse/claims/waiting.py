@@ -48,10 +48,10 @@ def async_sleepy(rows: Sequence[Row]) -> Outcome:
     }
     where = f"{units.latency(sleepiest)}, {units.count(most)} in flight"
     figures = ([f"{where}: asyncio {rated(found)} the threads' pages/s"] if found else []) + crossings
-    rule = f"more pages/s than threads at {where}, with ranges over the rounds that do not overlap"
+    rule = f"more pages/s than threads at {where}, by more than chance explains"
     word = words[sleepiest, most]
     if word == "unknown" or (word == "unclear" and not winners):
-        why = "too few valid rounds" if word == "unknown" else "ranges overlap"
+        why = "too few valid rounds" if word == "unknown" else "chance may explain it"
         own = crawls(rows, "native_asyncio", sleepiest, most) + crawls(rows, "thread_pool", sleepiest, most)
         return inconclusive(rows, region, values, f"{why}: {rule}; {why_too_little(own)}", "; ".join(figures))
     if word == "more":
