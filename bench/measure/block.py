@@ -47,9 +47,9 @@ FETCH_TIMEOUT_NS = 600_000_000_000
 class Lengths:
     """How long an arm settles behind its open gate before its window, and how long the window is.
 
-    Up to ``jitter_ns`` are added to the first, at random. Models that work in batches, as an asyncio loop does, send their
-    requests in bursts, which the opening of the gate puts in step: without it each window would begin at the same place
-    between two bursts.
+    Up to ``jitter_ns`` are added to the first, at random. Models that work in batches, as an asyncio loop does, send
+    their requests in bursts, which the opening of the gate puts in step: without it each window would begin at the same
+    place between two bursts.
     """
 
     settle_ns: int
