@@ -99,17 +99,19 @@ def row_trials(trial: AnyTrial) -> Sequence[RowTrial]:
 
 
 def expand(experiment: Experiment, described: dict[str, Description]) -> list[AnyTrial]:
-    """Return every trial: rounds of one trial of each cell, each round in an order of its own, from the seed."""
+    """Return every trial: rounds of one trial of each cell, each round in an order of its own, from the seed.
+
+    The blocks of the first ``[[throughput]]`` table come first in each round: the first figures are there early, and
+    these blocks are spread over the whole run, so that what disturbs the machine for a while disturbs few of them.
+    """
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
+    timed = [grid for grid in experiment.grids if grid.kind == "throughput"]
     for number in range(1, experiment.rounds + 1):
-        cells = [
-            *_crawled(experiment, described, number),
-            *_blocks(experiment, described, number),
-            *_bare(experiment, described, number),
-        ]
-        order.shuffle(cells)
-        trials += cells
+        first, others = (_blocks(experiment, described, number, grids) for grids in (timed[:1], timed[1:]))
+        rest = [*_crawled(experiment, described, number), *others, *_bare(experiment, described, number)]
+        order.shuffle(rest)
+        trials += [*first, *rest]
     return trials
 
 
@@ -127,11 +129,13 @@ def _crawled(experiment: Experiment, described: dict[str, Description], number: 
     ]
 
 
-def _blocks(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
+def _blocks(
+    experiment: Experiment, described: dict[str, Description], number: int, grids: Sequence[Grid]
+) -> list[AnyTrial]:
     return [
         block_of(workload, chosen, grid.cycles, number)
         for grid, workload in experiment.cells()
-        if grid.kind == "throughput"
+        if any(grid is one for one in grids)
         and (
             chosen := [
                 described[name]

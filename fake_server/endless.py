@@ -16,12 +16,16 @@ _BEGIN, _END = len(_PREFIX), len(_PREFIX) + len(_LAP)
 
 
 class Mould:
-    """One page without the number of its lap. ``stop``: its links are no links, and the page is as long as ever."""
+    """One page without the number of its lap.
 
-    __slots__ = ("_answer", "_parts")
+    ``stop``: its links are no links, and it is answered at once; the page is as long as ever.
+    """
+
+    __slots__ = ("_answer", "_delay_ns", "_parts")
 
     def __init__(self, page: PageSpec, body: bytes, *, stop: bool = False) -> None:
         self._answer = answer = page_answer(page, body.replace(b"<a href=", b"<b data=") if stop else body, 0)
+        self._delay_ns = 0 if stop else answer.delay_ns
         self._parts = [part.split(_LAP) for part in answer.tail.split(_NEXT)]
 
     def job(self, lap: bytes) -> Job:
@@ -29,7 +33,7 @@ class Mould:
         following = b"%d" % (int(lap) + 1)
         answer = self._answer
         tail = following.join([lap.join(part) for part in self._parts])
-        return Job(Answer(answer.status, tail, answer.head_bytes, answer.delay_ns, plain=True))
+        return Job(Answer(answer.status, tail, answer.head_bytes, self._delay_ns, plain=True))
 
 
 class EndlessPages:

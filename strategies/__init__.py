@@ -6,7 +6,6 @@ To add a strategy, add a file. ``strategies.base`` says what it must offer; the 
 
 import ast
 import importlib
-import importlib.metadata
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -97,6 +96,8 @@ _ORDER = {name: n for n, name in enumerate(("sequential", "thread_pool", "callba
 
 
 def _is_installed(distribution: str) -> bool:
+    import importlib.metadata  # a third of the time in which a worker starts, and few workers need it
+
     try:
         importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:

@@ -8,6 +8,7 @@ A slice: open the gate; let the arm settle; read; let the window pass; read; shu
 flight is held again. Only the window counts. The server reads CPU times and requests, all at one moment.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -133,10 +134,10 @@ def observe(
         for one in arms:
             with _blamed(one):
                 one.worker = stack.enter_context(
-                    process.running(cpus, lifetime_s, ["bench.measure.arm_worker"], one.prepared.runtime)
+                    process.running(_start_cpus(cpus), lifetime_s, ["bench.measure.arm_worker"], one.prepared.runtime)
                 )
                 one.worker.send(_order(one, block, site, lifetime_s, unit_ns))
-        _each(arms, partial(_begin, server=server))
+        _each(arms, partial(_begin, server=server, cpus=cpus))
         _each(arms, partial(_await_cap, server=server))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
         draw = Random(block.id)
@@ -220,9 +221,17 @@ def _each(arms: list[Running], do: Callable[[Running], object]) -> None:
                 do(one)
 
 
-def _begin(one: Running, server: Server) -> None:
+def _start_cpus(cpus: set[int] | None) -> set[int] | None:
+    """Return the cores on which workers start: theirs and the harness's own, because nothing is measured yet."""
+    return None if cpus is None else cpus | os.sched_getaffinity(0)
+
+
+def _begin(one: Running, server: Server, cpus: set[int] | None) -> None:
     assert one.worker is not None
     one.knobs = one.worker.expect("ready", "knobs")["knobs"]
+    if cpus is not None:
+        process.pin(one.worker.pid, cpus)
+        one.knobs["cpus"] = sorted(os.sched_getaffinity(one.worker.pid))
     server.tell("watch", port=one.port, pid=one.worker.pid)
     one.worker.send({"do": "crawl"})
 
@@ -309,6 +318,7 @@ def _report(one: Running) -> None:
     assert one.worker is not None
     one.worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})
     one.outcome = one.worker.expect("outcome", "answer")
+    one.worker.dismiss()
 
 
 def _sleep_ns(duration_ns: float) -> None:

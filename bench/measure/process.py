@@ -91,6 +91,12 @@ class Worker:
             raise WorkerError(f"the worker printed rubbish: {line[:60]!r}") from error
         return message
 
+    def dismiss(self) -> None:
+        """End its input, so that a worker that is done exits while others are still asked."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+
     @property
     def has_spoken(self) -> bool:
         """Whether ``expect`` would return at once."""
