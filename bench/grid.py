@@ -14,8 +14,10 @@ MOST_IN_FLIGHT = 1_000_000
 MOST_ROUNDS = 1000
 MOST_WAVES = 100
 MOST_CPU_NS = 1_000_000_000
-LEAST_LAP = 1000
-"""Pages of an endless site at the least."""
+LAP, LEAST_LAP = 1000, 10
+"""Pages of a lap of an endless site, and the least of them that there may be."""
+MOST_LEFT_NS = 250_000_000
+"""The CPU work of a lap should not take longer: a block ends when what was waiting, almost a lap, has been crawled."""
 
 Kind = Literal["crawl", "memory"]
 GridKind = Literal["crawl", "memory", "throughput"]
@@ -197,9 +199,11 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
     )
 
 
-def endless(site: SiteConfig, in_flight: int) -> SiteConfig:
+def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
     """Return the site of a block: a lap has at least as many pages as may be in flight. Raises ValueError."""
-    lap = LEAST_LAP
+    lap = LAP
+    while lap > LEAST_LAP and lap * cpu_ns > MOST_LEFT_NS:
+        lap //= 10
     while lap < in_flight:
         lap *= 10
     return SiteConfig.from_dict(site.to_dict() | {"endless": True, "pages": lap})

@@ -15,7 +15,7 @@ from strategies import Description
 _START_NS = {"shared": 270_000_000, "own": 550_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000}
 _MEMORY_NS = 300_000_000
-_SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES = 50_000_000, 22, 30
+_SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 50_000_000, 22, 20, 4
 REFERENCE = "callbacks"
 """The strategy that others are held against, where it takes part."""
 
@@ -156,7 +156,8 @@ def block_of(workload: Workload, chosen: Sequence[Description], cycles: int, num
     reference = replace(reference, role="reference")
     waits_ns = workload.mean_latency_ns
     arms = (reference, *([] if waits_ns else [placebo(reference)]), *others)
-    slice_ns = _SLICE_NS + _SLICE_LATENCIES * waits_ns + _SLICE_FETCHES * workload.cpu_ns
+    fetches = _SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight
+    slice_ns = _SLICE_NS + _SLICE_LATENCIES * waits_ns + fetches * workload.cpu_ns
     expected_ns = round(len(arms) * (START_NS + cycles * slice_ns))
     block_id = f"{workload.id}/round={number}"
     return BlockTrial(block_id, number, workload, arms, cycles, 0 if waits_ns else cycles // 3, expected_ns)

@@ -39,7 +39,11 @@ MOST_TAKEN = 0.1
 POLL_S = 0.0004
 """How often to look whether an arm holds its cap again."""
 DRAIN_S = 20.0
-"""How long to wait for that, and for the cap to be reached at the start."""
+"""How long to wait for that, and for the cap to be reached at the start, beside ``DRAIN_ROUNDS`` of the CPU work."""
+DRAIN_ROUNDS = 5
+"""So many times the CPU work of all that is in flight may take, on a core that others use too."""
+PAGES = 20
+"""Pages of a window, at the least."""
 FETCH_TIMEOUT_NS = 600_000_000_000
 """The deadline of a fetch: it waits behind its gate for the slices of all others."""
 
@@ -58,19 +62,26 @@ class Lengths:
     jitter_ns: int = 0
 
 
-def lengths(cost_ns: float, in_flight: int, latency_ns: float, *, threads: bool) -> Lengths:
-    """Return the lengths for an arm whose pages cost ``cost_ns`` of CPU time each. docs/method.md has the measurements.
+def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *, threads: bool) -> Lengths:
+    """Return the lengths for an arm whose pages cost ``cost_ns`` of CPU time each, ``work_ns`` of them CPU work.
 
-    After the gate has opened, the first round of all that is in flight finds cold caches, and a crowd of threads wakes
-    up at once. What waits for an added latency settles for one latency, and its window has at least twenty of them.
+    docs/method.md has the measurements. After the gate has opened, the first round of all that is in flight finds cold
+    caches, and a crowd of threads wakes up at once. What waits for an added latency settles for one latency, and its
+    window has at least twenty of them. Threads finish the CPU work of a round almost together, so a window has two
+    rounds of it. What follows from the cost is bounded, because a busy machine exaggerates it.
     """
-    if latency_ns:
-        return Lengths(round(1.5 * latency_ns) + 10 * MS, round(LATENCIES * latency_ns))
-    round_ns = in_flight * cost_ns
+    round_ns, work_ns = in_flight * cost_ns, in_flight * work_ns
     settle_ns = max(40 * MS, 3 * round_ns) if threads else max(10 * MS, 1.5 * round_ns)
-    window_ns = max(20 * MS, 2 * round_ns, 20 * cost_ns)
+    window_ns = min(max(20 * MS, 2 * round_ns), 500 * MS)
     jitter_ns = min(round_ns, 100 * MS)
-    return Lengths(round(min(settle_ns, 250 * MS)), round(min(window_ns, 500 * MS)), round(jitter_ns))
+    if latency_ns:
+        settle_ns, window_ns, jitter_ns = 1.5 * latency_ns + 10 * MS, LATENCIES * latency_ns, 0.0
+    page_ns = max(cost_ns, (latency_ns + cost_ns) / in_flight)
+    return Lengths(
+        round(max(min(settle_ns, 250 * MS + latency_ns), work_ns)),
+        round(max(window_ns, PAGES * page_ns, 2 * work_ns)),
+        round(max(jitter_ns, work_ns)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,7 @@ def observe(
                 )
                 one.worker.send(_order(one, block, site, lifetime_s, unit_ns))
         _each(arms, partial(_begin, server=server, cpus=cpus))
-        _each(arms, partial(_await_cap, server=server))
+        _each(arms, partial(_await_cap, block=block, server=server))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
         draw = Random(block.id)
         for cycle, order in enumerate(balanced(len(arms), block.cycles + block.spare, draw)):
@@ -180,7 +191,7 @@ def disturbed(arms: Sequence[Running]) -> set[int]:
 
 def site_of(block: BlockTrial) -> SiteConfig:
     """Return the endless site of a block."""
-    return endless(block.workload.site, max(arm.in_flight for arm in block.arms))
+    return endless(block.workload.site, max(arm.in_flight for arm in block.arms), block.workload.cpu_ns)
 
 
 def _order(
@@ -236,13 +247,14 @@ def _begin(one: Running, server: Server, cpus: set[int] | None) -> None:
     one.worker.send({"do": "crawl"})
 
 
-def _await_cap(one: Running, server: Server) -> dict[str, Any]:
+def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
     """Wait until as many requests as the arm may have in flight are held behind its gate; return that reading.
 
     Raises WorkerError when it does not come to that, or when there are more.
     """
     assert one.worker is not None
-    give_up_s = time.monotonic() + DRAIN_S
+    patience_s = DRAIN_S + DRAIN_ROUNDS * one.cap * block.workload.cpu_ns / 1e9
+    give_up_s = time.monotonic() + patience_s
     while True:
         reading: dict[str, Any] = server.tell("read")
         held = reading["gates"][str(one.port)]["held"]
@@ -255,7 +267,7 @@ def _await_cap(one: Running, server: Server) -> dict[str, Any]:
             raise process.WorkerError(f"the strategy raised {error}" if error else "the crawl ended early")
         if time.monotonic() > give_up_s:
             raise process.WorkerError(
-                f"{held} in flight, where {one.cap} are due, {DRAIN_S:.0f} s after the gate was shut"
+                f"{held} in flight, where {one.cap} are due, {patience_s:.0f} s after the gate was shut"
             )
         time.sleep(POLL_S)
 
@@ -266,11 +278,11 @@ def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | N
     before = server.tell("pass", port=one.port, over_ns=round(latency_ns))
     _sleep_ns(WARM_NS + 2 * latency_ns)
     server.tell("pass", port=None)
-    after = _await_cap(one, server)
+    after = _await_cap(one, block, server)
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
     cost_ns = (_cpu_ns(new, one) - _cpu_ns(old, one)) / max(1, new["requests"] - old["requests"])
     threads = one.prepared.described.threads_each > 0
-    one.lengths = fixed or lengths(cost_ns, one.cap, latency_ns, threads=threads)
+    one.lengths = fixed or lengths(cost_ns, one.cap, latency_ns, block.workload.cpu_ns, threads=threads)
 
 
 def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
@@ -280,7 +292,7 @@ def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Ra
     _sleep_ns(one.lengths.window_ns)
     after = server.tell("pass", port=None)
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
-    _await_cap(one, server)
+    _await_cap(one, block, server)
     one.slices.append(
         Slice(
             cycle,

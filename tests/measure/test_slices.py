@@ -1,0 +1,46 @@
+"""How long slices are, and how many pages a lap of their site has."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.grid import endless
+from bench.measure.block import LATENCIES, MS, PAGES, lengths
+from fake_server.site import SiteConfig
+
+COSTS_NS = st.floats(5_000, 300 * MS)
+CAPS = st.integers(1, 2000)
+LATENCIES_NS = st.sampled_from([0, MS, 10 * MS, 50 * MS, 200 * MS])
+
+
+@given(COSTS_NS, CAPS, LATENCIES_NS, st.sampled_from([0, 0.1, 0.9, 1.0]), st.booleans())
+def test_a_window_has_twenty_pages_twenty_latencies_and_two_rounds_of_cpu_work(
+    cost_ns: float, in_flight: int, latency_ns: int, worked: float, threads: bool
+) -> None:
+    found = lengths(cost_ns, in_flight, latency_ns, worked * cost_ns, threads=threads)
+
+    page_ns = max(cost_ns, (latency_ns + cost_ns) / in_flight)
+    assert found.window_ns >= PAGES * page_ns - 1
+    assert found.window_ns >= LATENCIES * latency_ns
+    assert found.window_ns >= 2 * in_flight * worked * cost_ns - 1
+
+
+@given(COSTS_NS, CAPS, LATENCIES_NS, st.floats(0, 20 * MS), st.booleans())
+def test_settling_is_bounded_by_the_latency_and_a_round_of_cpu_work(
+    cost_ns: float, in_flight: int, latency_ns: int, work_ns: float, threads: bool
+) -> None:
+    found = lengths(cost_ns + work_ns, in_flight, latency_ns, work_ns, threads=threads)
+
+    assert found.settle_ns <= 260 * MS + 1.5 * latency_ns + in_flight * work_ns
+    assert found.settle_ns >= 1.5 * min(latency_ns, 200 * MS)
+    assert found.jitter_ns <= 100 * MS + in_flight * work_ns
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "cpu_ns", "lap"),
+    [(1, 0, 1000), (1000, 0, 1000), (1001, 0, 10_000), (100, MS, 100), (10, 10 * MS, 10), (1000, 10 * MS, 1000)],
+)
+def test_a_lap_has_room_for_all_that_is_in_flight_and_little_cpu_work(in_flight: int, cpu_ns: int, lap: int) -> None:
+    site = endless(SiteConfig(links=10), in_flight, cpu_ns)
+
+    assert (site.pages, site.endless) == (lap, True)
