@@ -389,7 +389,7 @@ def _of_slopes(blank: Compared, base: Slope, head: Slope) -> _Estimated:
     told = replace(blank, change=Change(change))
     if max(below, above) ** 2 < LEAST_VARIANCE:
         return _Estimated(replace(told, why="readings on one exact line are no measurement"), None)
-    return _Estimated(told, _Spread(freedom=min(base.points, head.points) - 2, below=below, above=above))
+    return _Estimated(told, _Spread(freedom=min(base.sizes, head.sizes) - 2, below=below, above=above))
 
 
 def _means(found: Sequence[_Estimated], pooled: tuple[Pooled, Pooled]) -> list[_Estimated]:
@@ -424,7 +424,7 @@ def _mean(subject: str, metric: str, own: Sequence[_Estimated], pooled: tuple[Po
 
 
 def _with_interval(one: _Estimated, level: float) -> Compared:
-    from scipy.stats import norm, t
+    from scipy.stats import t
 
     change, spread = one.compared.change, one.spread
     if change is None or spread is None:
@@ -433,9 +433,9 @@ def _with_interval(one: _Estimated, level: float) -> Compared:
     if spread.error:
         below = above = float(t.ppf(middle, spread.freedom)) * spread.error
         bound = change.estimate - strict * spread.error
-    else:  # a bootstrap's arm of 95 % is about 1.96 standard errors; few readings make its own error large
+    else:  # the arms of two slopes' t intervals
         below, above = spread.below, spread.above
-        bound = change.estimate - strict / float(norm.ppf(middle)) * below
+        bound = change.estimate - strict / float(t.ppf(middle, spread.freedom)) * below
     return replace(
         one.compared, change=Change(change.estimate, change.estimate - below, change.estimate + above, bound)
     )

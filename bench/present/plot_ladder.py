@@ -36,7 +36,7 @@ def draw(found: Sequence[Subject], looks: dict[str, Look], subtitle: str, footer
     notes = [
         subtitle,
         "Added since nothing was held. Thick: all layers together, with every trial; thin: user memory alone.",
-        "Lines: Theil-Sen." if any(isinstance(subject.cost.full, Slope) for subject in shown) else "",
+        "Lines: least squares." if any(isinstance(subject.cost.full, Slope) for subject in shown) else "",
         "Hollow: red trials, not part of the fits." if any(subject.red_rows for subject in shown) else "",
         "Trials that do not know every layer are not shown." if any(map(_is_partly_known, shown)) else "",
         _about_grey(panels, looks),

@@ -30,7 +30,7 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: s
     notes = [
         subtitle,
         "The server holds every response while memory (USS) is read at rest; kernel memory is not included.",
-        "Whiskers: 95 % bootstrap interval of the Theil-Sen slope.",
+        "Whiskers: 95 % interval of the slope.",
         "* with an HTTP stack of its own." if any(stack != "shared" for stack in stacks.values()) else "",
         "Hatched: a bent line, reported as a range." if any(not slope.straight for _, slope in bars) else "",
         "Hollow: red trials, not part of the fits." if any(cell.red_rows for cell in found) else "",

@@ -325,4 +325,5 @@ def test_what_it_says_of_the_reference_run_is_in_the_summary() -> None:
     assert f"{red} of {summary['trials']['planned']} trials" in text or not red
     [costs] = re.findall(r"costs ([\d.]+ kB) with (\w+)", text)
     layers = {one["subject"]: one["slopes"] for one in summary["layers"] if one["group"].endswith("in flight")}
-    assert costs[0] == units.size(layers[costs[1]]["all layers"]["per_fetch"])
+    cost_bytes = layers[costs[1]]["all layers"]["per_fetch"]
+    assert costs[0] in {units.size(cost_bytes, 2), units.size(cost_bytes, 3)}
