@@ -29,7 +29,7 @@ DISTURBED: Any = {
 }
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but what went wrong.")
 
-READING = frozenset(f"{name}_command" for name in ("ab", "advise", "claims", "compare", "race", "report", "selftest"))
+READING = frozenset(f"{name}_command" for name in ("advise", "claims", "compare", "race", "report", "selftest")) | {"studies.compare.command"}
 """Modules of the commands that read rows to go on, so that they end before they begin where that cannot be done."""
 
 
@@ -345,7 +345,7 @@ def compare(**options: Any) -> None:
     inflight compare results/20261120T101500000Z-laptop-quick results/20261121T090000000Z-laptop-quick
     inflight compare before.json after.json --markdown report.md
 
-    Stored runs are not paired; `inflight ab` is finer.
+    Stored runs do not take turns; `inflight ab` is finer.
     """
     _do("compare_command", options)
 
@@ -378,10 +378,10 @@ def compare(**options: Any) -> None:
 @click.option("--latency", default="0", show_default=True, help="What the server adds to each page, e.g. 50ms.")
 @click.option("--links", type=click.IntRange(0, 100), default=10, show_default=True, help="Links on each page.")
 @click.option(
-    "--pages", type=click.IntRange(1, 1_000_000), help="How much work a turn is. [default: about 0.15 s of it]"
+    "--cycles", type=click.IntRange(1, 1000), help="Slices of each side in a block. [default: what a first block shows]"
 )
 @click.option("--metrics", metavar="M,M,...", help="Only these of cpu_per_page, throughput, memory.")
-@click.option("--budget", "time", metavar="TIME", help="Decide within this time, e.g. 5m. [default: 12 to 48 pairs]")
+@click.option("--budget", "time", metavar="TIME", help="Decide within this time, e.g. 5m. [default: 12 to 48 blocks]")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
 @click.option(
     "--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Add the verdict to this file."
@@ -389,7 +389,7 @@ def compare(**options: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON on standard output.")
 @QUIET
 def ab(**options: Any) -> None:
-    """Compare two sides in pairs of processes that take turns, and say whether B is worse than A.
+    """Compare two sides in blocks in which both are alive and take turns, and say whether B is worse than A.
 
     A side is a strategy, or strategy@revision of the git repository here or of --repo. --repo, --python, --with, --set
     and --env may be given once, for both sides, or twice, for A and then for B.
@@ -402,7 +402,7 @@ def ab(**options: Any) -> None:
     inflight ab native_asyncio native_asyncio --python python3.11 --python python3.13
     inflight ab thread_pool thread_pool --set in_flight=10 --set in_flight=100
     """
-    _do("ab_command", options)
+    _do("studies.compare.command", options)
 
 
 @main.command(epilog=told("selftest"))
@@ -410,10 +410,10 @@ def ab(**options: Any) -> None:
     "--strategy",
     default="callbacks",
     show_default=True,
-    help="Whose pairs tell the error rates.",
+    help="Whose blocks tell the error rates.",
     shell_complete=STRATEGY,
 )
-@click.option("--quick", is_flag=True, help="Fewer pairs, one strategy: three minutes, and wide bounds.")
+@click.option("--quick", is_flag=True, help="Fewer blocks, one strategy: some minutes, and wide bounds.")
 @click.option("--disturbed", is_flag=False, flag_value="spin", **DISTURBED)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")

@@ -1,7 +1,7 @@
 """From an experiment to the ordered list of its trials. Pure: the same experiment gives the same plan."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -33,6 +33,8 @@ class Trial:
     """The most that can be in flight: the cap, or the size of the site, or what the model can do."""
     threads_each: int = 0
     """How many threads the model needs for a fetch in flight."""
+    said: Mapping[str, Any] = field(default_factory=dict)
+    """What else its row says of what was asked for, such as the comparison that it belongs to."""
 
     @property
     def kind(self) -> Kind:
@@ -42,7 +44,7 @@ class Trial:
     @property
     def values(self) -> dict[str, Any]:
         """What the row says of the workload."""
-        return self.workload.to_dict()
+        return self.workload.to_dict() | dict(self.said)
 
     @property
     def expected_ns(self) -> int:

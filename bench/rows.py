@@ -6,9 +6,10 @@ Format history (``format`` in every row):
 
 1   2026-11: first.
 2   2026-11: the kinds block, probe and limit, in which no strategy crawls (``stack`` is "none"); layers of memory.
-3   2026-11: the kind pair, two sides that take turns.
+3   2026-11: the kind pair, two sides that take turns; no longer made, and refused.
 4   2026-11: the kinds swarm, open and client: many processes at once, constant rates of arrivals, and other clients.
-5   2026-11: the kind arm: one arm of a block, in which all arms are alive at once and take turns.
+5   2026-11: the kind arm: one arm of a block, in which all arms are alive at once and take turns; the rows of a
+    comparison say so (``workload.comparison``).
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
@@ -23,7 +24,7 @@ FORMAT = 5
 ROWS_FILE = "rows.jsonl"
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
-Kind = Literal["crawl", "memory", "block", "probe", "limit", "pair", "swarm", "open", "client", "arm"]
+Kind = Literal["crawl", "memory", "block", "probe", "limit", "swarm", "open", "client", "arm"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 
 

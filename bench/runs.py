@@ -22,7 +22,7 @@ import strategies
 from bench import rows, stored_runs
 from bench.core.arm import ArmTrial, BlockTrial
 from bench.experiment import Experiment
-from bench.measure import host, process
+from bench.measure import arms, host, process
 from bench.measure.building_block import run_building_block
 from bench.measure.controller import Setting, run_trial, skipped
 from bench.measure.limit import run_limit
@@ -34,7 +34,6 @@ from bench.measure.server import Server, ServerError, running
 from bench.measure.sides import Prepared
 from bench.plan import AnyTrial, BareTrial, Trial, expand, row_trials
 from bench.rows import Row
-from bench.studies.throughput import run as throughput
 from bench.swarm.hosting import ALONE, Hosting
 
 EXPERIMENT_FILE = "experiment.toml"
@@ -270,7 +269,7 @@ def _reasons_to_skip(trials: list[AnyTrial]) -> dict[str, str]:
 def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting) -> list[Row]:
     """Run a block whose arms are strategies of this very harness."""
     prepared = {arm.name: Prepared(arm, strategies.describe(arm.strategy), setting.runtime, None) for arm in block.arms}
-    return throughput.run(block, prepared, keeper.server(), setting)
+    return arms.run(block, prepared, keeper.server(), setting)
 
 
 def _run_one(trial: Trial | BareTrial, keeper: "ServerKeeper", setting: Setting) -> Row:

@@ -1,4 +1,4 @@
-"""What the pairs say of one metric: its change with an interval and two tests. Pure.
+"""What the blocks say of one metric: its change with an interval and two tests. Pure.
 
 Values are natural logarithms of B over A, turned so that B is worse above 0.
 """
@@ -16,7 +16,7 @@ from bench.present import units
 CONFIDENCE = 0.95
 """Of the two-sided interval that is shown; no verdict depends on it."""
 RESAMPLES_PER_LEVEL = 10
-"""The sign-flip test draws so often that this many draws are expected beyond its level: 24 pairs have too many sign
+"""The sign-flip test draws so often that this many draws are expected beyond its level: 24 blocks have too many sign
 patterns to count them all."""
 BATCH = 4_000_000
 """Number of means worked out at once: 32 MB."""
@@ -32,10 +32,10 @@ FALLING = frozenset({"throughput"})
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one metric's pairs say, in logarithms of B over A."""
+    """What one metric's blocks say, in logarithms of B over A."""
 
     metric: str
-    pairs: int
+    blocks: int
     estimate: float
     low: float
     high: float
@@ -52,7 +52,7 @@ class Effect:
 def effect(metric: str, values: Sequence[float], pass_level: float, rule: Rule = DESIGNED) -> Effect:
     """Return what at least two values that vary say; ``pass_level`` is the chance that the bound of a pass is too low.
 
-    Sums are exact (fsum), so the order of the pairs changes nothing. A metric that comes in steps varies by at least
+    Sums are exact (fsum), so the order of the blocks changes nothing. A metric that comes in steps varies by at least
     what rounding to them does: a step over the root of 12 (the SD of a uniform error; W. F. Sheppard, 1898).
     """
     from scipy.special import stdtr  # what scipy.stats.t calls, without its overhead: simulations come here often
@@ -65,7 +65,7 @@ def effect(metric: str, values: Sequence[float], pass_level: float, rule: Rule =
     half = t_quantile(n - 1, (1 + CONFIDENCE) / 2) * error
     return Effect(
         metric=metric,
-        pairs=n,
+        blocks=n,
         estimate=mean,
         low=mean - half,
         high=mean + half,
@@ -84,7 +84,7 @@ def sign_flip_ps(series: Any, level: float) -> Any:
     """
     import numpy as np
 
-    ordered = np.sort(np.asarray(series, dtype=float), axis=1)  # so that the order of the pairs changes nothing
+    ordered = np.sort(np.asarray(series, dtype=float), axis=1)  # so that the order of the blocks changes nothing
     count = ordered.shape[1]
     signs = _signs(count, math.ceil(RESAMPLES_PER_LEVEL / level))
     observed = ordered.sum(axis=1)

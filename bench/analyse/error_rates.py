@@ -1,6 +1,6 @@
-"""How often the decision rule was wrong on pairs in the order of their measuring. Pure.
+"""How often the decision rule was wrong on blocks in the order of their measuring. Pure.
 
-A pair here is a mapping from metric or control to its value, as ``decide`` takes them.
+A block here is a mapping from metric or control to its value, as ``decide`` takes them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from bench.analyse.decide import DESIGNED, Decision, Rule, decide
 from bench.analyse.simulation import Counts
 
-Pair = Mapping[str, float]
+Block = Mapping[str, float]
 
 
-def real(pairs: Sequence[Pair], controls: Collection[str], rule: Rule = DESIGNED) -> Counts:
-    """Count the verdicts of consecutive decisions on pairs in the order of their measuring; none shares a pair.
+def real(blocks: Sequence[Block], controls: Collection[str], rule: Rule = DESIGNED) -> Counts:
+    """Count the verdicts of consecutive decisions on blocks in the order of their measuring; none shares a block.
 
     What is left at the end and reaches no final decision counts nowhere.
     """
-    return _counts(list(_consecutive(pairs, controls, rule)))
+    return _counts(list(_consecutive(blocks, controls, rule)))
 
 
 def upper_bound(alarms: int, decisions: int, confidence: float = 0.95) -> float:
@@ -36,28 +36,28 @@ def _bound(alarms: int, decisions: int, alternative: str, confidence: float) -> 
     return float(found.low), float(found.high)
 
 
-def _consecutive(pairs: Sequence[Pair], controls: Collection[str], rule: Rule) -> Iterator[Decision]:
+def _consecutive(blocks: Sequence[Block], controls: Collection[str], rule: Rule) -> Iterator[Decision]:
     start = 0
-    while start < len(pairs):
-        decision = _walk(pairs[start : start + rule.looks[-1]], controls, rule)
+    while start < len(blocks):
+        decision = _walk(blocks[start : start + rule.looks[-1]], controls, rule)
         if not decision.final:
             return
         yield decision
-        start += max(1, decision.pairs)
+        start += max(1, decision.blocks)
 
 
-def _walk(pairs: Sequence[Pair], controls: Collection[str], rule: Rule) -> Decision:
-    """Decide at one look after the other, until a decision is final or the pairs are used up."""
-    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+def _walk(blocks: Sequence[Block], controls: Collection[str], rule: Rule) -> Decision:
+    """Decide at one look after the other, until a decision is final or the blocks are used up."""
+    names = list(dict.fromkeys(name for block in blocks for name in block))
     for look in rule.looks:
-        seen = pairs[:look]
-        values = {name: [pair[name] for pair in seen if name in pair] for name in names}
+        seen = blocks[:look]
+        values = {name: [block[name] for block in seen if name in block] for name in names}
         decision = decide(
             {name: found for name, found in values.items() if name not in controls},
             {name: found for name, found in values.items() if name in controls},
             rule,
         )
-        if decision.final or look >= len(pairs):
+        if decision.final or look >= len(blocks):
             break
     return decision
 
@@ -69,5 +69,5 @@ def _counts(decisions: Sequence[Decision]) -> Counts:
         passes=verdicts.count("pass"),
         inconclusive=verdicts.count("inconclusive"),
         decisions=len(decisions),
-        mean_pairs=sum(decision.pairs for decision in decisions) / len(decisions) if decisions else 0.0,
+        mean_blocks=sum(decision.blocks for decision in decisions) / len(decisions) if decisions else 0.0,
     )

@@ -1,4 +1,4 @@
-"""What a comparison in pairs goes by: when to look, what to spend there, and what counts as worse. Pure."""
+"""What a comparison in blocks goes by: when to look, what to spend there, and what counts as worse. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Rule:
     """
 
     looks: tuple[int, ...] = (12, 24, 48)
-    """Numbers of pairs at which a decision may be made."""
+    """Numbers of blocks at which a decision may be made."""
     alpha: float = 0.005
     """The chance of a false alarm in the whole run, over all gated metrics and looks."""
     shares: tuple[float, ...] = (0.1, 0.3, 0.6)
@@ -30,19 +30,19 @@ class Rule:
     """The chance, in the whole run, to pass what is worse than ``acceptable``. It is divided between the looks like
     alpha; not between metrics, because all of them must pass (an intersection-union test; R. L. Berger, 1982)."""
     sign_flip_from: int = 24
-    """From so many pairs on, a regression needs an agreeing sign-flip test."""
+    """From so many blocks on, a regression needs an agreeing sign-flip test."""
     control_alpha: float = 0.001
     control_least: float = math.log(1.01)
     """A control has moved when its two-sided p is below the one and its estimate beyond the other."""
     steps: Mapping[str, float] = field(default_factory=lambda: {"memory": 0.002}, hash=False)
     """The metrics that are counted in steps, and a step as a share of what they are: memory comes in pages of 4 KiB, a
-    thousandth or two of what a pair holds. Such values may repeat exactly; those of clocks do not."""
+    thousandth or two of what a block holds. Such values may repeat exactly; those of clocks do not."""
     power: float = 0.9
     """The share of slowdowns of the smallest size that is called detectable which are found."""
 
     def __post_init__(self) -> None:
         if not self.looks or self.looks[0] < 2 or any(late <= soon for soon, late in pairwise(self.looks)):
-            raise ValueError(f"the looks must be rising numbers of pairs from 2 on, not {self.looks}")
+            raise ValueError(f"the looks must be rising numbers of blocks from 2 on, not {self.looks}")
         if len(self.shares) != len(self.looks):
             raise ValueError(f"each look needs a share of alpha: {len(self.looks)} looks, {len(self.shares)} shares")
         if not all(share > 0 for share in self.shares) or not math.isclose(math.fsum(self.shares), 1, abs_tol=1e-9):
@@ -54,7 +54,7 @@ class Rule:
             if not 0 <= getattr(self, name) < MOST:
                 raise ValueError(f"{name} must be the logarithm of a ratio from 1 on, not {getattr(self, name)}")
         if self.acceptable == 0:
-            raise ValueError("acceptable must be above 0: no number of pairs rules out every change")
+            raise ValueError("acceptable must be above 0: no number of blocks rules out every change")
 
     @property
     def most_noise(self) -> float:

@@ -29,14 +29,14 @@ PRECISION = 0.004
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The verdicts of many decisions, and how many pairs one took on average."""
+    """The verdicts of many decisions, and how many blocks one took on average."""
 
     alarms: int
     """Verdicts "regression": false ones if A and B were alike, caught ones if a slowdown was planted."""
     passes: int
     inconclusive: int
     decisions: int
-    mean_pairs: float
+    mean_blocks: float
     """0 for no decision."""
 
     @property
@@ -126,18 +126,18 @@ def play(gated: "Series", rule: Rule, controls: "Series | None" = None, steps: S
     runs, _, metrics = gated.shape
     is_open = np.ones(runs, dtype=bool)
     verdicts, blocks = {"regression": 0, "pass": 0, "inconclusive": 0}, 0
-    for look, pairs in enumerate(rule.looks, start=1):
-        seen = gated[is_open, :pairs]
+    for look, size in enumerate(rule.looks, start=1):
+        seen = gated[is_open, :size]
         worse, passed, too_noisy = _at_a_look(seen, rule, look, rule.level(look, metrics), steps)
         if controls is not None and controls.size:
-            quiet = ~_moved(controls[is_open, :pairs], rule)
+            quiet = ~_moved(controls[is_open, :size], rule)
             worse, passed, too_noisy = worse & quiet, passed & quiet, too_noisy & quiet
         passed, too_noisy = passed & ~worse, too_noisy & ~worse
         ended = worse | passed | too_noisy if look < len(rule.looks) else np.ones(len(seen), dtype=bool)
         verdicts["regression"] += int(worse.sum())
         verdicts["pass"] += int(passed.sum())
         verdicts["inconclusive"] += int((ended & ~worse & ~passed).sum())
-        blocks += pairs * int(ended.sum())
+        blocks += size * int(ended.sum())
         is_open[np.flatnonzero(is_open)[ended]] = False
     return Counts(verdicts["regression"], verdicts["pass"], verdicts["inconclusive"], runs, blocks / runs)
 
@@ -148,15 +148,15 @@ def _at_a_look(
     """Tell of each series whether some metric is worse, all pass, or noise ends it."""
     import numpy as np
 
-    pairs = seen.shape[1]
+    size = seen.shape[1]
     mean, sd = _moments(seen, steps)
-    error = sd / np.sqrt(pairs)
-    significant = (mean > t_quantile(pairs - 1, 1 - level) * error) & (mean > rule.least)
-    if pairs >= rule.sign_flip_from:
+    error = sd / np.sqrt(size)
+    significant = (mean > t_quantile(size - 1, 1 - level) * error) & (mean > rule.least)
+    if size >= rule.sign_flip_from:
         for metric in range(seen.shape[2]):
             where = significant[:, metric].nonzero()[0]
             significant[where, metric] = sign_flip_ps(seen[where, :, metric], level) < level
-    upper = mean + t_quantile(pairs - 1, 1 - rule.pass_level(look)) * error
+    upper = mean + t_quantile(size - 1, 1 - rule.pass_level(look)) * error
     not_passed = upper >= rule.acceptable
     hopeless = (sd > rule.most_noise) & (mean < rule.acceptable)
     return significant.any(axis=1), ~not_passed.any(axis=1), (hopeless | ~not_passed).all(axis=1)
@@ -166,9 +166,9 @@ def _moved(seen: "Series", rule: Rule) -> "Mask":
     """Tell of each series whether a control moved."""
     import numpy as np
 
-    pairs = seen.shape[1]
+    size = seen.shape[1]
     mean, sd = _moments(seen, ())
-    limit = np.maximum(rule.control_least, t_quantile(pairs - 1, 1 - rule.control_alpha / 2) * sd / np.sqrt(pairs))
+    limit = np.maximum(rule.control_least, t_quantile(size - 1, 1 - rule.control_alpha / 2) * sd / np.sqrt(size))
     moved: Mask = (np.abs(mean) > limit).any(axis=1)
     return moved
 

@@ -89,6 +89,8 @@ class BlockTrial:
     """How many more there may be to replace disturbed ones."""
     expected_ns: int
     """About how long the block takes."""
+    said: Mapping[str, Any] = field(default_factory=dict)
+    """What else its rows say of what was asked for, such as the comparison that the block belongs to."""
 
     @property
     def kind(self) -> Literal["arm"]:
@@ -103,7 +105,7 @@ class BlockTrial:
     @property
     def values(self) -> dict[str, Any]:
         """What the rows of all its arms say of the workload."""
-        return self.workload.to_dict()
+        return self.workload.to_dict() | dict(self.said)
 
     @property
     def trials(self) -> list["ArmTrial"]:
@@ -155,4 +157,4 @@ class ArmTrial:
     def values(self) -> dict[str, Any]:
         """What the row says of the workload: in flight and use of connections are the arm's own."""
         own = {"in_flight": self.arm.in_flight, "connection": self.arm.connection, "arm": self.arm.to_dict()}
-        return self.block.workload.to_dict() | own
+        return self.block.workload.to_dict() | own | dict(self.block.said)

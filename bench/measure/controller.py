@@ -11,7 +11,6 @@ from typing import Any
 
 import psutil
 
-from bench.comparison import PairTrial
 from bench.measure import held, host, memory, preflight, process, validity
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
 from bench.measure.places import without_places
@@ -100,7 +99,7 @@ class Begin:
 
 
 def row_of(
-    trial: RowTrial | PairTrial,
+    trial: RowTrial,
     run: str,
     begin: Begin,
     status: Status,

@@ -1,4 +1,4 @@
-"""Make a side of a comparison ready to be run: its code in a folder of its own, its interpreter, its environment."""
+"""Make an arm ready to be run: its code in a folder of its own, its interpreter, its environment."""
 
 import io
 import os
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import strategies
-from bench.comparison import Side
 from bench.core.arm import Arm
 from bench.judge import ExperimentError
 from bench.measure.process import ROOT, Runtime, environment
@@ -24,53 +23,53 @@ INSTALL_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A side that can be run."""
+    """An arm that can be run."""
 
-    side: Side | Arm
+    arm: Arm
     described: Description
     runtime: Runtime
     commit: str | None
     """The commit that its revision is; None where its files were taken as they lay there."""
 
 
-def prepare(side: Side, folder: Path) -> Prepared:
-    """Copy the side's strategies into ``folder``, make its environment there, and look whether it can be run.
+def prepare(arm: Arm, folder: Path) -> Prepared:
+    """Copy the arm's strategies into ``folder``, make its environment there, and look whether it can be run.
 
-    The copy is taken once, so that an edit during the comparison changes neither side. Raises ExperimentError with a
+    The copy is taken once, so that an edit during the comparison changes neither arm. Raises ExperimentError with a
     sentence for a repository, revision, strategy, interpreter or requirement that is not there.
     """
     folder.mkdir(parents=True)
-    commit = _copy_strategies(side, folder)
-    described = _describe(side, folder / PACKAGE)
-    python = _interpreter(side.python)
-    if side.requirements:
-        python = _environment(side, described, python or sys.executable, folder / "environment")
+    commit = _copy_strategies(arm, folder)
+    described = _describe(arm, folder / PACKAGE)
+    python = _interpreter(arm.python)
+    if arm.requirements:
+        python = _environment(arm, described, python or sys.executable, folder / "environment")
     elif python is None and described.missing:
         raise ExperimentError(
-            f"{side.strategy} needs {', '.join(described.missing)}, which is not installed here; install it, or use "
+            f"{arm.strategy} needs {', '.join(described.missing)}, which is not installed here; install it, or use "
             f"--with {described.missing[0]}"
         )
-    return Prepared(side, described, Runtime(python, folder, side.variables), commit)
+    return Prepared(arm, described, Runtime(python, folder, arm.variables), commit)
 
 
-def _copy_strategies(side: Side, folder: Path) -> str | None:
+def _copy_strategies(arm: Arm, folder: Path) -> str | None:
     """Put the package of strategies into the folder; return the commit that it is from, if it is from one."""
     target = folder / PACKAGE
-    repository = side.repository or (Path.cwd() if side.revision else ROOT)
+    repository = arm.repository or (Path.cwd() if arm.revision else ROOT)
     commit = None
-    if side.revision is None:
+    if arm.revision is None:
         if not (repository / PACKAGE).is_dir():
             raise ExperimentError(f"{repository} has no folder {PACKAGE}; --repo takes the root of a repository")
         _copy(repository / PACKAGE, target)
     else:
-        commit = _git(repository, "rev-parse", "--verify", "--quiet", f"{side.revision}^{{commit}}").decode().strip()
-        where = f"{repository} at {side.revision}"
+        commit = _git(repository, "rev-parse", "--verify", "--quiet", f"{arm.revision}^{{commit}}").decode().strip()
+        where = f"{repository} at {arm.revision}"
         _unpack(_git(repository, "archive", "--format=tar", commit, PACKAGE), folder, where)
         _check_whole(_git(repository, "ls-tree", "-r", "-z", "--name-only", commit, PACKAGE), folder, where)
     there = sorted(path.stem for path in target.glob("*.py") if path.stem not in {"__init__", "base"})
-    if side.strategy not in there:
+    if arm.strategy not in there:
         told = ", ".join(there) or "none"
-        raise ExperimentError(f"{side.label}: there is no strategy {side.strategy!r:.80}; there are {told}")
+        raise ExperimentError(f"{arm.label}: there is no strategy {arm.strategy!r:.80}; there are {told}")
     if not (target / "__init__.py").is_file():  # a repository that has strategies of its own only
         own = [path.relative_to(target) for path in target.rglob("*.py")]
         shutil.copytree(
@@ -148,14 +147,14 @@ def _git(repository: Path, *arguments: str) -> bytes:
     return done.stdout
 
 
-def _describe(side: Side, folder: Path) -> Description:
+def _describe(arm: Arm, folder: Path) -> Description:
     try:
-        return strategies.describe(side.strategy, folder)
+        return strategies.describe(arm.strategy, folder)
     except KeyError:
         there = ", ".join(sorted(path.stem for path in folder.glob("*.py") if path.stem not in {"__init__", "base"}))
-        raise ExperimentError(f"{side.label}: there is no strategy {side.strategy!r}; there are {there}") from None
+        raise ExperimentError(f"{arm.label}: there is no strategy {arm.strategy!r}; there are {there}") from None
     except (StrategyError, OSError) as error:
-        raise ExperimentError(f"{side.label}: {error}") from error
+        raise ExperimentError(f"{arm.label}: {error}") from error
 
 
 def _interpreter(name: str | None) -> str | None:
@@ -183,14 +182,14 @@ def _interpreter(name: str | None) -> str | None:
     return own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100  (resolved, it would leave its venv)
 
 
-def _environment(side: Side, described: Description, python: str, folder: Path) -> str:
-    """Install the side's requirements, and what its strategy needs, into an environment; return its interpreter."""
-    _run([python, "-m", "venv", str(folder)], f"--with {side.requirements[0]}: no environment could be made")
+def _environment(arm: Arm, described: Description, python: str, folder: Path) -> str:
+    """Install the arm's requirements, and what its strategy needs, into an environment; return its interpreter."""
+    _run([python, "-m", "venv", str(folder)], f"--with {arm.requirements[0]}: no environment could be made")
     own = str(folder / "bin" / "python")
-    wanted = [*side.requirements, *described.requires]
+    wanted = [*arm.requirements, *described.requires]
     _run(
         [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
-        f"--with {side.requirements[0]}: {', '.join(wanted)} cannot be installed",
+        f"--with {arm.requirements[0]}: {', '.join(wanted)} cannot be installed",
     )
     return own
 

@@ -21,6 +21,49 @@ from bench.core.records.values import (
 )
 
 
+Metric = Literal["cpu_per_page", "throughput", "memory"]
+
+
+class ArmOf(Closed):
+    """One strategy with its settings; what has its default value is left out."""
+
+    name: Name
+    """Names the arm within its block."""
+    strategy: Name
+    """The strategy's id."""
+    role: Literal["reference", "placebo", "compared"]
+    """reference: others are held against it. placebo: the reference once more. compared: any other arm."""
+    label: Name
+    """Names the arm by all that is not the default."""
+    in_flight: Maybe[PositiveCount] = UNSET
+    """The in-flight cap; left out where it is 100."""
+    connection: Maybe[Connection] = UNSET
+    """The use of connections; left out where it is keep-alive."""
+    revision: Maybe[Name] = UNSET
+    """The git revision of its strategies; left out where the files were taken as they are."""
+    repository: Maybe[Name] = UNSET
+    """The repository that they are from; left out where they are those of the harness."""
+    python: Maybe[Name] = UNSET
+    """The interpreter of its worker; left out where it is that of the harness."""
+    requirements: Maybe[list[Text]] = UNSET
+    """What was installed into an environment of its own; left out where there is none."""
+    variables: Maybe[dict[Name, Text]] = UNSET
+    """Environment variables of its worker; left out where there are none."""
+    planted_loops: Maybe[Count] = UNSET
+    """A known slowdown: iterations of an empty loop that are added to each page; left out where there is none."""
+
+
+class ComparisonOf(Closed):
+    """The comparison that a row belongs to."""
+
+    name: Name
+    """Names it within its run."""
+    metrics: list[Metric]
+    """What was asked for. Nothing is left where memory alone was, of a model that can keep only one in flight."""
+    gated: list[Metric]
+    """What a verdict goes by: fixed before the first block, by a block that is not stored."""
+
+
 class CrawlWorkload(Closed):
     """What was asked for."""
 
@@ -43,6 +86,10 @@ class CrawlWorkload(Closed):
     """The same in nanoseconds of one core, as it was asked for."""
     parked: Maybe[Literal[True]] = UNSET
     """Memory is read once more when all fetches but one have been answered, and their workers wait."""
+    arm: Maybe[ArmOf] = UNSET
+    """Which arm of a block it is; of a row of kind memory, in a comparison only."""
+    comparison: Maybe[ComparisonOf] = UNSET
+    """The comparison that it belongs to; absent where it belongs to none."""
 
     def __post_init__(self) -> None:
         """Refuse CPU work without its words or without its time. Raises ValueError."""

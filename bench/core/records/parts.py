@@ -74,7 +74,7 @@ class Trial(Closed, tag_field="kind", tag=str.lower):
     """Which round the trial belongs to, from 1."""
     strategy: Name
     """The strategy's id (the name of its file in strategies/); of the other kinds, the building block, the probe, the
-    resource, both sides of a pair, or the client (locust, wrk).
+    resource, or the client (locust, wrk).
     """
     stack: Literal["shared", "own", "none"]
     """shared: parses with strategies.core; own: brings an HTTP stack of its own, so not only the concurrency model

@@ -4,13 +4,11 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, Meta
 
-from bench.core.records.crawls import CrawlWorkload
+from bench.core.records.crawls import ArmOf, CrawlWorkload
 from bench.core.records.parts import Knobs, Needed, Server, Times, Trial
 from bench.core.records.values import (
     Bytes,
     ClockNs,
-    Closed,
-    Connection,
     Count,
     Maybe,
     Name,
@@ -20,37 +18,7 @@ from bench.core.records.values import (
     PositiveCount,
     PositiveNs,
     Share,
-    Text,
 )
-
-
-class ArmOf(Closed):
-    """One strategy with its settings; what has its default value is left out."""
-
-    name: Name
-    """Names the arm within its block."""
-    strategy: Name
-    """The strategy's id."""
-    role: Literal["reference", "placebo", "compared"]
-    """reference: others are held against it. placebo: the reference once more. compared: any other arm."""
-    label: Name
-    """Names the arm by all that is not the default."""
-    in_flight: Maybe[PositiveCount] = UNSET
-    """The in-flight cap; left out where it is 100."""
-    connection: Maybe[Connection] = UNSET
-    """The use of connections; left out where it is keep-alive."""
-    revision: Maybe[Name] = UNSET
-    """The git revision of its strategies; left out where the files were taken as they are."""
-    repository: Maybe[Name] = UNSET
-    """The repository that they are from; left out where they are those of the harness."""
-    python: Maybe[Name] = UNSET
-    """The interpreter of its worker; left out where it is that of the harness."""
-    requirements: Maybe[list[Text]] = UNSET
-    """What was installed into an environment of its own; left out where there is none."""
-    variables: Maybe[dict[Name, Text]] = UNSET
-    """Environment variables of its worker; left out where there are none."""
-    planted_loops: Maybe[Count] = UNSET
-    """A known slowdown: iterations of an empty loop that are added to each page; left out where there is none."""
 
 
 class ArmWorkload(CrawlWorkload, kw_only=True):
@@ -127,6 +95,8 @@ class ArmMeasured(Open):
     """For how many responses the CPU work was done."""
     steal_share: Maybe[Share | None] = UNSET
     """Share of the pinned cores' time that the hypervisor took during the block; null where this is not counted."""
+    server_lost: Maybe[Literal[True]] = UNSET
+    """The server was lost in mid-block: the failure is not the arm's."""
     listen_drops: Maybe[Count | None] = UNSET
     """Connections lost in full listen queues during the block; null where this is not counted."""
 

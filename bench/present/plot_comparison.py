@@ -1,50 +1,50 @@
-"""Plot of a comparison in pairs: each pair a dot, each metric with its interval, against what a verdict asks."""
+"""Plot of a comparison: each block a dot, each metric with its interval, against what a verdict asks."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.analyse import pairs
 from bench.analyse.decide import Decision, Effect, Rule, better_ones
 from bench.analyse.effect import NAMES
-from bench.analyse.pairs import Tally
-from bench.present import page, pair_axis, units, words
-from bench.present.pair_axis import Dot, Range
-from bench.present.plot_selftest import save_selftest
-from bench.present.verdict import WORDS
+from bench.core.arm import IN_FLIGHT
+from bench.present import change_axis, page, units, words
+from bench.present.change_axis import Dot, Range
 from bench.rows import Row
+from bench.studies.compare import read
+from bench.studies.compare.read import Block, Tally
+from bench.studies.compare.show import WORDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LOOKS = {"cpu_per_page": ("#0072B2", "o"), "throughput": ("#007A5A", "s"), "memory": ("#A8487C", "^")}
-CONTROL_LOOKS = {"spin": ("#595959", "o"), "null client": ("#A66F00", "D")}
+CONTROL_LOOKS = dict(zip(read.CONTROLS, (("#595959", "o"), ("#A66F00", "D")), strict=True))
 """Colour and marker."""
 _SHAPES = {"o": "\N{WHITE CIRCLE}", "D": "\N{WHITE DIAMOND}"}
 NEITHER = "neither worse nor ruled out"
-"""So begins what ``decide`` says where the pairs are too few for their noise."""
+"""So begins what ``decide`` says where the blocks are too few for their noise."""
 FAILED, DROPPED = "#C24E00", "#8C8C8C"
 _WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}
 _HEAD_ROOM, _LEFT, _RIGHT, _GAP = 0.75, 1.15, 0.65, 1.3
 """Inches: above the axes for their heads, beside them, and between them."""
 LOOK_ROOM = 0.15
-"""Of the pairs: between the names of two looks there are at least so many."""
+"""Of the blocks: between the names of two looks there are at least so many."""
 _SMALLER = 0.72
 """The width of the controls' axes, of that of a metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One metric, or one control: its dots in the order of the pairs, and what they say together."""
+    """One metric, or one control: its dots in the order of the blocks, and what they say together."""
 
     name: str
     dots: tuple[Dot, ...]
     effect: Effect | None
     missing: tuple[int, ...] = ()
-    """Good pairs in which this metric was tried and not had."""
+    """Good blocks in which this metric was tried and not had."""
 
     @property
     def values(self) -> list[float]:
@@ -59,16 +59,16 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The pairs without values, by their numbers."""
+    """The blocks without values, by their numbers."""
 
     failed: tuple[int, ...]
     dropped: tuple[int, ...]
 
 
-def save_pairs(
-    found: Sequence[Row], decision: Decision, rule: Rule, machine: dict[str, Any], folder: Path
+def save_comparison(
+    found: Sequence[Block], decision: Decision, rule: Rule, machine: dict[str, Any], folder: Path
 ) -> list[Path]:
-    """Write ``pairs.png`` and ``pairs.svg`` into the folder; nothing without a good pair.
+    """Write ``comparison.png`` and ``comparison.svg`` into the folder; nothing without a good block.
 
     Raises OSError when a file cannot be written.
     """
@@ -77,20 +77,20 @@ def save_pairs(
         if figure is None:
             return []
         folder.mkdir(parents=True, exist_ok=True)
-        return page.save(figure, folder, "pairs")
+        return page.save(figure, folder, "comparison")
 
 
-def draw(found: Sequence[Row], decision: Decision, rule: Rule, machine: dict[str, Any]) -> "Figure | None":
-    """Draw the gated metrics side by side, and the controls; None without a good pair."""
-    tally = pairs.tally(found)
+def draw(found: Sequence[Block], decision: Decision, rule: Rule, machine: dict[str, Any]) -> "Figure | None":
+    """Draw the gated metrics side by side, and the controls; None without a good block."""
+    tally = read.tally(found)
     if not tally.good:
         return None
     metrics, controls, lost = panels(found, decision), control_panels(found, decision), lost_of(found)
-    footer = page.source(found, machine | {"python": _pythons(tally.good, machine)})
+    footer = page.source(rows_of(found), machine | {"python": _pythons(tally.good, machine)})
     sheet = page.sheet(title(decision, rule, tally), _notes(metrics, tally, rule, lost), footer)
-    pair_axis.fit_texts(sheet)
+    change_axis.fit_texts(sheet)
     every = _axes(sheet, len(metrics))
-    shown = pair_axis.range_of([panel.values for panel in metrics] or [panel.values for panel in controls])
+    shown = change_axis.range_of([panel.values for panel in metrics] or [panel.values for panel in controls])
     reached = _looks_reached(found, rule)
     for axes, panel in zip(every, metrics, strict=False):
         _frame(axes, len(found), lost, reached)
@@ -102,53 +102,58 @@ def draw(found: Sequence[Row], decision: Decision, rule: Rule, machine: dict[str
     return sheet
 
 
-def panels(found: Sequence[Row], decision: Decision) -> list[Panel]:
+def panels(found: Sequence[Block], decision: Decision) -> list[Panel]:
     """Return the gated metrics; if none is, all that have values."""
-    good = [(number, row) for number, row in enumerate(found, 1) if row.valid]
-    each = [(number, pairs.values(row)) for number, row in good]
-    names = list(pairs.gated([row for _, row in good]) or pairs.series([values for _, values in each]))
+    good = [block for block in found if block.good]
+    each = [(block.number, read.values(block)) for block in good]
+    names = list(read.gated_values(found) or read.series([values for _, values in each]))
     effects = {one.metric: one for one in decision.effects}
     return [
         Panel(
             name,
             tuple(Dot(number, values[name]) for number, values in each if name in values),
             effects.get(name),
-            tuple(number for number, row in good if name == "memory" and _memory_failed(row)),
+            tuple(block.number for block in good if name == "memory" and read.why_no_memory([block])),
         )
         for name in names
     ]
 
 
-def control_panels(found: Sequence[Row], decision: Decision) -> list[Panel]:
+def control_panels(found: Sequence[Block], decision: Decision) -> list[Panel]:
     """Return the negative controls."""
-    each = [(number, pairs.controls(row)) for number, row in enumerate(found, 1) if row.valid]
+    each = [(block.number, read.controls_of(block)) for block in found if block.good]
     effects = {one.metric: one for one in decision.controls}
     return [
-        Panel(name, tuple(Dot(number, values[name]) for number, values in each), effects.get(name))
-        for name in pairs.CONTROLS
+        Panel(name, tuple(Dot(number, values[name]) for number, values in each if name in values), effects.get(name))
+        for name in dict.fromkeys(name for _, values in each for name in values)
     ]
 
 
-def lost_of(found: Sequence[Row]) -> Lost:
-    """Return which pairs failed, and which an outside signal discards."""
-    tallies = [(number, pairs.tally([row])) for number, row in enumerate(found, 1)]
+def lost_of(found: Sequence[Block]) -> Lost:
+    """Return which blocks failed, and which an outside signal discards."""
+    lost = [block for block in found if not block.good]
     return Lost(
-        tuple(number for number, one in tallies if one.failed_a or one.failed_b),
-        tuple(number for number, one in tallies if one.dropped),
+        tuple(block.number for block in lost if block.failed is not None),
+        tuple(block.number for block in lost if block.failed is None),
     )
+
+
+def rows_of(found: Sequence[Block]) -> list[Row]:
+    """Return all rows of the blocks."""
+    return [row for block in found for row in block.rows]
 
 
 def title(decision: Decision, rule: Rule, tally: Tally) -> str:
     """Return the verdict with what it rests on."""
     word = WORDS[decision.verdict]
-    a, b = (words.plain(tally.good[0].workload[side]["label"], 36) for side in "ab")
+    a, b = (words.plain(read.label(tally.good[0], side), 36) for side in "AB")
     if decision.verdict == "pass":
         names = words.listed([NAMES[one.metric] for one in decision.effects] or ["all that is gated"])
         better = [f"{NAMES[one.metric]} {_on_one_line(_estimate(one))}" for one in better_ones(decision.effects, rule)]
         if better:
             return f"{word}: {b} is better than {a}: {words.listed(better)}"
         return f"{word}: {b} is at most {math.expm1(rule.acceptable) * 100:.0f} % worse than {a} in {names}"
-    worse = _worse(decision, rule, len(pairs.gated(tally.good))) if decision.verdict == "regression" else []
+    worse = _worse(decision, rule, len(read.asked(tally.good, "gated"))) if decision.verdict == "regression" else []
     if worse:
         write = _figures if len(worse) == 1 else _estimate
         told = words.listed([f"{NAMES[one.metric]} {_on_one_line(write(one))}" for one in worse])
@@ -171,7 +176,7 @@ def _worse(decision: Decision, rule: Rule, gated: int) -> list[Effect]:
     return [
         one
         for one in decision.effects
-        if one.pairs >= rule.looks[0] and one.estimate > rule.least and max(one.p, one.sign_flip_p or 0.0) < level
+        if one.blocks >= rule.looks[0] and one.estimate > rule.least and max(one.p, one.sign_flip_p or 0.0) < level
     ]
 
 
@@ -180,12 +185,12 @@ def _on_one_line(text: str) -> str:
 
 
 def _figures(one: Effect) -> str:
-    between = pair_axis.interval(one.low, one.high, _direction(one.metric))
+    between = change_axis.interval(one.low, one.high, _direction(one.metric))
     return f"{_estimate(one)} ({between})"
 
 
 def _estimate(one: Effect) -> str:
-    return pair_axis.change(_direction(one.metric) * one.estimate)
+    return change_axis.change(_direction(one.metric) * one.estimate)
 
 
 def _direction(metric: str) -> int:
@@ -207,18 +212,18 @@ def _axes(sheet: "Figure", metrics: int) -> list["Axes"]:
 
 
 def _frame(axes: "Axes", number: int, lost: Lost, reached: Sequence[tuple[int, int]]) -> None:
-    """Set what all axes have alike: pairs from left to right, looks, and the pairs without values."""
+    """Set what all axes have alike: blocks from left to right, looks, and the blocks without values."""
     axes.set_xlim(0.5 - 0.03 * number, number + 0.5 + 0.09 * number)
     axes.locator_params(axis="x", nbins=6, integer=True, min_n_ticks=1)
-    axes.set_xlabel("pair")
+    axes.set_xlabel("block")
     axes.grid(visible=False)
-    pair_axis.draw_crosses(axes, lost.dropped, DROPPED)
-    pair_axis.draw_crosses(axes, lost.failed, FAILED)
+    change_axis.draw_crosses(axes, lost.dropped, DROPPED)
+    change_axis.draw_crosses(axes, lost.failed, FAILED)
     _draw_looks(axes, number, reached)
 
 
 def _draw_looks(axes: "Axes", number: int, reached: Sequence[tuple[int, int]]) -> None:
-    """Draw a faint line behind the pair that completed each look; name those that have room for it."""
+    """Draw a faint line behind the block that completed each look; name those that have room for it."""
     named: list[tuple[int, int]] = []
     for look, place in reversed(reached):
         axes.axvline(place + 0.5, color=page.PALE, linewidth=1.4, zorder=0.5)
@@ -231,20 +236,20 @@ def _draw_looks(axes: "Axes", number: int, reached: Sequence[tuple[int, int]]) -
         )  # fmt: skip
 
 
-def _draw_metric(axes: "Axes", panel: Panel, shown: Range, rule: Rule, good: Sequence[Row]) -> None:
+def _draw_metric(axes: "Axes", panel: Panel, shown: Range, rule: Rule, good: Sequence[Block]) -> None:
     colour, marker = LOOKS[panel.name]
-    pair_axis.set_axis(axes, shown, panel.direction)
+    change_axis.set_axis(axes, shown, panel.direction)
     _lines(axes, shown, {rule.least: (0, (6, 2)), rule.acceptable: (0, (1, 1.5))}, panel.direction)
-    pair_axis.draw_dots(
+    change_axis.draw_dots(
         axes, panel.dots, shown, panel.direction, marker=marker, color=colour, alpha=0.8, markeredgewidth=0,
         markersize=_size(len(good)),
     )  # fmt: skip
-    pair_axis.draw_crosses(axes, panel.missing, colour)
-    a, b = (pairs.figure(good, side, panel.name) for side in "AB")
+    change_axis.draw_crosses(axes, panel.missing, colour)
+    a, b = (read.figure(good, side, panel.name) for side in "AB")
     figures = [f"A {_amount(panel.name, a)}, B {_amount(panel.name, b)}"]
     if panel.effect is None:
         one = len(panel.dots) == 1
-        figures = [f"no interval from {len(panel.dots)} {'pair' if one else 'pairs'}", *figures]
+        figures = [f"no interval from {len(panel.dots)} {'block' if one else 'blocks'}", *figures]
     else:
         _draw_band(axes, panel.effect, shown, colour)
         figures = [_figures(panel.effect), *figures]
@@ -252,7 +257,7 @@ def _draw_metric(axes: "Axes", panel: Panel, shown: Range, rule: Rule, good: Seq
 
 
 def _draw_band(axes: "Axes", effect: Effect, shown: Range, colour: str) -> None:
-    """Draw the mean with its interval across all pairs, and at the end the bound that decides a pass."""
+    """Draw the mean with its interval across all blocks, and at the end the bound that decides a pass."""
     axes.axhspan(shown.clip(effect.low), shown.clip(effect.high), color=colour, alpha=0.16, linewidth=0, zorder=1)
     axes.axhline(shown.clip(effect.estimate), color=colour, linewidth=2, zorder=2)
     left, right = axes.get_xlim()
@@ -268,7 +273,7 @@ def _draw_band(axes: "Axes", effect: Effect, shown: Range, colour: str) -> None:
 
 def _draw_controls(axes: "Axes", controls: Sequence[Panel], shown: Range, rule: Rule) -> None:
     """Draw both controls in one, each with mean and interval at the end."""
-    pair_axis.set_axis(axes, shown, 1)
+    change_axis.set_axis(axes, shown, 1)
     _lines(axes, shown, dict.fromkeys((-rule.control_least, rule.control_least), (0, (2, 3))), 1)
     left, right = axes.get_xlim()
     axes.set_xlim(left, right + 0.06 * (right - left))
@@ -276,13 +281,13 @@ def _draw_controls(axes: "Axes", controls: Sequence[Panel], shown: Range, rule: 
     head = []
     for place, panel in enumerate(controls):
         colour, marker = CONTROL_LOOKS[panel.name]
-        pair_axis.draw_dots(
+        change_axis.draw_dots(
             axes, panel.dots, shown, 1, marker=marker, color=colour, alpha=0.7, markerfacecolor="white",
             markersize=0.75 * _size(len(panel.dots)),
         )  # fmt: skip
         told = "no interval"
         if panel.effect is not None:
-            told = pair_axis.change(panel.effect.estimate)
+            told = change_axis.change(panel.effect.estimate)
             at = right - (0.07 - 0.06 * place) * (right - left)
             ends = [shown.clip(panel.effect.low), shown.clip(panel.effect.high)]
             axes.plot([at, at], ends, color=colour, linewidth=3, solid_capstyle="butt", zorder=5)
@@ -303,7 +308,7 @@ def _lines(axes: "Axes", shown: Range, lines: dict[float, Any], direction: int) 
         if taken - at >= 0.05 * (shown.high - shown.low):
             taken = at
             axes.annotate(
-                pair_axis.change(direction * at).replace(".0", ""), (1, at), xycoords=("axes fraction", "data"),
+                change_axis.change(direction * at).replace(".0", ""), (1, at), xycoords=("axes fraction", "data"),
                 xytext=(4, 0), textcoords="offset points", va="center", size=page.SMALL, color=page.GREY,
                 annotation_clip=False,
             )  # fmt: skip
@@ -323,21 +328,21 @@ def _head(axes: "Axes", name: str, figures: Sequence[str], *colours: str) -> Non
 
 def _notes(metrics: Sequence[Panel], tally: Tally, rule: Rule, lost: Lost) -> str:
     first = tally.good[0]
-    caps = {first.workload[side].get("in_flight", 100) for side in "ab"}
-    turn = pairs.timed(first)[0]
-    work = [f"{units.count(turn['pages'])} pages a turn", units.latency(first.workload["latency"])]
+    caps = {read.arm(first, side).get("in_flight", IN_FLIGHT) for side in "AB"}
+    work = [units.latency(read.workload(first)["latency"])]
     work += [words.in_flight(caps.pop())] if len(caps) == 1 else []
-    left_out = [NAMES[name] for name in first.workload["metrics"] if name not in {panel.name for panel in metrics}]
+    shown = {panel.name for panel in metrics}
+    left_out = [NAMES[name] for name in read.workload(first)["comparison"]["metrics"] if name not in shown]
     less = " (of throughput, less)" if any(panel.direction < 0 for panel in metrics) else ""
     least, most = (f"{math.expm1(end) * 100:.0f} %" for end in (rule.least, rule.acceptable))
     return " ".join(
         note
         for note in (
-            f"A: {words.plain(first.workload['a']['label'], 60)}. B: {words.plain(first.workload['b']['label'], 60)}.",
-            f"{words.plain(', '.join(work), 120)}. Each mark is a pair; up is worse{less}.",
+            " ".join(f"{side}: {words.plain(read.label(first, side), 60)}." for side in "AB"),
+            f"{words.plain(', '.join(work), 120)}. Each mark is a block; up is worse{less}.",
             "Band: mean and 95 % interval; at its end the bound of a pass.",
             f"Dashed: up to {least} is no regression. Dotted: a pass has its bound below {most}.",
-            "Controls: the same work beside both sides.",
+            "Controls: the same code, measured twice.",
             _about(lost, tally),
             "Crosses in the metric's colour: no value." if any(panel.missing for panel in metrics) else "",
             f"Not gated, so not shown: {words.listed(left_out)}." if left_out else "",
@@ -347,22 +352,17 @@ def _notes(metrics: Sequence[Panel], tally: Tally, rule: Rule, lost: Lost) -> st
 
 
 def _about(lost: Lost, tally: Tally) -> str:
-    """Count the pairs without values, by what their crosses look like."""
+    """Count the blocks without values, by what their crosses look like."""
     failed = [f"{side} in {n}" for side, n in (("A", tally.failed_a), ("B", tally.failed_b)) if n]
     parts = [f"grey, {len(lost.dropped)} left out on an outside signal"] if lost.dropped else []
     parts += [f"orange, {len(lost.failed)} failed ({', '.join(failed)})"] if failed else []
     return f"Crosses: {'; '.join(parts)}." if parts else ""
 
 
-def _looks_reached(found: Sequence[Row], rule: Rule) -> list[tuple[int, int]]:
-    """Return each look that was reached, with the number of the pair that completed it."""
-    good = [number for number, row in enumerate(found, 1) if row.valid]
+def _looks_reached(found: Sequence[Block], rule: Rule) -> list[tuple[int, int]]:
+    """Return each look that was reached, with the number of the block that completed it."""
+    good = [block.number for block in found if block.good]
     return [(look, good[size - 1]) for look, size in enumerate(rule.looks, 1) if size <= len(good)]
-
-
-def _memory_failed(row: Row) -> bool:
-    memory = row.measured.get("memory")
-    return memory is not None and memory["reason"] is not None
 
 
 def _amount(metric: str, value: float) -> str:
@@ -374,11 +374,7 @@ def _size(number: int) -> float:
     return max(3.0, min(9.0, 60.0 / math.sqrt(max(1, number))))
 
 
-def _pythons(good: Sequence[Row], machine: dict[str, Any]) -> str:
+def _pythons(good: Sequence[Block], machine: dict[str, Any]) -> str:
     """Return on what the sides ran: once, if it is the same."""
-    knobs = [good[0].knobs.get(side, {}) for side in "AB"]
-    found = [page.pythons([replace(good[0], knobs=own)], machine) for own in knobs]
+    found = [page.pythons([good[0].arms[role]], machine) for role in ("reference", "compared")]
     return found[0] if found[0] == found[1] else f"A: {found[0]}, B: {found[1]}"
-
-
-__all__: Sequence[str] = ("control_panels", "draw", "lost_of", "panels", "save_pairs", "save_selftest", "title")

@@ -7,13 +7,13 @@ from typing import Any
 from bench.core.arm import ArmTrial, BlockTrial
 from bench.measure import block as blocks
 from bench.measure import host
+from bench.measure.arm_checks import Evidence, check
 from bench.measure.block import Running, Slice
 from bench.measure.controller import Begin, Observation, Setting, row_of
 from bench.measure.process import WorkerTimeoutError
 from bench.measure.server import Server, ServerError
 from bench.measure.sides import Prepared
 from bench.rows import Row, Status
-from bench.studies.throughput.checks import Evidence, check
 from fake_server.site import FIRST_LAP, Site, SiteConfig
 
 
@@ -24,7 +24,8 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
         arms = blocks.observe(block, prepared, server, setting.cpus.client, setting.deadline_s(block), setting.unit_ns)
     except ServerError as error:
         reason = str(error) if server.alive else f"the fake server died in mid-block ({error})"
-        return [row_of(trial, setting.run, begin, "failed", reason, Observation()) for trial in block.trials]
+        lost = Observation(measured={"server_lost": True})
+        return [row_of(trial, setting.run, begin, "failed", reason, lost) for trial in block.trials]
     outside = host.disturbances(setting.cpus).since(before)
     kept = kept_cycles(arms, block.cycles)
     return [_row(block, one, arms, kept, outside, server, setting, begin) for one in arms]
@@ -48,7 +49,7 @@ def _row(
     begin: Begin,
 ) -> Row:
     """Return the row of one arm."""
-    seen = Observation(knobs=one.knobs)
+    seen = Observation({"block": block.id}, knobs=one.knobs)
     if one.failure is not None or not one.slices:
         reason = str(one.failure) if one.failure else "no slice was measured"
         status: Status = "timeout" if isinstance(one.failure, WorkerTimeoutError) else "failed"

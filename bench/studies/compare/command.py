@@ -1,4 +1,4 @@
-"""What ``inflight ab`` does: two sides from the command line, pairs until a verdict, and the telling of it."""
+"""What ``inflight ab`` does: two sides from the command line, blocks until a verdict, and the telling of it."""
 
 import json
 import math
@@ -9,19 +9,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import ab, commands, rows, runs, selftests
-from bench.ab import Bench, Verdict
+from bench import commands, rows, runs, selftests
 from bench.analyse import budget, simulation
 from bench.analyse.decide import DESIGNED, Decision, Rule
-from bench.comparison import Comparison
 from bench.judge import ExperimentError, need
 from bench.measure import host
-from bench.measure.pair import Calibration
 from bench.measure.places import without_places
 from bench.present import progress, units
 from bench.present.console import complain
-from bench.rows import Row
-from bench.sides import Written, comparison
+from bench.measure.sides import Prepared
+from bench.studies.compare import loop
+from bench.studies.compare.comparison import Comparison
+from bench.studies.compare.loop import Verdict
+from bench.studies.compare.read import Block
+from bench.studies.compare.run import Calibration, Place
+from bench.studies.compare.written import Written, comparison
 from fake_server.delays import parse_duration_ns
 
 REFUSALS = commands.REFUSALS
@@ -44,7 +46,7 @@ class Asked:
     variables: tuple[str, ...]
     latency: str
     links: int
-    pages: int | None
+    cycles: int | None
     metrics: str | None
     time: str | None
     out: Path
@@ -62,11 +64,11 @@ def run(asked: Asked) -> int:
     check_writable(asked)
     folder, found, machine = None, 0, host.machine()
     try:
-        with commands.interruptible(), tempfile.TemporaryDirectory(prefix="inflight-") as place, bench() as where:
-            sides = ab.prepare_both(planned, Path(place))
-            for name, side in sides.items():
-                _say(f"{name}: {ab.describe_commit(side)}")
-            planned, calibration = ab.calibrated(planned, sides, where, asked.pages)
+        with commands.interruptible(), tempfile.TemporaryDirectory(prefix="inflight-") as files, place() as where:
+            planned, prepared = loop.ready(planned, Path(files))
+            for name in ("A", "B"):
+                _say(f"{name}: {describe_commit(prepared[name])}")
+            planned, calibration = loop.calibrated(planned, prepared, where, asked.cycles)
             rates = selftests.latest([asked.out, RESULTS], machine)
             rule = rule_within(budget_s, calibration, planned)
             _say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
@@ -74,32 +76,32 @@ def run(asked: Asked) -> int:
 
             with progress.shown(_at_most(rule, calibration)) as shown:
 
-                def report(row: Row, decision: Decision) -> None:
+                def report(block: Block, decision: Decision) -> None:
                     nonlocal found
-                    found = row.round
-                    _show(shown, row, decision, calibration)
+                    found = block.number
+                    _show(shown, block, decision, calibration)
 
-                verdict = ab.run(folder, planned, sides, where, rule, report, budget_s)
+                verdict = loop.run(folder, planned, prepared, where, rule, report, budget_s)
     except KeyboardInterrupt:
-        kept = "" if folder is None else f" after {found} pairs; their rows are in {folder}"
+        kept = "" if folder is None else f" after {found} blocks; their rows are in {folder}"
         complain(f"interrupted{kept}")
         return 130
     return tell(asked, folder, verdict, rates)
 
 
 def _at_most(rule: Rule, calibration: Calibration) -> progress.Stand:
-    """Return how far a comparison is at its beginning: all the pairs may be needed, but fewer may do."""
-    return progress.Stand(rule.looks[-1], rule.looks[-1] * calibration.turns_s * 1e9, guess="at most")
+    """Return how far a comparison is at its beginning: all the blocks may be needed, but fewer may do."""
+    return progress.Stand(rule.looks[-1], rule.looks[-1] * calibration.block_s * 1e9, guess="at most")
 
 
-def _show(shown: progress.Progress, row: Row, decision: Decision, calibration: Calibration) -> None:
-    """Show what one pair brought; one that was left out brings the end no nearer."""
-    from bench.present.verdict import pair_line
+def _show(shown: progress.Progress, block: Block, decision: Decision, calibration: Calibration) -> None:
+    """Show what one block brought; one that was left out brings the end no nearer."""
+    from bench.studies.compare.show import block_line
 
-    if row.valid:
-        shown.finished(pair_line(row, decision), calibration.turns_s * 1e9)
+    if block.good:
+        shown.finished(block_line(block, decision), calibration.block_s * 1e9)
     else:
-        shown.repeated(pair_line(row, decision))
+        shown.repeated(block_line(block, decision))
 
 
 def check_writable(asked: Asked) -> None:
@@ -118,20 +120,20 @@ def check_writable(asked: Asked) -> None:
 
 
 @contextmanager
-def bench() -> Iterator[Bench]:
-    """Choose cores and keep a server, for as long as pairs are run."""
+def place() -> Iterator[Place]:
+    """Choose cores and keep a server, for as long as blocks are run."""
     cpus = host.choose_cpus(pin=True)
     with runs.beside_the_server(cpus), runs.ServerKeeper(cpus) as keeper:
-        yield Bench(keeper, cpus)
+        yield Place(keeper, cpus)
 
 
 def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] | None) -> int:
     """Print the verdict, write it beside its rows, and return its exit code."""
-    from bench.present import verdict as present
+    from bench.studies.compare import show as present
     from bench.present.console import wants_colour
-    from bench.present.plot_pairs import save_pairs
+    from bench.present.plot_comparison import save_comparison
 
-    shown = present.Shown(verdict.decision, verdict.tally, verdict.rule, rates)
+    shown = present.Shown(verdict.decision, verdict.blocks, verdict.rule, rates)
     told = present.to_json(shown) | {"folder": str(folder)}
     coloured = wants_colour(sys.stdout)
     print(json.dumps(told, allow_nan=False) if asked.as_json else present.text(shown, colour=coloured))
@@ -143,7 +145,7 @@ def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] 
             with asked.markdown.open("a", encoding="utf-8") as file:
                 file.write(present.markdown(shown))
         machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
-        plots = save_pairs(verdict.rows, verdict.decision, verdict.rule, machine, folder / "plots")
+        plots = save_comparison(verdict.blocks, verdict.decision, verdict.rule, machine, folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
@@ -159,12 +161,12 @@ def rule_within(budget_s: float | None, calibration: Calibration, planned: Compa
     if budget_s is None:
         return DESIGNED
     memory_s = calibration.memory_s if "memory" in planned.metrics else 0.0
-    found = budget.rule_for(budget_s, calibration.turns_s, memory_s=memory_s)
+    found = budget.rule_for(budget_s, calibration.block_s, memory_s=memory_s)
     if isinstance(found, budget.Refusal):
-        least_s = math.ceil(DESIGNED.looks[0] * (calibration.turns_s + memory_s))
+        least_s = math.ceil(DESIGNED.looks[0] * (calibration.block_s + memory_s))
         without = ", or leave memory out with --metrics cpu_per_page,throughput" if memory_s else ""
         raise ExperimentError(
-            f"--budget {budget_s:g}s is too short: the {DESIGNED.looks[0]} pairs that a verdict needs at least take "
+            f"--budget {budget_s:g}s is too short: the {DESIGNED.looks[0]} blocks that a verdict needs at least take "
             f"about {least_s} s here; give that much{without}"
         )
     return found
@@ -174,24 +176,31 @@ def plan_told(planned: Comparison, calibration: Calibration, rule: Rule, noise: 
     """Say before anything is measured how long it may take, and what it could find."""
     first, last = rule.looks[0], rule.looks[-1]
     memory_s = first * calibration.memory_s if "memory" in planned.metrics else 0
-    times = [f"{look * calibration.turns_s + memory_s:.0f} s" for look in (first, last)]
-    told = f"{units.count(calibration.pages)} pages a turn; {first} pairs take about {times[0]}"
+    times = [f"{look * calibration.block_s + memory_s:.0f} s" for look in (first, last)]
+    told = f"{units.count(planned.cycles)} cycles of slices per block; {first} blocks take about {times[0]}"
     told += f", all {last} about {times[1]}" if last > first else ""
     known = [noise] if noise is not None else [0.02, 0.05]
     sizes = [
-        f"{math.expm1(simulation.smallest_found(sd, rule, len(planned.metrics)).effect):.1%} if pairs vary by {sd:.1%}"
+        f"{math.expm1(simulation.smallest_found(sd, rule, max(1, len(planned.gated))).effect):.1%} if blocks vary by {sd:.1%}"
         for sd in known
     ]
     origin = "as they did in the self-test" if noise is not None else "not known here; `inflight selftest` finds out"
-    return f"{told}\nup to {last} pairs find a change of {' or '.join(sizes)} ({origin})"
+    return f"{told}\nup to {last} blocks find a change of {' or '.join(sizes)} ({origin})"
 
 
 def noise_of(rates: dict[str, object], planned: Comparison) -> float | None:
-    """Return how much pairs of this strategy vary in CPU time, as the self-test found; None if it was not tried."""
+    """Return how much blocks of this strategy vary in CPU time, as the self-test found; None if it was not tried."""
     noise = rates["noise"]
     assert isinstance(noise, dict)
-    found = [noise[side.strategy]["cpu_per_page"] for side in (planned.a, planned.b) if side.strategy in noise]
+    found = [noise[arm.strategy]["cpu_per_page"] for arm in (planned.a, planned.b) if arm.strategy in noise]
     return max(found) if found else None
+
+
+def describe_commit(prepared: Prepared) -> str:
+    """Return which files an arm has: the commit and its repository, where it is one."""
+    arm = prepared.arm
+    where = f" of {arm.repository}" if arm.repository else ""
+    return arm.label + (f", commit {prepared.commit[:12]}{where}" if prepared.commit else "")
 
 
 def seconds(text: str) -> float:

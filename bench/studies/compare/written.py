@@ -1,4 +1,4 @@
-"""From what is written on the command line to the two sides of a comparison. Each refusal is one sentence."""
+"""From what is written on the command line to the two arms of a comparison. Each refusal is one sentence."""
 
 import re
 import shlex
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.comparison import METRICS, Comparison, Metric, Side
+from bench.core.arm import IN_FLIGHT, Arm
 from bench.grid import CONNECTIONS, MOST_IN_FLIGHT
 from bench.judge import ExperimentError, check_known, judged, need, whole
+from bench.studies.compare.comparison import METRICS, Comparison, Metric
+from bench.studies.compare.comparison import comparison as compared
 from fake_server.delays import parse_delay
 from fake_server.site import SiteConfig
 
@@ -21,7 +23,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the command line says of the two sides. Each sequence has nothing, one value for both, or one for each."""
+    """What the command line says of the two arms. Each sequence has nothing, one value for both, or one for each."""
 
     a: str
     b: str
@@ -32,9 +34,9 @@ class Written:
     variables: Sequence[str] = ()
 
 
-def sides(written: Written) -> tuple[Side, Side]:
-    """Return the two sides. Raises ExperimentError."""
-    a, b = (_side(written, number) for number in (0, 1))
+def both(written: Written) -> tuple[Arm, Arm]:
+    """Return the two arms. Raises ExperimentError."""
+    a, b = (_arm(written, number) for number in (0, 1))
     if a == b and _asks_for_two(written):
         raise ExperimentError(
             "both sides come to the same, although they are written differently; name two that differ"
@@ -49,27 +51,28 @@ def _asks_for_two(written: Written) -> bool:
 
 
 def comparison(written: Written, *, latency: str, links: int, metrics: str | None) -> Comparison:
-    """Return the comparison, its pages yet to be calibrated. Raises ExperimentError."""
+    """Return the comparison, yet to be calibrated. Raises ExperimentError."""
     delay = judged(lambda: parse_delay(latency), "--latency").text
-    a, b = sides(written)
-    return Comparison(a, b, SiteConfig(delay=delay, links=links), _metrics(metrics))
+    a, b = both(written)
+    return compared(a, b, SiteConfig(delay=delay, links=links), _metrics(metrics))
 
 
-def _side(written: Written, number: int) -> Side:
+def _arm(written: Written, number: int) -> Arm:
     strategy, _, revision = (written.a, written.b)[number].partition("@")
     need(bool(strategy), f"a side is a strategy, or strategy@revision, not {(written.a, written.b)[number]!r}")
     need("@" not in (written.a, written.b)[number] or bool(revision), f"{strategy}@ lacks its revision")
     need(not revision.startswith("-"), f"{revision!r} is no git revision")
     settings = _settings(_of(written.settings, number, "--set"))
-    return Side(
+    return Arm(
+        "",
         strategy,
-        revision or None,
-        _of(written.repositories, number, "--repo"),
-        _of(written.pythons, number, "--python") or None,
-        _requirements(_of(written.requirements, number, "--with")),
-        settings.get("in_flight", Side(strategy).in_flight),
-        settings.get("connection", Side(strategy).connection),
-        _variables(_of(written.variables, number, "--env")),
+        in_flight=settings.get("in_flight", IN_FLIGHT),
+        connection=settings.get("connection", "keep-alive"),
+        revision=revision or None,
+        repository=_of(written.repositories, number, "--repo"),
+        python=_of(written.pythons, number, "--python") or None,
+        requirements=_requirements(_of(written.requirements, number, "--with")),
+        variables=_variables(_of(written.variables, number, "--env")),
     )
 
 

@@ -1,6 +1,6 @@
-"""What the plots of pairs share: an axis of changes on which up is worse, and dots of which none is lost.
+"""What the plots of comparisons share: an axis of changes on which up is worse, and dots of which none is lost.
 
-Values are logarithms of B over A, turned so that B is worse above 0, as in ``bench.analyse.pairs``. What is written is
+Values are logarithms of B over A, turned so that B is worse above 0, as in ``bench.studies.compare.read``. What is written is
 the change in the metric's own direction, as the verdict has it: of throughput, worse is less.
 """
 
@@ -36,7 +36,7 @@ _RATIOS = {1: (1.5, 2, 3, 5, 10, 30, *_POWERS), -1: (1 / 0.7, 2, 1 / 0.3, 5, 10,
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One pair: where it stands, and its value."""
+    """One block: where it stands, and its value."""
 
     x: float
     value: float

@@ -1,0 +1,120 @@
+"""Blocks, one after another, until the rule is satisfied: the straight line of ``inflight ab``.
+
+::
+
+    Comparison --prepare--> arms --calibrate--> cycles a block --measure--> [Row] --values--> decide --> again, or an end
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench import rows
+from bench.analyse.decide import Decision, Rule
+from bench.judge import ExperimentError
+from bench.rows import Row
+from bench.runs import RunError
+from bench.studies.compare import read
+from bench.studies.compare.comparison import Comparison
+from bench.studies.compare.read import Block
+from bench.studies.compare.run import Arms, Calibration, Place, calibrate, measure, prepare_arms
+
+Report = Callable[[Block, Decision], None]
+"""Called after each block, with what the blocks so far amount to."""
+OVERRUN = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision with the blocks that it rests on."""
+
+    decision: Decision
+    blocks: tuple[Block, ...]
+    rule: Rule
+
+
+def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
+    """Return the comparison as far as it can be made, and its arms. Raises ExperimentError when one cannot be had.
+
+    Memory is not measured of a model that can keep only one in flight.
+    """
+    prepared = prepare_arms(comparison, folder)
+    if any(one.described.most_in_flight is not None for one in prepared.values()):
+        comparison = comparison.without_memory()
+    if not comparison.metrics:
+        raise ExperimentError("memory per fetch in flight is not defined for a model that can have only one in flight")
+    a, b = (replace(comparison.arm(name), stack=prepared[name].described.stack) for name in ("A", "B"))
+    return replace(comparison, a=a, b=b), prepared
+
+
+def calibrated(
+    comparison: Comparison, prepared: Arms, place: Place, cycles: int | None
+) -> tuple[Comparison, Calibration]:
+    """Return the comparison with what its blocks are from now on: their cycles, and what a verdict goes by.
+
+    Raises ExperimentError when a side cannot do the work at all.
+    """
+    found = calibrate(comparison, prepared, place, cycles)
+    moves = read.moves_throughput(found.rows)
+    gated = tuple(metric for metric in comparison.metrics if metric != "throughput" or moves)
+    return replace(comparison, gated=gated, cycles=found.cycles), found
+
+
+def run(
+    folder: Path,
+    comparison: Comparison,
+    prepared: Arms,
+    place: Place,
+    rule: Rule,
+    report: Report,
+    budget_s: float | None = None,
+) -> Verdict:
+    """Run blocks until the decision is final; each one's rows are on the disk before the next begins.
+
+    Memory is measured in as many blocks as the first look needs, and in more only while it is what keeps the decision
+    open. A budget that blocks overrun by half ends the run as inconclusive, whatever they say.
+    """
+    found: list[Block] = []
+    give_up_s = math.inf if budget_s is None else time.monotonic() + OVERRUN * budget_s
+    memory_is_open = False
+    while True:
+        memory = "memory" in comparison.metrics and (memory_is_open or _lacks_memory(found, rule))
+        found.append(block(folder, comparison, len(found) + 1, prepared, place, memory=memory))
+        decision = read.decided(found, rule)
+        if not decision.final and time.monotonic() > give_up_s:
+            why = f"blocks took longer than planned: the budget was used up after {len(found)} ({decision.why})"
+            decision = replace(decision, verdict="inconclusive", final=True, why=why)
+        report(found[-1], decision)
+        if decision.final:
+            return Verdict(decision, tuple(found), rule)
+        if decision.look is not None:
+            memory_is_open = _is_memory_open(decision, rule)
+
+
+def block(
+    folder: Path, comparison: Comparison, number: int, prepared: Arms, place: Place, *, memory: bool = False
+) -> Block:
+    """Run a block, keep its rows in the folder, and return it. Raises RunError when they cannot be written."""
+    made = measure(comparison, number, prepared, place, folder.name, memory=memory)
+    for row in made:
+        append(folder, row)
+    (found,) = read.blocks(made)
+    return found
+
+
+def append(folder: Path, row: Row) -> None:
+    """Put a row behind the others. Raises RunError when it cannot be written."""
+    try:
+        rows.append(folder, row)
+    except OSError as error:
+        raise RunError(f"cannot write {folder / rows.ROWS_FILE}: {error.strerror}; the rows so far are safe") from error
+
+
+def _lacks_memory(found: Sequence[Block], rule: Rule) -> bool:
+    return sum("memory" in read.values(one) for one in found if one.good) < rule.looks[0]
+
+
+def _is_memory_open(decision: Decision, rule: Rule) -> bool:
+    return any(one.metric == "memory" and one.upper >= rule.acceptable for one in decision.effects)

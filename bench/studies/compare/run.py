@@ -1,0 +1,146 @@
+"""One block of a comparison to its rows: three arms in slices, and perhaps memory at the gate."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log, sqrt
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+import psutil
+
+from bench.judge import ExperimentError
+from bench.measure import arms, host
+from bench.measure.controller import Setting, run_trial
+from bench.measure.limits import descriptor_shortage
+from bench.measure.sides import Prepared, prepare
+from bench.plan import AnyTrial
+from bench.rows import Row
+from bench.runs import ServerKeeper
+from bench.studies.compare.comparison import Comparison
+
+PROCESS_SD = 0.015
+"""How much fresh processes of the same code vary in CPU time per page (docs/method.md has the measurements)."""
+FEWEST_CYCLES, MOST_CYCLES = 2, 120
+FIRST_WAITING = 2
+"""Cycles of the block by which a comparison is calibrated, where a latency is added: a slice then has twenty of them."""
+BALANCED = 6
+"""So many cycles have each of three arms before and after each other one equally often."""
+LONGEST_S = 3.0
+"""About the longest time that the slices of a block take, if that leaves them their least number."""
+MEMORY_S = 2.5
+"""About how long the four readings of memory take; nothing but an estimate rests on it."""
+
+Arms = dict[str, Prepared]
+"""By the name of each arm of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where blocks are run: a server, and the cores."""
+
+    keeper: ServerKeeper
+    cpus: host.Cpus
+
+    def setting(self, run_name: str) -> Setting:
+        """Return what the trials of a run share."""
+        return Setting(run_name, self.cpus, _patience_s, psutil.virtual_memory().available // 2)
+
+
+def _patience_s(trial: AnyTrial) -> float:
+    return 60 + 20 * trial.expected_ns / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a first block says of those to come."""
+
+    rows: tuple[Row, ...]
+    cycles: int
+    block_s: float
+    """About how long a block takes."""
+    memory_s: float = MEMORY_S
+    """About how much longer, where memory is measured too."""
+
+
+def prepare_arms(comparison: Comparison, folder: Path) -> Arms:
+    """Make both arms ready, each in a folder of its own. Raises ExperimentError when one cannot be had.
+
+    A and its placebo run the same files.
+    """
+    made = {arm.name: prepare(arm, folder / arm.name) for arm in (comparison.a, comparison.b)}
+    again = comparison.arms[2]
+    return made | {again.name: replace(made["A"], arm=again)}
+
+
+def calibrate(comparison: Comparison, prepared: Arms, place: Place, cycles: int | None) -> Calibration:
+    """Run a block, and find how many cycles the others should have, unless the number is given.
+
+    Raises ExperimentError, which names the arm, when one cannot do the work.
+    """
+    for one in prepared.values():
+        if shortage := descriptor_shortage(one.arm.in_flight, per_fetch=one.arm.connection == "per-fetch"):
+            raise ExperimentError(shortage)
+    first = FIRST_WAITING if comparison.site.delay != "0" else comparison.cycles
+    block = replace(comparison, cycles=cycles or first).block(1)
+    begin_s = time.monotonic()
+    rows = arms.run(block, prepared, place.keeper.server(), place.setting("calibration"))
+    whole_s = time.monotonic() - begin_s
+    for arm, row in zip(block.arms, rows, strict=True):
+        if row.status != "ok":
+            blame = "" if row.measured.get("server_lost") else f"{arm.name}, {prepared[arm.name].arm.label}: "
+            raise ExperimentError(f"nothing to compare: {blame}{row.reason}")
+    windows = [row.measured["windows"] for row in rows]
+    cycle_s = _cycle_s(windows)
+    fixed_s = max(0.1, whole_s - len(windows[0]) * cycle_s)
+    wanted = cycles or cycles_for(slice_sd(windows[0], windows[2]), fixed_s, cycle_s)
+    return Calibration(tuple(rows), wanted, fixed_s + wanted * cycle_s)
+
+
+def cycles_for(slice_sd: float, fixed_s: float, cycle_s: float) -> int:
+    """Return the number of cycles of a block with which a given time says most.
+
+    The best size of a cluster: the ratio of the deviations within and between, times the root of the ratio of the costs
+    of a cluster and of one of its members (W. G. Cochran, "Sampling Techniques", 1977, section 10.6). From six cycles
+    on, a multiple of six, because arms then follow each other equally often.
+    """
+    best = slice_sd / PROCESS_SD * sqrt(fixed_s / cycle_s)
+    bounded = min(max(best, FEWEST_CYCLES), LONGEST_S / cycle_s, MOST_CYCLES)
+    if bounded < BALANCED:
+        return max(FEWEST_CYCLES, round(bounded))
+    return BALANCED * round(bounded / BALANCED)
+
+
+def slice_sd(a: Sequence[dict[str, Any]], again: Sequence[dict[str, Any]]) -> float:
+    """Return the standard deviation of one window's CPU time per page, as a share, from the windows of the same code.
+
+    What others did to a whole cycle is not in it, because the two windows of a cycle are held against each other.
+    """
+    logs = [
+        log(one["cpu_ns"] / one["pages"] * other["pages"] / other["cpu_ns"])
+        for one, other in zip(a, again, strict=False)
+        if min(one["pages"], one["cpu_ns"], other["pages"], other["cpu_ns"]) > 0
+    ]
+    return stdev(logs) / sqrt(2) if len(logs) > 1 else 0.0
+
+
+def _cycle_s(windows: Sequence[Sequence[dict[str, Any]]]) -> float:
+    """Return how long a cycle takes: from the first window to the last one, over the windows between."""
+    begins = sorted(one["begin_ns"] for own in windows for one in own)
+    return max(1e-3, (begins[-1] - begins[0]) / max(1, len(begins) - 1) * len(windows) / 1e9)
+
+
+def measure(
+    comparison: Comparison, number: int, prepared: Arms, place: Place, run_name: str, *, memory: bool
+) -> list[Row]:
+    """Run a block, and memory trials of A and B if asked for; return their rows, whatever happens."""
+    setting = place.setting(run_name)
+    found = arms.run(comparison.block(number), prepared, place.keeper.server(), setting)
+    if memory:
+        described = {name: one.described for name, one in prepared.items()}
+        for name, trial in comparison.memory(number, described):
+            own = replace(setting, runtime=prepared[name].runtime)
+            found.append(run_trial(trial, place.keeper.server(), own))
+    return found
+
