@@ -29,7 +29,9 @@ DISTURBED: Any = {
 }
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but what went wrong.")
 
-READING = frozenset(f"{name}_command" for name in ("advise", "claims", "compare", "race", "report", "selftest")) | {"studies.compare.command"}
+READING = frozenset(f"{name}_command" for name in ("advise", "claims", "compare", "race", "report", "selftest")) | {
+    "studies.compare.command"
+}
 """Modules of the commands that read rows to go on, so that they end before they begin where that cannot be done."""
 
 

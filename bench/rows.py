@@ -74,6 +74,11 @@ class Row:
         return self.status == "ok" and not self.failed_checks
 
     @property
+    def of_comparison(self) -> bool:
+        """Whether it belongs to a comparison of two arms, and so to no table of strategies."""
+        return "comparison" in self.workload
+
+    @property
     def failed_checks(self) -> tuple[Check, ...]:
         """The red ones."""
         return tuple(check for check in self.checks if check.verdict == "failed")

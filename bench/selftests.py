@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 SELFTEST_FILE = "selftest.json"
-FORMAT = 1
+FORMAT = 2
 SAME = ("cpu", "system", "usable_cores", "python", "neighbour")
 """What must be alike in ``machine.json`` for a self-test to speak for a later run."""
 
@@ -36,8 +36,11 @@ def _is_quotable(test: dict[str, Any]) -> bool:
     """Tell whether there is all that a verdict and its plan quote."""
     try:
         alarms = test["false_alarms"]["resampled"]
-        figures = [alarms["alarms"], alarms["decisions"], alarms["pairs"]]
+        figures = [alarms["alarms"], alarms["decisions"], alarms["blocks"]]
         figures += [value for size, one in test["detection"].items() for value in (int(size), one["share"])]
+        figures += [
+            one[key] for one in test["detection"].values() if one["seen"] is not None for key in ("seen", "low", "high")
+        ]
         figures += [noise["cpu_per_page"] for noise in test["noise"].values()]
         fine = isinstance(test["machine"], dict) and isinstance(test["made_at"], str)
     except (KeyError, TypeError, ValueError, AttributeError):

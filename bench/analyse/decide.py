@@ -105,9 +105,9 @@ def decide(
 ) -> Decision:
     """Decide on the values of each gated metric and of each control; any values are answered, none raise.
 
-    A metric may have fewer values than there are blocks. ``failed_a`` counts the blocks without values because A failed,
-    alone or with B; ``failed_b`` those in which only B failed; ``dropped`` those left out on an outside signal, for the
-    most part on the one that ``dropped_for`` names.
+    A metric may have fewer values than there are blocks. ``failed_a`` counts the blocks without values because A
+    failed, alone or with B; ``failed_b`` those in which only B failed; ``dropped`` those left out on an outside signal,
+    for the most part on the one that ``dropped_for`` names.
 
     Between looks nothing is tested, so that asking often does not add false alarms.
     """

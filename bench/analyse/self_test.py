@@ -45,7 +45,7 @@ def false_alarms(same: Sequence[Block]) -> dict[str, Any]:
 
 
 def detection(found: Sequence[Block]) -> dict[str, Any]:
-    """Return which share of decisions found a planted slowdown, and how large it was seen to be, with its 95 % interval."""
+    """Return which share of decisions found a planted slowdown, and how large it was seen to be (95 % interval)."""
     values = [value for block in good(found) if (value := read.values(block).get("cpu_per_page")) is not None]
     seen = t_interval(values) if len(values) > 1 else None
     resampled = _resampled(found, flipped=False)

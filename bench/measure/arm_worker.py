@@ -18,6 +18,7 @@ import sys
 import traceback
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 import strategies
@@ -38,7 +39,7 @@ def main() -> None:
     strategy = strategies.load(order["strategy"])
     frontier = Frontier(job)
     if order["planted_loops"] is not None:
-        plant(frontier, range(order["planted_loops"]))
+        plant(frontier, order["planted_loops"])
     own = {"executable": sys.executable, "variables": {name: os.environ.get(name) for name in order["variables"]}}
     say({"event": "ready", "knobs": knobs_of_strategy(order["strategy"], strategy.REQUIRES) | own})
     if not sys.stdin.readline():
@@ -118,7 +119,7 @@ def within(fetches: Iterable[Fetch], windows: Sequence[Sequence[int]]) -> list[F
     return found
 
 
-def plant(frontier: Frontier, loops: Iterable[int]) -> None:
+def plant(frontier: Frontier, loops: int) -> None:
     """Make each page cost more CPU time: the known slowdown by which ``inflight selftest`` tests what it detects.
 
     The work is a loop of fixed length in the place where every model hands over a response, so it is the same in all.
@@ -126,7 +127,7 @@ def plant(frontier: Frontier, loops: Iterable[int]) -> None:
     finish = frontier.finish
 
     def slower(*arguments: Any) -> Any:
-        for _ in loops:
+        for _ in repeat(None, loops):  # a range makes integers beyond 256, at twice the cost of those below
             pass
         return finish(*arguments)
 

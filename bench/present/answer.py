@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bench.analyse import cells as c
-from bench.analyse import offered, pairs, workloads
+from bench.analyse import offered
 from bench.analyse.decide import DESIGNED
 from bench.analyse.effect import effect, told
 from bench.analyse.stats import Slope
@@ -29,6 +29,7 @@ from bench.present.memory_summary import of_kind, tops
 from bench.present.plot_in_flight import reaches_of
 from bench.present.subjects import BLOCKS, IN_FLIGHT, Subject, subjects
 from bench.rows import Row
+from bench.studies.compare import read
 
 MOST = 6
 """So many sentences at most, the last of which says how sure the others are."""
@@ -41,18 +42,19 @@ def answer(rows: Sequence[Row]) -> list[str]:
     """Return three to six sentences of plain text, each with its full stop; fewer where the rows say less."""
     if not any(row.valid for row in rows):
         return [_nothing(rows)]
-    seen = scene(rows)
+    every, rows = rows, [row for row in rows if not row.of_comparison]
+    seen = scene(rows) if rows else None
     crawls = [text for say in _OF_CRAWLS if seen is not None and (text := say(seen))]
     if (decided := map_table.of_rows(rows)) is not None:
         crawls.insert(0, map_table.finding(decided))
     crawls += findings_swarms.answer(rows)
     memory = list(_of_memory(rows))
-    rest = [text for say in _OF_THE_REST if (text := say(rows))]
+    rest = [text for say in _OF_THE_REST if (text := say(every))]
     rest += [] if seen is None else filter(None, [answer_crawl.of_clients(seen)])
     if len(crawls) + len(memory) + len(rest) >= MOST:
         memory = ["; ".join([*memory[:1], *(text[0].lower() + text[1:] for text in memory[1:])])] if memory else []
     sentences = [_sentence(text) for text in (*crawls, *memory, *rest)][: MOST - 1]
-    return [*(sentences or ["Nothing here can be compared."]), _sureness(rows, seen)]
+    return [*(sentences or ["Nothing here can be compared."]), _sureness(every, seen)]
 
 
 _OF_CRAWLS = (answer_crawl.of_waiting, answer_crawl.of_models, answer_crawl.of_cpu, answer_crawl.of_work)
@@ -114,22 +116,19 @@ def _of_limits(rows: Sequence[Row]) -> str | None:
     return f"limits of this machine for a process: {'; '.join(texts)}" if texts else None
 
 
-def _of_pairs(rows: Sequence[Row]) -> str | None:
-    """Say what B changes against A in the comparison that has most pairs, with the intervals."""
-    comparisons: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.kind == "pair" and row.valid:
-            comparisons.setdefault(workloads.identity(row.workload), []).append(row)
-    if not comparisons:
+def _of_comparisons(rows: Sequence[Row]) -> str | None:
+    """Say what B changes against A in the comparison that has most blocks, with the intervals."""
+    found = [read.tally(read.blocks(own)).good for own in read.comparisons(rows).values()]
+    good = max(found, key=len, default=())
+    if not good:
         return None
-    good = max(comparisons.values(), key=len)
-    a, b = (words.plain(str(good[0].workload[side].get("label", side)), 40) for side in "ab")
-    more = len(comparisons) - 1
+    a, b = (words.plain(read.label(good[0], side), 40) for side in "AB")
+    more = sum(bool(own) for own in found) - 1
     besides = f"; {more} more {'comparison is' if more == 1 else 'comparisons are'} in the rows" if more else ""
-    changes = [told(effect(name, own, DESIGNED.alpha)) for name, own in pairs.gated(good).items() if _varies(own)]
+    changes = [told(effect(name, own, DESIGNED.alpha)) for name, own in read.gated_values(good).items() if _varies(own)]
     if not changes:
-        return f"{units.count(len(good))} good pairs of {a} (A) and {b} (B) show no change that varies{besides}"
-    return f"over {units.count(len(good))} pairs, {b} (B) against {a} (A): {', '.join(changes)}{besides}"
+        return f"{units.count(len(good))} good blocks of {a} (A) and {b} (B) show no change that varies{besides}"
+    return f"over {units.count(len(good))} blocks, {b} (B) against {a} (A): {', '.join(changes)}{besides}"
 
 
 def _varies(values: Sequence[float]) -> bool:
@@ -149,19 +148,19 @@ def _of_open_loops(rows: Sequence[Row]) -> str | None:
     return findings_offered.answer(found) if found else None
 
 
-_OF_THE_REST = (_of_limits, _of_pairs, _of_open_loops, client_table.finding, _of_probes)
+_OF_THE_REST = (_of_limits, _of_comparisons, _of_open_loops, client_table.finding, _of_probes)
 
 
 def _sureness(rows: Sequence[Row], seen: Scene | None) -> str:
     """Say how many rounds these sentences rest on, and which trials are no part of them."""
     valid = [row for row in rows if row.valid]
-    rounds = len({row.round for row in valid if row.kind != "pair"})
+    rounds = len({row.round for row in valid if not row.of_comparison})
     if rounds == 1:
         parts = ["One round on one machine: by how much another would differ is not known"]
     elif rounds:
         parts = [f"Medians over {rounds} rounds on one machine; {_rule(valid)}"]
     else:
-        parts = ["Pairs on one machine, each with a fresh process for each side"]
+        parts = ["Blocks on one machine, each with fresh processes for both sides"]
     parts.append(_left_out(rows))
     if len(valid) < MOSTLY * sum(row.status != "skipped" for row in rows):
         parts.append("with so many red ones, close what else runs on this machine and measure again")

@@ -1,7 +1,7 @@
 """What the plots of comparisons share: an axis of changes on which up is worse, and dots of which none is lost.
 
-Values are logarithms of B over A, turned so that B is worse above 0, as in ``bench.studies.compare.read``. What is written is
-the change in the metric's own direction, as the verdict has it: of throughput, worse is less.
+Values are logarithms of B over A, turned so that B is worse above 0, as in ``bench.studies.compare.read``. What is
+written is the change in the metric's own direction, as the verdict has it: of throughput, worse is less.
 """
 
 import math

@@ -82,10 +82,6 @@ MEANINGS: dict[str, str] = {
         "Green: as many threads, tasks or generators were started as the trial is about. "
         "Red: there were fewer, so the memory that was read is that of another number."
     ),
-    "turns steady": (
-        "Green: over one pair, the later turns took about as long as the earlier ones on at least one side. "
-        "Red: both sides became faster or slower meanwhile, which is the machine's doing and hides what differs."
-    ),
     "all in flight, confirmed": (
         "Green: the gates of all servers together held as many fetches at one moment as the machine allows of what was "
         "asked for. Red: there were never that many, so times and memory belong to another number."

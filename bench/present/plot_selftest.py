@@ -1,4 +1,4 @@
-"""Plot of a self-test: what pairs without a change and with a planted one look like, and what that allows to find."""
+"""Plot of a self-test: what blocks without a change and with a planted one look like, and what that allows to find."""
 
 import math
 import statistics
@@ -7,19 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.analyse import pairs
 from bench.analyse.decide import DESIGNED
 from bench.analyse.effect import NAMES
-from bench.present import name_looks, page, pair_axis, units, words
-from bench.present.pair_axis import Dot, Range
-from bench.rows import Row
+from bench.present import change_axis, name_looks, page, units, words
+from bench.present.change_axis import Dot, Range
+from bench.present.plot_comparison import rows_of
+from bench.studies.compare import read
+from bench.studies.compare.read import Block
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DRAWN = {"cpu_per_page": 1, "throughput": -1}
-"""The metrics whose pairs are drawn, with their own directions."""
+"""The metrics whose blocks are drawn, with their own directions."""
 MOST_STRATEGIES = 16
 JITTER = 0.5
 """How wide the dots of a group are spread, so that they do not hide each other; its groups are 1 apart."""
@@ -29,27 +30,22 @@ _LEFT, _RIGHT, _BETWEEN, _NAMES_ROOM, _LINE_ROOM = 1.15, 1.05, 0.95, 2.0, 0.85
 """Inches: at the edges, between the axes, for the names of strategies, and for the lines below."""
 _LETTERS = 118
 """So many letters fill one of the lines below."""
-PLANTED = "planted-"
-"""What may stand before the size of a planted slowdown."""
+SAME, PLANTED = "aa", "planted-"
+"""Beginnings of the names of comparisons: without a change; with a planted one, then its size in percent."""
 
-Group = tuple[str, float | None, list[Row]]
-"""Pairs alike: their name, the planted share if there is one, and the good ones."""
+Group = tuple[str, float | None, list[Block]]
+"""Blocks alike: their name, the planted logarithm as it was seen if there is one, and the good ones."""
 
 
 def save_selftest(
-    selftest: Mapping[str, Any],
-    aa_rows: Sequence[Row],
-    planted: Mapping[str, Sequence[Row]],
-    machine: dict[str, Any],
-    folder: Path,
+    selftest: Mapping[str, Any], series: Mapping[str, Sequence[Block]], machine: dict[str, Any], folder: Path
 ) -> list[Path]:
-    """Write ``selftest.png`` and ``selftest.svg`` into the folder; nothing without a good A/A pair.
+    """Write ``selftest.png`` and ``selftest.svg`` into the folder; nothing without a good A/A block.
 
-    ``planted`` has the pairs of each planted slowdown by its size in percent (``5`` or ``planted-5``).
-    Raises OSError when a file cannot be written.
+    ``series`` has the blocks of each comparison by its name. Raises OSError when a file cannot be written.
     """
     with page.settings():
-        figure = draw(selftest, aa_rows, planted, machine)
+        figure = draw(selftest, series, machine)
         if figure is None:
             return []
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,39 +53,42 @@ def save_selftest(
 
 
 def draw(
-    selftest: Mapping[str, Any],
-    aa_rows: Sequence[Row],
-    planted: Mapping[str, Sequence[Row]],
-    machine: dict[str, Any],
+    selftest: Mapping[str, Any], series: Mapping[str, Sequence[Block]], machine: dict[str, Any]
 ) -> "Figure | None":
-    """Draw the pairs to the left, and to the right how much those of each strategy vary; None without an A/A pair."""
-    found = groups(aa_rows, planted)
+    """Draw the blocks to the left, and to the right how much those of each strategy vary; None without an A/A block."""
+    found = groups(selftest, series)
     if not found[0][2]:
         return None
-    every = [*aa_rows, *(row for rows in planted.values() for row in rows)]
+    same = {name.removeprefix(SAME).removeprefix("-") or selftest["strategy"]: blocks for name, blocks in series.items()
+            if name.partition("-")[0] == SAME}  # fmt: skip
+    every = [block for name, blocks in series.items() if name != "planting" for block in blocks]
     noise = dict(sorted(selftest["noise"].items(), key=lambda item: -_known(item[1].get("cpu_per_page"))))
-    sheet = page.sheet(title(selftest), _notes(selftest, every, noise), page.source(every, machine))
+    sheet = page.sheet(title(selftest), _notes(selftest, every, noise), page.source(rows_of(every), machine))
     axes = _axes(sheet)
     strips = [[_dots(place, group, metric) for place, group in enumerate(found)] for metric in DRAWN]
-    shown = pair_axis.range_of([[dot.value for _, dot in strip] for metric in strips for strip in metric])
+    shown = change_axis.range_of([[dot.value for _, dot in strip] for metric in strips for strip in metric])
     for one, (metric, direction), metric_strips in zip(axes, DRAWN.items(), strips, strict=False):
         _draw_strips(one, metric, direction, found, metric_strips, shown)
-    _draw_noise(axes[-1], noise, aa_rows)
+    _draw_noise(axes[-1], noise, {name: len(read.tally(blocks).good) for name, blocks in same.items()})
     below = textwrap.wrap(_resolves(selftest), _LETTERS, break_on_hyphens=False)[:2]
     sheet.text(
         0.03, sheet.subplotpars.bottom - 0.92 / page.HEIGHT, "\n".join(below), size=page.TEXT, weight="bold", va="top",
         linespacing=1.35,
     )  # fmt: skip
-    pair_axis.fit_texts(sheet)
+    change_axis.fit_texts(sheet)
     return sheet
 
 
-def groups(aa_rows: Sequence[Row], planted: Mapping[str, Sequence[Row]]) -> list[Group]:
-    """Return the A/A pairs, then those with planted slowdowns, the smallest first; only good ones."""
-    sizes = sorted(planted, key=lambda size: (_share(size) is None, _share(size) or 0.0, size))
+def groups(selftest: Mapping[str, Any], series: Mapping[str, Sequence[Block]]) -> list[Group]:
+    """Return the A/A blocks, then those with planted slowdowns, the smallest first; only good ones."""
+    planted = sorted(selftest["detection"].items(), key=lambda item: _known(item[1]["seen"]))
+    same = [block for name, blocks in series.items() if name.partition("-")[0] == SAME for block in blocks]
     return [
-        ("A/A", 0.0, list(pairs.tally(aa_rows).good)),
-        *((_named(size), _share(size), list(pairs.tally(planted[size]).good)) for size in sizes),
+        ("A/A", 0.0, list(read.tally(same).good)),
+        *(
+            (_named(size, one), one["seen"], list(read.tally(series.get(f"{PLANTED}{size}", ())).good))
+            for size, one in planted
+        ),
     ]
 
 
@@ -97,11 +96,11 @@ def title(selftest: Mapping[str, Any]) -> str:
     """Return how often the rule was wrong."""
     alarms = selftest["false_alarms"]["resampled"]
     parts = [f"{_alarms(alarms)} without a change"]
-    found = sorted(selftest["detection"].items(), key=lambda item: _share(item[0]) or 0.0)
+    found = sorted(selftest["detection"].items(), key=lambda item: _known(item[1]["seen"]))
     parts += [
-        f"{one['share'] * 100:.3g} % of {size} % slowdowns found"
+        f"{one['share'] * 100:.3g} % of {_named(size, one).removeprefix('+')} slowdowns found"
         if one["decisions"]
-        else f"no decision on {size} % slowdowns"
+        else f"no decision on {_named(size, one).removeprefix('+')} slowdowns"
         for size, one in found
     ]
     return f"Self-test: {'; '.join(parts)}"
@@ -133,11 +132,11 @@ def _axes(sheet: "Figure") -> list["Axes"]:
 
 
 def _dots(place: int, group: Group, metric: str) -> list[tuple[str, Dot]]:
-    """Return the strategy and the dot of each pair that has the metric."""
-    valued = [(row, pairs.values(row)) for row in group[2]]
+    """Return the strategy and the dot of each block that has the metric."""
+    valued = [(read.arm(block, "A")["strategy"], read.values(block)) for block in group[2]]
     return [
-        (row.workload["a"]["strategy"], Dot(place + JITTER * ((n * _GOLDEN) % 1 - 0.5) - 0.08, values[metric]))
-        for n, (row, values) in enumerate((row, values) for row, values in valued if metric in values)
+        (strategy, Dot(place + JITTER * ((n * _GOLDEN) % 1 - 0.5) - 0.08, values[metric]))
+        for n, (strategy, values) in enumerate(one for one in valued if metric in one[1])
     ]
 
 
@@ -149,27 +148,24 @@ def _draw_strips(
     strips: Sequence[Sequence[tuple[str, Dot]]],
     shown: Range,
 ) -> None:
-    """Draw one metric: each group of pairs as a strip of dots, with mean and standard deviation beside it."""
+    """Draw one metric: each group of blocks as a strip of dots, with mean and standard deviation beside it."""
     axes.set_xlim(-0.6, len(found) - 0.3)
-    pair_axis.set_axis(axes, shown, direction)
+    change_axis.set_axis(axes, shown, direction)
     axes.grid(visible=False)
     axes.axhline(0, color="black", linewidth=1.2, zorder=1.5)
     size = max(3.0, min(8.0, 70.0 / math.sqrt(max(1, *map(len, strips)))))
     names = []
     for place, ((name, share, _), strip) in enumerate(zip(found, strips, strict=True)):
-        if metric == "cpu_per_page" and share:
-            ends, at = [place - 0.4, place + 0.45], math.log1p(share)
-            axes.plot(ends, [at, at], color="black", linestyle=(0, (6, 2)), linewidth=1.6, zorder=4)
         for strategy in dict.fromkeys(strategy for strategy, _ in strip):
             look = name_looks.look(strategy)
             dots = [dot for own, dot in strip if own == strategy]
-            pair_axis.draw_dots(
+            change_axis.draw_dots(
                 axes, dots, shown, direction, marker=look.marker, color=look.colour, alpha=0.6, markeredgewidth=0,
                 markersize=size,
             )  # fmt: skip
         values = [dot.value for _, dot in strip if math.isfinite(dot.value)]
         spread = _draw_spread(axes, place + 0.3, values, shown)
-        names.append(f"{name}\n{'no change' if share == 0 else 'planted'}\n{_pairs(len(strip))}\n{spread}")
+        names.append(f"{name}\n{'no change' if share == 0 else 'planted'}\n{_blocks(len(strip))}\n{spread}")
     axes.set_xticks(range(len(found)), names, size=page.SMALL)
     axes.tick_params(axis="x", length=0)
     axes.set_title(NAMES[metric])
@@ -187,10 +183,9 @@ def _draw_spread(axes: "Axes", place: float, values: Sequence[float], shown: Ran
     return f"SD {_percent(sd)}"
 
 
-def _draw_noise(axes: "Axes", noise: Mapping[str, Mapping[str, float]], aa_rows: Sequence[Row]) -> None:
-    """Draw the standard deviation of each strategy's pairs, and how many there are."""
+def _draw_noise(axes: "Axes", noise: Mapping[str, Mapping[str, float]], good: Mapping[str, int]) -> None:
+    """Draw the standard deviation of each strategy's blocks, and how many there are."""
     names = list(noise)[:MOST_STRATEGIES]
-    good = [row.workload["a"]["strategy"] for row in pairs.tally(aa_rows).good]
     for place, name in enumerate(names):
         look = name_looks.look(name)
         for metric, fill in (("cpu_per_page", look.colour), ("throughput", "white")):
@@ -201,7 +196,7 @@ def _draw_noise(axes: "Axes", noise: Mapping[str, Mapping[str, float]], aa_rows:
                     markeredgewidth=1.6, clip_on=False, zorder=4 if fill != "white" else 3,
                 )  # fmt: skip
         axes.annotate(
-            _pairs(good.count(name)) if name in good else "", (1.03, place), xycoords=("axes fraction", "data"),
+            _blocks(good[name]) if name in good else "", (1.03, place), xycoords=("axes fraction", "data"),
             va="center", size=page.SMALL, color=page.GREY, annotation_clip=False,
         )  # fmt: skip
     axes.set_ylim(max(len(names), 4) - 0.4, -0.6)
@@ -209,8 +204,8 @@ def _draw_noise(axes: "Axes", noise: Mapping[str, Mapping[str, float]], aa_rows:
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(left=0, right=1.12 * max([0.1, *_deviations(noise, names)]))
     axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("SD of a pair (%)")
-    axes.set_title("how much pairs vary")
+    axes.set_xlabel("SD of a block (%)")
+    axes.set_title("how much blocks vary")
 
 
 def _deviations(noise: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> list[float]:
@@ -218,19 +213,19 @@ def _deviations(noise: Mapping[str, Mapping[str, float]], names: Sequence[str]) 
     return [100 * sd for sd in found if sd is not None and math.isfinite(sd)]
 
 
-def _notes(selftest: Mapping[str, Any], every: Sequence[Row], noise: Mapping[str, Any]) -> str:
+def _notes(selftest: Mapping[str, Any], every: Sequence[Block], noise: Mapping[str, Any]) -> str:
     alarms = selftest["false_alarms"]
-    tally = pairs.tally(every)
+    tally = read.tally(every)
     lost = len(every) - len(tally.good)
     rest = len(noise) - MOST_STRATEGIES
     return " ".join(
         note
         for note in (
-            "Each mark is a pair: the change from A to B, up is worse for B; A/A: both sides are alike.",
-            "Black: mean and SD; dashed: what was planted. To the right, filled: CPU per page; hollow: throughput.",
-            f"Rates: of decisions simulated with these pairs ({units.count(alarms['resampled']['pairs'])} A/A);",
+            "Each mark is a block: the change from A to B, up is worse for B; A/A: both sides are alike.",
+            "Black: mean and SD. To the right, filled: CPU per page; hollow: throughput.",
+            f"Rates: of decisions simulated with these blocks ({units.count(alarms['resampled']['blocks'])} A/A);",
             f"in the order of measuring, {_alarms(alarms['real'])}.",
-            f"{lost} of {len(every)} pairs failed or were dropped." if lost else "",
+            f"{lost} of {len(every)} blocks failed or were dropped." if lost else "",
             f"{rest} more strategies are not shown." if rest > 0 else "",
         )
         if note
@@ -246,31 +241,24 @@ def _resolves(selftest: Mapping[str, Any]) -> str:
             parts.append(f"nothing in {minutes}")
             continue
         without = "" if "memory" in one.get("metrics", ["memory"]) else ", memory left out"
-        size = pair_axis.change(max(math.log(one["smallest"]), DESIGNED.least)).lstrip("+")
-        parts.append(f"{size} in {minutes} ({_pairs(one['pairs'])}{without})")
+        size = change_axis.change(max(math.log(one["smallest"]), DESIGNED.least)).lstrip("+")
+        parts.append(f"{size} in {minutes} ({_blocks(one['blocks'])}{without})")
     whose = f" of {words.plain(selftest['strategy'], 24)}" if "strategy" in selftest else ""
     kept = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}", 4) for part in parts)
     return f"The least slowdown{whose} that is found {DESIGNED.power:.0%} of the time: {kept}" if parts else ""
 
 
-def _pairs(number: int) -> str:
-    return f"{units.count(number)} {'pair' if number == 1 else 'pairs'}"
+def _blocks(number: int) -> str:
+    return f"{units.count(number)} {'block' if number == 1 else 'blocks'}"
 
 
 def _percent(sd: float) -> str:
     return f"{units.number(100 * sd, 2)} %"
 
 
-def _share(size: str) -> float | None:
-    """Return a planted size, given in percent, as a share; None if it is no number."""
-    try:
-        return float(size.removeprefix(PLANTED)) / 100
-    except ValueError:
-        return None
-
-
-def _named(size: str) -> str:
-    return words.plain(size, 12) if _share(size) is None else f"+{size.removeprefix(PLANTED)} %"
+def _named(size: str, one: Mapping[str, Any]) -> str:
+    """Name a planted slowdown by what it was seen to be; by what was asked for where it was not seen."""
+    return f"about +{words.plain(size, 12)} %" if one["seen"] is None else change_axis.change(one["seen"])
 
 
 def _known(sd: float | None) -> float:

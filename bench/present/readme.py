@@ -149,7 +149,7 @@ def _selftest(folder: Path, beside: Path) -> str:
     except (OSError, ValueError, KeyError) as error:
         raise ReadmeError(f"{path} does not hold a self-test: {error}") from error
     rows, machine = reference(folder)
-    picture = _picture(folder, beside, "selftest", "Pairs without a change, and with planted slowdowns")
+    picture = _picture(folder, beside, "selftest", "Blocks without a change, and with planted slowdowns")
     return "\n\n".join(filter(None, [provenance(rows, machine), f"```text\n{told}\n```", picture]))
 
 

@@ -14,8 +14,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.present import plot_claims, plot_clients, plot_selftest, plots, readme, report_files, report_pairs
+from bench.present import plot_claims, plot_clients, plot_selftest, plots, readme, report_files
 from bench.rows import RowsError, read
+from bench.studies.compare.read import blocks, comparisons
 
 FOLDER = "plots"
 
@@ -56,10 +57,9 @@ def save(run: Path, folder: Path) -> list[Path]:
     if extras.claims is not None:
         return plot_claims.save_claims(extras.claims.verdicts, rows, extras.claims.machine, folder)
     if extras.selftest is not None:
-        pairs = report_pairs.workloads(rows)
-        planted = {name: own for name, own in pairs.items() if name.startswith(plot_selftest.PLANTED)}
+        series = {name: blocks(own) for name, own in comparisons(rows).items()}
         machine = extras.selftest["machine"]
-        saved = plot_selftest.save_selftest(extras.selftest, pairs.get("aa", []), planted, machine, folder)
+        saved = plot_selftest.save_selftest(extras.selftest, series, machine, folder)
         return [*saved, *plot_clients.save_clients(rows, machine, folder)]
     return plots.save_all(rows, machine, folder)
 

@@ -75,7 +75,11 @@ def _rule(stored: Mapping[str, Any] | None) -> Rule:
 
 
 def _where(block: Block) -> str:
-    parts = [units.latency(str(read.workload(block)["latency"])), *_same(block, "in_flight"), *_same(block, "connection")]
+    parts = [
+        units.latency(str(read.workload(block)["latency"])),
+        *_same(block, "in_flight"),
+        *_same(block, "connection"),
+    ]
     return words.plain(", ".join(parts)) + "."
 
 

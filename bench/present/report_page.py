@@ -16,8 +16,8 @@ from bench.present import page as look
 from bench.present import (
     race,
     report_about,
+    report_comparison,
     report_files,
-    report_pairs,
     report_plots,
     report_tables,
     report_validity,
@@ -65,16 +65,17 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
     ``machine`` is what ``machine.json`` has, or empty; ``extras``: what else lies in the folder. The same arguments
     give the same page.
     """
-    plots = _fitting([*report_pairs.plots(rows, machine, extras), *report_plots.of_rows(rows, machine)])
+    others = [row for row in rows if not row.of_comparison]
+    plots = _fitting([*report_comparison.plots(rows, machine, extras), *report_plots.of_rows(others, machine)])
     shown = report_plots.shown(plots.kept)
-    raced = race.fragment(rows)
+    raced = race.fragment(others)
     css, js, data = ("", "", "") if raced is None else (raced.css, raced.js, raced.data)
 
     def whole(rows_inside: str) -> str:
         """Put everything together with these links to the rows."""
         sections = [
             Section("answer", "The answer", _answer(rows, extras)),
-            Section("figures", "The figures", report_tables.headline(rows) if rows else ""),
+            Section("figures", "The figures", report_tables.headline(others) if others else ""),
             Section(RACE, "The race", "" if raced is None else raced.html),
             Section("plots", "The plots", "".join(shown.figures) + plots.left_out),
             Section("validity", "Can it be believed?", report_validity.panel(rows)),

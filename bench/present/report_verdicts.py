@@ -1,15 +1,16 @@
-"""The verdicts of a page: claims, a comparison in pairs, a self-test, two stored runs; whatever the folder holds."""
+"""The verdicts of a page: claims, a comparison, a self-test, two stored runs; whatever the folder holds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.present import claims, findings_memory, selftest, units, words
 from bench.present.claims import TRACES, Report
+from bench.present.report_comparison import Compared, compared
 from bench.present.report_files import Extras
 from bench.present.report_markup import NOTES, Cell, Head, Table, block, folded, listed, paragraph, table
-from bench.present.report_pairs import PAIR, Pairs, compared, workloads
-from bench.present.verdict import HEADS, WORDS
 from bench.rows import Row
+from bench.studies.compare import read
+from bench.studies.compare.show import HEADS, WORDS, placebo_told
 
 _MOST_REASONS = 6
 
@@ -21,9 +22,9 @@ def verdicts(rows: Sequence[Row], extras: Extras) -> str:
         "" if extras.comparison is None else _comparison(extras.comparison),
         "" if extras.selftest is None else _selftest(extras.selftest),
     ]
-    if any(row.kind == PAIR for row in rows) and extras.selftest is None:
+    if any(row.of_comparison for row in rows) and extras.selftest is None:
         found = compared(rows, extras.verdict)
-        parts.append(_several(rows) if found is None else _pairs(found))
+        parts.append(_several(rows) if found is None else _compared(found))
     return "".join(parts)
 
 
@@ -60,10 +61,10 @@ def _explained(one: Any) -> str:
     return folded(f"{one.id}: {outcome.verdict}", inside + "".join(map(block, traces)))
 
 
-def _pairs(found: Pairs) -> str:
-    """Show one comparison: the verdict, what each side took, and what the pairs were."""
+def _compared(found: Compared) -> str:
+    """Show one comparison: the verdict, what each side took, and what the blocks were."""
     decision, tally = found.shown.decision, found.shown.tally
-    parts = ["<h3>Comparison in pairs</h3>"]
+    parts = ["<h3>Comparison</h3>"]
     if found.stored:
         parts.append(paragraph(f"{WORDS[decision.verdict].capitalize()}: {decision.why}."))
     else:
@@ -75,26 +76,28 @@ def _pairs(found: Pairs) -> str:
             for one in found.lines
         )
         parts.append(table(Table(f"A: {found.a}; B: {found.b}", heads, lines, frozenset({6}))))
-    lost = tally.failed_a + tally.failed_b + tally.dropped
-    told = [found.where, f"{_pairs_told(len(tally.good))} good, {units.count(lost)} left out."]
+    placebo = placebo_told(decision.controls)
+    told = [f"{placebo[0].upper()}{placebo[1:]}.", found.where]
+    told += [f"{_blocks_told(len(tally.good))} good, {units.count(tally.lost)} left out."]
     reasons = sorted(tally.reasons.items(), key=lambda item: -item[1])[:_MOST_REASONS]
     told += [f"Left out {units.count(number)} times: {reason}" for reason, number in reasons]
-    told.append("A, B: medians over all turns. Change: the mean over the pairs, with its 95 % interval.")
+    told.append("A, B: medians over the blocks. Change: the mean over the blocks, with its 95 % interval.")
     return "".join([*parts, listed(filter(None, told), NOTES)])
 
 
 def _several(rows: Sequence[Row]) -> str:
-    """Count the pairs of each comparison where there are several: a self-test that did not end."""
+    """Count the blocks of each comparison where there are several: a self-test that did not end."""
+    counted = {name: read.blocks(own) for name, own in read.comparisons(rows).items()}
     lines = tuple(
-        (Cell(name), Cell(units.count(len(own))), Cell(units.count(sum(row.valid for row in own))))
-        for name, own in workloads(rows).items()
+        (Cell(name), Cell(units.count(len(own))), Cell(units.count(sum(block.good for block in own))))
+        for name, own in counted.items()
     )
-    heads = (Head("comparison"), Head("pairs"), Head("good"))
-    return "<h3>Comparisons in pairs</h3>" + table(Table("Pairs without a stored verdict", heads, lines))
+    heads = (Head("comparison"), Head("blocks"), Head("good"))
+    return "<h3>Comparisons</h3>" + table(Table("Blocks without a stored verdict", heads, lines))
 
 
-def _pairs_told(number: int) -> str:
-    return "1 pair" if number == 1 else f"{units.count(number)} pairs"
+def _blocks_told(number: int) -> str:
+    return "1 block" if number == 1 else f"{units.count(number)} blocks"
 
 
 def _selftest(found: Mapping[str, Any]) -> str:

@@ -1,13 +1,13 @@
 """What a self-test found, as text: error rates, noise, and what can be resolved in how much time."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-from bench.analyse import effect, pairs
+from bench.analyse import effect
 from bench.analyse.decide import DESIGNED
 from bench.present import clients, units, words
-from bench.rows import Row
+from bench.studies.compare.read import Block
+from bench.studies.compare.show import changes_told, planted_told
 
 _MS = 1_000_000
 LIMITS = {
@@ -18,14 +18,9 @@ LIMITS = {
 """What keeps a smaller slowdown from being found; a self-test of before has not asked."""
 
 
-def line(name: str, row: Row, good: int, wanted: int) -> str:
-    """Return what one pair brought, while a self-test goes on."""
-    if row.valid:
-        values = pairs.values(row).items()
-        figures = "  ".join(f"{effect.named(name)} {effect.percent(effect.own(name, value))}" for name, value in values)
-    else:
-        figures = words.plain("; ".join(check.name for check in row.failed_checks) or str(row.reason), 100)
-        figures = f"left out: {figures}"
+def line(name: str, block: Block, good: int, wanted: int) -> str:
+    """Return what one block brought, while a self-test goes on."""
+    figures = changes_told(block) if block.good else f"left out: {words.plain('; '.join(block.reasons), 100)}"
     return f"{name:<20} {good:>3}/{wanted}  {figures}"
 
 
@@ -34,7 +29,7 @@ def text(found: Mapping[str, Any]) -> str:
     machine = found["machine"]
     where = f"{machine['cpu']}, {machine['usable_cores']} cores, {machine['system']}, {machine['python']}"
     when = f"{found['made_at'][:16].replace('T', ' ')} UTC"
-    head = ["inflight selftest", f"{where}; {when}", _about_pairs(found)]
+    head = ["inflight selftest", f"{where}; {when}", _about_blocks(found)]
     head += [words.neighbour(kind)] if (kind := machine.get("neighbour")) else []
     parts = [_alarms(found), _detection(found), _noise(found), _resolves(found), _rest(found)]
     if found.get("clients") is not None:  # older self-tests asked no other clients
@@ -42,12 +37,12 @@ def text(found: Mapping[str, Any]) -> str:
     return "\n".join([*head, *("\n" + part for part in parts)])
 
 
-def _about_pairs(found: Mapping[str, Any]) -> str:
+def _about_blocks(found: Mapping[str, Any]) -> str:
     dropped = found["dropped"]
-    told = f"{dropped['tried']} pairs tried, {dropped['left_out']} left out"
+    told = f"{dropped['tried']} blocks tried, {dropped['left_out']} left out"
     reasons = sorted(dropped["reasons"].items(), key=lambda item: -item[1])[:3]
     told += f" ({'; '.join(f'{words.plain(reason, 60)}: {number}' for reason, number in reasons)})" if reasons else ""
-    return told + (f"; TOO FEW good pairs: {', '.join(found['too_few'])}" if found["too_few"] else "")
+    return told + (f"; TOO FEW good blocks: {', '.join(found['too_few'])}" if found["too_few"] else "")
 
 
 def _alarms(found: Mapping[str, Any]) -> str:
@@ -57,8 +52,8 @@ def _alarms(found: Mapping[str, Any]) -> str:
         one = alarms[kind]
         bound = f" (rate at most {one['upper']:.1%} with 95 % confidence)" if kind == "real" else ""
         lines.append(
-            f"  {one['alarms']} alarms in {one['decisions']} {about} {one['pairs']} pairs{bound}; "
-            f"{one['passes']} passed, {one['inconclusive']} inconclusive, {one['mean_pairs']:.1f} pairs each"
+            f"  {one['alarms']} alarms in {one['decisions']} {about} {one['blocks']} blocks{bound}; "
+            f"{one['passes']} passed, {one['inconclusive']} inconclusive, {one['mean_blocks']:.1f} blocks each"
         )
     return "\n".join(lines)
 
@@ -66,23 +61,23 @@ def _alarms(found: Mapping[str, Any]) -> str:
 def _detection(found: Mapping[str, Any]) -> str:
     lines = ["planted slowdowns, a loop added to each page of side B"]
     for size, one in found["detection"].items():
-        seen = "not measured" if one["seen"] is None else f"seen as {100 * math.expm1(one['seen']):+.1f} % CPU"
+        seen = "not measured" if one["seen"] is None else f"seen as {planted_told(one)} more CPU time per page"
         real = one["real"]
         lines.append(
-            f"  {size:>2} %: {seen} over {one['pairs']} pairs; found in {one['share']:.1%} of {one['decisions']} "
-            f"simulated decisions, {one['mean_pairs']:.1f} pairs each; "
+            f"  {seen}, over {one['blocks']} blocks (asked for: about {size} %); found in {one['share']:.1%} of "
+            f"{one['decisions']} simulated decisions, {one['mean_blocks']:.1f} blocks each; "
             f"real ones: {real['alarms']} of {real['decisions']}"
         )
     return "\n".join(lines)
 
 
 def _noise(found: Mapping[str, Any]) -> str:
-    lines = ["pair noise (SD), and how long a pair takes"]
+    lines = ["block noise (SD), and how long a block takes"]
     for name, noise in found["noise"].items():
         figures = ", ".join(f"{effect.named(metric)} {100 * sd:.1f} %" for metric, sd in noise.items())
-        taken = found["pair_s"][name]
+        taken = found["block_s"][name]
         memory = f" + {taken['memory']:.1f} s for memory" if taken["memory"] else ""
-        lines.append(f"  {name:<16} {figures}; {taken['turns']:.1f} s{memory}")
+        lines.append(f"  {name:<16} {figures}; {taken['slices']:.1f} s{memory}")
     controls = ", ".join(f"{name} {100 * sd:.1f} %" for name, sd in found["controls"].items())
     return "\n".join([*lines, f"  {'controls':<16} {controls}"])
 
@@ -91,12 +86,12 @@ def _resolves(found: Mapping[str, Any]) -> str:
     lines = [f"the least slowdown of {found['strategy']} that is found {DESIGNED.power:.0%} of the time"]
     for one in found["resolves"]:
         if one["smallest"] is None:
-            lines.append(f"  {one['minutes']:>2} min: not enough for the 12 pairs that a verdict needs")
+            lines.append(f"  {one['minutes']:>2} min: not enough for the 12 blocks that a verdict needs")
             continue
         what = "" if "memory" in one["metrics"] else ", memory left out"
         limit = LIMITS.get(one.get("limited_by"), "")
         size = 100 * (max(one["smallest"], 1.02) - 1)
-        lines.append(f"  {one['minutes']:>2} min: {size:.1f} % (up to {one['pairs']} pairs{what}){limit}")
+        lines.append(f"  {one['minutes']:>2} min: {size:.1f} % (up to {one['blocks']} blocks{what}){limit}")
     return "\n".join(lines)
 
 

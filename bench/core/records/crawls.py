@@ -20,7 +20,6 @@ from bench.core.records.values import (
     Text,
 )
 
-
 Metric = Literal["cpu_per_page", "throughput", "memory"]
 
 

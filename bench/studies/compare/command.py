@@ -15,9 +15,9 @@ from bench.analyse.decide import DESIGNED, Decision, Rule
 from bench.judge import ExperimentError, need
 from bench.measure import host
 from bench.measure.places import without_places
+from bench.measure.sides import Prepared
 from bench.present import progress, units
 from bench.present.console import complain
-from bench.measure.sides import Prepared
 from bench.studies.compare import loop
 from bench.studies.compare.comparison import Comparison
 from bench.studies.compare.loop import Verdict
@@ -129,9 +129,9 @@ def place() -> Iterator[Place]:
 
 def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] | None) -> int:
     """Print the verdict, write it beside its rows, and return its exit code."""
-    from bench.studies.compare import show as present
     from bench.present.console import wants_colour
     from bench.present.plot_comparison import save_comparison
+    from bench.studies.compare import show as present
 
     shown = present.Shown(verdict.decision, verdict.blocks, verdict.rule, rates)
     told = present.to_json(shown) | {"folder": str(folder)}
@@ -180,10 +180,8 @@ def plan_told(planned: Comparison, calibration: Calibration, rule: Rule, noise: 
     told = f"{units.count(planned.cycles)} cycles of slices per block; {first} blocks take about {times[0]}"
     told += f", all {last} about {times[1]}" if last > first else ""
     known = [noise] if noise is not None else [0.02, 0.05]
-    sizes = [
-        f"{math.expm1(simulation.smallest_found(sd, rule, max(1, len(planned.gated))).effect):.1%} if blocks vary by {sd:.1%}"
-        for sd in known
-    ]
+    smallest = [simulation.smallest_found(sd, rule, max(1, len(planned.gated))).effect for sd in known]
+    sizes = [f"{math.expm1(size):.1%} if blocks vary by {sd:.1%}" for size, sd in zip(smallest, known, strict=True)]
     origin = "as they did in the self-test" if noise is not None else "not known here; `inflight selftest` finds out"
     return f"{told}\nup to {last} blocks find a change of {' or '.join(sizes)} ({origin})"
 

@@ -82,4 +82,6 @@ class Comparison:
 
 def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = METRICS, name: str = "ab") -> Comparison:
     """Return the comparison of two arms, whatever their names and roles were."""
-    return Comparison(replace(a, name="A", role="reference"), replace(b, name="B", role="compared"), site, metrics, name)
+    return Comparison(
+        replace(a, name="A", role="reference"), replace(b, name="B", role="compared"), site, metrics, name
+    )

@@ -2,7 +2,7 @@
 
 ::
 
-    Comparison --prepare--> arms --calibrate--> cycles a block --measure--> [Row] --values--> decide --> again, or an end
+    Comparison --ready--> arms --calibrate--> cycles a block --measure--> [Row] --values--> decide --> again, or an end
 """
 
 import math

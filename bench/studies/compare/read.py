@@ -8,7 +8,7 @@ second measurement of A against the first: the same code, so they should be 0, a
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any, Literal
 
@@ -45,9 +45,9 @@ class Block:
     @property
     def failed(self) -> Literal["A", "B"] | None:
         """Whose fault it is that the block has no values; A where both failed: B cannot be held against it."""
-        if any(_failed(row) for row in self._of("A")):
+        if any(_failed(row) for row in self.of("A")):
             return "A"
-        return "B" if any(_failed(row) for row in self._of("B")) else None
+        return "B" if any(_failed(row) for row in self.of("B")) else None
 
     @property
     def good(self) -> bool:
@@ -59,10 +59,11 @@ class Block:
         """Why it has none: names of red checks, and reasons of failures with their side; each once."""
         blamed = self.failed
         if blamed is not None:
-            return [f"{blamed}: {_reason(row)}" for row in self._of(blamed) if _failed(row)][:1]
+            return [f"{blamed}: {_reason(row)}" for row in self.of(blamed) if _failed(row)][:1]
         return list(dict.fromkeys(name for row in self.arms.values() if not row.valid for name in _names(row)))
 
-    def _of(self, side: str) -> list[Row]:
+    def of(self, side: str) -> list[Row]:
+        """Return the rows of a side, memory included."""
         roles = ("reference", "placebo") if side == "A" else ("compared",)
         return [*(self.arms[role] for role in roles if role in self.arms), *self.memory.get(side, ())]
 
@@ -97,14 +98,9 @@ def comparisons(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """Return the rows of each comparison, by its name."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        if of_comparison(row):
+        if row.of_comparison:
             found.setdefault(str(row.workload["comparison"]["name"]), []).append(row)
     return found
-
-
-def of_comparison(row: Row) -> bool:
-    """Tell whether a row belongs to a comparison of two arms, and so to no table of strategies."""
-    return "comparison" in row.workload
 
 
 def blocks(rows: Iterable[Row]) -> list[Block]:
@@ -142,15 +138,13 @@ def decided(found: Sequence[Block], rule: Rule) -> Decision:
 
     A good block without a value of any gated metric counts as dropped, so that a run of such blocks ends too.
     """
-    from dataclasses import replace
-
     seen = tally(found)
     gated = gated_values(found)
     without = len(seen.good) - max(map(len, gated.values()), default=0) if gated else 0
     why = "no figure of what is compared" if without > seen.dropped else seen.mostly_for
     controls = series([controls_of(block) for block in seen.good])
     decision = decide(gated, controls, rule, seen.failed_a, seen.failed_b, seen.dropped + without, why)
-    wrong = sum(any(row.status == "wrong" for row in block._of("B")) for block in found)  # noqa: SLF001
+    wrong = sum(any(row.status == "wrong" for row in block.of("B")) for block in found)
     if decision.verdict == "pass" and wrong:
         why = f"B gave a wrong answer in {wrong} of {len(found)} blocks, so it cannot pass"
         return replace(decision, verdict="inconclusive", why=f"{why} ({decision.why})")

@@ -24,7 +24,7 @@ PROCESS_SD = 0.015
 """How much fresh processes of the same code vary in CPU time per page (docs/method.md has the measurements)."""
 FEWEST_CYCLES, MOST_CYCLES = 2, 120
 FIRST_WAITING = 2
-"""Cycles of the block by which a comparison is calibrated, where a latency is added: a slice then has twenty of them."""
+"""Cycles of that block where a latency is added: each slice then lasts for twenty latencies."""
 BALANCED = 6
 """So many cycles have each of three arms before and after each other one equally often."""
 LONGEST_S = 3.0
@@ -128,7 +128,8 @@ def slice_sd(a: Sequence[dict[str, Any]], again: Sequence[dict[str, Any]]) -> fl
 def _cycle_s(windows: Sequence[Sequence[dict[str, Any]]]) -> float:
     """Return how long a cycle takes: from the first window to the last one, over the windows between."""
     begins = sorted(one["begin_ns"] for own in windows for one in own)
-    return max(1e-3, (begins[-1] - begins[0]) / max(1, len(begins) - 1) * len(windows) / 1e9)
+    whole_ns: int = begins[-1] - begins[0]
+    return max(1e-3, whole_ns / max(1, len(begins) - 1) * len(windows) / 1e9)
 
 
 def measure(
@@ -143,4 +144,3 @@ def measure(
             own = replace(setting, runtime=prepared[name].runtime)
             found.append(run_trial(trial, place.keeper.server(), own))
     return found
-

@@ -8,8 +8,8 @@ from typing import Any
 from bench.analyse.decide import Decision, Effect, Rule
 from bench.analyse.effect import NAMES, amount, named, own, percent
 from bench.analyse.rule import MOST
-from bench.core.arm import IN_FLIGHT
 from bench.analyse.simulation import smallest_found
+from bench.core.arm import IN_FLIGHT
 from bench.present import units, words
 from bench.present.markdown import escaped, row
 from bench.studies.compare import read
@@ -102,10 +102,7 @@ def lines(shown: Shown) -> list[Line]:
 
 def block_line(block: Block, decision: Decision) -> str:
     """Return what one block showed, for the talk while a comparison goes on."""
-    if block.good:
-        figures = changes_told(block)
-    else:
-        figures = "left out: " + words.plain("; ".join(block.reasons), 110)
+    figures = changes_told(block) if block.good else f"left out: {words.plain('; '.join(block.reasons), 110)}"
     goes_on = decision.look is not None and not decision.final
     return f"block {block.number:>2}  {figures}" + (f"\n{words.plain(decision.why, 300)}" if goes_on else "")
 
