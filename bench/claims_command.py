@@ -4,8 +4,8 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import strategies
@@ -14,6 +14,7 @@ from bench.analyse.claims import RULES, Verdict
 from bench.claims import Claim, cells, reuse
 from bench.claims.cells import Key
 from bench.experiment import Experiment, ExperimentError
+from bench.measure import sides
 from bench.plan import AnyTrial, estimate_ns
 from bench.present import claims as show
 from bench.present import claims_pages
@@ -24,8 +25,6 @@ from bench.rows import Row
 REFUSALS = commands.REFUSALS
 ABOUT = "The trials that the verdicts of `inflight claims` rest on."
 MARKDOWN_FILE = "claims.md"
-WITH_LOCK, WITHOUT_LOCK = "with-lock", "free-threaded"
-"""Before the ids of trials that are not pinned: the same cells on this interpreter and on a free-threaded one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Needed:
 
     experiments: list[tuple[Claim, Experiment]]
     experiment: Experiment
-    """All of it in one, but for the claims whose trials are not pinned."""
+    """All of it in one."""
     trials: dict[Key, AnyTrial]
     left_out: tuple[str, ...]
     """The ids of claims that have no quick experiment."""
@@ -60,27 +59,29 @@ def run(asked: Asked) -> int:
     Returns 0 whatever the verdicts, 1 when a claim could not be run at all, 130 when interrupted.
     """
     budget_bytes = None if asked.memory_budget is None else commands.size_bytes(asked.memory_budget, "--memory-budget")
-    python = _interpreter(asked.free_threaded)
+    free_threaded = None if asked.free_threaded is None else sides.free_threaded(asked.free_threaded)
     needed = work_out([claims.load(claim, strategies.names()) for claim in _ids(asked.chosen)], quick=asked.quick)
     if asked.only_list:
         return _list(needed)
-    together = [cells.trials_of(experiment) for _, experiment in needed.experiments if experiment.pin]
+    together = [cells.trials_of(experiment) for _, experiment in needed.experiments]
     found = {} if asked.fresh else reuse.find(asked.out, needed.trials, together)
     folder = runs.new_folder(asked.out, needed.experiment)
-    for key, row in found.items():
-        rows.append(folder, reuse.as_row_of(needed.trials[key], row))
+    there = [row for key, own in found.items() for row in reuse.as_rows_of(needed.trials[key], own)]
+    for row in there:
+        rows.append(folder, row)
     missing = [trial for key, trial in needed.trials.items() if key not in found]
-    _say(_plan_told(found, missing))
+    _say(_plan_told(there, missing))
     commands.say_shortages(runs.shortages(missing))
     try:
-        interrupted = _measure(folder, needed, budget_bytes, python)
+        trials = list(needed.trials.values())
+        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, free_threaded)
     except runs.RunError as error:
         complain(f"inflight: {error}")
         return 1
     if interrupted:
         complain(f"interrupted; the rows are kept, and `inflight run --resume {folder}` goes on from them")
         return 130
-    return _tell(asked, folder, needed, rows.read(folder), len(found))
+    return _tell(asked, folder, needed, rows.read(folder), len(there))
 
 
 def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
@@ -90,8 +91,7 @@ def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
     left_out = tuple(claim.id for claim, experiment in planned if experiment is None)
     if not experiments:
         raise ExperimentError(f"{', '.join(left_out)}: not part of --quick; leave --quick out")
-    pinned = [experiment for _, experiment in experiments if experiment.pin]
-    experiment = cells.union("claims-quick" if quick else "claims", ABOUT, pinned)
+    experiment = cells.union("claims-quick" if quick else "claims", ABOUT, (one for _, one in experiments))
     return Needed(experiments, experiment, cells.trials_of(experiment), left_out)
 
 
@@ -105,27 +105,13 @@ def judge(needed: Needed, found: Sequence[Row]) -> list[tuple[Verdict, list[Row]
 
 
 def rows_of(experiment: Experiment, found: Iterable[Row]) -> list[Row]:
-    """Return the rows of an experiment's trials; of one that is not pinned, those that were not."""
-    wanted = set(cells.trials_of(experiment))
-    return [
-        row
-        for row in found
-        if cells.key_of(row.kind, row.strategy, row.workload, row.round) in wanted
-        and row.workload["id"].startswith((f"{WITH_LOCK}/", f"{WITHOUT_LOCK}/")) != experiment.pin
-    ]
+    """Return the rows of an experiment's trials."""
+    wanted = cells.parts_of(runs.all_trials(experiment))
+    return [row for row in found if cells.key_of_row(row) in wanted]
 
 
 def _ids(chosen: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(chosen)) or claims.ids()
-
-
-def _interpreter(name: str | None) -> str | None:
-    if name is None:
-        return None
-    found = shutil.which(name)
-    if found is None:
-        raise ExperimentError(f"--free-threaded: there is no program {name}")
-    return found
 
 
 def _list(needed: Needed) -> int:
@@ -139,30 +125,13 @@ def _list(needed: Needed) -> int:
     return 0
 
 
-def _plan_told(found: Mapping[Key, Row], missing: Sequence[AnyTrial]) -> str:
-    from_runs = sorted({row.run for row in found.values()})
+def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial]) -> str:
+    from_runs = sorted({row.run for row in found})
     told = f"{len(missing)} trials to run, about {estimate_ns(missing) / 1e9:.0f} s"
     if not found:
         return told
     listed = textwrap.shorten(", ".join(from_runs), 300, placeholder=" ...")
     return f"{told}; {len(found)} rows are there already, of {listed} (--fresh measures all of them again)"
-
-
-def _measure(folder: Path, needed: Needed, budget_bytes: int | None, python: str | None) -> bool:
-    """Run what has no row yet; say whether it was interrupted."""
-    trials = list(needed.trials.values())
-    if commands.execute(folder, needed.experiment, trials, budget_bytes):
-        return True
-    loose = [experiment for _, experiment in needed.experiments if not experiment.pin]
-    if python is None or not loose:
-        return False
-    together = replace(cells.union("no-gil", ABOUT, loose), pin=False)
-    planned = cells.trials_of(together).values()
-    for prefix, interpreter in ((WITH_LOCK, None), (WITHOUT_LOCK, python)):
-        trials += cells.renamed(planned, prefix)
-        if commands.execute(folder, together, trials, budget_bytes, interpreter):
-            return True
-    return False
 
 
 def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reused: int) -> int:
@@ -190,8 +159,7 @@ def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reus
 
 def _print(report: Report, *, colour: bool, whole: bool) -> None:
     print(report.source)
-    for verdict in report.verdicts:
-        print(show.line(verdict, colour=colour))
+    print("\n".join(show.lines(report.verdicts, colour=colour)))
     for claim_id in report.left_out:
         print(f"{claim_id:<22}  not part of --quick")
     if whole:
@@ -214,7 +182,7 @@ def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
 
 def could_not_run(own: Sequence[Row]) -> bool:
     """Tell whether every trial of a claim broke: a limit that leaves trials out is an answer, a crash is none."""
-    return bool(own) and all(row.status in {"failed", "timeout"} and "budget" not in str(row.reason) for row in own)
+    return bool(own) and all(row.status in {"failed", "timeout"} and row.cause is None for row in own)
 
 
 def _say(sentence: str) -> None:

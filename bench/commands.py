@@ -174,7 +174,7 @@ def execute(
     experiment: Experiment,
     trials: list[AnyTrial],
     budget_bytes: int | None = None,
-    python: str | None = None,
+    free_threaded: str | None = None,
     *,
     hosting: Hosting | None = None,
     tell: Callable[[str], None] | None = None,
@@ -186,7 +186,7 @@ def execute(
     waiting = [trial for trial in trials if trial.id not in done]
     try:
         with interruptible(), progress.of_trials(waiting) as report:
-            runs.execute(folder, experiment, trials, report, budget_bytes, python, hosting, tell)
+            runs.execute(folder, experiment, trials, report, budget_bytes, free_threaded, hosting, tell)
     except KeyboardInterrupt:
         return True
     return False

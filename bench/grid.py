@@ -1,6 +1,6 @@
 """Which workloads: a grid crosses lists of latencies, caps and uses of connections; each combination is a cell."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -18,6 +18,7 @@ LAP, LEAST_LAP = 1000, 10
 """Pages of a lap of an endless site, and the least of them that there may be."""
 MOST_LEFT_NS = 250_000_000
 """The CPU work of a lap should not take longer: a block ends when what was waiting, almost a lap, has been crawled."""
+MOST_CORES = 1024
 
 Kind = Literal["crawl", "memory"]
 GridKind = Literal["crawl", "memory", "throughput"]
@@ -29,8 +30,12 @@ _KEYS = ("latency", "in_flight", "connection", "seconds", "pages", "rounds", "st
 _KEYS_OF = {
     "crawl": (*_KEYS, "cpu"),
     "memory": (*_KEYS, "waves", "parked"),
-    "throughput": ("latency", "in_flight", "connection", "cpu", "cycles", "rounds", "strategies", "site"),
+    "throughput": (
+        *("latency", "in_flight", "connection", "cpu", "cycles", "rounds", "strategies", "site"),
+        *("python", "variables", "cores", "against"),
+    ),
 }
+_AGAINST = ("in_flight", "connection", "python", "variables", "cores")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,10 @@ class Grid:
     """Of crawls and blocks: see ``Workload.cpu``."""
     cycles: int = CYCLES
     """Of blocks: how many slices each arm has."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of blocks: what else the arms are set to (``python``, ``variables``, ``cores`` of ``bench.core.arm.Arm``)."""
+    against: Mapping[str, Any] | None = None
+    """Of blocks: in what the reference arm differs; each strategy then has blocks of its own, against itself."""
 
     def workloads(self, prefix: str) -> list[Workload]:
         """Return the cells, in the order in which the lists are written."""
@@ -133,6 +142,8 @@ class Grid:
             "parked": self.parked or None,
             "cpu": None if self.cpu == ("0",) else list(self.cpu),
             "cycles": self.cycles if self.kind == "throughput" else None,
+            "against": self.against,
+            **self.settings,
         }
         return table | {key: value for key, value in optional.items() if value is not None}
 
@@ -196,6 +207,8 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.truth(table.get("parked", False), f"{where}: parked"),
         judge.distinct((_work(text, f"{where}: cpu") for text in cpu), f"{where}: cpu"),
         judge.whole(table.get("cycles", CYCLES), 1, MOST_CYCLES, f"{where}: cycles"),
+        _settings(table, ("python", "variables", "cores"), where),
+        None if "against" not in table else _against(table["against"], f"{where}: against"),
     )
 
 
@@ -207,6 +220,37 @@ def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
     while lap < in_flight:
         lap *= 10
     return SiteConfig.from_dict(site.to_dict() | {"endless": True, "pages": lap})
+
+
+def _against(table: Any, where: str) -> dict[str, Any]:
+    judge.need(isinstance(table, dict) and bool(table), f"{where} must be a table of settings, not {table!r}")
+    judge.check_keys(table, _AGAINST, where)
+    return _settings(table, _AGAINST, where)
+
+
+def _settings(table: Mapping[str, Any], keys: Iterable[str], where: str) -> dict[str, Any]:
+    """Return the settings of an arm that a table has."""
+    return {key: _SETTINGS[key](table[key], f"{where}: {key}") for key in keys if key in table}
+
+
+def _connection(value: Any, where: str) -> str:
+    judge.check_known(value, CONNECTIONS, "connection use", where)
+    return str(value)
+
+
+def _variables(value: Any, where: str) -> dict[str, str]:
+    fine = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+    judge.need(fine, f"{where} must be a table of texts, not {value!r}")
+    return dict(value)
+
+
+_SETTINGS: dict[str, Callable[[Any, str], Any]] = {
+    "in_flight": lambda value, where: judge.whole(value, 1, MOST_IN_FLIGHT, where),
+    "connection": _connection,
+    "python": judge.text,
+    "variables": _variables,
+    "cores": lambda value, where: judge.whole(value, 1, MOST_CORES, where),
+}
 
 
 def _canonical(delay: str) -> str:

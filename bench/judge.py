@@ -67,6 +67,12 @@ def whole(value: Any, least: int, most: int, where: str) -> int:
     return cast("int", value)
 
 
+def text(value: Any, where: str) -> str:
+    """Return a text with something in it."""
+    need(isinstance(value, str) and bool(value.strip()), f"{where} must be text, not {value!r}")
+    return cast("str", value).strip()
+
+
 def truth(value: Any, where: str) -> bool:
     """Return true or false."""
     need(isinstance(value, bool), f"{where} must be true or false, not {value!r}")

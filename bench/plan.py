@@ -16,6 +16,8 @@ _START_NS = {"shared": 270_000_000, "own": 550_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000}
 _MEMORY_NS = 300_000_000
 _SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 50_000_000, 22, 20, 4
+_CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
+"""A slice lasts for several rounds of all that is in flight, and no longer than this."""
 REFERENCE = "callbacks"
 """The strategy that others are held against, where it takes part."""
 
@@ -134,44 +136,71 @@ def _crawled(experiment: Experiment, described: dict[str, Description], number: 
 def _blocks(
     experiment: Experiment, described: dict[str, Description], number: int, grids: Sequence[Grid]
 ) -> list[AnyTrial]:
-    return [
-        block_of(workload, chosen, grid.cycles, number)
-        for grid, workload in experiment.cells()
-        if any(grid is one for one in grids)
-        and (
-            chosen := [
-                described[name]
-                for name in experiment.strategies
-                if _makes_sense(grid, workload, described[name], number)
-            ]
-        )
-    ]
+    found: list[AnyTrial] = []
+    for grid, workload in experiment.cells():
+        names = experiment.strategies if any(grid is one for one in grids) else ()
+        chosen = [described[name] for name in names if _makes_sense(grid, workload, described[name], number)]
+        if grid.against is not None:
+            found += [_against_itself(grid, workload, one, number) for one in chosen]
+        elif chosen:
+            found.append(block_of(workload, chosen, grid.cycles, number, grid.settings))
+    return found
 
 
-def block_of(workload: Workload, chosen: Sequence[Description], cycles: int, number: int) -> BlockTrial:
-    """Return the block of some strategies on a workload; the reference is ``callbacks``, or else the first of them.
+def block_of(
+    workload: Workload,
+    chosen: Sequence[Description],
+    cycles: int,
+    number: int,
+    settings: Mapping[str, Any] | None = None,
+) -> BlockTrial:
+    """Return the block of some strategies on a workload; the reference is ``callbacks``, or else the first of them."""
+    first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
+    ordered = [first, *(one for one in chosen if one is not first)]
+    reference, *others = (_arm(one, workload, settings or {}) for one in ordered)
+    return _block(f"{workload.id}/round={number}", workload, reference, others, cycles, number)
+
+
+def _against_itself(grid: Grid, workload: Workload, strategy: Description, number: int) -> BlockTrial:
+    """Return the block of one strategy in two settings; its arms are named by those in which they differ."""
+    arm = _arm(strategy, workload, grid.settings)
+    against = grid.against or {}
+    reference, other = (replace(one, name=_named(one, against)) for one in (replace(arm, **against), arm))
+    block_id = f"{workload.id}/{strategy.name}/round={number}"
+    return _block(block_id, workload, reference, [other], grid.cycles, number)
+
+
+def _named(arm: Arm, keys: Iterable[str]) -> str:
+    values = {key: getattr(arm, key) for key in keys}
+    settings = values.pop("variables", {}) | values
+    return f"{arm.strategy} ({', '.join(f'{key}={value}' for key, value in settings.items())})"
+
+
+def _block(
+    block_id: str, workload: Workload, reference: Arm, others: Sequence[Arm], cycles: int, number: int
+) -> BlockTrial:
+    """Return a block of a reference arm, its placebo and others.
 
     The placebo is left out where a latency is added: there each slice lasts for twenty latencies.
     """
-    first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
-    reference, *others = (_arm(one, workload) for one in [first, *(one for one in chosen if one is not first)])
     reference = replace(reference, role="reference")
     waits_ns = workload.mean_latency_ns
     arms = (reference, *([] if waits_ns else [placebo(reference)]), *others)
-    fetches = _SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight
-    slice_ns = _SLICE_NS + _SLICE_LATENCIES * waits_ns + fetches * workload.cpu_ns
-    expected_ns = round(len(arms) * (START_NS + cycles * slice_ns))
-    block_id = f"{workload.id}/round={number}"
+    worked_ns = (_SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight) * workload.cpu_ns
+    waited_ns = _SLICE_LATENCIES * waits_ns + worked_ns
+    slices_ns = sum(max(_SLICE_NS, min(_MOST_SLICE_NS, _CROWD_NS * arm.in_flight)) + waited_ns for arm in arms)
+    expected_ns = round(len(arms) * START_NS + cycles * slices_ns)
     return BlockTrial(block_id, number, workload, arms, cycles, 0 if waits_ns else cycles // 3, expected_ns)
 
 
-def _arm(strategy: Description, workload: Workload) -> Arm:
+def _arm(strategy: Description, workload: Workload, settings: Mapping[str, Any]) -> Arm:
     return Arm(
         strategy.name,
         strategy.name,
         stack=strategy.stack,
         in_flight=workload.in_flight,
         connection=workload.connection,
+        **settings,
     )
 
 

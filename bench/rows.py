@@ -9,7 +9,7 @@ Format history (``format`` in every row):
 3   2026-11: the kind pair, two sides that take turns; no longer made, and refused.
 4   2026-11: the kinds swarm, open and client: many processes at once, constant rates of arrivals, and other clients.
 5   2026-11: the kind arm: one arm of a block, in which all arms are alive at once and take turns; the rows of a
-    comparison say so (``workload.comparison``).
+    comparison say so (``workload.comparison``); ``cause``.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
@@ -26,6 +26,8 @@ SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
 Kind = Literal["crawl", "memory", "block", "probe", "limit", "swarm", "open", "client", "arm"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
+Cause = Literal["not installed", "no interpreter", "limit", "memory budget"]
+"""Why a trial was skipped or broke off, where a program decides by it; ``reason`` is for people."""
 
 
 class RowsError(Exception):
@@ -67,6 +69,7 @@ class Row:
     knobs: dict[str, Any] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
     format: int = FORMAT
+    cause: Cause | None = None
 
     @property
     def valid(self) -> bool:

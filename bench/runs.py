@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,8 +21,8 @@ import tomli_w
 
 import strategies
 from bench import rows, stored_runs
-from bench.core.arm import ArmTrial, BlockTrial
-from bench.experiment import Experiment
+from bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
+from bench.experiment import Experiment, ExperimentError
 from bench.measure import arms, host, process
 from bench.measure.building_block import run_building_block
 from bench.measure.controller import Setting, run_trial, skipped
@@ -31,14 +32,15 @@ from bench.measure.preflight import shortage
 from bench.measure.probe import run_probe
 from bench.measure.process import Runtime
 from bench.measure.server import Server, ServerError, running
-from bench.measure.sides import Prepared
+from bench.measure.sides import Prepared, interpreter
 from bench.plan import AnyTrial, BareTrial, Trial, expand, row_trials
-from bench.rows import Row
+from bench.rows import Cause, Row
 from bench.swarm.hosting import ALONE, Hosting
 
 EXPERIMENT_FILE = "experiment.toml"
 MACHINE_FILE = stored_runs.MACHINE_FILE
 CALIBRATION_S = 60.0
+FREE_THREADED_NAMES = ("python3.14t", "python3.13t")
 OLDEST_LOCUST = (2, 29)
 WITHOUT_LOCUST = "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
 
@@ -132,15 +134,16 @@ def execute(
     trials: list[AnyTrial],
     report: Report,
     budget_bytes: int | None = None,
-    python: str | None = None,
+    free_threaded: str | None = None,
     hosting: Hosting | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> None:
     """Run the trials that have no row yet, append each row as its trial ends, and report it.
 
     A trial that would take more memory than ``budget_bytes`` (by default half of what is available; of a swarm, nine
-    tenths) is ended. ``python`` is the interpreter of the workers, ``hosting`` who takes part in a swarm, and
-    ``tell`` is told how far it is. Raises RunError when the server cannot be started, or a row cannot be written.
+    tenths) is ended. ``free_threaded`` is the interpreter for arms that ask for such a one, ``hosting`` who takes part
+    in a swarm, and ``tell`` is told how far it is. Raises RunError when the server cannot be started, or a row cannot
+    be written.
     """
     with _alone_in(folder):
         rows.drop_unfinished(folder)
@@ -152,7 +155,7 @@ def execute(
             cpus,
             lambda trial: experiment.deadline_s or _patience_s(trial),
             available_bytes // 2 if budget_bytes is None else budget_bytes,
-            Runtime(python),
+            process.DEFAULT,
             _unit_ns(folder, trials, cpus),
             hosting or ALONE,
         )
@@ -160,7 +163,7 @@ def execute(
         swarm = replace(setting, budget_bytes=of_swarms, halves=host.halves(pin=experiment.pin))
         settings = {"swarm": swarm if tell is None else replace(swarm, tell=tell)}
         missing = [trial for trial in trials if trial.id not in done]
-        _run_missing(folder, cpus, lambda trial: settings.get(trial.kind, setting), missing, report)
+        _run_missing(folder, cpus, lambda trial: settings.get(trial.kind, setting), missing, report, free_threaded)
 
 
 def _patience_s(trial: AnyTrial) -> float:
@@ -238,18 +241,28 @@ def _check_machine(folder: Path) -> None:
         )
 
 
-def _run_missing(folder: Path, cpus: host.Cpus, setting_of: SettingOf, trials: list[AnyTrial], report: Report) -> None:
-    reasons = _reasons_to_skip(trials)
+def _run_missing(
+    folder: Path,
+    cpus: host.Cpus,
+    setting_of: SettingOf,
+    trials: list[AnyTrial],
+    report: Report,
+    free_threaded: str | None,
+) -> None:
+    reasons = _reasons_to_skip(trials, free_threaded)
     with ServerKeeper(cpus) as keeper:
         for number, trial in enumerate(trials, start=1):
             left_out = [part for part in row_trials(trial) if part.id in reasons]
-            found = [skipped(part, folder.name, reasons[part.id]) for part in left_out]
+            found = [skipped(part, folder.name, *reasons[part.id]) for part in left_out]
             if len(left_out) < len(row_trials(trial)):
                 # The processes of a swarm share all cores, and what this process starts inherits its own.
                 with nullcontext() if trial.kind == "swarm" else beside_the_server(cpus):
                     if isinstance(trial, BlockTrial):
                         found += _run_block(
-                            trial.without({part.strategy for part in left_out}), keeper, setting_of(trial)
+                            trial.without({part.strategy for part in left_out}),
+                            keeper,
+                            setting_of(trial),
+                            free_threaded,
                         )
                     else:
                         found.append(_run_one(trial, keeper, setting_of(trial)))
@@ -258,17 +271,46 @@ def _run_missing(folder: Path, cpus: host.Cpus, setting_of: SettingOf, trials: l
             report(number, len(trials), found)
 
 
-def _reasons_to_skip(trials: list[AnyTrial]) -> dict[str, str]:
+def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[str, tuple[Cause, str]]:
+    """Return of each trial, or arm of one, that cannot be run here, the reason why."""
     parts = [part for trial in trials for part in row_trials(trial) if part.kind in {"crawl", "memory", "swarm", "arm"}]
     names = {part.id: part.arm.strategy if isinstance(part, ArmTrial) else part.strategy for part in parts}
     missing = {name: ", ".join(strategies.describe(name).missing) for name in set(names.values())}
-    absent = {part_id: f"not installed: {missing[name]}" for part_id, name in names.items() if missing[name]}
-    return shortages(trials) | absent
+    found: dict[str, tuple[Cause, str]] = {part: ("limit", reason) for part, reason in shortages(trials).items()}
+    absent = {part: missing[name] for part, name in names.items() if missing[name]}
+    found |= {part: ("not installed", f"not installed: {lacking}") for part, lacking in absent.items()}
+    arms = [part for part in parts if isinstance(part, ArmTrial)]
+    return found | {part.id: lack for part in arms if (lack := _lack(part.arm, free_threaded)) is not None}
 
 
-def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting) -> list[Row]:
+def _lack(arm: Arm, free_threaded: str | None) -> tuple[Cause, str] | None:
+    """Say which interpreter, or how many cores, an arm would need that are not there."""
+    if arm.cores > (usable := host.usable_cores() or 1):
+        return "limit", f"it needs {arm.cores} cores, and this process may use {usable}"
+    try:
+        _python(arm, free_threaded)
+    except ExperimentError as error:
+        return "no interpreter", str(error)
+    return None
+
+
+def _python(arm: Arm, free_threaded: str | None) -> str | None:
+    """Return the interpreter of an arm; None: that of the harness. Raises ExperimentError when it is not there."""
+    if arm.python != FREE_THREADED:
+        return interpreter(arm.python)
+    found = free_threaded or next(filter(None, map(shutil.which, FREE_THREADED_NAMES)), None)
+    if found is None:
+        raise ExperimentError(f"no free-threaded interpreter, such as {FREE_THREADED_NAMES[-1]}, is on the path")
+    return found
+
+
+def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting, free_threaded: str | None) -> list[Row]:
     """Run a block whose arms are strategies of this very harness."""
-    prepared = {arm.name: Prepared(arm, strategies.describe(arm.strategy), setting.runtime, None) for arm in block.arms}
+    prepared = {}
+    for arm in block.arms:
+        cpus = setting.cpus.of_client(arm.cores) if arm.cores > 1 else None
+        runtime = Runtime(_python(arm, free_threaded), None, arm.variables, cpus)
+        prepared[arm.name] = Prepared(arm, strategies.describe(arm.strategy), runtime, None)
     return arms.run(block, prepared, keeper.server(), setting)
 
 

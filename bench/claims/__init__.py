@@ -1,27 +1,29 @@
 """The registry of claims: one TOML file a claim, its words and its experiment. The rules: ``bench.analyse.claims``.
 
-A file has ``order``, ``claim``, ``source``, ``published`` and ``about``; a table ``[explanations]`` with a paragraph
-for each verdict and perhaps a ``mechanism`` that stands before each of them, where ``{name}`` is filled from the
-outcome's values; ``[experiment]`` in the format of ``bench.experiment``; and ``[quick]``, a smaller one, or none.
+A file has ``order``, ``claim``, ``source``, ``published`` and ``about``; ``kind = "demonstration"`` where the claim is
+true by construction; a table ``[explanations]`` with a paragraph for each verdict ("not tested" may be left out) and
+perhaps a ``mechanism`` that stands before each of them, where ``{name}`` is filled from the outcome's values;
+``[experiment]`` in the format of ``bench.experiment``; and ``[quick]``, a smaller one, or none.
 """
 
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from bench import experiment as experiments
 from bench import judge
-from bench.analyse.claims import RULES, WORDS, Outcome, Verdict
+from bench.analyse.claims import RULES, WORDS, Kind, Outcome, Verdict
 from bench.experiment import Experiment
 from bench.judge import ExperimentError
 
 FOLDER = Path(__file__).parent
 MECHANISM = "mechanism"
 _TEXTS = ("claim", "source", "published", "about")
-_KEYS = ("order", *_TEXTS, "explanations", "experiment", "quick")
+_KEYS = ("order", "kind", *_TEXTS, "explanations", "experiment", "quick")
 MOST_ORDER = 1000
+NOT_TESTED = "Nothing was measured that could decide it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Claim:
     """A claim as its file has it."""
 
     id: str
+    kind: Kind
     order: int
     claim: str
     source: str
@@ -42,7 +45,8 @@ class Claim:
         """Return the claim with what became of it."""
         mechanism, told = self.explanations.get(MECHANISM, ""), self.explanations[outcome.verdict]
         explanation = "\n".join(part for part in (mechanism, told) if part)
-        return Verdict(self.id, self.claim, self.source, self.published, self.order, self.about, explanation, outcome)
+        texts = self.claim, self.source, self.published
+        return Verdict(self.id, *texts, self.kind, self.order, self.about, explanation, outcome)
 
 
 def ids() -> list[str]:
@@ -68,19 +72,20 @@ def parse(values: Mapping[str, Any], claim_id: str, known_strategies: Iterable[s
     """Turn TOML values into a claim. Raises ExperimentError."""
     known = list(known_strategies)
     judge.check_keys(values, _KEYS, where)
-    for key in _TEXTS:
-        fine = isinstance(values.get(key), str) and values[key].strip()
-        judge.need(bool(fine), f"{where}: {key} must be text, not {values.get(key)!r}")
+    claim, source, published, about = (judge.text(values.get(key), f"{where}: {key}") for key in _TEXTS)
+    kind = values.get("kind", "claim")
+    judge.check_known(kind, get_args(Kind), "kind", where)
     planned = [_experiment(values, key, claim_id, known, where) for key in ("experiment", "quick")]
     judge.need(planned[0] is not None, f"{where}: it needs an [experiment]")
     assert planned[0] is not None
     return Claim(
         claim_id,
+        kind,
         judge.whole(values.get("order"), 1, MOST_ORDER, f"{where}: order"),
-        values["claim"].strip(),
-        values["source"].strip(),
-        values["published"].strip(),
-        values["about"].strip(),
+        claim,
+        source,
+        published,
+        about,
         _explanations(values.get("explanations"), where),
         planned[0],
         planned[1],
@@ -91,11 +96,10 @@ def _explanations(table: Any, where: str) -> dict[str, str]:
     where = f"{where}, [explanations]"
     judge.need(isinstance(table, dict), f"{where} must be a table with a paragraph for each verdict")
     judge.check_keys(table, (MECHANISM, *WORDS), where)
+    told = {"not tested": NOT_TESTED} | table
     for word in WORDS:
-        judge.need(word in table, f'{where}: a paragraph for "{word}" is missing')
-    for word, text in table.items():
-        judge.need(isinstance(text, str) and bool(text.strip()), f'{where}: "{word}" must be text, not {text!r}')
-    return {word: text.strip() for word, text in table.items()}
+        judge.need(word in told, f'{where}: a paragraph for "{word}" is missing')
+    return {word: judge.text(text, f'{where}: "{word}"') for word, text in told.items()}
 
 
 def _experiment(values: Mapping[str, Any], key: str, claim_id: str, known: list[str], where: str) -> Experiment | None:

@@ -9,35 +9,51 @@ from bench import bare, runs
 from bench.bare import BareGrid
 from bench.experiment import KINDS, Experiment
 from bench.grid import Grid, Workload
-from bench.plan import AnyTrial, Trial
+from bench.plan import AnyTrial, RowTrial, row_trials
+from bench.rows import Row
 
 Key = tuple[str, str, str, int]
-"""What makes two trials the same one: kind, strategy, workload without its id, round."""
+"""What makes two trials the same one: kind, strategy (of a block its arms), workload without its id, round."""
 
 
-def key_of(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:
-    """Return the key of a trial, or of the row that it left."""
+def key_of(trial: AnyTrial | RowTrial) -> Key:
+    """Return the key of a trial, or of a part of one that becomes a row."""
+    return _key(trial.kind, trial.strategy, trial.values, trial.round)
+
+
+def key_of_row(row: Row) -> Key:
+    """Return the key of what a row is about."""
+    return _key(row.kind, row.strategy, row.workload, row.round)
+
+
+def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:
     told = {name: value for name, value in workload.items() if name != "id"}
     return kind, strategy, json.dumps(told, sort_keys=True), number
 
 
 def trials_of(experiment: Experiment) -> dict[Key, AnyTrial]:
     """Return the trials of an experiment by their keys, in the order of the plan."""
-    return {key_of(t.kind, t.strategy, t.values, t.round): t for t in runs.all_trials(experiment)}
+    return {key_of(trial): trial for trial in runs.all_trials(experiment)}
+
+
+def parts_of(trials: Iterable[AnyTrial]) -> set[Key]:
+    """Return the keys of the rows that trials become."""
+    return {key_of(part) for trial in trials for part in row_trials(trial)}
 
 
 def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
     """Return one experiment that has every trial of the chosen ones once."""
     many = list(chosen)
-    crawled: dict[Key, _Cell] = {}
+    crawled: dict[tuple[str, ...], _Cell] = {}
     listed: dict[Key, tuple[bare.Bare, int]] = {}
     for experiment in many:
         for grid, workload in experiment.cells():
-            cell = crawled.setdefault(key_of(workload.kind, "", workload.to_dict(), 0), _Cell(grid, workload))
-            cell.add(grid.strategies or experiment.strategies, experiment, grid.rounds)
+            names = [one for one in grid.strategies or experiment.strategies if one in experiment.strategies]
+            cell = crawled.setdefault(_cell_key(grid, workload, names), _Cell(grid, workload))
+            cell.add(names, _rounds(experiment, grid.rounds))
         for table in experiment.bare:
             for one in table.cells:
-                key = key_of(one.kind, one.subject, one.values, 0)
+                key = _key(one.kind, one.subject, one.values, 0)
                 rounds = _rounds(experiment, table.rounds)
                 listed[key] = one, max(rounds, listed[key][1] if key in listed else 0)
     strategies = tuple(dict.fromkeys(name for cell in crawled.values() for name in cell.rounds))
@@ -53,14 +69,14 @@ def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
     )
 
 
-def renamed(trials: Iterable[AnyTrial], prefix: str) -> list[AnyTrial]:
-    """Return crawl trials with a prefix before their ids, so that their rows stand apart from others of the cell."""
-    found: list[AnyTrial] = []
-    for trial in trials:
-        if isinstance(trial, Trial):
-            workload = replace(trial.workload, id=f"{prefix}/{trial.workload.id}")
-            found.append(replace(trial, id=f"{prefix}/{trial.id}", workload=workload))
-    return found
+def _cell_key(grid: Grid, workload: Workload, names: Iterable[str]) -> tuple[str, ...]:
+    """Name a cell: one workload, to which other strategies may come; a block is what it is with all its arms."""
+    whole = (*names, repr(replace(grid, latency=(), in_flight=(), connection=(), cpu=(), rounds=None, strategies=None)))
+    return (
+        grid.kind,
+        *_key(workload.kind, "", workload.to_dict(), 0)[1:3],
+        *(whole if grid.kind == "throughput" else ()),
+    )
 
 
 class _Cell:
@@ -71,27 +87,25 @@ class _Cell:
         self.workload = workload
         self.rounds: dict[str, int] = {}
 
-    def add(self, strategies: Iterable[str], experiment: Experiment, rounds: int | None) -> None:
+    def add(self, strategies: Iterable[str], rounds: int) -> None:
         """Ask for these strategies as well, as often as the grid has them tried."""
         for name in strategies:
-            if name in experiment.strategies:
-                self.rounds[name] = max(_rounds(experiment, rounds), self.rounds.get(name, 0))
+            self.rounds[name] = max(rounds, self.rounds.get(name, 0))
 
     def grids(self) -> list[Grid]:
         """Return one grid of this cell for each number of rounds."""
-        site, cap = self.workload.site, self.workload.in_flight
+        workload, site = self.workload, self.workload.site
         return [
-            Grid(
-                self.workload.kind,
-                (site.delay,),
-                (cap,),
-                (self.workload.connection,),
-                None,
-                replace(site, delay="0"),
-                rounds,
-                tuple(name for name, own in self.rounds.items() if own == rounds),
-                self.grid.waves,
-                self.workload.parked,
+            replace(
+                self.grid,
+                latency=(site.delay,),
+                in_flight=(workload.in_flight,),
+                connection=(workload.connection,),
+                cpu=(workload.cpu,),
+                seconds=None,
+                site=replace(site, delay="0"),
+                rounds=rounds,
+                strategies=tuple(name for name, own in self.rounds.items() if own == rounds),
             )
             for rounds in sorted(set(self.rounds.values()))
         ]

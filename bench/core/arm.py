@@ -12,6 +12,8 @@ from typing import Any, Literal
 from bench.grid import Workload
 
 Role = Literal["reference", "placebo", "compared"]
+FREE_THREADED = "free-threaded"
+"""The name of an interpreter that a run is given, or finds: one that was built without a global lock."""
 IN_FLIGHT = 100
 """How many are in flight unless something else is asked for."""
 START_NS = 700_000_000
@@ -36,11 +38,13 @@ class Arm:
     repository: Path | None = None
     """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
     python: str | None = None
-    """The interpreter of the worker; None: that of the harness."""
+    """The interpreter of the worker, perhaps FREE_THREADED; None: that of the harness."""
     requirements: tuple[str, ...] = ()
     """What is installed into an environment made for this arm alone; none: no environment is made."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the worker."""
+    cores: int = 1
+    """How many cores the worker may use; where it is more than one, the last of them may be the server's."""
     planted_loops: int | None = None
     """A known slowdown, in iterations of an empty loop per page: only ``inflight selftest`` plants one."""
 
@@ -55,6 +59,7 @@ class Arm:
             *([f"in_flight={self.in_flight}"] if self.in_flight != IN_FLIGHT else []),
             *([self.connection] if self.connection != "keep-alive" else []),
             *(f"{key}={value}" for key, value in self.variables.items()),
+            *([f"cores={self.cores}"] if self.cores != 1 else []),
             *([f"{self.planted_loops} loops planted"] if self.planted_loops else []),
         ]
         return f"{name} ({', '.join(told)})" if told else name

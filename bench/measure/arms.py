@@ -150,11 +150,12 @@ def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str
 
 def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observation, difference: str | None) -> Evidence:
     wanted: dict[str, Any] = {"strategy": one.arm.strategy, "variables": dict(one.prepared.runtime.variables)}
-    if setting.cpus.client is not None:
-        wanted["cpus"] = sorted(setting.cpus.client)
+    cpus = one.prepared.runtime.cpus or setting.cpus.client
+    if cpus is not None:
+        wanted["cpus"] = sorted(cpus)
     if one.prepared.runtime.python is not None:
         wanted["executable"] = one.prepared.runtime.python
-    alone = setting.cpus.client is not None and len(setting.cpus.client) == 1
+    alone = cpus is not None and len(cpus) == 1
     return Evidence(
         one.cap,
         block.workload.cpu_ns,

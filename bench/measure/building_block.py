@@ -18,7 +18,7 @@ from bench.rows import Row
 def run_building_block(trial: BareTrial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline or budget, and return its row."""
     begin, seen = Begin.now(), Observation()
-    status, reason = ending(lambda: _observe(trial, server, setting, seen), server)
+    status, reason = ending(lambda: _observe(trial, server, setting, seen), server, seen)
     checks = validity.check_block(trial.values["n"], seen.measured) if status == "ok" else ()
     return row_of(trial, setting.run, begin, status, reason, seen, checks)
 
@@ -38,7 +38,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         started = worker.expect("started", "started", guard.check)
         seen.measured |= {key: started[key] for key in ("started", "start_ns", "cpu_ns")}
         if started["error"] is not None:
-            raise process.WorkerError(started["error"])
+            raise process.WorkerError(started["error"], started.get("cause"))
         if trial.strategy in WITH_SOCKET:
             _wait_for_the_server(server, seen.measured["base_connections"] + trial.values["n"], worker.deadline_s)
         seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}

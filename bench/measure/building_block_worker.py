@@ -41,14 +41,16 @@ def _hold(
     start: Callable[[int, int], blocks.Held], order: dict[str, Any], say: Callable[[dict[str, Any]], None]
 ) -> None:
     """Start them, say so, and keep them until the input ends."""
-    error, held = None, blocks.Held(0, None)
+    error, cause, held = None, None, blocks.Held(0, None)
     begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
     try:
         held = start(order["n"], order["port"])
     except blocks.ShortageError as shortage:
-        error, held = str(shortage), blocks.Held(shortage.started, None)
+        error, cause, held = str(shortage), "limit", blocks.Held(shortage.started, None)
+    except MemoryError:
+        error, cause = "MemoryError", "limit"
     spent = {"start_ns": time.perf_counter_ns() - begin_ns, "cpu_ns": time.process_time_ns() - cpu_begin_ns}
-    say({"event": "started", "error": error, "started": held.started} | spent)
+    say({"event": "started", "error": error, "cause": cause, "started": held.started} | spent)
     sys.stdin.readline()
 
 

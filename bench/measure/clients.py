@@ -72,7 +72,7 @@ def _site(latency: str, seconds: float, in_flight: int) -> SiteConfig:
 def run_client(trial: BareTrial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline, and return its row; skipped where the client is not installed."""
     if (why := absent(trial.strategy)) is not None:
-        return skipped(trial, setting.run, why)
+        return skipped(trial, setting.run, "not installed", why)
     begin, seen = Begin.now(), Observation()
     observe = _BY_NAME.get(trial.strategy, _strategy)
     status, reason = ending(lambda: observe(trial, server, setting, seen), server)

@@ -17,7 +17,7 @@ from bench.measure.places import without_places
 from bench.measure.sampler import Sampler
 from bench.measure.server import Server, ServerError
 from bench.plan import AnyTrial, RowTrial, Trial
-from bench.rows import Check, Row, Status
+from bench.rows import Cause, Check, Row, Status
 from bench.swarm.hosting import ALONE, Hosting
 from strategies.base import Job
 
@@ -56,12 +56,14 @@ class Observation:
     host: dict[str, Any] = field(default_factory=dict)
     knobs: dict[str, Any] = field(default_factory=dict)
     answer: Answer = field(default_factory=dict)
+    cause: Cause | None = None
+    """Why it broke off, where that is known."""
 
 
 def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline, and return its row."""
     begin, seen = Begin.now(), Observation()
-    status, reason = ending(lambda: _observe(trial, server, setting, seen), server)
+    status, reason = ending(lambda: _observe(trial, server, setting, seen), server, seen)
     checks: tuple[Check, ...] = ()
     if status == "ok":
         evidence = _evidence(trial, setting, seen)
@@ -71,7 +73,7 @@ def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
     return row_of(trial, setting.run, begin, status, reason, seen, checks)
 
 
-def ending(observe: Callable[[], None], server: Server) -> tuple[Status, str | None]:
+def ending(observe: Callable[[], None], server: Server, seen: Observation | None = None) -> tuple[Status, str | None]:
     """Observe a trial of any kind to its end, and say how it ended: ``ok``, or what broke off and why."""
     status: Status = "failed"
     try:
@@ -80,6 +82,8 @@ def ending(observe: Callable[[], None], server: Server) -> tuple[Status, str | N
         status, reason = "timeout", str(error)
     except (process.WorkerError, ServerError, psutil.Error, OSError) as error:
         reason = str(error) or type(error).__name__  # a row that is not ok has a reason
+        if seen is not None and isinstance(error, process.WorkerError):
+            seen.cause = error.cause
     else:
         return "ok", None
     return status, reason if server.alive else f"the fake server died in mid-trial ({reason})"
@@ -124,12 +128,13 @@ def row_of(
         server=seen.server,
         knobs=without_places(seen.knobs),
         checks=tuple(replace(check, detail=without_places(check.detail)) for check in checks),
+        cause=seen.cause,
     )
 
 
-def skipped(trial: RowTrial, run: str, reason: str) -> Row:
+def skipped(trial: RowTrial, run: str, cause: Cause, reason: str) -> Row:
     """Return the row of a trial that cannot be run here."""
-    return row_of(trial, run, Begin.now(), "skipped", reason, Observation())
+    return row_of(trial, run, Begin.now(), "skipped", reason, Observation(cause=cause))
 
 
 def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
@@ -152,7 +157,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
             sampler.begin()
         crawled = worker.expect("crawled", "error", sampler.sample)
         if crawled["error"] is not None:  # the worker is about to exit: there is nothing more to be read from it
-            raise process.WorkerError(f"the strategy raised {crawled['error']}")
+            raise process.WorkerError(f"the strategy raised {crawled['error']}", crawled.get("cause"))
         crawled_ns = time.monotonic_ns()
         after = _counts(server, setting)
         delay_after_ns = host.run_delay_ns(worker.pid)

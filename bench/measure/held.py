@@ -63,7 +63,8 @@ class Guard:
         if used > self._budget_bytes:
             raise process.WorkerError(
                 f"stopped by the memory budget: {used / 1e6:,.0f} MB were used, "
-                f"{self._budget_bytes / 1e6:,.0f} MB allowed"
+                f"{self._budget_bytes / 1e6:,.0f} MB allowed",
+                "memory budget",
             )
 
 
@@ -125,9 +126,11 @@ def _wait_until(
         if time.monotonic() > worker.deadline_s:
             raise process.WorkerTimeoutError(f"only {stats['in_flight']} of {wanted} fetches came to be in flight")
         if worker.has_spoken:  # it should be waiting at the gate
-            error = worker.expect("crawled", "error")["error"]
+            crawled = worker.expect("crawled", "error")
+            error = crawled["error"]
             raise process.WorkerError(
-                "the strategy " + (f"raised {error}" if error else "returned without its answers")
+                "the strategy " + (f"raised {error}" if error else "returned without its answers"),
+                crawled.get("cause"),
             )
         guard.check()
         time.sleep(process.TICK_S)

@@ -26,6 +26,14 @@ class Cpus:
 
     server: set[int] | None
     client: set[int] | None
+    others: frozenset[int] = frozenset()
+    """What else this process may use."""
+
+    def of_client(self, cores: int) -> frozenset[int] | None:
+        """Return so many cores for a client, or as many as there are: its own, then unused ones, then the server's."""
+        if self.client is None:
+            return None
+        return frozenset([*self.client, *sorted(self.others), *(self.server or ())][:cores])
 
 
 ANY = Cpus(None, None)
@@ -48,7 +56,8 @@ def apart(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
         return ANY
     server, *others = sorted(allowed)
     elsewhere = [cpu for cpu in others if cpu not in siblings_of(server)]
-    return Cpus({server}, {(elsewhere or others)[-1]})
+    client = (elsewhere or others)[-1]
+    return Cpus({server}, {client}, frozenset(others) - {client})
 
 
 def divided(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
@@ -57,6 +66,11 @@ def divided(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
     middle = (len(cores) + 1) // 2
     server, client = ({cpu for core in half for cpu in core} for half in (cores[:middle], cores[middle:]))
     return Cpus(server, client) if client else ANY
+
+
+def usable_cores() -> int | None:
+    """Return how many cores this process may use, or None where nobody says."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count()
 
 
 def machine(neighbour: str | None = None) -> dict[str, Any]:
@@ -71,7 +85,7 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu": _cpu_model(),
         "cores": psutil.cpu_count(),
-        "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count(),
+        "usable_cores": usable_cores(),
         "memory_bytes": memory.total,
         "libc": " ".join(platform.libc_ver()).strip() or None,
         "python": f"{platform.python_implementation()} {platform.python_version()}",

@@ -10,12 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import bench
+from bench.rows import Cause
 
 ROOT = Path(bench.__file__).parent.parent
 TICK_S = 0.02
@@ -39,7 +41,11 @@ _HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
 
 
 class WorkerError(Exception):
-    """The worker did not do its part; the message says how it ended."""
+    """The worker did not do its part; the message says how it ended, and ``cause`` why, where that is known."""
+
+    def __init__(self, message: str, cause: Cause | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class WorkerTimeoutError(WorkerError):
@@ -151,6 +157,8 @@ class Runtime:
     """A folder that has the package ``strategies`` to use; None: the one beside ``bench``."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that are set on purpose."""
+    cpus: frozenset[int] | None = None
+    """The cores that it may use, where they are not those of all workers."""
 
 
 def _signal_name(number: int) -> str:
@@ -193,13 +201,13 @@ def running(
             start_new_session=True,
         )
         try:
-            pin(process.pid, cpus)
+            pin(process.pid, runtime.cpus or cpus)
             yield Worker(process, errors, time.monotonic() + lifetime_s)
         finally:
             _end(process)
 
 
-def pin(pid: int, cpus: set[int] | None) -> None:
+def pin(pid: int, cpus: AbstractSet[int] | None) -> None:
     """Put a process on the given cores; on any where there are none to choose."""
     if cpus is not None:
         os.sched_setaffinity(pid, cpus)

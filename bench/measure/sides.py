@@ -41,7 +41,7 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
     folder.mkdir(parents=True)
     commit = _copy_strategies(arm, folder)
     described = _describe(arm, folder / PACKAGE)
-    python = _interpreter(arm.python)
+    python = interpreter(arm.python)
     if arm.requirements:
         python = _environment(arm, described, python or sys.executable, folder / "environment")
     elif python is None and described.missing:
@@ -157,7 +157,7 @@ def _describe(arm: Arm, folder: Path) -> Description:
         raise ExperimentError(f"{arm.label}: {error}") from error
 
 
-def _interpreter(name: str | None) -> str | None:
+def interpreter(name: str | None, option: str = "--python") -> str | None:
     """Return what an interpreter that is new enough calls itself. Raises ExperimentError.
 
     The name that was given may be a script that starts it (pyenv), and the workers say what really runs.
@@ -166,20 +166,29 @@ def _interpreter(name: str | None) -> str | None:
         return None
     found = shutil.which(name)
     if found is None:
-        raise ExperimentError(f"--python: there is no program {name}")
+        raise ExperimentError(f"{option}: there is no program {name}")
     code = "import sys; print(*sys.version_info[:2]); print(sys.executable)"
     try:
         done = subprocess.run([found, "-c", code], capture_output=True, text=True, check=False, timeout=30)
         numbers, _, executable = done.stdout.partition("\n")
         version = tuple(map(int, numbers.split()))
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise ExperimentError(f"--python: {found} does not run as a Python interpreter: {error}") from error
+        raise ExperimentError(f"{option}: {found} does not run as a Python interpreter: {error}") from error
     if len(version) != 2 or version < LEAST_PYTHON:
         said = (done.stderr.strip().splitlines() or [""])[0]
         told = ".".join(map(str, version)) or "no Python" + (f" ({said})" if said else "")
-        raise ExperimentError(f"--python: {found} is {told}; Python 3.11 or newer is needed")
+        raise ExperimentError(f"{option}: {found} is {told}; Python 3.11 or newer is needed")
     own = executable.strip()
     return own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100  (resolved, it would leave its venv)
+
+
+def free_threaded(name: str) -> str:
+    """Return an interpreter that was built without a global lock. Raises ExperimentError when it was not."""
+    found = interpreter(name, "--free-threaded")
+    code = "import sys, sysconfig; sys.exit(not sysconfig.get_config_var('Py_GIL_DISABLED'))"
+    if subprocess.run([str(found), "-c", code], check=False, timeout=30).returncode:
+        raise ExperimentError(f"--free-threaded: {name} was built with a global interpreter lock")
+    return str(found)
 
 
 def _environment(arm: Arm, described: Description, python: str, folder: Path) -> str:

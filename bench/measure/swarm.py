@@ -47,7 +47,7 @@ def run_swarm(trial: BareTrial, setting: Setting) -> Row:
     try:
         laid = planned(trial, setting)
     except LayoutError as error:
-        return skipped(trial, setting.run, str(error))
+        return skipped(trial, setting.run, "limit", str(error))
     swarm = Swarm(trial, setting, laid, seen)
     status, reason = _ending(swarm.run)
     checks: tuple[Check, ...] = ()

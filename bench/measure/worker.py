@@ -13,6 +13,7 @@ the strategy prints goes to standard error)::
     end of input                            exits
 """
 
+import errno
 import gc
 import json
 import os
@@ -23,7 +24,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import strategies
 from strategies.base import Job
@@ -31,6 +32,9 @@ from strategies.core import record
 from strategies.core.frontier import Frontier
 
 BIN_NS = 10_000_000
+SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL)
+NO_THREAD = "can't start new thread"
+"""What CPython says of a failed pthread_create(3), as a plain RuntimeError without the errno."""
 
 
 def main() -> None:
@@ -43,7 +47,7 @@ def main() -> None:
     if not sys.stdin.readline():
         return
     pauses = GcPauses()
-    error = None
+    error = cause = None
     with pauses.watched():
         before, cpu_before_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
         begin_ns = time.perf_counter_ns()
@@ -51,10 +55,10 @@ def main() -> None:
             strategy.crawl(job, frontier)
         except BaseException as bug:  # noqa: BLE001  (it is reported, with its traceback, and ends the trial)
             traceback.print_exc()
-            error = last_line(bug)
+            error, cause = last_line(bug), cause_of(bug)
         end_ns = time.perf_counter_ns()
         cpu_ns, after = time.process_time_ns() - cpu_before_ns, resource.getrusage(resource.RUSAGE_SELF)
-    say({"event": "crawled", "error": error})
+    say({"event": "crawled", "error": error, "cause": cause})
     if error is None and sys.stdin.readline():
         say(
             {
@@ -227,9 +231,20 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
 
 def last_line(bug: BaseException) -> str:
     """Say in one line what went wrong; of a group, its first member."""
+    return " ".join(traceback.format_exception_only(_first(bug))[-1].split())
+
+
+def cause_of(bug: BaseException) -> Literal["limit"] | None:
+    """Say whether a limit of this machine is what went wrong; of a group, its first member did."""
+    bug = _first(bug)
+    by_errno = isinstance(bug, OSError) and bug.errno in SHORT_OF
+    return "limit" if by_errno or isinstance(bug, MemoryError) or str(bug) == NO_THREAD else None
+
+
+def _first(bug: BaseException) -> BaseException:
     while isinstance(bug, BaseExceptionGroup):
         bug = bug.exceptions[0]
-    return " ".join(traceback.format_exception_only(bug)[-1].split())
+    return bug
 
 
 if __name__ == "__main__":

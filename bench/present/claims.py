@@ -13,12 +13,12 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.analyse.claims import Outcome, Value, Verdict, Word
+from bench.analyse.claims import Kind, Outcome, Value, Verdict, Word
 from bench.present import units, words
 from bench.present.console import DIM, GREEN, PLAIN, RED, wants_colour
 
@@ -30,6 +30,7 @@ COLOURS: dict[Word, str] = {
     "holds differently": YELLOW,
     "does not hold here": RED,
     "inconclusive": DIM,
+    "not tested": DIM,
 }
 UNKNOWN = "(unknown)"
 TRACES = ("callbacks_text", "generators_text")
@@ -60,9 +61,31 @@ class Report:
     """The claims that were not asked for in this way: those that are not part of --quick."""
 
 
+DEMONSTRATIONS = "Demonstrations, true by construction:"
+
+
+def parted(verdicts: Iterable[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
+    """Return the claims that are tested, and those that are demonstrated."""
+    many = list(verdicts)
+    kinds: tuple[Kind, Kind] = ("claim", "demonstration")
+    tested, shown = ([one for one in many if one.kind == kind] for kind in kinds)
+    return tested, shown
+
+
+def lines(verdicts: Iterable[Verdict], *, colour: bool = False) -> list[str]:
+    """Write a line for each claim, and below a heading one for each demonstration."""
+    tested, shown = parted(verdicts)
+    heading = ["", DEMONSTRATIONS] if tested and shown else [DEMONSTRATIONS] if shown else []
+    return [
+        *(line(one, colour=colour) for one in tested),
+        *heading,
+        *(line(one, colour=colour) for one in shown),
+    ]
+
+
 def line(verdict: Verdict, *, colour: bool = False) -> str:
     """Write id, verdict and figures in one line."""
-    word = f"{verdict.outcome.verdict:{_WORD}}"
+    word = f"{verdict.word:{_WORD}}"
     painted = f"{COLOURS[verdict.outcome.verdict]}{word}{PLAIN}" if colour else word
     close = " (close to the boundary)" if verdict.outcome.close else ""
     return f"{verdict.id:{_ID}}  {painted}  {words.plain(verdict.outcome.figures, 600)}{close}"
@@ -125,9 +148,10 @@ def to_json(report: Report) -> dict[str, Any]:
     ``machine``   as in ``machine.json``; ``source``: the same in a line; ``runs``: of which the rows are
     ``trials``    how many were ``measured`` in this run and ``reused`` from others
     ``left_out``  ids of claims that are not part of ``--quick``
-    ``claims``    one object a claim: ``id``, ``order``, ``claim``, ``source``, ``published``, ``about``, ``verdict``,
-                  ``figures``, ``region``, ``values`` (``_ns``, ``_bytes``; null: unknown), ``reason``, ``close`` (to
-                  its boundary), ``explanation`` (with its figures) and ``template`` (without them)
+    ``claims``    one object a claim: ``id``, ``kind`` (claim, or demonstration: true by construction), ``order``,
+                  ``claim``, ``source``, ``published``, ``about``, ``verdict``, ``figures``, ``region``, ``values``
+                  (``_ns``, ``_bytes``; null: unknown), ``reason``, ``close`` (to its boundary), ``explanation`` (with
+                  its figures) and ``template`` (without them)
     """
     return {
         "format": FORMAT,
@@ -190,8 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     print(report.source)
-    for verdict in report.verdicts:
-        print(line(verdict, colour=wants_colour(sys.stdout)))
+    print("\n".join(lines(report.verdicts, colour=wants_colour(sys.stdout))))
     return 0
 
 
@@ -219,6 +242,7 @@ def _verdict(values: Mapping[str, Any]) -> Verdict:
         values["claim"],
         values["source"],
         values["published"],
+        values.get("kind", "claim"),
         values["order"],
         values["about"],
         values["template"],

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bench.analyse.claims import Verdict
-from bench.present.claims import TRACES, Report, explained
+from bench.present.claims import DEMONSTRATIONS, TRACES, Report, explained, parted
 from bench.present.markdown import code, escaped, row
 from bench.present.readme import command
 
@@ -11,33 +11,51 @@ from bench.present.readme import command
 def markdown(report: Report) -> str:
     """Return the table that stands beside a run's rows: every claim with its verdict, figures, region and reason."""
     heads = ("claim", "published", "verdict", "figures", "region", "reason")
-    lines = ["# Claims", "", _provenance(report), "", row(heads), _rule(heads)]
-    for one in report.verdicts:
-        outcome = one.outcome
-        cells = (one.id, one.published, _word(one), outcome.figures, outcome.region, outcome.reason)
-        lines.append(row([escaped(cell) for cell in cells]))
+    lines = ["# Claims", "", _provenance(report)]
+    for heading, verdicts in _parts(report.verdicts):
+        lines += ["", *([heading, ""] if heading else []), row(heads), _rule(heads)]
+        for one in verdicts:
+            outcome = one.outcome
+            cells = (one.id, one.published, _word(one), outcome.figures, outcome.region, outcome.reason)
+            lines.append(row([escaped(cell) for cell in cells]))
     return "\n".join([*lines, *_left_out(report)]) + "\n"
 
 
 def readme_table(verdicts: Sequence[Verdict]) -> str:
-    """Return a short table for the README: claim, published figure, verdict, figures."""
+    """Return short tables for the README: claim, published figure, verdict, figures."""
     heads = ("claim", "published", "verdict", "what was measured")
-    lines = [row(heads), _rule(heads)]
-    for one in sorted(verdicts, key=lambda verdict: verdict.order):
-        cells = [escaped(cell) for cell in (one.claim, one.published, _word(one), one.outcome.figures)]
-        lines.append(row([cells[0], cells[1], f"[{cells[2]}](docs/claims.md#{one.id})", cells[3]]))
+    lines: list[str] = []
+    for heading, some in _parts(sorted(verdicts, key=lambda verdict: verdict.order)):
+        lines += [*(["", heading, ""] if heading else []), row(heads), _rule(heads)]
+        for one in some:
+            cells = [escaped(cell) for cell in (one.claim, one.published, _word(one), one.outcome.figures)]
+            lines.append(row([cells[0], cells[1], f"[{cells[2]}](docs/claims.md#{one.id})", cells[3]]))
     return "\n".join(lines)
+
+
+def _parts(verdicts: Sequence[Verdict]) -> list[tuple[str, list[Verdict]]]:
+    """Return the claims without a heading, and the demonstrations with theirs; none of no verdict."""
+    tested, shown = parted(verdicts)
+    return [(heading, some) for heading, some in (("", tested), (DEMONSTRATIONS, shown)) if some]
 
 
 WHAT_VERDICTS_MEAN = """\
 A verdict is one of: **holds**, **holds differently** (in part, or with other figures), **does not hold here** (on this
-machine, in this region), **inconclusive** (the figures do not decide). A verdict that is *close* to the boundary of its
-rule may come out otherwise in another run. Each rule stands beside its verdict; the experiments are the files in
-`bench/claims/`, the rules are functions in `bench/analyse/claims/`.
+machine, in this region), **inconclusive** (the figures do not decide), **not tested** (nothing was measured: an
+interpreter or a package is missing). A verdict that is *close* to the boundary of its rule may come out otherwise in
+another run. Each rule stands beside its verdict; the experiments are the files in `bench/claims/`, the rules are
+functions in `bench/analyse/claims/`.
+
+A **demonstration** is true by construction: the strategies were written so, or the kernel works so. Its figures show
+how much; a verdict on it would test nothing. It is *shown here*, *shown in part* or *not shown here*.
+
+Claims on speed are decided in blocks, in which all that is compared is alive at once and takes turns
+([method.md](method.md)). The cells that decide were fixed beforehand. A ratio is given with its 95 % t interval over
+the blocks, and a verdict needs the whole interval on one side of the rule's boundary.
 
 Rows that are not valid (a check is red) are part of no verdict. Rows of earlier runs are used again where machine and
-versions are the same and the trial is; but times are compared within one run only. `inflight claims --fresh` measures
-everything anew."""
+versions are the same and the trial is; but times are compared within one run only, and an arm counts with its whole
+block. `inflight claims --fresh` measures everything anew."""
 
 
 def docs(report: Report, path: str = "docs/claims.md") -> str:
@@ -56,13 +74,17 @@ def docs(report: Report, path: str = "docs/claims.md") -> str:
 
 def _summary(verdicts: Sequence[Verdict]) -> str:
     heads = ("claim", "verdict")
-    lines = [f"| [{escaped(one.id)}](#{one.id}): {escaped(one.claim)} | {escaped(_word(one))} |" for one in verdicts]
-    return "\n".join([row(heads), _rule(heads), *lines])
+    lines: list[str] = []
+    for heading, some in _parts(verdicts):
+        lines += [*(["", heading, ""] if heading else []), row(heads), _rule(heads)]
+        lines += [f"| [{escaped(one.id)}](#{one.id}): {escaped(one.claim)} | {escaped(_word(one))} |" for one in some]
+    return "\n".join(lines)
 
 
 def _section(one: Verdict) -> str:
     outcome = one.outcome
     facts = {
+        **({"Demonstration": "true by construction; the figures show how"} if one.kind == "demonstration" else {}),
         "Source": one.source,
         "Published": one.published,
         "Tested": one.about,
@@ -90,7 +112,7 @@ def _provenance(report: Report) -> str:
 
 
 def _word(one: Verdict) -> str:
-    return one.outcome.verdict + (" (close)" if one.outcome.close else "")
+    return one.word + (" (close)" if one.outcome.close else "")
 
 
 def _left_out(report: Report) -> list[str]:

@@ -18,7 +18,7 @@ _STEADY = 0.02
 _PAIR = ("thread", "asyncio_task")
 """The two building blocks that people compare."""
 _PLURAL = frozenset({"thread", "generator", "asyncio_task"})
-VERDICTS = ("holds", "holds differently", "does not hold here", "inconclusive")
+VERDICTS = ("holds", "holds differently", "does not hold here", "inconclusive", "not tested")
 USER = "user memory"
 _BY_INTEREST = (BLOCKS, IN_FLIGHT, PARKED)
 
@@ -109,22 +109,27 @@ def _reached(reaches: Mapping[str, Spread]) -> str:
     return f": {', '.join(times)}{once}"
 
 
-def of_claims(verdicts: Iterable[str]) -> str:
-    """Count the verdicts, in the order in which they please."""
+def of_claims(verdicts: Iterable[str], demonstrations: int = 0) -> str:
+    """Count the verdicts on what was tested, from the best to none; say how many demonstrations there are besides."""
     counts = Counter(verdicts)
     if not counts:
-        return "No claim was tested"
+        return "No claim was tested" + (f"; {_demonstrated(demonstrations)}" if demonstrations else "")
     total = sum(counts.values())
     parts = [
         (counts["holds"], "holds", "hold"),
         (counts["holds differently"], "holds differently", "hold differently"),
         (counts["does not hold here"], "does not hold here", "do not hold here"),
         (counts["inconclusive"], "is inconclusive", "are inconclusive"),
+        (counts["not tested"], "was not tested", "were not tested"),
         (total - sum(counts[verdict] for verdict in VERDICTS), "has another verdict", "have another verdict"),
     ]
     texts = [f"{number} {one if number == 1 else many}" for number, one, many in parts if number]
     head = f"Of {total} claims, " if total > 1 else "Of one claim, "
-    return head + words.listed(texts)
+    return head + words.listed(texts) + (f"; {_demonstrated(demonstrations)}" if demonstrations else "")
+
+
+def _demonstrated(number: int) -> str:
+    return f"{number} {'is a demonstration' if number == 1 else 'are demonstrations'}"
 
 
 def size(slope: Slope) -> str:

@@ -20,6 +20,7 @@ _SIGNS = (
     ("\N{ALMOST EQUAL TO}", "#0072B2"),
     ("\N{HEAVY BALLOT X}", "#C24E00"),
     ("?", page.GREY),
+    ("-", page.GREY),
 )
 VERDICTS = dict(zip(findings_memory.VERDICTS, _SIGNS, strict=True))
 """Each verdict's symbol and colour."""
@@ -38,7 +39,7 @@ class Outcome(Protocol):
 
     @property
     def verdict(self) -> str:
-        """One of four: see VERDICTS."""
+        """One of those in VERDICTS."""
 
     @property
     def figures(self) -> str:
@@ -55,6 +56,14 @@ class Tested(Protocol):
     @property
     def id(self) -> str:
         """Its short name."""
+
+    @property
+    def kind(self) -> str:
+        """Whether it is tested, or a demonstration."""
+
+    @property
+    def word(self) -> str:
+        """The verdict as people read it."""
 
     @property
     def published(self) -> str:
@@ -75,8 +84,10 @@ def save_claims(claims: Sequence[Tested], rows: Sequence[Row], machine: dict[str
     footer = page.source(rows, machine)
     if any(map(_is_close, claims)):
         footer = f"{CLOSE}: close to the boundary of its rule, another run may say otherwise · {footer}"
-    slides = [claims[at : at + MOST_ROWS] for at in range(0, len(claims), MOST_ROWS)]
-    title = findings_memory.of_claims(claim.outcome.verdict for claim in claims)
+    tested, shown = ([one for one in claims if (one.kind == "demonstration") is last] for last in (False, True))
+    ordered = [*tested, *shown]
+    slides = [ordered[at : at + MOST_ROWS] for at in range(0, len(ordered), MOST_ROWS)]
+    title = findings_memory.of_claims((one.word for one in tested), len(shown))
     paths: list[Path] = []
     with page.settings():
         for number, slide in enumerate(slides, 1):
@@ -100,7 +111,7 @@ def draw(claims: Sequence[Tested], title: str, footer: str) -> "Figure":
         middle = top - (n + 0.5) * pitch
         symbol, colour = VERDICTS.get(claim.outcome.verdict, ("", "black"))
         _write(sheet, symbol, _COLUMNS[1][1], middle, _SIGN, color=colour, weight="bold", size=12)
-        verdict = claim.outcome.verdict + (f" {CLOSE}" if _is_close(claim) else "")
+        verdict = claim.word + (f" {CLOSE}" if _is_close(claim) else "")
         (_, left, width), (_, middle_left, middle_width), found, published = _COLUMNS
         _write(sheet, claim.id, left, middle, width, size=page.SMALL, weight="bold")
         _write(

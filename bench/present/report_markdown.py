@@ -12,6 +12,7 @@ from bench.analyse import cells as c
 from bench.analyse.claims import Verdict
 from bench.present import check_words, findings_memory, map_table, readme, units, words
 from bench.present.answer import answer
+from bench.present.claims import parted
 from bench.present.markdown import escaped, escaped_in_html, row
 from bench.present.memory_table import grids
 from bench.present.notes import why_red
@@ -83,11 +84,12 @@ def markdown_grid(grid: Grid) -> str:
 def _claims(verdicts: Sequence[Verdict]) -> str:
     if not verdicts:
         return ""
-    head = f"{findings_memory.of_claims(one.outcome.verdict for one in verdicts)}."
+    tested, shown = parted(sorted(verdicts, key=lambda verdict: verdict.order))
+    head = f"{findings_memory.of_claims((one.word for one in tested), len(shown))}."
     lines = [row(("claim", "verdict", "what was measured")), "|---|---|---|"]
-    for one in sorted(verdicts, key=lambda verdict: verdict.order):
+    for one in (*tested, *shown):
         close = " (close)" if one.outcome.close else ""
-        lines.append(row(map(escaped, (one.claim, one.outcome.verdict + close, one.outcome.figures))))
+        lines.append(row(map(escaped, (one.claim, one.word + close, one.outcome.figures))))
     return _within("\n".join([head, "", *lines]), _ROOM_FOR_CLAIMS)
 
 

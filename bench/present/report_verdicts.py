@@ -29,23 +29,23 @@ def verdicts(rows: Sequence[Row], extras: Extras) -> str:
 
 
 def _claims(report: Report) -> str:
-    words_of_all = [one.outcome.verdict for one in report.verdicts]
     heads = (Head("claim"), Head("verdict"), Head("what was found here"), Head("published"))
-    ordered = sorted(report.verdicts, key=lambda one: one.order)
+    tested, shown = claims.parted(sorted(report.verdicts, key=lambda one: one.order))
     lines = tuple(
         (
             Cell(one.claim, one.id),
-            Cell(one.outcome.verdict + (" (close)" if one.outcome.close else "")),
+            Cell(one.word + (" (close)" if one.outcome.close else "")),
             Cell(one.outcome.figures),
             Cell(one.published or "-"),
         )
-        for one in ordered
+        for one in (*tested, *shown)
     )
-    caption = findings_memory.of_claims(words_of_all)
+    caption = findings_memory.of_claims((one.word for one in tested), len(shown))
     told = [f"Close: near the boundary of its rule; another run may say otherwise. {_reused(report)}"]
+    told += ["Shown: a demonstration, true by construction; its figures show how."] if shown else []
     told += [f"Not part of --quick: {', '.join(report.left_out)}."] if report.left_out else []
     parts = ["<h3>Claims</h3>", table(Table(caption, heads, lines, frozenset({1, 2, 3}))), listed(told, NOTES)]
-    return "".join([*parts, *(_explained(one) for one in ordered)])
+    return "".join([*parts, *(_explained(one) for one in (*tested, *shown))])
 
 
 def _reused(report: Report) -> str:
@@ -58,7 +58,7 @@ def _explained(one: Any) -> str:
     facts = (("Source", one.source), ("Tested", one.about), ("Region", outcome.region), ("Rule", outcome.reason))
     inside = paragraph(claims.explained(one)) + listed(f"{name}: {told}" for name, told in facts)
     traces = [str(outcome.values[name]) for name in TRACES if outcome.values.get(name)]
-    return folded(f"{one.id}: {outcome.verdict}", inside + "".join(map(block, traces)))
+    return folded(f"{one.id}: {one.word}", inside + "".join(map(block, traces)))
 
 
 def _compared(found: Compared) -> str:

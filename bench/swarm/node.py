@@ -366,7 +366,8 @@ def main() -> int:
     if (refusal := _refusal(order["host"], order["port"], order["patience_s"])) is not None:
         print(f"nobody listens at {order['host']}:{order['port']}: {refusal}", file=sys.stderr)
         return 2
-    cpus = host.Cpus(**{side: None if cores is None else set(cores) for side, cores in order["cpus"].items()})
+    server, client = (None if (own := order["cpus"][side]) is None else set(own) for side in ("server", "client"))
+    cpus = host.Cpus(server, client)
     runners.WORKER_REPORT_INTERVAL = REPORT_EVERY_S
     silence_s = math.inf if order["silence_s"] is None else order["silence_s"]
     runners.MASTER_HEARTBEAT_TIMEOUT = silence_s  # type: ignore[assignment]  # Locust infers int from its default

@@ -255,7 +255,7 @@ def test_a_worker_ignores_ctrl_c_which_is_the_controllers_affair(fake: Server) -
 
 
 def test_a_skipped_trial_is_a_row_like_the_others() -> None:
-    row = skipped(a_trial("callbacks"), "run", "not installed: x")
+    row = skipped(a_trial("callbacks"), "run", "not installed", "not installed: x")
 
     assert (row.status, row.reason, row.valid) == ("skipped", "not installed: x", False)
     assert Row.from_json(row.to_json()) == row

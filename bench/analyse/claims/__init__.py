@@ -1,16 +1,17 @@
 """From rows to verdicts: one rule a claim, each a pure function of the claim's rows. ``bench.claims`` has the claims.
 
 A rule takes rows as they come, failed, skipped and red ones too, and never raises for them: where the valid ones are
-too few, or an interval lies across the rule's boundary, the outcome is ``inconclusive`` and says why.
+too few, or an interval lies across the rule's boundary, the outcome is ``inconclusive`` and says why; where no trial
+was started, it is ``not tested``.
 """
 
 from collections.abc import Callable, Sequence
 
-from bench.analyse.claims import behaviour, ceilings, coroutines, growth, knee, memory, programs, speed, waiting
-from bench.analyse.claims.outcome import WORDS, Outcome, Value, Verdict, Word
+from bench.analyse.claims import behaviour, ceilings, coroutines, crowds, demonstrations, memory, programs, speed
+from bench.analyse.claims.outcome import WORDS, Kind, Outcome, Value, Verdict, Word
 from bench.rows import Row
 
-__all__ = ["RULES", "WORDS", "Outcome", "Value", "Verdict", "Word"]
+__all__ = ["RULES", "WORDS", "Kind", "Outcome", "Value", "Verdict", "Word"]
 
 Rule = Callable[[Sequence[Row]], Outcome]
 
@@ -23,18 +24,18 @@ RULES: dict[str, Rule] = {
     "threads-before-sockets": ceilings.threads_before_sockets,
     "c10k": ceilings.c10k,
     "async-not-faster": speed.async_not_faster,
-    "async-sleepy": waiting.async_sleepy,
-    "diminishing-returns": knee.diminishing_returns,
+    "async-sleepy": crowds.async_sleepy,
+    "diminishing-returns": crowds.diminishing_returns,
     "callbacks-efficient": speed.callbacks_efficient,
-    "spin-wastes": programs.spin_wastes,
+    "spin-wastes": demonstrations.spin_wastes,
     "select-scales": programs.select_scales,
-    "pooling-pays": programs.pooling_pays,
-    "grow-on-demand": growth.grow_on_demand,
+    "pooling-pays": speed.pooling_pays,
+    "grow-on-demand": demonstrations.grow_on_demand,
     "stack-ripping": behaviour.stack_ripping,
     "races": programs.races,
     "redirects-coalesce": behaviour.redirects_coalesce,
     "cancel-workers": behaviour.cancel_workers,
     "no-gil": speed.no_gil,
-    "xkcd": waiting.xkcd,
+    "xkcd": demonstrations.xkcd,
 }
 """The rule of each claim, by the claim's id."""

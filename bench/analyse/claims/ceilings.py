@@ -5,14 +5,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from bench.analyse.claims.evidence import (
-    decided,
-    inconclusive,
-    of_kind,
-    shows_a_limit,
-    strategies,
-    why_too_little,
-)
+from bench.analyse.claims.evidence import Case, is_absent, of_kind, shows_a_limit, strategies, why_too_little
 from bench.analyse.claims.outcome import Outcome, Value, Word
 from bench.present import units
 from bench.rows import Row
@@ -31,16 +24,13 @@ Bounds = tuple[float, float]
 def thread_failure(rows: Sequence[Row]) -> Outcome:
     """Judge whether starting threads fails at tens of thousands, from a ramp that ended in a failure."""
     tried = of_kind(rows, "limit", "threads")
-    region = "threads that wait on a lock, started one after another in one process"
-    values: dict[str, Value] = dict.fromkeys(("found", "bound_by", "next_name", "next_most", "remedy", "small_found"))
-    if not tried or not any(row.valid and row.measured.get("found") is not None for row in tried):
-        return inconclusive(tried, region, values)
-    said = next(row.measured for row in tried if row.valid and row.measured.get("found") is not None)
-    found, failed = int(said["found"]), said["stopped_by"] == "failure"
+    known = [row.measured for row in tried if row.valid and row.measured.get("found") is not None]
+    said: dict[str, Any] = known[0] if known else {}
+    found, failed = int(said.get("found", 0)), said.get("stopped_by") == "failure"
     later = said.get("next") or {}
-    values |= {
-        "found": found,
-        "bound_by": said["bound_by"],
+    values: dict[str, Value] = {
+        "found": said.get("found"),
+        "bound_by": said.get("bound_by"),
         "next_name": later.get("name"),
         "next_most": later.get("most"),
         "remedy": said.get("remedy"),
@@ -49,15 +39,21 @@ def thread_failure(rows: Sequence[Row]) -> Outcome:
     figures = [f"{units.count(found)} threads" + (f", then {said['bound_by']}" if failed else f"; {_stopped(said)}")]
     if later.get("most") is not None:
         figures.append(f"next {later['name']} at {units.count(later['most'])}")
-    rule = f"tens of thousands are {units.count(TENS_FROM)} to below {units.count(TENS_TO)}"
+    case = Case(
+        tried,
+        "threads that wait on a lock, started one after another in one process",
+        values,
+        figures if known else [],
+        f"tens of thousands are {units.count(TENS_FROM)} to below {units.count(TENS_TO)}",
+    )
     close = any(abs(found - edge) <= SAME * edge for edge in (TENS_FROM, TENS_TO))
     if found >= TENS_TO:
-        return decided("does not hold here", figures, region, values, f"{rule}; more than that start", close=close)
+        return case.decided("does not hold here", "more than that start", close=close)
     if not failed:
-        return inconclusive(tried, region, values, f"not gone through: {_stopped(said)}", "; ".join(figures))
+        return case.undecided(f"not gone through: {_stopped(said)}" if known else None)
     if found < TENS_FROM:
-        return decided("holds differently", figures, region, values, f"{rule}; it fails before that", close=close)
-    return decided("holds", figures, region, values, f"{rule}; it failed there, by {said['bound_by']}", close=close)
+        return case.decided("holds differently", "it fails before that", close=close)
+    return case.decided("holds", f"it failed there, by {said['bound_by']}", close=close)
 
 
 def threads_before_sockets(rows: Sequence[Row]) -> Outcome:
@@ -67,36 +63,37 @@ def threads_before_sockets(rows: Sequence[Row]) -> Outcome:
     values |= {f"{name}_by": _by(limits.get(name)) for name in ("threads", *KINDS_OF_SOCKET_LIMITS)}
     figures = [_ceiling(name, limits[name]) for name in ("threads", *KINDS_OF_SOCKET_LIMITS) if name in limits]
     figures += _held_by_each(rows)
-    region = "one process, its limits as they are set here; ports from one address to one address and port"
+    case = Case(
+        rows,
+        "one process, its limits as they are set here; ports from one address to one address and port",
+        values,
+        figures,
+        "threads end first when their ceiling is more than 1 % below those of descriptors and of ports",
+    )
     missing = [name for name in ("threads", *KINDS_OF_SOCKET_LIMITS) if _bounds(limits.get(name)) is None]
     if missing:
-        reason = f"no ceiling is known for {missing[0]}; {why_too_little(of_kind(rows, 'limit', missing[0]))}"
-        return inconclusive(rows, region, values, reason, "; ".join(figures))
+        return case.undecided(f"no ceiling is known for {missing[0]}")
     orders = {name: _order(limits["threads"], limits[name]) for name in KINDS_OF_SOCKET_LIMITS}
-    rule = "threads end first when their ceiling is more than 1 % below those of descriptors and of ports"
     told = ", ".join(f"{'before' if first else 'after'} {name}" for name, first in orders.items() if first is not None)
     if None in orders.values():
-        return inconclusive(rows, region, values, f"the order is not known for all: {rule}", "; ".join(figures))
+        return case.undecided("the order is not known for all")
     verdict: Word = "holds differently"
     if len(set(orders.values())) == 1:
         verdict = "holds" if orders["ports"] else "does not hold here"
     close = any(_nearly(limits["threads"], limits[name]) for name in KINDS_OF_SOCKET_LIMITS)
-    return decided(verdict, figures, region, values, f"{rule}; threads end {told}", close=close)
+    return case.decided(verdict, f"threads end {told}", close=close)
 
 
 def c10k(rows: Sequence[Row]) -> Outcome:
     """Judge whether every strategy holds ten thousand fetches in flight and finishes them; which cannot, and why."""
-    held = [row for row in of_kind(rows, "memory") if row.workload["in_flight"] == CLIENTS]
+    tried = [row for row in of_kind(rows, "memory") if row.workload["in_flight"] == CLIENTS]
+    held = [row for row in tried if not is_absent(row)]
     uses = sorted({row.workload["connection"] for row in held})
-    region = f"{units.count(CLIENTS)} fetches in flight in one process, confirmed by the server; {' and '.join(uses)}"
     can, cannot, unknown = [], {}, {}
     for name in strategies(held):
         own = [row for row in held if row.strategy == name]
         failed = [row for row in own if _could_not(row)]
-        absent = [row for row in own if "not installed" in str(row.reason)]
         sure = {row.workload["connection"] for row in own if row.valid and _finished(row)} == set(uses)
-        if absent:
-            continue
         if failed:
             cannot[name] = str(failed[0].reason or why_too_little(failed))
         elif sure:
@@ -116,14 +113,20 @@ def c10k(rows: Sequence[Row]) -> Outcome:
     }
     figures = [f"{len(can)} of {values['tried']} strategies", *_spans(good)]
     figures += [f"not {name}: {why}" for name, why in cannot.items()]
-    rule = f"holds if every strategy held {units.count(CLIENTS)} and finished them with no failure and no listen drop"
+    case = Case(
+        tried,
+        f"{units.count(CLIENTS)} fetches in flight in one process, confirmed by the server; {' and '.join(uses)}",
+        values,
+        figures if held else [],
+        f"holds if every strategy held {units.count(CLIENTS)} and finished them with no failure and no listen drop",
+    )
     if unknown or not (can or cannot):
-        reason = f"not known of {', '.join(f'{name} ({why})' for name, why in unknown.items()) or 'any strategy'}"
-        return inconclusive(held, region, values, reason, "; ".join(figures) if held else "")
+        told = ", ".join(f"{name} ({why})" for name, why in unknown.items())
+        return case.undecided(f"not known of {told or 'any strategy'}")
     verdict: Word = "holds" if not cannot else "holds differently" if can else "does not hold here"
-    absent_names = sorted({row.strategy for row in held if "not installed" in str(row.reason)})
-    left_out = f"; not installed: {', '.join(absent_names)}" if absent_names else ""
-    return decided(verdict, figures, region, values, f"{rule}; {_who(can, cannot)}{left_out}")
+    absent = strategies(row for row in tried if is_absent(row))
+    left_out = f"; not installed: {', '.join(absent)}" if absent else ""
+    return case.decided(verdict, f"{_who(can, cannot)}{left_out}")
 
 
 def _could_not(row: Row) -> bool:

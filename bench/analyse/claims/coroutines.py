@@ -2,14 +2,7 @@
 
 from collections.abc import Sequence
 
-from bench.analyse.claims.evidence import (
-    Range,
-    decided,
-    inconclusive,
-    of_kind,
-    shows_a_limit,
-    why_too_little,
-)
+from bench.analyse.claims.evidence import Case, Range, of_kind, shows_a_limit, why_too_little
 from bench.analyse.claims.evidence import between as counted
 from bench.analyse.claims.outcome import Outcome, Value, Word
 from bench.present import units
@@ -32,13 +25,19 @@ _MANY = {"asyncio_task": "asyncio tasks", "generator_task": "generators in tasks
 def many_coroutines(rows: Sequence[Row]) -> Outcome:
     """Judge whether hundreds of thousands of coroutines start, and whether that is easy."""
     tried = [row for row in of_kind(rows, "block") if row.workload["n"] >= HUNDREDS_OF_THOUSANDS]
-    region = f"{counted([row.workload['n'] for row in tried])} of each kind, parked"
     values: dict[str, Value] = {"most": None, "slowest_ns": None, "largest_bytes": None, "least_n": None}
     started = [row for row in tried if row.valid]  # each row's check says whether all were started
     stopped = [row for row in tried if row.status != "ok"]
     figures = [_started(name, started) for name in _MANY if any(row.strategy == name for row in started)]
-    if not tried or any(row.status == "timeout" or _says_nothing(row) for row in stopped):
-        return inconclusive(tried, region, values, figures="; ".join(figures))
+    case = Case(
+        tried,
+        f"{counted([row.workload['n'] for row in tried])} of each kind, parked",
+        values,
+        figures or [why_too_little(stopped)],
+        f"{units.count(HUNDREDS_OF_THOUSANDS)} and more of a kind start, each kind within {units.duration(EASY_NS)}",
+    )
+    if (not started and not stopped) or not all(map(shows_a_limit, stopped)):
+        return case.undecided()
     could = {row.strategy for row in started} - {row.strategy for row in stopped}
     if started:
         slowest = max(row.measured["start_ns"] for row in started)
@@ -48,26 +47,15 @@ def many_coroutines(rows: Sequence[Row]) -> Outcome:
             "slowest_ns": slowest,
             "largest_bytes": max(row.measured["held_rss_bytes"] for row in started),
         }
-    rule = f"{units.count(HUNDREDS_OF_THOUSANDS)} and more of a kind start, each kind within {units.duration(EASY_NS)}"
-    if not started and not stopped:
-        return inconclusive(tried, region, values)
     if not could:
-        why = why_too_little(stopped)
-        return decided("does not hold here", [why], region, values, f"{rule}; none did: {why}")
+        return case.decided("does not hold here", f"none did: {why_too_little(stopped)}")
     missing = sorted(set(PARKED) - {row.strategy for row in (*started, *stopped)})
     if missing:
-        return inconclusive(
-            tried, region, values, f"no valid row of {', '.join(missing)}; {why_too_little(tried)}", "; ".join(figures)
-        )
+        return case.undecided(f"no valid row of {', '.join(missing)}")
     slow = max(row.measured["start_ns"] for row in started)
     verdict: Word = "holds" if could == set(PARKED) and slow < EASY_NS else "holds differently"
-    reason = f"{rule}; the slowest took {units.duration(slow)}" + (f"; {why_too_little(stopped)}" if stopped else "")
-    return decided(verdict, figures, region, values, reason, close=Range(slow, slow, slow).is_close_to(EASY_NS))
-
-
-def _says_nothing(row: Row) -> bool:
-    """Tell whether a row that failed shows nothing of what is possible."""
-    return not shows_a_limit(row)
+    told = f"the slowest took {units.duration(slow)}" + (f"; {why_too_little(stopped)}" if stopped else "")
+    return case.decided(verdict, told, close=Range(slow, slow, slow).is_close_to(EASY_NS))
 
 
 def _started(name: str, rows: Sequence[Row]) -> str:

@@ -1,30 +1,25 @@
-"""What the rules share: which rows count, ranges and their ratios, what to say when there is too little. Pure."""
+"""What the rules share: which rows count, ratios with their intervals, what to say when there is too little. Pure."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.analyse import cells
 from bench.analyse.cells import Read
 from bench.analyse.claims.outcome import Outcome, Value, Word
-from bench.analyse.stats import Slope, Spread, differ
-from bench.core.stats import compare
+from bench.analyse.stats import Slope, spread
+from bench.core import stats
 from bench.present import units
 from bench.rows import Row
 
-LEAST_ROUNDS = 2
-"""A range needs two rounds: one alone says nothing of how much it would differ from another."""
 CLOSE = 0.10
 """Runs of one machine on different days differ by about as much; nearer to a boundary a verdict may turn over."""
-ALIKE = 1.10
-"""Two sides whose ratio is surely in [1 / ALIKE, ALIKE] are alike: harness and machine drift by less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A figure with the ends of its interval or of its range over the rounds."""
+    """A figure with the ends of its 95 % interval, or of its range over the rounds."""
 
     value: float
     low: float
@@ -41,96 +36,97 @@ class Range:
         return any(self.low * (1 - CLOSE) <= boundary <= self.high * (1 + CLOSE) for boundary in boundaries)
 
 
+def ratio(one: Iterable[Row], other: Iterable[Row], read: Read) -> Range | None:
+    """Return how many times the other side's figure the one side has, with its 95 % t interval.
+
+    Arms of common blocks, and other trials of common rounds, are compared as pairs. None where a side has no valid row
+    with the figure.
+    """
+    logs = [
+        {_place(row): math.log(value) for row in side if row.valid and (value := read(row))} for side in (one, other)
+    ]
+    if not all(logs):
+        return None
+    found = stats.compare(*logs).interval().ratio()
+    return Range(found.estimate, found.low, found.high)
+
+
+def _place(row: Row) -> Hashable:
+    """Name what makes two rows a pair: the block of an arm, else the round."""
+    return row.run, row.measured["block"] if row.kind == "arm" else row.round
+
+
+def quotient(one: Range, other: Range) -> Range | None:
+    """Return how many times the other one is: the widest that both ranges allow; None when that has no meaning."""
+    if other.low <= 0 or one.low < 0:
+        return None
+    return Range(one.value / other.value, one.low / other.high, one.high / other.low)
+
+
 def of_slope(slope: Slope) -> Range:
     """Return a slope with its 95 % interval."""
     return Range(slope.per_fetch, slope.low, slope.high)
 
 
-def of_spread(found: Spread) -> Range:
-    """Return a median with the range of its rounds."""
+def over_rounds(rows: Iterable[Row], read: Read, least: int = 2) -> Range | None:
+    """Return median and range of a figure over the valid rows that have it; None if there are fewer than ``least``."""
+    values = [value for row in rows if row.valid and (value := read(row)) is not None]
+    if len(values) < least:
+        return None
+    found = spread(values)
     return Range(found.median, found.low, found.high)
 
 
-def ratio(one: Range | Spread, other: Range | Spread) -> Range | None:
-    """Return how many times the other one is; None when that has no meaning.
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What all outcomes of a rule share: its rows, and what is told whatever the verdict is."""
 
-    Of two figures over rounds, the ratio of the medians with its 95 % interval; of two slopes, or of single rounds, the
-    widest ratio that the ends allow.
-    """
-    above, below = (side if isinstance(side, Range) else of_spread(side) for side in (one, other))
-    if below.low <= 0 or above.low < 0:
-        return None
-    value = above.value / below.value
-    if isinstance(one, Spread) and isinstance(other, Spread) and min(len(one.logs), len(other.logs)) > 1:
-        found = compare(one.logs, other.logs).interval().ratio()
-        return Range(value, min(value, found.low), max(value, found.high))
-    return Range(value, above.low / below.high, above.high / below.low)
+    rows: Sequence[Row]
+    region: str
+    values: dict[str, Value]
+    figures: Sequence[str]
+    rule: str
 
+    def decided(self, verdict: Word, told: str, *, close: bool = False) -> Outcome:
+        """Return a verdict, with what decided it."""
+        return Outcome(verdict, "; ".join(self.figures), self.region, self.values, f"{self.rule}; {told}", close)
 
-def spread_of(rows: Iterable[Row], read: Read) -> Spread | None:
-    """Return median and range of a figure over the valid rows that have it."""
-    return cells.spread_of((row for row in rows if row.valid), read)
-
-
-Difference = Literal["less", "more", "alike", "unclear", "unknown"]
-
-
-def difference(one: Spread | None, other: Spread | None) -> Difference:
-    """Say how one side differs from the other; ``alike`` is a ratio within [1 / ALIKE, ALIKE], interval included."""
-    if one is None or other is None or min(one.rounds, other.rounds) < LEAST_ROUNDS:
-        return "unknown"
-    match differ(one, other, margin=math.log(ALIKE)):
-        case "differs":
-            return "less" if one.median < other.median else "more"
-        case "same":
-            return "alike"
-        case _:
-            return "unclear"
+    def undecided(self, why: str | None = None) -> Outcome:
+        """Return that there is no verdict: ``not tested`` where no trial was started, else ``inconclusive``."""
+        verdict: Word = "inconclusive" if any(row.status != "skipped" for row in self.rows) else "not tested"
+        missing = why_too_little(self.rows)
+        reason = "; ".join(filter(None, (why and f"{why}: {self.rule}", missing))) or f"too few trials: {self.rule}"
+        return Outcome(verdict, "; ".join(self.figures) or reason, self.region, self.values, reason)
 
 
 def why_too_little(rows: Sequence[Row]) -> str:
-    """Say why there are too few valid rows: what the others have as their reasons, the most frequent first."""
+    """Say what is wrong with the rows that are not valid, the most frequent first; empty where all are."""
     bad = [row for row in rows if not row.valid]
     if not rows:
         return "no trial was run"
-    if not bad:
-        return f"only {units.count(len(rows))} {'trial was' if len(rows) == 1 else 'trials were'} run"
     kinds = Counter(kind for row in bad for kind in _reasons(row))
     told = "; ".join(f"{kind}{f' ({number} times)' if number > 1 else ''}" for kind, number in kinds.most_common(3))
-    return f"{len(bad)} of {len(rows)} rows are not valid: {told}"
+    return f"{len(bad)} of {len(rows)} rows are not valid: {told}" if bad else ""
 
 
-LIMITS_IN_WORDS = ("can't start new thread", "could be started", "Too many open files", "MemoryError")
-"""What CPython and the kernel say when a limit, and nothing else, is why something could not be had."""
+def _reasons(row: Row) -> list[str]:
+    """Return what is wrong with a row: how it ended, or which of its checks are red (the row has their figures)."""
+    if row.status != "ok":
+        return [f"{row.status}: {row.reason}" if row.status != "skipped" else str(row.reason)]
+    return [f'"{check.name}" failed' for check in row.failed_checks]
 
 
 def shows_a_limit(row: Row) -> bool:
     """Tell whether a row that did not end well shows that this machine does not allow it.
 
-    A preflight that names a limit does, and so do the words that a limit makes CPython say. A crash, a timeout, a dead
-    server or a memory budget show nothing of what is possible.
+    A crash, a timeout, a dead server or a memory budget show nothing of what is possible.
     """
-    reason = str(row.reason)
-    if "budget" in reason:
-        return False
-    if row.status == "skipped":
-        return "not installed" not in reason
-    return row.status == "failed" and any(words in reason for words in LIMITS_IN_WORDS)
+    return row.cause == "limit"
 
 
-def inconclusive(
-    rows: Sequence[Row], region: str, values: dict[str, Value], reason: str | None = None, figures: str = ""
-) -> Outcome:
-    """Return the outcome when no verdict can be given; without a reason, the rows' own reasons are told."""
-    told = reason or why_too_little(rows)
-    return Outcome("inconclusive", figures or told, region, values, told)
-
-
-def decided(
-    verdict: Word, figures: Iterable[str], region: str, values: dict[str, Value], reason: str, *, close: bool = False
-) -> Outcome:
-    """Return an outcome whose figures are joined to one line."""
-    return Outcome(verdict, "; ".join(figures), region, values, reason, close)
+def is_absent(row: Row) -> bool:
+    """Tell whether the strategy of a row is not installed."""
+    return row.cause == "not installed"
 
 
 def of_kind(rows: Iterable[Row], kind: str, strategy: str | None = None) -> list[Row]:
@@ -138,12 +134,20 @@ def of_kind(rows: Iterable[Row], kind: str, strategy: str | None = None) -> list
     return [row for row in rows if row.kind == kind and strategy in {None, row.strategy}]
 
 
-def crawls(
-    rows: Iterable[Row], strategy: str, latency: str, in_flight: int, connection: str = "keep-alive"
-) -> list[Row]:
-    """Return the timed trials of one cell."""
-    wanted = {"latency": latency, "in_flight": in_flight, "connection": connection}
-    return [row for row in of_kind(rows, "crawl", strategy) if wanted.items() <= row.workload.items()]
+def arms(rows: Iterable[Row], strategy: str | None = None, role: str | None = None, **workload: object) -> list[Row]:
+    """Return the rows of arms: of a strategy, of a role (else of all but placebos), of values of the workload."""
+    return [
+        row
+        for row in of_kind(rows, "arm")
+        if strategy in {None, row.workload["arm"]["strategy"]}
+        and (row.workload["arm"]["role"] == role if role else row.workload["arm"]["role"] != "placebo")
+        and workload.items() <= row.workload.items()
+    ]
+
+
+def arguments(rows: Iterable[Row], **wanted: object) -> list[Row]:
+    """Return the rows of a probe's trials that had these arguments."""
+    return [row for row in rows if wanted.items() <= row.workload["arguments"].items()]
 
 
 def strategies(rows: Iterable[Row]) -> list[str]:
@@ -166,8 +170,10 @@ def timed(found: Range) -> str:
 
 
 def rated(found: Range) -> str:
-    """Write a ratio with its range."""
-    return f"{units.times(found.value)} ({units.number(found.low, 2)} to {units.number(found.high, 2)})"
+    """Write a ratio with its interval; one block alone has none."""
+    if math.isinf(found.high):
+        return f"{units.times(found.value)} (one block)"
+    return f"{units.times(found.value, 3)} ({units.number(found.low, 3)} to {units.number(found.high, 3)})"
 
 
 def between(numbers: Sequence[int]) -> str:
@@ -176,10 +182,3 @@ def between(numbers: Sequence[int]) -> str:
         return "no number"
     low, high = min(numbers), max(numbers)
     return units.count(low) if low == high else f"{units.count(low)} to {units.count(high)}"
-
-
-def _reasons(row: Row) -> list[str]:
-    """Return what is wrong with a row: how it ended, or which of its checks are red (the row has their figures)."""
-    if row.status != "ok":
-        return [f"{row.status}: {row.reason}" if row.status != "skipped" else str(row.reason)]
-    return [f'"{check.name}" failed' for check in row.failed_checks]

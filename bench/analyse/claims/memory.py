@@ -3,19 +3,10 @@
 from collections.abc import Sequence
 
 from bench.analyse.claims.coroutines import NAMES, PARKED
-from bench.analyse.claims.evidence import (
-    Range,
-    decided,
-    inconclusive,
-    of_kind,
-    of_slope,
-    rated,
-    ratio,
-    sized,
-    why_too_little,
-)
+from bench.analyse.claims.evidence import Case, Range, of_kind, of_slope, rated, sized
 from bench.analyse.claims.evidence import between as counted
 from bench.analyse.claims.outcome import Outcome, Value, Word
+from bench.analyse.claims.speed import slopes
 from bench.analyse.layers import cost, n_of
 from bench.analyse.stats import NoSlope, Slope, memory_slope
 from bench.present import units
@@ -37,7 +28,6 @@ def thread_memory(rows: Sequence[Row]) -> Outcome:
     """Judge whether a parked thread costs tens of kilobytes, in all layers and as the authors read it."""
     threads = of_kind(rows, "block", "thread")
     found, by_ps = cost(threads), _by_ps(threads)
-    region = f"{_sizes(threads)} threads, parked on a lock"
     values: dict[str, Value] = {
         "full_bytes": _value(found.full),
         "ps_bytes": _value(by_ps),
@@ -46,52 +36,60 @@ def thread_memory(rows: Sequence[Row]) -> Outcome:
         "draft_bytes": DRAFT_BYTES,
     }
     values |= {f"{name.replace(' ', '_')}_bytes": _value(slope) for name, slope in found.layers.items()}
+    readings = {"in all layers": found.full, "by ps": by_ps}
+    case = Case(
+        threads,
+        f"{_sizes(threads)} threads, parked on a lock",
+        values,
+        [
+            f"{sized(of_slope(one), straight=one.straight)} {how}"
+            for how, one in readings.items()
+            if isinstance(one, Slope)
+        ],
+        f"tens of kilobytes are {units.size(TENS_FROM, 2)} to below {units.size(TENS_TO, 3)}, in all layers",
+    )
     if isinstance(found.full, NoSlope) or isinstance(by_ps, NoSlope):
-        return inconclusive(threads, region, values, _no_slope("a thread", found.full, threads))
+        return case.undecided(_no_slope("a thread", found.full, threads))
     full, resident = of_slope(found.full), of_slope(by_ps)
-    figures = [
-        f"{sized(full, straight=found.full.straight)} in all layers",
-        f"{sized(resident, straight=by_ps.straight)} by ps",
-    ]
-    rule = f"tens of kilobytes are {units.size(TENS_FROM, 2)} to below {units.size(TENS_TO, 3)}, in all layers"
     sides = full.side_of(TENS_FROM), full.side_of(TENS_TO)
     close = full.is_close_to(TENS_FROM, TENS_TO, PUBLISHED_BYTES / MATCH, PUBLISHED_BYTES * MATCH)
     if "across" in sides:
-        return inconclusive(rows, region, values, f"the interval lies across a boundary: {rule}", "; ".join(figures))
+        return case.undecided("the interval lies across a boundary")
     if sides != ("above", "below"):
-        return decided("does not hold here", figures, region, values, rule, close=close)
+        return case.decided("does not hold here", "it is not", close=close)
     matched = 1 / MATCH <= PUBLISHED_BYTES / full.value <= MATCH
     met = "the published 50k is met within a quarter" if matched else "the published 50k is not met within a quarter"
     verdict: Word = "holds" if matched else "holds differently"
-    return decided(verdict, figures, region, values, f"{rule}; {met}; {_draft(resident)}", close=close)
+    return case.decided(verdict, f"{met}; {_draft(resident)}", close=close)
 
 
 def coroutine_memory(rows: Sequence[Row]) -> Outcome:
     """Judge which coroutines cost barely 3k: bare, in a task, with a socket, with a stream."""
     costs = {name: cost(of_kind(rows, "block", name)) for name in (*PARKED, *CONNECTED)}
-    region = f"{_sizes(_blocks(rows, PARKED))} coroutines parked, {_sizes(_blocks(rows, CONNECTED))} with a connection"
     values: dict[str, Value] = {f"{name}_bytes": _value(found.full) for name, found in costs.items()}
     values |= {f"{name}_user_bytes": _value(found.user) for name, found in costs.items()}
     missing = [name for name, found in costs.items() if isinstance(found.full, NoSlope)]
     ranges = {name: of_slope(found.full) for name, found in costs.items() if isinstance(found.full, Slope)}
-    figures = [f"{NAMES[name]} {sized(one)}" for name, one in ranges.items()]
+    case = Case(
+        rows,
+        f"{_sizes(_blocks(rows, PARKED))} coroutines parked, {_sizes(_blocks(rows, CONNECTED))} with a connection",
+        values,
+        [f"{NAMES[name]} {sized(one)}" for name, one in ranges.items()],
+        f"barely 3k is below {units.size(BARELY)} in all layers",
+    )
     if missing:
-        reason = _no_slope(NAMES[missing[0]], costs[missing[0]].full, of_kind(rows, "block", missing[0]))
-        return inconclusive(rows, region, values, reason, "; ".join(figures))
+        return case.undecided(_no_slope(NAMES[missing[0]], costs[missing[0]].full, of_kind(rows, "block", missing[0])))
     sides = {name: one.side_of(BARELY) for name, one in ranges.items()}
     over = [NAMES[name] for name, side in sides.items() if side == "above"]
-    rule = f"barely 3k is below {units.size(BARELY)} in all layers"
     close = any(one.is_close_to(BARELY) for one in ranges.values())
     if "across" in sides.values():
         unclear = next(name for name, side in sides.items() if side == "across")
-        reason = f"{NAMES[unclear]}'s interval lies across the boundary: {rule}"
-        return inconclusive(rows, region, values, reason, "; ".join(figures))
+        return case.undecided(f"{NAMES[unclear]}'s interval lies across the boundary")
     if all(sides[name] == "above" for name in PARKED[1:]):
-        return decided("does not hold here", figures, region, values, f"{rule}; a waiting task is above", close=close)
+        return case.decided("does not hold here", "a waiting task is above", close=close)
     if over:
-        reason = f"{rule}; above it: {', '.join(over)}"
-        return decided("holds differently", figures, region, values, reason, close=close)
-    return decided("holds", figures, region, values, f"{rule}; all five are", close=close)
+        return case.decided("holds differently", f"above it: {', '.join(over)}", close=close)
+    return case.decided("holds", "all five are", close=close)
 
 
 def memory_ratio(rows: Sequence[Row]) -> Outcome:
@@ -99,48 +97,41 @@ def memory_ratio(rows: Sequence[Row]) -> Outcome:
     parked = [cost(of_kind(rows, "block", name)) for name in ("thread", "asyncio_task")]
     flying = [cost(of_kind(rows, "memory", name)) for name in ("thread_pool", "native_asyncio")]
     found = {
-        "parked_user": _between(parked[0].user, parked[1].user),
-        "parked_full": _between(parked[0].full, parked[1].full),
-        "flying_user": _between(flying[0].user, flying[1].user),
-        "flying_full": _between(flying[0].full, flying[1].full),
+        "parked_user": slopes(parked[0].user, parked[1].user),
+        "parked_full": slopes(parked[0].full, parked[1].full),
+        "flying_user": slopes(flying[0].user, flying[1].user),
+        "flying_full": slopes(flying[0].full, flying[1].full),
     }
     values: dict[str, Value] = {f"{name}_ratio": one.value if one else None for name, one in found.items()}
     values |= {"published_ratio": PUBLISHED_BYTES / 3000, "draft_ratio": DRAFT_BYTES / 3000}
-    region = (
+    case = Case(
+        rows,
         f"parked: {_sizes(_blocks(rows, ('thread',)))} threads, {_sizes(_blocks(rows, ('asyncio_task',)))} tasks; "
-        f"in flight: {_sizes(of_kind(rows, 'memory'))} fetches"
+        f"in flight: {_sizes(of_kind(rows, 'memory'))} fetches",
+        values,
+        [f"{_RATIOS[name]} {rated(one)}" for name, one in found.items() if one],
+        f"an order of magnitude is {ORDER} times, in all layers, parked and in flight",
     )
-    figures = [f"{_RATIOS[name]} {rated(one)}" for name, one in found.items() if one]
-    full = [found[name] for name in ("parked_full", "flying_full")]
+    full = found["parked_full"], found["flying_full"]
     if full[0] is None or full[1] is None:
-        slopes = [parked[0].full, parked[1].full, flying[0].full, flying[1].full]
-        why = next((slope.reason for slope in slopes if isinstance(slope, NoSlope)), "a slope is not above 0")
-        reason = f"no ratio in all layers: {why}; {_lost(rows)}"
-        return inconclusive(rows, region, values, reason, "; ".join(figures))
-    rule = f"an order of magnitude is {ORDER} times, in all layers, parked and in flight"
-    return _by_sides(full[0], full[1], rows, figures, region, values, rule)
+        every = [parked[0].full, parked[1].full, flying[0].full, flying[1].full]
+        why = next((slope.reason for slope in every if isinstance(slope, NoSlope)), "a slope is not above 0")
+        return case.undecided(f"no ratio in all layers: {why}{_lost(rows)}")
+    return _by_sides(full[0], full[1], case)
 
 
-def _by_sides(
-    parked: Range,
-    flying: Range,
-    rows: Sequence[Row],
-    figures: list[str],
-    region: str,
-    values: dict[str, Value],
-    rule: str,
-) -> Outcome:
+def _by_sides(parked: Range, flying: Range, case: Case) -> Outcome:
     """Judge two ratios against an order of magnitude; parked and in flight may differ."""
     sides = {parked.side_of(ORDER), flying.side_of(ORDER)}
     close = parked.is_close_to(ORDER) or flying.is_close_to(ORDER)
     if "across" in sides:
-        return inconclusive(rows, region, values, f"an interval lies across the boundary: {rule}", "; ".join(figures))
+        return case.undecided("an interval lies across the boundary")
     if sides == {"above"}:
-        return decided("holds", figures, region, values, f"{rule}; both are", close=close)
+        return case.decided("holds", "both are", close=close)
     if sides == {"below"}:
-        return decided("does not hold here", figures, region, values, f"{rule}; neither is", close=close)
+        return case.decided("does not hold here", "neither is", close=close)
     which = "parked ones only" if parked.side_of(ORDER) == "above" else "those in flight only"
-    return decided("holds differently", figures, region, values, f"{rule}; {which}", close=close)
+    return case.decided("holds differently", which, close=close)
 
 
 def _by_ps(rows: Sequence[Row]) -> Slope | NoSlope:
@@ -160,21 +151,14 @@ def _draft(resident: Range) -> str:
 
 def _no_slope(what: str, slope: Slope | NoSlope, rows: Sequence[Row]) -> str:
     why = slope.reason if isinstance(slope, NoSlope) else "ps did not say"
-    return f"no slope for {what}: {why}; {_lost(rows)}"
+    return f"no slope for {what}: {why}{_lost(rows)}"
 
 
 def _lost(rows: Sequence[Row]) -> str:
     """Say which rows a slope in all layers had to do without."""
     disturbed = sum(row.measured.get("held_disturbed") is not None for row in rows if row.valid)
-    if not disturbed:
-        return why_too_little(rows)
-    return f"in {disturbed} of {len(rows)} rows other processes moved the kernel's counts"
-
-
-def _between(one: Slope | NoSlope, other: Slope | NoSlope) -> Range | None:
-    if isinstance(one, NoSlope) or isinstance(other, NoSlope):
-        return None
-    return ratio(of_slope(one), of_slope(other))
+    told = f"; in {disturbed} of {len(rows)} rows other processes moved the kernel's counts"
+    return told if disturbed else ""
 
 
 def _value(slope: Slope | NoSlope) -> float | None:

@@ -1,10 +1,17 @@
 """What becomes of a claim: the outcome of its rule, and the verdict that people read."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-Word = Literal["holds", "holds differently", "does not hold here", "inconclusive"]
-WORDS: tuple[Word, ...] = ("holds", "holds differently", "does not hold here", "inconclusive")
+Word = Literal["holds", "holds differently", "does not hold here", "inconclusive", "not tested"]
+WORDS: tuple[Word, ...] = get_args(Word)
+Kind = Literal["claim", "demonstration"]
+"""A demonstration is true by construction: its figures show how, they do not test whether."""
+SHOWN: dict[Word, str] = {
+    "holds": "shown here",
+    "holds differently": "shown in part",
+    "does not hold here": "not shown here",
+}
 
 Value = float | int | str | None
 
@@ -34,8 +41,15 @@ class Verdict:
     claim: str
     source: str
     published: str
+    kind: Kind
     order: int
     about: str
     explanation: str
     """For learners, with the outcome's values still to be put into it (``bench.present.claims``)."""
     outcome: Outcome
+
+    @property
+    def word(self) -> str:
+        """The verdict as people read it: a demonstration shows, it does not hold."""
+        word = self.outcome.verdict
+        return SHOWN.get(word, word) if self.kind == "demonstration" else word

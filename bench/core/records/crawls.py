@@ -48,6 +48,8 @@ class ArmOf(Closed):
     """What was installed into an environment of its own; left out where there is none."""
     variables: Maybe[dict[Name, Text]] = UNSET
     """Environment variables of its worker; left out where there are none."""
+    cores: Maybe[PositiveCount] = UNSET
+    """How many cores its worker may use; left out where it is one."""
     planted_loops: Maybe[Count] = UNSET
     """A known slowdown: iterations of an empty loop that are added to each page; left out where there is none."""
 

@@ -50,7 +50,7 @@ class Check(Closed):
     """The figures that it went by."""
 
 
-class Trial(Closed, tag_field="kind", tag=str.lower):
+class Trial(Closed, tag_field="kind", tag=str.lower, kw_only=True):
     """What every row says of its trial. Each kind adds ``workload``, ``measured``, ``server`` and ``knobs``."""
 
     SINCE: ClassVar[int] = 1
@@ -86,6 +86,8 @@ class Trial(Closed, tag_field="kind", tag=str.lower):
     """
     reason: Text | None
     """Says more for every status but ok."""
+    cause: Maybe[Literal["not installed", "no interpreter", "limit", "memory budget"] | None] = UNSET
+    """Why the trial was skipped or broke off, where that is one of these. limit: the machine does not allow it."""
     started_at: StartedAt
     """When the trial started: ISO 8601, with its offset from UTC."""
     duration_ns: Ns
