@@ -1,90 +1,98 @@
-"""Which model to take for a workload, what to expect of it, and when that is not known. Pure.
+"""Which model to choose for a workload, and what to expect of it, from its CPU time per page. Pure.
 
-What is expected comes from each strategy's formula (``bench.analyse.surface``), fitted to a map of the same machine.
-How sure it is comes from the measured workloads nearby: each of them was left out in turn and predicted by the others,
-and the root mean square of these errors, times Student's t, is the interval of 95 %. Beyond 10 % nothing is advised;
-nor outside of what was measured by more than a factor of 2.
+With N fetches in flight, an added latency L and CPU work w per page, a model whose pages cost the CPU time c besides
+fetches X = min(N / (L + c + w), 1 / (c + w)) pages per second (``bench.analyse.model``). X is worked out for each block
+in which c was measured, so that models are compared within blocks, by the rule of ``bench.core.stats``.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean
 from typing import Literal
 
-from bench.analyse.cells import Cell
-from bench.analyse.model import FULL
-from bench.analyse.observed import Observed, Wanted
+from bench.analyse.cells import Cell, pages_per_s, spread_of
+from bench.analyse.model import bound_per_s, knee
 from bench.analyse.stats import NoSlope, Slope
-from bench.analyse.surface import NoSurface, Surface, fit
-from bench.core.stats import CONFIDENCE, t_quantile
+from bench.core.stats import Answer, Interval, Logs, adjusted, answer, compare, differs, holm, t_interval
+from bench.rows import Row
+from fake_server.site import SiteConfig
 
 MOST_OFF = 0.10
-"""An interval, or a measured figure, that is farther off than this share is not known."""
-BEYOND = 2.0
-"""So many times outside of what was measured is too far."""
-WORK_SLACK = 1.25
-"""What was asked for as 1 ms of CPU work may have cost so much less where it was measured, or more."""
+"""A measured figure that is farther from the expected one contradicts it."""
+LEFT_OUT_NS = 100_000.0
+"""About what a fetch over the loopback interface waits for the server and the network, which the formula leaves out."""
+NEAR = 2.0
+"""The CPU time of a page may be from up to this many times more or fewer in flight."""
+LEAST_BLOCKS = 2
 LEAST_SAVING_BYTES = 10_000_000
 """Less memory than this is no reason to choose a model."""
-SHOWN = 3
-"""So many of the nearest measured workloads are listed."""
+SITE = SiteConfig()
+"""The site on which the CPU time of a page is measured."""
+_OF_SITE = ("links", "body_bytes", "body_spread")
+
+Costs = Mapping[str, Logs]
+"""By strategy and block: the logarithm of the CPU time per page in nanoseconds, without latency and CPU work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The workload that is asked about."""
+
+    latency_ns: float
+    work_ns: float
+    """CPU work per page."""
+    in_flight: int
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the strategies besides the map's rows."""
+    """What is known of the strategies besides their CPU time."""
 
-    most_in_flight: Mapping[str, int] = field(default_factory=dict)
-    """Of strategies that never have more in flight."""
-    forbidden: Mapping[str, str] = field(default_factory=dict)
-    """Strategies that this machine does not allow so many in flight, each with the reason."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Strategies that cannot have so many in flight here, each with the reason."""
     memory: Mapping[str, Slope | NoSlope] = field(default_factory=dict)
-    """What one more fetch in flight takes, where it was measured."""
-    behind: frozenset[str] = frozenset()
-    """Strategies that the map itself shows behind others at this very workload, where it was measured."""
+    """Memory per fetch in flight, where it was measured."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """How long the strategies' programs are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What to expect of one strategy in a long crawl; ``low`` to ``high`` is the interval of 95 %."""
+    """What to expect of one strategy in a long crawl with a core to itself."""
 
     strategy: str
-    per_s: float
-    low: float
-    high: float
-    error: float
-    """The root mean square of the relative errors nearby."""
-    limit: Literal["latency", "CPU"]
-    knee: float
-    """N*: with fewer in flight latency is what limits, but where they keep the core full (``model.FULL``)."""
-    cpu_per_page_ns: float
-    """The CPU work included."""
+    wanted: Wanted
+    logs: Logs
+    """By block: the logarithm of the pages per second."""
+    cpu: Interval
+    """CPU time per page in nanoseconds, the CPU work included."""
     memory: Slope | None
-    in_flight: int
-    """What the strategy can have of what was asked for."""
-    unknown: str
-    """Why the figures are not to be trusted; empty where they are."""
-    nearest: tuple[tuple[Observed, float], ...]
-    """Measured workloads, each with ln(measured / predicted by the others)."""
-    surface: Surface
 
     @property
-    def off(self) -> float:
-        """The half width of the interval, as a share: of the half that is not cut by what no client can exceed."""
-        return self.per_s / self.low - 1
+    def per_s(self) -> Interval:
+        """The pages per second."""
+        return t_interval(list(self.logs.values())).ratio()
+
+    @property
+    def knee(self) -> float:
+        """The number in flight from which on its core is full."""
+        return knee(self.wanted.latency_ns, self.cpu.estimate)
+
+    @property
+    def limit(self) -> Literal["latency", "CPU"]:
+        """What limits the pages per second."""
+        return "CPU" if self.wanted.in_flight >= self.knee else "latency"
 
     @property
     def core_share(self) -> float:
         """How much of a core it keeps busy."""
-        return min(1.0, self.per_s * self.cpu_per_page_ns / 1e9)
+        return min(1.0, self.per_s.estimate * self.cpu.estimate / 1e9)
 
     @property
     def memory_bytes(self) -> float | None:
-        """What so many in flight take; None where it was not measured."""
-        return None if self.memory is None else self.memory.per_fetch * self.in_flight
+        """Memory of all that is in flight; None where it was not measured."""
+        return None if self.memory is None else self.memory.per_fetch * self.wanted.in_flight
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,133 +103,154 @@ class Advice:
     advised: str | None
     why: str
     """Why this one, or why none."""
-    alike: tuple[str, ...]
-    """Those that are within the interval of the fastest whose figures are known, itself included."""
+    answers: Mapping[str, Answer]
+    """Whether each other strategy differs from the fastest."""
     expected: tuple[Expected, ...]
     left_out: Mapping[str, str]
-    """Strategies without an expectation, each with the reason."""
 
-    def of(self, strategy: str) -> Expected | None:
-        """Return what is expected of a strategy."""
-        return next((one for one in self.expected if one.strategy == strategy), None)
-
-
-def surfaces(found: Iterable[Cell]) -> list[Surface | NoSurface]:
-    """Return the formula of each strategy that shares the stack, of crawl cells of one site and use of connections."""
-    own: dict[str, list[Cell]] = {}
-    for cell in found:
-        if cell.stack == "shared" and cell.kind == "crawl":
-            own.setdefault(cell.strategy, []).append(cell)
-    return [fit(name, cells) for name, cells in sorted(own.items())]
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """The fastest, and those that do not surely differ from it."""
+        fastest = [one.strategy for one in self.expected[:1]]
+        return (*fastest, *(name for name, found in self.answers.items() if found != "differs"))
 
 
-def advise(fits: Sequence[Surface | NoSurface], wanted: Wanted, facts: Facts) -> Advice:
-    """Advise on a workload (its number of pages does not count: what is expected is that of a long crawl)."""
-    left_out = {one.strategy: one.reason for one in fits if isinstance(one, NoSurface)}
-    left_out |= {one.strategy: facts.forbidden[one.strategy] for one in fits if one.strategy in facts.forbidden}
-    able = [one for one in fits if isinstance(one, Surface) and one.strategy not in left_out]
-    expected = sorted((_expected(one, wanted, facts) for one in able), key=lambda one: (-one.per_s, one.strategy))
-    if not expected:
-        return Advice(wanted, None, "no strategy has enough valid trials", (), (), left_out)
-    able_to = [one for one in expected if one.in_flight == wanted.in_flight]
-    known = [one for one in able_to if not one.unknown]
-    if not known:
-        first = (able_to or expected)[0]
-        why = first.unknown or f"it never has more than {first.in_flight:,} in flight"
-        return Advice(wanted, None, f"{first.strategy}: {why}", (), tuple(expected), left_out)
-    first = known[0]
-    if better := [one for one in expected if one.unknown and one.low > first.high]:
-        why = f"{better[0].strategy} seems to be faster than all that is known: {better[0].unknown}"
-        return Advice(wanted, None, why, (), tuple(expected), left_out)
-    alike = [one for one in known if one.per_s >= first.low]
-    ahead = [one for one in alike if one.strategy not in facts.behind] or alike
-    advised, why = _choose(ahead, facts)
-    if len(ahead) < len(alike):
-        why += "; the map itself has the others behind, at this very workload"
-    alike = ahead
-    return Advice(wanted, advised, why, tuple(one.strategy for one in alike), tuple(expected), left_out)
+def nearest(rows: Iterable[Row], in_flight: int) -> tuple[int, Costs] | None:
+    """Return the CPU time per page of the strategies, with the number in flight nearest to this one.
 
-
-def outside(points: Iterable[Observed], wanted: Wanted) -> str:
-    """Say in which direction a workload is too far from all that were measured; an empty text where it is not.
-
-    There must be one with at least half as much of everything, and one with at most twice as much of everything: what
-    was measured need not be a rectangle.
+    From valid arms without latency and CPU work, in two blocks or more; None where no number is near enough.
     """
-    measured = [point.at for point in points]
-    if not any(_at_least(one, wanted, 1 / BEYOND) for one in measured):
-        return "no measured workload has half or more of all three: latency, CPU work and in flight"
-    if not any(_at_least(wanted, one, 1 / BEYOND) for one in measured):
-        return "no measured workload has twice or less of all three: latency, CPU work and in flight"
-    return ""
+    found: dict[int, dict[str, dict[Hashable, float]]] = {}
+    for row in rows:
+        if _tells_cost(row):
+            own = found.setdefault(row.workload["in_flight"], {}).setdefault(row.strategy, {})
+            own[row.run, row.measured["block"]] = math.log(row.measured["cpu_per_page_ns"])
+    known = {
+        number: costs
+        for number, many in found.items()
+        if abs(math.log(number / in_flight)) <= math.log(NEAR)
+        and (costs := {name: own for name, own in many.items() if len(own) >= LEAST_BLOCKS})
+    }
+    return min(known.items(), key=lambda one: abs(math.log(one[0] / in_flight)), default=None)
 
 
-def _at_least(one: Wanted, other: Wanted, factor: float) -> bool:
+def _tells_cost(row: Row) -> bool:
+    if row.kind != "arm" or not row.valid or row.stack != "shared":
+        return False
+    workload, arm, site = row.workload, row.workload["arm"], SITE.to_dict()
     return (
-        one.latency_ns >= factor * other.latency_ns
-        and one.work_ns * WORK_SLACK >= factor * other.work_ns
-        and one.in_flight >= factor * other.in_flight
+        arm["role"] != "placebo"
+        and arm["strategy"] == row.strategy
+        and not arm.keys() & {"revision", "repository", "python", "requirements", "variables", "planted_loops"}
+        and workload["connection"] == "keep-alive"
+        and not workload["mean_latency_ns"]
+        and not workload.get("cpu_ns")
+        and all(workload["site"][key] == site[key] for key in _OF_SITE)
     )
 
 
-def _expected(one: Surface, asked: Wanted, facts: Facts) -> Expected:
-    in_flight = min(asked.in_flight, facts.most_in_flight.get(one.strategy, asked.in_flight))
-    wanted = Wanted(asked.latency_ns, asked.work_ns, in_flight)
-    error, near = one.error_near(wanted), one.nearest(wanted)
-    cpu_ns = _own_cpu_ns(near, one.cpu_ns) + wanted.work_ns
-    most = min(most_per_s(wanted), 1e9 / cpu_ns if cpu_ns else math.inf)  # no core has more time than it has
-    per_s = min(one.per_s(wanted), most)
-    factor = math.exp(min(t_quantile(len(near), (1 + CONFIDENCE) / 2) * error, 700.0))
-    knee = one.knee(wanted.latency_ns, wanted.work_ns)
-    slope = facts.memory.get(one.strategy)
-    unknown = outside(one.observed, wanted)
-    if not unknown and factor - 1 > MOST_OFF:
-        unknown = f"the interval is ±{(factor - 1) * 100:.0f} %, and beyond {MOST_OFF * 100:.0f} % nothing is advised"
-    return Expected(
-        one.strategy,
-        per_s,
-        per_s / factor,
-        min(per_s * factor, most_per_s(wanted)),
-        error,
-        "CPU" if in_flight >= FULL * knee else "latency",
-        knee,
-        cpu_ns,
-        slope if isinstance(slope, Slope) else None,
-        in_flight,
-        unknown,
-        tuple(near[:SHOWN]),
-        one,
+def advise(costs: Costs, wanted: Wanted, facts: Facts) -> Advice:
+    """Advise on a workload.
+
+    The fastest is compared with each other strategy (Holm). One that does not surely differ from it, and is not surely
+    the same either, leaves the advice open.
+    """
+    expected = sorted(
+        (_expected(name, own, wanted, facts) for name, own in costs.items() if name not in facts.left_out),
+        key=lambda one: (-fmean(one.logs.values()), one.strategy),
     )
+    if not expected:
+        return Advice(wanted, None, "no strategy has a known CPU time per page", {}, (), facts.left_out)
+    first, *others = expected
+    behind = {one.strategy: compare(first.logs, one.logs) for one in others}
+    p = adjusted(behind, holm)
+    answers = {name: answer(found, p[name]) for name, found in behind.items()}
+    advised, why = _choose(expected, answers, facts)
+    return Advice(wanted, advised, why, answers, tuple(expected), facts.left_out)
 
 
-def most_per_s(wanted: Wanted) -> float:
-    """Return what no client can exceed: N / (L + w), because a page takes its latency and its work, and 1 / w."""
-    page_ns = wanted.latency_ns + wanted.work_ns
-    by_latency = wanted.in_flight / page_ns * 1e9 if page_ns else math.inf
-    return min(by_latency, 1e9 / wanted.work_ns) if wanted.work_ns else by_latency
+def _expected(name: str, own: Logs, wanted: Wanted, facts: Facts) -> Expected:
+    costs = {block: math.exp(value) + wanted.work_ns for block, value in own.items()}
+    logs = {block: math.log(bound_per_s(wanted.in_flight, wanted.latency_ns, cost)) for block, cost in costs.items()}
+    cpu, slope = t_interval([math.log(cost) for cost in costs.values()]).ratio(), facts.memory.get(name)
+    return Expected(name, wanted, logs, cpu, slope if isinstance(slope, Slope) else None)
 
 
-def _own_cpu_ns(near: Sequence[tuple[Observed, float]], otherwise: float) -> float:
-    """Return the CPU time of a page without its work: the median of the nearest workloads."""
-    found = [point.cpu_per_page_ns - point.at.work_ns for point, _ in near[:SHOWN] if point.cpu_per_page_ns is not None]
-    return max(0.0, median(found)) if found else otherwise
+def _choose(expected: Sequence[Expected], answers: Mapping[str, Answer], facts: Facts) -> tuple[str | None, str]:
+    """Return the strategy to choose, and why; or None, and why not."""
+    first = expected[0]
+    turn_ns = first.wanted.latency_ns + first.cpu.estimate
+    if first.wanted.in_flight < 2 * first.knee and MOST_OFF * turn_ns < LEFT_OUT_NS:
+        return None, "a fetch is so short here that the time of the server and the network counts, which is not known"
+    if open_ := [name for name, found in answers.items() if found == "unknown"]:
+        return None, f"statistically tied with the fastest ({first.strategy}): {', '.join(open_)}"
+    return _simplest([one for one in expected if answers.get(one.strategy) != "differs"], facts)
 
 
-def _choose(alike: Sequence[Expected], facts: Facts) -> tuple[str, str]:
-    """Choose among those that cannot be told apart: by memory if that is worth it, else the shortest program."""
+def _simplest(alike: Sequence[Expected], facts: Facts) -> tuple[str, str]:
+    """Choose among equally fast ones: by memory if that is worth it, else the shortest program."""
     if len(alike) == 1:
-        return alike[0].strategy, "it is the fastest, and no other is within its interval"
-    text = f"{len(alike)} are within the interval of the fastest; of these"
+        return alike[0].strategy, "it is the fastest"
     sizes = {one.strategy: size for one in alike if (size := one.memory_bytes) is not None}
     left = list(alike)
     if len(sizes) == len(alike):
         least = min(sizes.values())
         left = [one for one in alike if sizes[one.strategy] - least < LEAST_SAVING_BYTES]
-        if len(left) == 1:
-            return left[0].strategy, f"{text} it takes the least memory"
-    text += " by the least memory, of these" if len(left) < len(alike) else ""
-    lengths = {one.strategy: facts.lines[one.strategy] for one in left if one.strategy in facts.lines}
-    if len(lengths) < len(left):
-        return left[0].strategy, f"{text} it has the highest throughput expected"
-    chosen = min(left, key=lambda one: (lengths[one.strategy], -one.per_s))
-    return chosen.strategy, f"{text} it has the shortest program"
+    chosen = min(left, key=lambda one: facts.lines.get(one.strategy, math.inf))
+    if len(left) == 1:
+        return chosen.strategy, f"{len(alike)} are equally fast; of these it takes the least memory"
+    some = " by memory" if len(left) < len(alike) else ""
+    return chosen.strategy, f"{len(alike)} are equally fast{some}; of these it has the shortest program"
+
+
+# What was measured at that very workload
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """One strategy, measured at the very workload."""
+
+    strategy: str
+    expected_per_s: float
+    measured: Interval | None
+    """Pages per second over the valid blocks; None without any."""
+    beats: Answer
+    """Whether it differs from the first one that was measured, and is faster."""
+
+    @property
+    def off(self) -> float | None:
+        """By which share the figure is off what was expected; below 0 where it is less."""
+        return None if self.measured is None else self.measured.estimate / self.expected_per_s - 1
+
+
+def candidates(advice: Advice, number: int = 2) -> list[Expected]:
+    """Return what is worth measuring: the advised strategy and the fastest others."""
+    return sorted(advice.expected, key=lambda one: one.strategy != advice.advised)[:number]
+
+
+def verify(chosen: Sequence[Expected], cells: Iterable[Cell]) -> list[Verified]:
+    """Hold the cells of a run of that very workload against what was expected."""
+    found = {cell.strategy: spread_of(cell.valid_rows, pages_per_s) for cell in cells}
+    logs = {one.strategy: own.logs if (own := found.get(one.strategy)) else {} for one in chosen}
+    first = logs[chosen[0].strategy] if chosen else {}
+    return [_verified(one, logs[one.strategy], first) for one in chosen]
+
+
+def _verified(one: Expected, own: Logs, first: Logs) -> Verified:
+    if not own:
+        return Verified(one.strategy, one.per_s.estimate, None, "unknown")
+    measured, found = t_interval(list(own.values())).ratio(), differs(own, first)
+    slower = found == "differs" and fmean(own.values()) < fmean(first.values())
+    return Verified(one.strategy, one.per_s.estimate, measured, "same" if slower else found)
+
+
+def worst_off(found: Iterable[Verified]) -> float | None:
+    """Return by how much the worst figure is off; None where one is missing."""
+    shares = [one.off for one in found]
+    return None if not shares or None in shares else max(abs(share) for share in shares if share is not None)
+
+
+def holds(found: Sequence[Verified]) -> bool:
+    """Tell whether the figures are as expected, and none was faster than the first."""
+    off = worst_off(found)
+    return off is not None and off <= MOST_OFF and not any(one.beats == "differs" for one in found[1:])

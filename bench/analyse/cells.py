@@ -12,7 +12,7 @@ from bench.rows import Row
 
 Read = Callable[[Row], float | None]
 
-_OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages")
+_OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
 """Values of a workload that a cell or its setting has by name."""
 CRAWLED = frozenset({"crawl", "memory"})
 """The kinds of rows that cells are made of: in which one process of one strategy crawled."""
@@ -122,14 +122,23 @@ def spread_of(rows: Iterable[Row], read: Read) -> Spread | None:
 
 
 def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> list[Cell]:
-    """Return the cells of one kind, by setting, latency, number in flight and strategy."""
+    """Return the cells of one kind, by setting, latency, number in flight and strategy.
+
+    Arms of blocks are crawls too, except for the placebo, which is the same strategy once more.
+    """
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        if row.kind == kind:
-            groups.setdefault((row.strategy, row.stack, workloads.identity(row.workload)), []).append(row)
+        if row.kind == kind or (kind == "crawl" and is_compared(row)):
+            key = row.strategy, row.stack, workloads.alike(row.workload, but_for=("arm",))
+            groups.setdefault(key, []).append(row)
     curves = _curves(group[0].workload for group in groups.values())
-    found = [_cell(*name[:2], tuple(group), curves) for name, group in groups.items()]
+    found = [_cell(*name[:2], kind, tuple(group), curves) for name, group in groups.items()]
     return sorted(found, key=lambda c: (c.setting, c.mean_latency_ns, c.latency, c.in_flight, c.strategy, c.pages))
+
+
+def is_compared(row: Row) -> bool:
+    """Tell whether a row is of an arm that stands for its strategy."""
+    return row.kind == "arm" and row.workload["arm"]["role"] != "placebo"
 
 
 def crawled(rows: Iterable[Row]) -> list[Row]:
@@ -215,14 +224,16 @@ def _curves(every: Iterable[Mapping[str, Any]]) -> dict[tuple[str, workloads.Siz
 
 
 def _place(workload: Mapping[str, Any]) -> str:
-    return workloads.alike(workload, but_for=("in_flight", "site.pages"))
+    return workloads.alike(workload, but_for=("in_flight", "site.pages", "arm"))
 
 
 def _size(workload: Mapping[str, Any]) -> workloads.Size:
     return workload["in_flight"], workload["site"]["pages"]
 
 
-def _cell(strategy: str, stack: str, rows: tuple[Row, ...], curves: Mapping[tuple[str, workloads.Size], str]) -> Cell:
+def _cell(
+    strategy: str, stack: str, kind: str, rows: tuple[Row, ...], curves: Mapping[tuple[str, workloads.Size], str]
+) -> Cell:
     workload = rows[0].workload
     rest: dict[str, Any] = json.loads(workloads.alike(workload, but_for=_OWN))
     site = rest.pop("site") | rest
@@ -231,7 +242,7 @@ def _cell(strategy: str, stack: str, rows: tuple[Row, ...], curves: Mapping[tupl
     return Cell(
         strategy,
         stack,
-        rows[0].kind,
+        kind,
         Setting(
             workload["connection"],
             json.dumps(site, sort_keys=True),

@@ -76,6 +76,11 @@ def knee(added_ns: float, cpu_ns: float) -> float:
     return (added_ns + cpu_ns) / cpu_ns
 
 
+def bound_per_s(in_flight: float, added_ns: float, cpu_ns: float) -> float:
+    """Return the most pages per second of that loop, X(N) = min(N / (L + c), 1 / c), which it has far from its knee."""
+    return min(in_flight / (added_ns + cpu_ns), 1 / cpu_ns) * 1e9
+
+
 def core_share(row: Row) -> float:
     """Return the client's CPU time over the makespan: 1 is a full core."""
     cpu_ns: int = row.measured["cpu_user_ns"] + row.measured["cpu_system_ns"]

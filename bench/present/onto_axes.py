@@ -142,7 +142,7 @@ def decision_map(rows: Sequence[Row], in_flight: int, axes: "Axes") -> None:
     connection, site = whole.settings()[0]
     shown = whole.of((connection, site))
     _known(in_flight, sorted({tile.point.in_flight for tile in shown.tiles}), "number in flight")
-    plot_map.panel(shown, plots.looks_of(rows), in_flight, axes, plot_map.surfaces_of(found, shown))
+    plot_map.panel(shown, plots.looks_of(rows), in_flight, axes, plot_map.costs_of(found, shown, in_flight))
     where = f"connection {connection}" if len(whole.settings()) > 1 else ""
     axes.set_title(_titled(f"Fastest model, {words.in_flight(in_flight)}", where))
 

@@ -6,10 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bench.analyse import cells as c
-from bench.analyse import surface
 from bench.analyse.cells import Cell
 from bench.analyse.decision_map import Map, Point, Tile, decide
-from bench.analyse.surface import Surface
 from bench.present import labels, map_table, page, units, words
 from bench.present.name_looks import Look
 
@@ -46,20 +44,20 @@ def draw(
         return None
     caps = sorted({tile.point.in_flight for tile in shown.tiles})
     chosen = caps if len(caps) <= MOST_PANELS else [caps[round(n * (len(caps) - 1) / 5)] for n in range(MOST_PANELS)]
-    surfaces = surfaces_of([cell for cell in found if cell.strategy in looks], shown)
+    costs = {cap: costs_of([cell for cell in found if cell.strategy in looks], shown, cap) for cap in chosen}
     rows = -(-len(chosen) // 2)
     sheet = page.sheet(
         map_table.finding(shown),
-        _subtitle(shown, [cap for cap in caps if cap not in chosen], surfaces),
+        _subtitle(shown, [cap for cap in caps if cap not in chosen], model=any(costs.values())),
         footer,
         page.HEIGHT + (rows - 1) * PANEL_HEIGHT,
     )
-    room = _legend(sheet, shown, looks, model=bool(surfaces))
+    room = _legend(sheet, shown, looks, model=any(costs.values()))
     top = sheet.subplotpars.top - room / sheet.get_figheight()
     sheet.subplots_adjust(left=0.08, right=0.985, top=top, wspace=0.13, hspace=0.24)
     grid = sheet.subplots(rows, min(2, len(chosen)), squeeze=False)
     for axes, cap in zip(grid.flat, chosen, strict=False):
-        panel(shown, looks, cap, axes, surfaces)
+        panel(shown, looks, cap, axes, costs[cap])
     for axes in grid.flat[len(chosen) :]:
         axes.set_axis_off()
     for axes in grid[:, 1:].flat:
@@ -67,8 +65,8 @@ def draw(
     return sheet
 
 
-def panel(found: Map, looks: dict[str, Look], in_flight: int, axes: "Axes", surfaces: Sequence[Surface] = ()) -> None:
-    """Draw the tiles of one number in flight, and where the models of ``surfaces`` say that the core becomes full.
+def panel(found: Map, looks: dict[str, Look], in_flight: int, axes: "Axes", costs_ns: Sequence[float] = ()) -> None:
+    """Draw the tiles of one number in flight, and where the core becomes full for pages that cost ``costs_ns``.
 
     The map should be of one setting (``Map.of``): of several, what is drawn last is seen.
     """
@@ -89,19 +87,19 @@ def panel(found: Map, looks: dict[str, Look], in_flight: int, axes: "Axes", surf
     axes.set_xlabel("added latency")
     axes.set_ylabel("CPU work of a page")
     if in_flight > 1 and len(columns) > 1 and len(lines) > 1:
-        _boundary(surfaces, in_flight, [ns for ns, _ in columns], [ns for ns, _ in lines], axes)
+        _boundary(costs_ns, in_flight, [ns for ns, _ in columns], [ns for ns, _ in lines], axes)
 
 
-def surfaces_of(found: Sequence[Cell], shown: Map) -> list[Surface]:
-    """Return the models of the map's strategies that can be fitted, the fastest core first."""
-    setting = shown.settings()[0]
+def costs_of(found: Sequence[Cell], shown: Map, in_flight: int) -> list[float]:
+    """Return the CPU time per page of each of the map's strategies, without latency and CPU work; the least first."""
     own = [
         cell
         for cell in found
-        if cell.stack == "shared" and cell.kind == "crawl" and (cell.setting.connection, cell.setting.site) == setting
+        if (cell.stack, cell.in_flight, cell.mean_latency_ns, cell.cpu_ns) == ("shared", in_flight, 0, 0)
+        and (cell.setting.connection, cell.setting.site) == shown.settings()[0]
     ]
-    fits = [surface.fit(name, [cell for cell in own if cell.strategy == name]) for name in c.strategies_of(own)]
-    return sorted((one for one in fits if isinstance(one, Surface)), key=lambda one: one.cpu_ns)
+    spreads = [c.spread_of(cell.valid_rows, c.cpu_per_page_ns) for cell in own]
+    return sorted(spread.median for spread in spreads if spread is not None)
 
 
 def _draw_tile(tile: Tile, x: int, y: int, looks: dict[str, Look], axes: "Axes", columns: int) -> None:
@@ -142,9 +140,9 @@ def _texts(tile: Tile, letters: int) -> list[str]:
 
 
 def _boundary(
-    surfaces: Sequence[Surface], in_flight: int, latencies: Sequence[int], works: Sequence[int], axes: "Axes"
+    costs_ns: Sequence[float], in_flight: int, latencies: Sequence[int], works: Sequence[int], axes: "Axes"
 ) -> None:
-    """Draw where each model's core becomes full: on its left, and above, throughput is a matter of CPU time.
+    """Draw where each model's core becomes full, at L = (N - 1) (c + w): on its left, and above, CPU time limits.
 
     Nothing is drawn where two columns have the same mean latency: no place on the axis belongs to a latency then.
     """
@@ -152,9 +150,9 @@ def _boundary(
         return
     first = -0.5 if works[0] else 0.0
     steps = [first + n / 40 for n in range(round(40 * (len(works) - 0.5 - first)) + 1)]
-    for place, one in enumerate(surfaces):
+    for place, cost_ns in enumerate(costs_ns):
         axes.plot(
-            [_step(one.full_below_ns(_value(step, works), in_flight), latencies) for step in steps],
+            [_step((in_flight - 1) * (cost_ns + _value(step, works)), latencies) for step in steps],
             steps,
             color="black",
             linewidth=2.0 if place == 0 else 0.8,
@@ -219,19 +217,15 @@ def _legend(sheet: "Figure", shown: Map, looks: dict[str, Look], *, model: bool)
     return lines * _LEGEND_LINE + 0.15
 
 
-def _subtitle(shown: Map, left_out: Sequence[int], surfaces: Sequence[Surface]) -> str:
+def _subtitle(shown: Map, left_out: Sequence[int], *, model: bool) -> str:
     noise = f"SD of a ratio {shown.noise * 100:.1f} %" if shown.noise else "noise not known"
     missing = sum(bool(tile.without) for tile in shown.tiles)
-    worst = max((one.error for one in surfaces), default=0.0)
     return " ".join(
         [
             "Colour: the fastest strategy of the shared stack; hatched: it cannot be told from those named with it.",
             "Ratios: to the throughput of the next and of the last.",
             f"Being ahead is by the t test (Benjamini-Hochberg, 5 %; {noise}) and by 2 % at least.",
-            "Lines: the core is full where N = (L + r + c + w) / (c + w); the model misses workloads left out by "
-            f"{max(1, round(worst * 100))} % on average."
-            if surfaces
-            else "",
+            "Lines: the core is full where N = (L + c + w) / (c + w)." if model else "",
             f"In {units.count(missing)} workloads a strategy has too few valid trials." if missing else "",
             f"Not shown: {words.listed([units.count(cap) for cap in left_out])} in flight." if left_out else "",
         ]
