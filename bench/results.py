@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench import judge
+from bench.analyse import cells as c
 from bench.analyse import tidy
 from bench.analyse.tidy import NotInRunError
 from bench.present import onto_axes, words
 from bench.rows import Row
 
-ASKED = frozenset({"crawl", "memory", "swarm"})
+ASKED = c.CRAWLED | {"swarm"}
 """The kinds of trials in which a strategy crawls."""
 
 if TYPE_CHECKING:

@@ -9,12 +9,15 @@ from bench.analyse import workloads
 from bench.analyse.stats import NoSlope, Slope, Spread, memory_slope, spread
 from bench.present import units
 from bench.rows import Row
+from bench.studies.throughput.read import is_placebo
 
 Read = Callable[[Row], float | None]
 
 _OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
 """Values of a workload that a cell or its setting has by name."""
-CRAWLED = frozenset({"crawl", "memory"})
+TIMED = frozenset({"crawl", "arm"})
+"""The kinds of rows that have a throughput: whole crawls, and arms of blocks."""
+CRAWLED = TIMED | {"memory"}
 """The kinds of rows that cells are made of: in which one process of one strategy crawled."""
 
 
@@ -59,7 +62,8 @@ class Cell:
 
     strategy: str
     stack: str
-    kind: str
+    kind: Literal["crawl", "memory"]
+    """``crawl``: timed, as a whole crawl or as an arm of a block."""
     setting: Setting
     latency: str
     mean_latency_ns: int
@@ -122,28 +126,26 @@ def spread_of(rows: Iterable[Row], read: Read) -> Spread | None:
 
 
 def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> list[Cell]:
-    """Return the cells of one kind, by setting, latency, number in flight and strategy.
-
-    Arms of blocks are crawls too, except for the placebo, which is the same strategy once more.
-    """
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        if row.kind == kind or (kind == "crawl" and is_compared(row)):
-            key = row.strategy, row.stack, workloads.alike(row.workload, but_for=("arm",))
+    """Return the cells of one kind, by setting, latency, number in flight and strategy; placebos are no strategies."""
+    kinds = TIMED if kind == "crawl" else {kind}
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
+    for row in crawled(rows):
+        if row.kind in kinds:
+            key = row.strategy, row.stack, row.kind, workloads.alike(row.workload, but_for=("arm",))
             groups.setdefault(key, []).append(row)
-    curves = _curves(group[0].workload for group in groups.values())
-    found = [_cell(*name[:2], kind, tuple(group), curves) for name, group in groups.items()]
+    curves = _curves(group[0] for group in groups.values())
+    found = [_cell(kind, tuple(group), curves) for group in groups.values()]
     return sorted(found, key=lambda c: (c.setting, c.mean_latency_ns, c.latency, c.in_flight, c.strategy, c.pages))
-
-
-def is_compared(row: Row) -> bool:
-    """Tell whether a row is of an arm that stands for its strategy."""
-    return row.kind == "arm" and row.workload["arm"]["role"] != "placebo"
 
 
 def crawled(rows: Iterable[Row]) -> list[Row]:
     """Return the rows that cells are made of."""
-    return [row for row in rows if row.kind in CRAWLED]
+    return [row for row in rows if row.kind in CRAWLED and not is_placebo(row)]
+
+
+def is_timed(rows: Iterable[Row]) -> bool:
+    """Tell whether any row has a throughput."""
+    return any(row.kind in TIMED for row in rows)
 
 
 def settings(found: Sequence[Cell]) -> list[Setting]:
@@ -215,33 +217,40 @@ def fillable(found: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in found if cell.pages >= cell.in_flight] or list(found)
 
 
-def _curves(every: Iterable[Mapping[str, Any]]) -> dict[tuple[str, workloads.Size], str]:
+def _curves(every: Iterable[Row]) -> dict[tuple[str, workloads.Size], str]:
     """Return the name of each workload's curve, by its place and its size."""
     sizes: dict[str, set[workloads.Size]] = {}
-    for workload in every:
-        sizes.setdefault(_place(workload), set()).add(_size(workload))
+    for row in every:
+        sizes.setdefault(_place(row), set()).add(_size(row))
     return {(place, size): name for place, own in sizes.items() for size, name in workloads.curves(own).items()}
 
 
-def _place(workload: Mapping[str, Any]) -> str:
-    return workloads.alike(workload, but_for=("in_flight", "site.pages", "arm"))
+def _place(row: Row) -> str:
+    return f"{row.kind} {workloads.alike(row.workload, but_for=('in_flight', 'site.pages', 'arm'))}"
 
 
-def _size(workload: Mapping[str, Any]) -> workloads.Size:
-    return workload["in_flight"], workload["site"]["pages"]
+def _size(row: Row) -> workloads.Size:
+    return row.workload["in_flight"], _pages(row)
+
+
+def _pages(row: Row) -> int:
+    """Return how many pages there are to crawl: of a block's site, which never ends, those of a lap."""
+    pages: int = row.workload["site"]["pages"]
+    return max(pages, row.workload["in_flight"]) if row.kind == "arm" else pages
 
 
 def _cell(
-    strategy: str, stack: str, kind: str, rows: tuple[Row, ...], curves: Mapping[tuple[str, workloads.Size], str]
+    kind: Literal["crawl", "memory"], rows: tuple[Row, ...], curves: Mapping[tuple[str, workloads.Size], str]
 ) -> Cell:
-    workload = rows[0].workload
+    first = rows[0]
+    workload = first.workload
     rest: dict[str, Any] = json.loads(workloads.alike(workload, but_for=_OWN))
-    site = rest.pop("site") | rest
-    if curve := curves[_place(workload), _size(workload)]:
+    site = rest.pop("site") | rest | ({"endless": True} if first.kind == "arm" else {})
+    if curve := curves[_place(first), _size(first)]:
         site["pages"] = curve
     return Cell(
-        strategy,
-        stack,
+        first.strategy,
+        first.stack,
         kind,
         Setting(
             workload["connection"],
@@ -252,6 +261,6 @@ def _cell(
         workload["latency"],
         workload["mean_latency_ns"],
         workload["in_flight"],
-        workload["site"]["pages"],
+        _pages(first),
         rows,
     )

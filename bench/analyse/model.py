@@ -82,7 +82,9 @@ def bound_per_s(in_flight: float, added_ns: float, cpu_ns: float) -> float:
 
 
 def core_share(row: Row) -> float:
-    """Return the client's CPU time over the makespan: 1 is a full core."""
+    """Return the client's CPU time as a share of the time that it was measured for: 1 is a full core."""
+    if row.kind == "arm":
+        return float(row.measured["cpu_share"])
     cpu_ns: int = row.measured["cpu_user_ns"] + row.measured["cpu_system_ns"]
     makespan_ns: int = row.measured["makespan_ns"]
     return cpu_ns / max(1, makespan_ns)

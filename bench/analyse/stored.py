@@ -114,7 +114,7 @@ def of_rows(name: str, rows: Sequence[Row], machine: Mapping[str, Any]) -> Side:
         len(rows),
         len(red),
         sum(row.status == "skipped" for row in rows),
-        sum(row.valid and row.kind not in {"crawl", "memory"} for row in rows),
+        sum(row.valid and row.kind not in c.CRAWLED for row in rows),
         statistics.median(ceilings) if ceilings else None,
         _marks(rows),
     )

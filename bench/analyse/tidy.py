@@ -206,12 +206,12 @@ def _times(rows: Iterable[Row]) -> Iterator[Line]:
 
 def _crawled(rows: Iterable[Row]) -> Iterator[Row]:
     """Yield the rows in which a strategy crawled: what others measured may have the same names, and other shapes."""
-    return (row for row in rows if row.kind in {"crawl", "memory"})
+    return (row for row in rows if row.kind in c.CRAWLED)
 
 
 def _key(row: Row) -> Line:
     told = row.workload.get
-    cpu = told("cpu", "0") if row.kind in {"crawl", "memory"} else None
+    cpu = told("cpu", "0") if row.kind in c.CRAWLED else None
     workload = (told("latency"), told("in_flight"), told("connection"), cpu)
     return row.trial, row.strategy, row.kind, *workload, row.round, row.valid
 

@@ -1,8 +1,9 @@
 """Which workloads are the same, and which belong to one curve: the one definition that tables, plots and answers share.
 
 Two workloads are the same when all that they are made of is equal: site, number of pages, latency, connections, CPU
-work, number in flight, and whatever else a row says. A curve over the number in flight has workloads that differ in
-that number alone, and in the number of pages where the longer crawl belongs to the larger number in flight. Pure.
+work, number in flight, and whatever else a row says, but for the arm of a block, which is what crawls. A curve over the
+number in flight has workloads that differ in that number alone, and in the number of pages where the longer crawl
+belongs to the larger number in flight. Pure.
 """
 
 import json
@@ -24,7 +25,7 @@ def identity(workload: Mapping[str, Any]) -> str:
 
 def alike(workload: Mapping[str, Any], but_for: Sequence[str]) -> str:
     """Return a text that two workloads share when they differ at most in these values; ``site.pages`` is the site's."""
-    values = {key: value for key, value in workload.items() if key != "id" and key not in but_for}
+    values = {key: value for key, value in workload.items() if key not in {"id", "arm", *but_for}}
     if isinstance(site := values.get("site"), dict):
         values["site"] = {key: value for key, value in site.items() if f"site.{key}" not in but_for}
     if found := variant(workload):

@@ -188,7 +188,7 @@ def _rule(valid: Sequence[Row]) -> str:
     """Say what it takes until a sentence is made of these rows."""
     if all(row.kind == "open" for row in valid):
         return "a rate counts as kept only where each of its rounds kept it"
-    if any(row.kind == "crawl" for row in valid):
+    if c.is_timed(valid):
         return "a difference counts only where chance does not explain it (t test over the rounds, 5 %)"
     return "a difference counts only where the intervals do not overlap"
 

@@ -34,10 +34,7 @@ def draw(found: Sequence[Cell], _looks: dict[str, Look], subtitle: str, footer: 
     left_out = len(bars) - page.MOST_BARS
     notes = [
         subtitle,
-        (
-            f"Workload: {units.latency(columns[0].latency)}, {words.in_flight(columns[0].in_flight)}, "
-            f"{units.count(bars[0][0].pages)} pages."
-        ),
+        words.workload(bars[0][0]),
         "CPU time of the whole client process, crawl and all; bars: medians over the rounds; whiskers: all rounds.",
         "* with an HTTP stack of its own." if any(cell.stack != "shared" for cell, _ in bars) else "",
         "Pale: red trials only, no basis for conclusions." if any(not figure.valid for _, figure in bars) else "",
@@ -73,7 +70,7 @@ def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
 def user_share(cell: Cell, figure: Figure) -> float | None:
     """Return which part of a cell's CPU time was user time; None when there was too little of it to tell."""
     rows = cell.valid_rows if figure.valid else cell.red_rows
-    user, system = (sum(row.measured[f"cpu_{kind}_ns"] for row in rows) for kind in ("user", "system"))
+    user, system = (sum(row.measured.get(f"cpu_{kind}_ns", 0) for row in rows) for kind in ("user", "system"))
     return user / (user + system) if user + system >= LEAST_SPLIT_NS else None
 
 

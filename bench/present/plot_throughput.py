@@ -184,6 +184,8 @@ def _subtitle(found: Sequence[Cell], panels: Sequence[str], subtitle: str) -> st
 def _about_pages(found: Sequence[Cell]) -> str:
     """Say how many pages the crawls have."""
     pages = sorted({cell.pages for cell in found})
+    if all(row.kind == "arm" for cell in found for row in cell.rows):
+        return ""
     if len(pages) == 1:
         return f"Crawls of {units.count(pages[0])} {'page' if pages[0] == 1 else 'pages'}."
     return f"Crawls of {units.count(pages[0])} to {units.count(pages[-1])} pages, longer ones with more in flight."

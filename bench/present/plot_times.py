@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 Kind = Literal["service", "response"]
 TAIL = 10
 """The curve ends where fewer fetches than these are slower: fewer say nothing of a share."""
-_TITLES = {"service": "Service time: started to finished", "response": "Response time: admitted to finished"}
+_TITLES: dict[Kind, str] = {
+    "service": "Service time: started to finished",
+    "response": "Response time: admitted to finished",
+}
 
 
 def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: str) -> "Figure | None":
@@ -29,28 +32,24 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: s
     where = f"{words.at_latency(here[0].latency)} with {words.in_flight(here[0].in_flight)}"
     fewest = min(merged.total for cell in here if (merged := histogram(cell, "service")))
     share = 0.99 if fewest >= P99_SAMPLES else 0.5
+    kinds = [kind for kind in _TITLES if any(histogram(cell, kind) for cell in here)]
     notes = [
         subtitle,
-        (
-            f"Workload: {units.latency(here[0].latency)}, {words.in_flight(here[0].in_flight)}, "
-            f"{units.count(here[0].pages)} pages."
-        ),
-        "All valid rounds together, from when the cap was first reached on."
-        if all(map(_is_steady, here))
-        else "All valid rounds together, warm-up included.",
+        words.workload(here[0]),
+        _about_rounds(here),
         "Closed loop: a slow strategy is asked less often; these are not the times that independent users would see.",
-        "Response time includes the wait in the crawl's own queue.",
+        "Response time includes the wait in the crawl's own queue." if "response" in kinds else "",
         f"Curves end where fewer than {TAIL} fetches are slower"
         + (f"; no p99 below {units.count(P99_SAMPLES)} samples." if share == 0.5 else "."),
     ]
     sheet = page.sheet(findings.of_times(_sides(here, share), share, where), " ".join(notes), footer)
     sheet.subplots_adjust(left=0.09, right=0.81, wspace=0.24)
-    left, right = sheet.subplots(1, 2)
-    left.set_ylabel("share of fetches that take longer (log scale)")
-    panel(here, "service", looks, left)
-    panel(here, "response", looks, right)
+    panels = sheet.subplots(1, len(kinds), squeeze=False)[0]
+    panels[0].set_ylabel("share of fetches that take longer (log scale)")
+    for axes, kind in zip(panels, kinds, strict=True):
+        panel(here, kind, looks, axes)
     labels.legend(
-        right, looks, [side.strategy for side in sorted(_sides(here, share), key=lambda side: side.spread.median)]
+        panels[-1], looks, [side.strategy for side in sorted(_sides(here, share), key=lambda side: side.spread.median)]
     )
     return sheet
 
@@ -78,6 +77,14 @@ def times_of(row: Row, kind: Kind) -> dict[str, Any]:
     """Return a row's times from when the cap was reached on; all of them where that leaves too few for a p99."""
     times: dict[str, Any] = row.measured.get(_key(row, kind), {})
     return times
+
+
+def _about_rounds(found: Sequence[Cell]) -> str:
+    if any(row.kind == "arm" for cell in found for row in cell.rows):
+        return "Fetches that began and ended in one window, of all valid blocks together."
+    if all(map(_is_steady, found)):
+        return "All valid rounds together, from when the cap was first reached on."
+    return "All valid rounds together, warm-up included."
 
 
 def _is_steady(cell: Cell) -> bool:

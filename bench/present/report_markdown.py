@@ -64,7 +64,7 @@ def _grids(rows: Sequence[Row]) -> str:
     if not found:
         return ""
     text = _within("\n\n".join(markdown_grid(grid) for grid in found), _ROOM_FOR_GRIDS)
-    is_timed = any(row.kind == "crawl" for row in rows)
+    is_timed = c.is_timed(rows)
     return _folded("; ".join(grid.title for grid in found), text) if is_timed else text
 
 

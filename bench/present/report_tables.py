@@ -24,7 +24,7 @@ def headline(rows: Sequence[Row]) -> str:
     crawled = c.crawled(rows)
     below, decided = grids(rows), map_table.of_rows(rows)
     below = [*([] if decided is None else map_table.grids(decided)), *below]
-    timed = decided is None and any(row.kind == "crawl" for row in rows)
+    timed = decided is None and c.is_timed(rows)
     found = tables(crawled) if timed or not below else []
     parts = [
         markup(_headline(one, number)) + listed(notes.about_table(one), NOTES) for number, one in enumerate(found, 1)

@@ -65,7 +65,7 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
     decided = map_table.of_rows(rows)
     if decided is not None:
         text.append(map_table.text(decided, width) + "\n")
-    timed = decided is None and any(row.kind == "crawl" for row in rows)
+    timed = decided is None and c.is_timed(rows)
     found = tables(c.crawled(rows)) if timed or not (below or decided) else []
     for table in found:
         if title := setting_title(table) if len(found) > 1 else "":

@@ -65,6 +65,14 @@ def column(shown: Column) -> str:
     return f"{what}, {units.latency(shown.latency)}, {in_flight(shown.in_flight)}"
 
 
+def workload(cell: c.Cell) -> str:
+    """Write the workload of a cell as a sentence; the site of a block has no end."""
+    parts = [units.latency(cell.latency), in_flight(cell.in_flight)]
+    if not any(row.kind == "arm" for row in cell.rows):
+        parts.append(f"{units.count(cell.pages)} pages")
+    return f"Workload: {', '.join(parts)}."
+
+
 def listed(words: list[str]) -> str:
     """Write ``a``, ``a and b``, ``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -108,7 +108,8 @@ def test_sequential_runs_at_cap_one_only() -> None:
     for preset in ("quick", "smoke", "sweep"):
         experiment = load(preset, names())
         trials = expand(experiment, {name: describe(name) for name in experiment.strategies})
-        assert {trial.values["in_flight"] for trial in trials if trial.strategy == "sequential"} == {1}
+        parts = [part for trial in trials for part in row_trials(trial)]
+        assert {part.values["in_flight"] for part in parts if part.strategy == "sequential"} == {1}
 
 
 def test_a_grid_may_be_for_some_strategies_only() -> None:
