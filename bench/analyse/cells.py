@@ -131,7 +131,7 @@ def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> li
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in crawled(rows):
         if row.kind in kinds:
-            key = row.strategy, row.stack, row.kind, workloads.alike(row.workload, but_for=("arm",))
+            key = row.strategy, row.stack, row.kind, workloads.identity(row.workload)
             groups.setdefault(key, []).append(row)
     curves = _curves(group[0] for group in groups.values())
     found = [_cell(kind, tuple(group), curves) for group in groups.values()]
@@ -226,7 +226,7 @@ def _curves(every: Iterable[Row]) -> dict[tuple[str, workloads.Size], str]:
 
 
 def _place(row: Row) -> str:
-    return f"{row.kind} {workloads.alike(row.workload, but_for=('in_flight', 'site.pages', 'arm'))}"
+    return f"{row.kind} {workloads.alike(row.workload, but_for=('in_flight', 'site.pages'))}"
 
 
 def _size(row: Row) -> workloads.Size:

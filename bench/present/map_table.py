@@ -96,7 +96,7 @@ def work(point: Point) -> str:
 
 def is_map(rows: Sequence[Row]) -> bool:
     """Tell whether the crawls of a run differ in latency and in CPU work."""
-    crawled = [row.workload for row in rows if row.kind == "crawl" or c.is_compared(row)]
+    crawled = [row.workload for row in c.crawled(rows) if row.kind in c.TIMED]
     sides = {one["latency"] for one in crawled}, {one.get("cpu_ns", 0) for one in crawled}
     return min(map(len, sides)) > 1
 
