@@ -11,11 +11,11 @@ import strategies
 from bench import commands, measured_here, rows, runs
 from bench.analyse import advice as analyse
 from bench.analyse import cells as c
-from bench.analyse.advice import SITE, Advice, Facts, Verified, Wanted
+from bench.analyse.advice import Advice, Facts, Verified, Wanted
 from bench.experiment import Experiment
 from bench.grid import MOST_CPU_NS, Grid
 from bench.measure import host
-from bench.measured_here import Source
+from bench.measured_here import SITE, Source
 from bench.plan import estimate_ns, row_trials
 from bench.present import advice as show
 from bench.present.advice import Basis

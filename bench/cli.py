@@ -487,7 +487,7 @@ def race(**options: Any) -> None:
     "run",
     metavar="RUN",
     type=click.Path(path_type=Path),
-    help="The run to go by. [default: the newest]",
+    help="The run to go by. [default: the newest of this machine]",
     shell_complete=RUN,
 )
 @click.option("--verify", is_flag=True, help="Measure that very point, and say how far off the advice was.")
@@ -501,7 +501,7 @@ def advise(**options: Any) -> None:
     inflight advise --latency 80ms --cpu 2ms --in-flight 500
     inflight advise --latency 5ms --in-flight 50 --verify
 
-    It goes by a run of the preset map on this machine (`inflight run map`).
+    It goes by the CPU time per page on this machine, which it measures in about 20 s if no stored run has it.
     """
     _do("advise_command", options)
 

@@ -12,7 +12,7 @@ _OWN: dict[str, dict[int, str]] = {
     "run": {0: "at least one row is valid", 1: "no row is; with --strict: one is red, wrong, failed or timed out"},
     "race": {0: "shown", 1: "a new run has no valid row"},
     "report": {0: "written"},
-    "advise": {0: "advised", 3: "it does not know, or --verify found it more than 10 % off"},
+    "advise": {0: "advised", 3: "no confident recommendation, or --verify contradicts it"},
     "compare": _VERDICTS,
     "ab": _VERDICTS,
     "claims": {0: "judged, whatever the verdicts", 1: "a claim could not be run"},

@@ -14,6 +14,10 @@ from bench.analyse.stats import Slope
 from bench.rows import Row, RowsError
 from bench.selftests import SAME
 from bench.stored_runs import MACHINE_FILE, is_run
+from fake_server.site import SiteConfig
+
+SITE = SiteConfig()
+"""The site on which the CPU time per page is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +36,14 @@ def source(folder: Path, in_flight: int) -> Source | None:
 
     ``in_flight`` is the number that is asked about.
     """
-    found = advice.nearest(rows.read(folder), in_flight)
+    found = advice.nearest(rows.read(folder), in_flight, SITE.to_dict())
     return None if found is None else Source(folder, _machine(folder), *found)
 
 
 def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Source | None:
     """Return the newest run of a machine like this one that tells the CPU time per page of all these strategies."""
     for folder in _runs_of(out, machine):
-        found = advice.nearest(_rows(folder), in_flight)
+        found = advice.nearest(_rows(folder), in_flight, SITE.to_dict())
         if found is not None and found[1].keys() >= set(names):
             return Source(folder, machine, *found)
     return None

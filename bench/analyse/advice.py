@@ -9,14 +9,13 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 from bench.analyse.cells import Cell, pages_per_s, spread_of
 from bench.analyse.model import bound_per_s, knee
 from bench.analyse.stats import NoSlope, Slope
 from bench.core.stats import Answer, Interval, Logs, adjusted, answer, compare, differs, holm, t_interval
 from bench.rows import Row
-from fake_server.site import SiteConfig
 
 MOST_OFF = 0.10
 """A measured figure that is farther from the expected one contradicts it."""
@@ -27,9 +26,8 @@ NEAR = 2.0
 LEAST_BLOCKS = 2
 LEAST_SAVING_BYTES = 10_000_000
 """Less memory than this is no reason to choose a model."""
-SITE = SiteConfig()
-"""The site on which the CPU time of a page is measured."""
 _OF_SITE = ("links", "body_bytes", "body_spread")
+"""What of a site makes its pages cost more or less."""
 
 Costs = Mapping[str, Logs]
 """By strategy and block: the logarithm of the CPU time per page in nanoseconds, without latency and CPU work."""
@@ -115,14 +113,15 @@ class Advice:
         return (*fastest, *(name for name, found in self.answers.items() if found != "differs"))
 
 
-def nearest(rows: Iterable[Row], in_flight: int) -> tuple[int, Costs] | None:
+def nearest(rows: Iterable[Row], in_flight: int, site: Mapping[str, Any]) -> tuple[int, Costs] | None:
     """Return the CPU time per page of the strategies, with the number in flight nearest to this one.
 
-    From valid arms without latency and CPU work, in two blocks or more; None where no number is near enough.
+    From valid arms on pages like those of ``site``, without latency and CPU work, in two blocks or more; None where no
+    number is near enough.
     """
     found: dict[int, dict[str, dict[Hashable, float]]] = {}
     for row in rows:
-        if _tells_cost(row):
+        if _tells_cost(row, site):
             own = found.setdefault(row.workload["in_flight"], {}).setdefault(row.strategy, {})
             own[row.run, row.measured["block"]] = math.log(row.measured["cpu_per_page_ns"])
     known = {
@@ -134,10 +133,10 @@ def nearest(rows: Iterable[Row], in_flight: int) -> tuple[int, Costs] | None:
     return min(known.items(), key=lambda one: abs(math.log(one[0] / in_flight)), default=None)
 
 
-def _tells_cost(row: Row) -> bool:
+def _tells_cost(row: Row, site: Mapping[str, Any]) -> bool:
     if row.kind != "arm" or not row.valid or row.stack != "shared":
         return False
-    workload, arm, site = row.workload, row.workload["arm"], SITE.to_dict()
+    workload, arm = row.workload, row.workload["arm"]
     return (
         arm["role"] != "placebo"
         and arm["strategy"] == row.strategy

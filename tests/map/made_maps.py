@@ -2,35 +2,22 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from random import Random
 
+from bench.analyse.model import bound_per_s
 from bench.rows import Row
-from tests.made_rows import MS, crawl_row
+from tests.made_arms import arm_row
+from tests.made_rows import MS
 
 LATENCIES = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "200ms": 200 * MS}
 WORKS = {"0": 0, "1ms": MS, "10ms": 10 * MS}
 CAPS = (1, 10, 100, 1000)
-MODELS = {
-    "callbacks": (20_000.0, 80_000.0, 45_000.0),
-    "native_asyncio": (52_000.0, 90_000.0, 120_000.0),
-    "thread_pool": (30_000.0, 70_000.0, 320_000.0),
-}
-"""c, r and o in nanoseconds: CPU time of a page, what a fetch takes besides, what starting a worker takes."""
-
-
-def rate(model: tuple[float, float, float], latency_ns: float, work_ns: float, in_flight: int, pages: int) -> float:
-    """Return the pages per second of the deterministic loop, worked out step by step for its first and last page."""
-    cpu, besides, start = model
-    page, number = cpu + work_ns, min(in_flight, pages)
-    turns = -(-pages // number)
-    last = pages - (turns - 1) * number
-    whole = max(latency_ns + besides + pages * page, turns * (latency_ns + besides + page) + (last - 1) * page)
-    return pages / (whole + number * start) * 1e9
+MODELS = {"callbacks": 20_000, "native_asyncio": 52_000, "thread_pool": 30_000}
+"""CPU time of a page in nanoseconds."""
 
 
 def map_rows(
-    models: Mapping[str, tuple[float, float, float]] = MODELS,
+    models: Mapping[str, int] = MODELS,
     *,
     latencies: Sequence[str] = tuple(LATENCIES),
     works: Sequence[str] = tuple(WORKS),
@@ -39,45 +26,26 @@ def map_rows(
     noise: float = 0.02,
     seed: int = 1,
 ) -> list[Row]:
-    """Make a map's rows: lognormal noise of this SD for each row, and as much for each round as a whole."""
+    """Make a map's rows: lognormal noise of this SD for the cost of each arm, and as much for each block as a whole.
+
+    Each block has a placebo, which is three times as fast as anything else: it must never count.
+    """
     random = Random(seed)
     found = []
     for number in range(1, rounds + 1):
-        for latency in latencies:
-            for work in works:
-                for cap in caps:
-                    together = random.gauss(0, noise)
-                    pages = pages_of(LATENCIES[latency], WORKS[work], cap)
-                    for name, model in models.items():
-                        true = rate(model, LATENCIES[latency], WORKS[work], cap, pages)
-                        found.append(
-                            map_row(
-                                name, latency, work, cap, number, pages,
-                                true * math.exp(together + random.gauss(0, noise)), round(model[0]) + WORKS[work],
-                            )
-                        )  # fmt: skip
+        for latency, work, cap in ((a, b, c) for a in latencies for b in works for c in caps):
+            together = random.gauss(0, noise)
+            for name, cpu_ns in models.items():
+                cost = cpu_ns * math.exp(together + random.gauss(0, noise)) + WORKS[work]
+                per_s = bound_per_s(cap, LATENCIES[latency], cost)
+                found.append(
+                    arm_row(
+                        name, latency=latency, work=work, in_flight=cap, number=number, pages_per_s=per_s,
+                        cpu_per_page_ns=round(cost),
+                    )
+                )  # fmt: skip
+            fast = 3 * found[-1].measured["pages_per_s"]
+            found.append(
+                arm_row(latency=latency, work=work, in_flight=cap, number=number, pages_per_s=fast, placebo=True)
+            )
     return found
-
-
-def map_row(
-    strategy: str, latency: str, work: str, in_flight: int, number: int, pages: int, per_s: float, cost_ns: int,
-    *, red: bool = False,
-) -> Row:  # fmt: skip
-    """Make one row, with its CPU work."""
-    plain = latency if latency in {"0", "10ms", "50ms", "500ms"} else "0"
-    row = crawl_row(
-        strategy, latency=plain, in_flight=in_flight, number=number, pages=pages, pages_per_s=per_s,
-        cpu_per_page_ns=cost_ns, red=red,
-    )  # fmt: skip
-    cell = f"crawl/latency={latency}/in_flight={in_flight}/keep-alive" + (f"/cpu={work}" if WORKS[work] else "")
-    values = {"id": cell, "latency": latency, "mean_latency_ns": LATENCIES[latency]}
-    if WORKS[work]:
-        values |= {"cpu": work, "cpu_ns": WORKS[work]}
-    measured = row.measured | ({"work_ns": WORKS[work], "work_units": 7} if WORKS[work] else {})
-    return replace(row, trial=f"{cell}/{strategy}/round={number}", workload=row.workload | values, measured=measured)
-
-
-def pages_of(latency_ns: int, work_ns: int, in_flight: int) -> int:
-    """Return about half a second of pages, three turns of them at least."""
-    least = max(latency_ns / in_flight, work_ns, 1)
-    return min(6000, max(3 * in_flight, round(0.6e9 / least)))

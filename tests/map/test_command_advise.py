@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from bench import advise_command, rows
+from bench import advise_command, measured_here, rows, runs
 from bench.advise_command import AdviseError, Asked
-from bench.maps import MapError
+from bench.experiment import Experiment
 from bench.measure import host
 from bench.rows import Row, RowsError
 from tests.cli.command import inflight
 from tests.made_rows import memory_rows
-from tests.map.made_maps import MODELS, map_rows
+from tests.map.made_maps import map_rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "decisions.md"
+COSTS = {"callbacks": 20_000, "generators": 24_000, "native_asyncio": 52_000, "thread_pool": 30_000}
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +29,13 @@ def machine() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, machine: dict[str, Any]) -> Path:
-    """Make a folder of results with a map of this machine, and newer runs that are none or are of another machine."""
+    """Make a folder of results with a map of this machine, and newer runs that are of no use or of another machine."""
     out = tmp_path_factory.mktemp("results")
-    store(out / "reference" / "20260101T000000000Z-here-map", map_rows(noise=0.015), machine)
-    plain = map_rows(works=("0",), latencies=("0", "10ms"), caps=(1, 10, 100), noise=0.01)
-    store(out / "20260102T000000000Z-here-quick", plain, machine)
-    memory = [row for name in MODELS for row in memory_rows(name, 20_000)]
+    store(out / "reference" / "20260101T000000000Z-here-map", map_rows(COSTS, noise=0.002, works=("0",)), machine)
+    store(out / "20260102T000000000Z-here-part", map_rows({"callbacks": 9_000}, works=("0",)), machine)
+    memory = [row for name in COSTS for row in memory_rows(name, 20_000)]
     store(out / "20260103T000000000Z-here-memory", memory, machine)
-    store(out / "20260104T000000000Z-there-map", map_rows(), machine | {"cpu": "Other 1"})
+    store(out / "20260104T000000000Z-there-map", map_rows(COSTS, noise=0.002), machine | {"cpu": "Other 1"})
     store(out / "20260105T000000000Z-here-broken", [], machine)
     (out / "20260105T000000000Z-here-broken" / rows.ROWS_FILE).write_text("{}\n", encoding="utf-8")
     return out
@@ -51,66 +51,91 @@ def store(folder: Path, found: Iterable[Row], machine: dict[str, Any]) -> Path:
 
 
 def asked(out: Path, **changes: Any) -> Asked:
-    values: dict[str, Any] = {"latency": "30ms", "cpu": "0", "in_flight": 60, "run": None, "verify": False}
-    return Asked(**(values | {"as_json": False, "out": out} | changes))
+    values: dict[str, Any] = {"latency": "30ms", "cpu": "0", "in_flight": 100, "run": None, "verify": False}
+    return Asked(**(values | {"as_json": True, "out": out} | changes))
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> str:
-    return " ".join(capsys.readouterr().out.split())
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return a function that asks, and returns the exit code and the answer."""
+
+    def ask(question: Asked) -> tuple[int, dict[str, Any]]:
+        code = advise_command.run(question)
+        return code, json.loads(capsys.readouterr().out)
+
+    return ask
 
 
-def test_it_advises_by_a_whole_map_before_a_newer_run_that_reaches_the_workload_too(
-    results: Path, capsys: pytest.CaptureFixture[str]
+def test_it_goes_by_the_newest_run_of_this_machine_that_has_all_strategies(results: Path, told: Any) -> None:
+    code, found = told(asked(results, latency="0"))
+
+    assert (code, found["advised"], found["alike"]) == (0, "callbacks", ["callbacks"])
+    assert Path(found["run"]).name == "20260101T000000000Z-here-map"
+    assert Path(found["memory_run"]).name == "20260103T000000000Z-here-memory"
+    assert [one["strategy"] for one in found["models"]] == ["callbacks", "generators", "thread_pool", "native_asyncio"]
+    assert found["models"][0]["pages_per_s"][0] == pytest.approx(50_000, rel=0.02)
+    assert found["models"][0]["memory_bytes"] == pytest.approx(100 * 20_000, rel=0.02)
+    assert found["left_out"] == {"sequential": "never has more than 1 in flight"}
+
+
+def test_models_that_the_blocks_do_not_tell_apart_are_no_recommendation(
+    tmp_path: Path, machine: dict[str, Any], told: Any
 ) -> None:
-    assert advise_command.run(asked(results, cpu="2ms")) == 0
-    text = told(capsys)
+    store(tmp_path / "a-map", map_rows(COSTS, noise=0.2, works=("0",), caps=(100,)), machine)
 
-    assert text.startswith("Take ")
-    assert "20260101T000000000Z-here-map" in text
-    assert "20260103T000000000Z-here-memory" in text
-    assert advise_command.run(asked(results, latency="5ms")) == 0
-    assert "20260101T000000000Z-here-map" in told(capsys)
+    code, found = told(asked(tmp_path, latency="0"))
+
+    assert (code, found["advised"]) == (3, None)
+    assert "generators" in found["alike"]
 
 
-def test_outside_of_every_map_it_does_not_know(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert advise_command.run(asked(results, latency="2s")) == 3
-    assert told(capsys).startswith("I do not know what to take for 2 s latency, no CPU work, 60 in flight")
+def test_a_run_of_another_machine_is_used_only_when_named_and_said(results: Path, told: Any) -> None:
+    code, found = told(asked(results, latency="0", run=results / "20260104T000000000Z-there-map"))
+
+    assert code == 0
+    assert found["machine_differs"] == [f"cpu Other 1, here {host.machine()['cpu']}"]
+    assert found["memory_run"] is None
 
 
-def test_a_map_of_another_machine_is_used_only_when_named_and_said(
-    results: Path, capsys: pytest.CaptureFixture[str]
+def test_a_run_without_its_machine_is_said_to_be_of_another(results: Path, tmp_path: Path, told: Any) -> None:
+    folder = store(tmp_path / "a-map", map_rows(COSTS, noise=0.002, works=("0",)), {})
+    (folder / "machine.json").unlink()
+
+    _, found = told(asked(results, run=folder))
+
+    assert any(one.startswith("cpu unknown, here ") for one in found["machine_differs"])
+
+
+def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
+    tmp_path: Path, machine: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert advise_command.run(asked(results, run=results / "20260104T000000000Z-there-map")) == 0
-    text = told(capsys)
+    store(tmp_path / "20260104T000000000Z-there-map", map_rows(rounds=2), machine | {"usable_cores": 99})
+    asked_for: list[Experiment] = []
 
-    assert "That run is of another machine: cpu Other 1, here " in text
-    assert "Memory: not measured on this machine" in text
+    def measured(out: Path, experiment: Experiment) -> Path:
+        assert "this takes about" in capsys.readouterr().err
+        asked_for.append(experiment)
+        return store(out / "a-run", map_rows(COSTS, noise=0.002, works=("0",), latencies=("0",), caps=(60,)), machine)
+
+    monkeypatch.setattr(advise_command, "_run", measured)
+
+    assert advise_command.run(asked(tmp_path, in_flight=60)) == 0
+    (experiment,) = asked_for
+    trials = runs.all_trials(experiment)
+    assert {name for name in experiment.strategies if name != "sequential"} == set(COSTS)
+    assert {(trial.kind, trial.values["in_flight"], trial.values["mean_latency_ns"]) for trial in trials} == {
+        ("arm", 60, 0)
+    }
+    assert measured_here.newest(tmp_path, machine, 60, set(COSTS)) is not None
 
 
-def test_a_map_knows_its_own_memory_before_that_of_other_runs(
-    tmp_path: Path, machine: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    own = [*map_rows(noise=0.01), *(row for name in MODELS for row in memory_rows(name, 50_000))]
-    store(tmp_path / "20260101T000000000Z-here-map", own, machine)
-    store(tmp_path / "20260102T000000000Z-here-memory", memory_rows("callbacks", 9_000), machine)
-
-    assert advise_command.run(asked(tmp_path, as_json=True)) == 0
-    found = json.loads(capsys.readouterr().out)
-
-    assert Path(found["memory_run"]).name == "20260101T000000000Z-here-map"
-    assert found["models"][0]["memory_bytes"] == pytest.approx(60 * 50_000, rel=0.02)
-
-
-def test_the_json_has_what_the_documentation_explains(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    advise_command.run(asked(results, cpu="2ms", as_json=True))
-    found = json.loads(capsys.readouterr().out)
+def test_the_json_has_what_the_documentation_explains(results: Path, told: Any) -> None:
+    _, found = told(asked(results))
 
     documented = set(re.findall(r"^\| `(\w+)` \|", DOCS.read_text(encoding="utf-8"), re.MULTILINE))
-    model = found["models"][0]
-    keys = {*found, *model, *model["formula"], *model["nearest"][0]}
-    verified = {"folder", "off", "expected_pages_per_s", "measured_pages_per_s", "why"}
-    assert keys | verified == documented
-    assert (found["latency_ns"], found["cpu_ns"], found["in_flight"]) == (30_000_000, 2_000_000, 60)
+    verified = {"folder", "off", "holds", "expected_pages_per_s", "measured_pages_per_s"}
+    assert {*found, *found["models"][0]} | verified == documented
+    assert (found["latency_ns"], found["cpu_ns"], found["in_flight"]) == (30_000_000, 0, 100)
     assert found["advised"] in found["alike"]
     assert found["verified"] is None
 
@@ -135,64 +160,50 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(changes: dict[str, Any], s
     assert "\n" not in str(refused.value)
 
 
-def test_without_a_map_of_this_machine_it_says_what_makes_one(tmp_path: Path, machine: dict[str, Any]) -> None:
-    store(tmp_path / "20260104T000000000Z-there-map", map_rows(rounds=1), machine | {"usable_cores": 99})
+def test_a_run_that_is_named_must_have_the_cost_of_a_page(results: Path, tmp_path: Path) -> None:
+    memory = results / "20260103T000000000Z-here-memory"
 
-    with pytest.raises(MapError) as refused:
-        advise_command.run(asked(tmp_path))
-    assert str(refused.value) == f"no map of this machine in {tmp_path}; make one with `inflight run map`"
-    with pytest.raises(MapError):
-        advise_command.run(asked(tmp_path / "nowhere"))
-
-
-def test_a_run_that_is_named_must_be_a_map(tmp_path: Path, machine: dict[str, Any]) -> None:
-    memory = store(tmp_path / "memory", memory_rows(), machine)
-
-    with pytest.raises(MapError, match=r"is no map: it has no valid crawls at several latencies"):
+    with pytest.raises(AdviseError, match="no two blocks without added latency and CPU work with about 100 in flight"):
         advise_command.run(asked(tmp_path, run=memory))
     with pytest.raises(RowsError, match=r"is not a run: cannot read rows\.jsonl"):
         advise_command.run(asked(tmp_path, run=tmp_path / "nothing"))
 
 
-def test_a_map_without_its_machine_is_used_when_named_and_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = store(tmp_path / "a-map", map_rows(noise=0.01), {})
-    (folder / "machine.json").unlink()
+def test_the_command_answers_with_its_exit_code(results: Path) -> None:
+    advised = inflight("advise", "--latency", "30ms", "--in-flight", 100, "--out", results)
+    open_ = inflight(
+        "advise", "--latency", "0", "--in-flight", 1, "--json", "--from", results / "20260102T000000000Z-here-part"
+    )
 
-    assert advise_command.run(asked(tmp_path, run=folder)) == 0
-    assert "That run is of another machine: cpu unknown, here " in told(capsys)
-
-
-def test_the_command_refuses_and_answers_with_its_exit_code(tmp_path: Path, results: Path) -> None:
-    refused = inflight("advise", "--latency", "1ms", "--in-flight", 3, "--out", tmp_path)
-    unknown = inflight("advise", "--latency", "9s", "--in-flight", 3, "--out", results, "--json")
-
-    assert refused.sentence == f"no map of this machine in {tmp_path}; make one with `inflight run map`"
-    assert unknown.code == 3
-    assert json.loads(unknown.out)["advised"] is None
+    assert (advised.code, advised.out.split()[0]) == (0, "Take")
+    assert (open_.code, json.loads(open_.out)["advised"]) == (3, None)
 
 
 @pytest.mark.long
-def test_verify_measures_that_very_workload_and_says_how_far_off_it_was(
-    tmp_path: Path, machine: dict[str, Any]
-) -> None:
-    store(tmp_path / "20260101T000000000Z-here-map", map_rows(noise=0.01), machine)
+def test_verify_measures_that_very_workload(results: Path, tmp_path: Path, machine: dict[str, Any]) -> None:
+    run = results / "reference" / "20260101T000000000Z-here-map"
 
     done = inflight(
-        "advise", "--latency", "20ms", "--cpu", "100us", "--in-flight", 4, "--verify", "--json", "--out", tmp_path
+        *("advise", "--latency", "20ms", "--cpu", "100us", "--in-flight", 8, "--verify", "--json"),
+        *("--out", tmp_path, "--from", run),
     )
 
-    found = json.loads(done.out)
-    (folder,) = [path for path in tmp_path.iterdir() if path.name.endswith("-advise")]
-    measured = rows.read(folder)
-    assert found["verified"]["folder"] == str(folder)
-    assert {row.strategy for row in measured} == {one["strategy"] for one in found["verified"]["models"]}
+    found = json.loads(done.out)["verified"]
+    measured = rows.read(Path(found["folder"]))
+    assert {row.strategy for row in measured} == {one["strategy"] for one in found["models"]}
     assert len(measured) == 6
     assert {(row.workload["latency"], row.workload["cpu"], row.workload["in_flight"]) for row in measured} == {
-        ("20ms", "100us", 4)
+        ("20ms", "100us", 8)
     }
-    off = found["verified"]["off"]
-    assert done.code == (0 if off is not None and off <= 0.1 else 3)
-    if off is not None:  # nothing was red: four at a time and 20 ms, whatever the machine is busy with
-        assert found["verified"]["models"][0]["expected_pages_per_s"] == pytest.approx(197, rel=0.05)
+    assert done.code == (0 if found["holds"] else 3)
+
+
+@pytest.mark.long
+def test_on_a_machine_without_runs_it_measures_and_stores_what_it_goes_by(tmp_path: Path) -> None:
+    done = inflight("advise", "--latency", "30ms", "--in-flight", 20, "--json", "--out", tmp_path)
+
+    found = json.loads(done.out)
+    assert Path(found["run"]).parent == tmp_path
+    assert {row.kind for row in rows.read(Path(found["run"]))} == {"arm"}
+    assert found["run_in_flight"] == 20
+    assert done.code in {0, 3}

@@ -10,8 +10,9 @@ import pytest
 from bench.analyse import cells as c
 from bench.analyse.decision_map import Map, Tile, decide
 from bench.rows import Row
+from tests.made_arms import arm_row
 from tests.made_rows import crawl_row
-from tests.map.made_maps import CAPS, LATENCIES, MODELS, WORKS, map_row, map_rows
+from tests.map.made_maps import CAPS, LATENCIES, MODELS, WORKS, map_rows
 
 NAMES = ("callbacks", "generators", "native_asyncio", "thread_pool")
 
@@ -27,7 +28,7 @@ def rows_at(
         together = chance.gauss(0, shift)
         for name, per_s in rates.items():
             moved = per_s * math.exp(together + chance.gauss(0, noise))
-            found.append(crawl_row(name, in_flight=in_flight, number=number, pages_per_s=moved))
+            found.append(arm_row(name, in_flight=in_flight, number=number, pages_per_s=moved))
     return found
 
 
@@ -166,7 +167,7 @@ def test_a_round_without_throughput_is_left_out_and_one_below_a_page_a_second_co
 
 def test_red_rows_never_count() -> None:
     rows = rows_at({"callbacks": 1500.0, "thread_pool": 1000.0}, noise=0.001)
-    rows += [crawl_row("generators", number=number, pages_per_s=9000.0, red=True) for number in (1, 2, 3)]
+    rows += [arm_row("generators", number=number, pages_per_s=9000.0, red=True) for number in (1, 2, 3)]
 
     tile = the_tile(rows)
 
@@ -176,7 +177,7 @@ def test_red_rows_never_count() -> None:
 
 def test_a_strategy_with_one_valid_round_of_three_is_not_compared() -> None:
     rows = rows_at({"callbacks": 1500.0, "thread_pool": 1000.0}, noise=0.001)
-    rows += [crawl_row("generators", number=number, pages_per_s=9000.0, red=number > 1) for number in (1, 2, 3)]
+    rows += [arm_row("generators", number=number, pages_per_s=9000.0, red=number > 1) for number in (1, 2, 3)]
 
     tile = the_tile(rows)
 
@@ -240,7 +241,7 @@ def test_other_connections_are_another_part_of_the_map() -> None:
 
 def test_crawls_of_another_number_of_pages_are_another_workload() -> None:
     rows = [
-        map_row(name, "0", "0", 10, number, pages, rate, 20_000)
+        crawl_row(name, in_flight=10, number=number, pages=pages, pages_per_s=rate)
         for pages, rates in ((100, (1000.0, 2000.0)), (1000, (2000.0, 1000.0)))
         for name, rate in zip(("callbacks", "thread_pool"), rates, strict=True)
         for number in (1, 2)

@@ -84,15 +84,14 @@ def test_tiles_say_by_how_much_and_where_nothing_differs(drawn: Figure) -> None:
 
 def test_the_models_boundary_runs_where_the_core_becomes_full(rows: list[Row], drawn: Figure) -> None:
     found = c.cells(rows)
-    best = plot_map.surfaces_of(found, decide(found))[0]
+    costs = plot_map.costs_of(found, decide(found), 100)
 
-    panel = drawn.axes[2]
-    line = panel.lines[0]
+    line = drawn.axes[2].lines[0]
 
-    assert best.strategy == "callbacks"
+    assert costs == pytest.approx(sorted(MODELS.values()), rel=0.05)
     points: list[list[float]] = np.asarray(line.get_xydata()).tolist()
     at_1ms = [x for x, y in points if y == pytest.approx(1.0)]
-    assert at_1ms == [pytest.approx(1 + 1 + math.log(101.8 / 50) / math.log(4), abs=0.1)]
+    assert at_1ms == [pytest.approx(1 + 1 + math.log(99 * 1.02 / 50) / math.log(4), abs=0.1)]
     assert not drawn.axes[0].lines  # with one in flight the core is never full
 
 
@@ -125,8 +124,7 @@ def test_a_panel_is_drawn_into_axes_that_are_given(rows: list[Row]) -> None:
     with page.settings():
         plot_map.panel(both, page.looks(MODELS), 1000, figure.subplots())
 
-    assert "native_asyncio" in texts(figure)
-    assert "thread_pool" in texts(figure) or "all alike" in texts(figure)
+    assert {"thread_pool", "all alike"} <= set(texts(figure))
 
 
 def test_more_panels_than_fit_are_left_out_and_named() -> None:
@@ -169,7 +167,7 @@ def test_a_run_has_a_map_where_its_crawls_differ_in_latency_and_in_cpu_work() ->
 
 def test_the_finding_names_the_fastest_and_where_nothing_can_be_told() -> None:
     one_round = decide(c.cells(map_rows(rounds=1)))
-    both = {"a": (20e3, 8e4, 2e4), "b": (60e3, 8e4, 2e4)}
+    both = {"a": 20_000, "b": 60_000}
     one_wins = decide(c.cells(map_rows(both, works=("0", "1ms"), caps=(10, 1000), noise=0.005)))
     same = {"a": MODELS["callbacks"], "b": MODELS["callbacks"]}
     alike = decide(c.cells(map_rows(same, noise=0.005, caps=(1, 10))))
