@@ -50,11 +50,11 @@ def _row(
 ) -> Row:
     """Return the row of one arm."""
     seen = Observation({"block": block.id}, knobs=one.knobs)
-    if one.failure is not None or not one.slices:
-        reason = str(one.failure) if one.failure else "no slice was measured"
+    windows = [] if one.failure else _windows(block, one, kept)
+    if not any(window["kept"] and window["pages"] for window in windows):
+        reason = str(one.failure) if one.failure else "no page was finished in its windows"
         status: Status = "timeout" if isinstance(one.failure, WorkerTimeoutError) else "failed"
         return row_of(ArmTrial(block, one.arm), setting.run, begin, status, reason, seen)
-    windows = [_window(each, seen_pages, kept) for each, seen_pages in zip(one.slices, _pages(block, one), strict=True)]
     worse, shares = blocks.disturbed(arms), blocks.missing(arms)
     counted = {key: one.outcome[key] for key in _COUNTED if key in one.outcome}
     seen.measured = (
@@ -107,6 +107,10 @@ def _extrapolated(each: Slice, pages: int, first_ns: int, last_ns: int) -> float
     if pages < 2 or last_ns == first_ns:
         return float(pages)
     return (pages - 1) * (each.end_ns - each.begin_ns) / (last_ns - first_ns)
+
+
+def _windows(block: BlockTrial, one: Running, kept: set[int]) -> list[dict[str, Any]]:
+    return [_window(each, pages, kept) for each, pages in zip(one.slices, _pages(block, one), strict=True)]
 
 
 def _window(each: Slice, pages: float, kept: set[int]) -> dict[str, Any]:

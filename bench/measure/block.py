@@ -72,15 +72,12 @@ def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *
     """
     round_ns, work_ns = in_flight * cost_ns, in_flight * work_ns
     settle_ns = max(40 * MS, 3 * round_ns) if threads else max(10 * MS, 1.5 * round_ns)
-    window_ns = min(max(20 * MS, 2 * round_ns), 500 * MS)
-    jitter_ns = min(round_ns, 100 * MS)
-    if latency_ns:
-        settle_ns, window_ns, jitter_ns = 1.5 * latency_ns + 10 * MS, LATENCIES * latency_ns, 0.0
+    window_ns = max(20 * MS, 2 * round_ns)
     page_ns = max(cost_ns, (latency_ns + cost_ns) / in_flight)
     return Lengths(
-        round(max(min(settle_ns, 250 * MS + latency_ns), work_ns)),
-        round(max(window_ns, PAGES * page_ns, 2 * work_ns)),
-        round(max(jitter_ns, work_ns)),
+        round(max(min(settle_ns, 250 * MS), 1.5 * latency_ns, work_ns)),
+        round(max(min(window_ns, 500 * MS), LATENCIES * latency_ns, PAGES * page_ns, 2 * work_ns)),
+        round(max(min(round_ns, 100 * MS), work_ns)),
     )
 
 
