@@ -132,7 +132,8 @@ def _source(asked: Asked, in_flight: int, names: Sequence[str]) -> Source:
 def _measured(out: Path, in_flight: int, names: Sequence[str]) -> Source:
     """Measure the CPU time per page now."""
     experiment = _experiment(Grid("throughput", in_flight=(in_flight,), site=SITE, cycles=CYCLES), names, BLOCKS)
-    _say(f"No run of this machine in {out} has the CPU time per page with about {in_flight:,} in flight", experiment)
+    what = f"Measuring the CPU time per page with {in_flight:,} in flight, which no run of this machine in {out} has"
+    _say(what, experiment)
     folder = _run(out, experiment)
     found = measured_here.source(folder, in_flight)
     if found is None:

@@ -1,0 +1,37 @@
+"""What becomes of an arm that was observed."""
+
+from typing import Any, cast
+
+import pytest
+
+import strategies
+from bench.grid import Grid
+from bench.measure import arms, host
+from bench.measure.block import Running, Slice
+from bench.measure.controller import Setting
+from bench.measure.process import DEFAULT
+from bench.measure.server import Server
+from bench.measure.sides import Prepared
+from bench.plan import block_of
+from bench.rows import Row
+
+
+@pytest.mark.parametrize("latency", ["0", "10ms"])
+def test_an_arm_without_a_page_in_its_windows_is_a_failed_row(latency: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workload,) = Grid("throughput", (latency,)).workloads("throughput")
+    described = strategies.describe("callbacks")
+    block = block_of(workload, [described], cycles=1, number=1)
+    idle = Running(
+        block.arms[0],
+        Prepared(block.arms[0], described, DEFAULT, None),
+        port=1,
+        slices=[Slice(cycle=0, begin_ns=10, end_ns=20, cpu_ns=5, server_cpu_ns=1, requests=0)],
+        outcome={"windows": [[0, 10, 10]]},
+    )
+    monkeypatch.setattr("bench.measure.block.observe", lambda *_: [idle])
+
+    (row,) = arms.run(block, {}, cast("Server", None), Setting("run", host.ANY, lambda _: 1.0))
+
+    assert (row.status, row.reason) == ("failed", "no page was finished in its windows")
+    stored: Any = Row.from_json(row.to_json())
+    assert stored == row
