@@ -16,7 +16,7 @@ FREE_THREADED = "free-threaded"
 """The name of an interpreter that a run is given, or finds: one that was built without a global lock."""
 IN_FLIGHT = 100
 """How many are in flight unless something else is asked for."""
-START_NS = 700_000_000
+START_NS = 350_000_000
 """About how long an arm takes to start, to warm up and to end; estimates go by it."""
 
 
