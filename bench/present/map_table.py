@@ -28,7 +28,7 @@ def finding(found: Map) -> str:
     differ = [tile for tile in known if is_decided(tile)]
     alike = len(known) - len(differ)
     if not differ:
-        return f"No difference between the models can be told in any of {number}"
+        return f"The models tie in {number}"
     times = {name: sum(name in tile.best for tile in differ) for name in found.strategies}
     order = sorted((name for name in times if times[name]), key=lambda name: (-times[name], name))
     names = [f"{words.plain(name, 30)} ({units.count(times[name])})" for name in order[:MOST_FASTEST]]
@@ -37,9 +37,7 @@ def finding(found: Map) -> str:
     told = f"the fastest {'is' if len(names) == 1 else 'are'} {words.listed(names)}, up to {by} the slowest"
     if not alike:
         return f"In {number} {told}"
-    return (
-        f"In {units.count(alike)} of {number} no difference can be told; in the other {units.count(len(differ))} {told}"
-    )
+    return f"In {units.count(alike)} of {number} the models tie; in the other {units.count(len(differ))} {told}"
 
 
 def is_decided(tile: Tile) -> bool:

@@ -136,7 +136,7 @@ def _texts(tile: Tile, letters: int) -> list[str]:
     if tile.verdict == "winner":
         return [first, f"{_ratio(runner_up.behind)} next", *([last] if len(tile.ranking) > 2 else [])]
     more = f" +{len(tile.best) - 2}" if len(tile.best) > 2 else ""
-    return [first, f"= {words.plain(tile.best[1], letters - len(more))}{more}", last]
+    return [first, f"= {words.plain(tile.best[1], letters - len(more) - 2)}{more}", last]
 
 
 def _boundary(
