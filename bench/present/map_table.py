@@ -17,6 +17,8 @@ MOST_FASTEST = 2
 """Likewise in the finding."""
 _HEADS = ("latency", "CPU work", "in flight", "best", "over the next", "over the slowest")
 UNKNOWN = "not known"
+LARGE = 0.15
+"""Models that may differ by more than this, as a logarithm, are not alike: they are tied at the most."""
 
 
 def finding(found: Map) -> str:
@@ -28,7 +30,7 @@ def finding(found: Map) -> str:
     differ = [tile for tile in known if is_decided(tile)]
     alike = len(known) - len(differ)
     if not differ:
-        return f"The models tie in {number}"
+        return f"No difference between the models is significant in {number}"
     times = {name: sum(name in tile.best for tile in differ) for name in found.strategies}
     order = sorted((name for name in times if times[name]), key=lambda name: (-times[name], name))
     names = [f"{words.plain(name, 30)} ({units.count(times[name])})" for name in order[:MOST_FASTEST]]
@@ -45,6 +47,11 @@ def is_decided(tile: Tile) -> bool:
     return tile.verdict != UNKNOWN and len(tile.best) < len(tile.ranking)
 
 
+def are_alike(tile: Tile) -> bool:
+    """Tell whether all are surely about as fast as the fastest, so that noise is not what keeps them from differing."""
+    return all(one.high is not None and one.high < LARGE for one in tile.ranking[1:])
+
+
 def best_told(tile: Tile) -> str:
     """Name the winner, or those that cannot be told from the fastest; or say why nothing is known."""
     if tile.verdict == UNKNOWN:
@@ -53,7 +60,7 @@ def best_told(tile: Tile) -> str:
     if len(names) == 1:
         return names[0]
     if len(names) == len(tile.ranking):
-        return f"all {len(names)} alike"
+        return f"all {len(names)} {'alike' if are_alike(tile) else 'tied'}"
     if len(names) > MOST_NAMED:
         names = [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
     return f"{words.listed(names)} alike"

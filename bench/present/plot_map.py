@@ -23,8 +23,6 @@ ALIKE = "#E8E8E8"
 FAINT, STRONG = 0.3, 0.75
 """How opaque a tile is, from just ahead of the slowest to ``FULL`` times as fast."""
 FULL = 3.0
-LARGE = 0.15
-"""Models that differ by more than this are not alike, even where noise keeps them from being told apart."""
 _HATCH = "///"
 _LETTERS = 60
 """About so many letters fit the width of a panel, of two side by side."""
@@ -129,8 +127,7 @@ def _texts(tile: Tile, letters: int) -> list[str]:
     assert slowest is not None
     assert runner_up is not None
     if len(tile.best) == len(tile.ranking):
-        percent = math.expm1(slowest.behind) * 100
-        return ["all alike" if slowest.behind < LARGE else "not told apart", f"within {percent:.0f} %"]
+        return ["all alike" if map_table.are_alike(tile) else "not told apart", f"{_ratio(slowest.behind)} last"]
     last = f"{_ratio(slowest.behind)} last"
     first = words.plain(tile.best[0], letters)
     if tile.verdict == "winner":

@@ -175,7 +175,7 @@ def test_the_finding_names_the_fastest_and_where_nothing_can_be_told() -> None:
     assert map_table.finding(one_round).endswith("nothing to conclude")
     assert "Not known: 48 of 48 workloads" in map_table.text(one_round)
     assert re.search(r"the fastest is a \(\d+\), up to \d\.\dx the slowest$", map_table.finding(one_wins))
-    assert map_table.finding(alike) == "The models tie in 24 workloads"
+    assert map_table.finding(alike) == "No difference between the models is significant in 24 workloads"
 
 
 def test_a_group_that_is_ahead_of_the_rest_has_its_colour_and_a_hatch() -> None:
