@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from bench.bare import Bare, BareKind
-from bench.core.arm import START_NS, Arm, ArmTrial, BlockTrial, placebo
+from bench.core.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
 from bench.experiment import Experiment
 from bench.grid import Grid, Kind, Workload
 from strategies import Description
@@ -18,8 +18,6 @@ _MEMORY_NS = 300_000_000
 _SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 50_000_000, 22, 20, 4
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several rounds of all that is in flight, and no longer than this."""
-REFERENCE = "callbacks"
-"""The strategy that others are held against, where it takes part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Rows as the harness writes them, made from the few values that a test is about."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from bench.rows import Check, Row, Status
@@ -63,6 +64,124 @@ def crawl_row(
         measured,
         site or {},
     )
+
+
+def arm_row(
+    strategy: str = "callbacks",
+    *,
+    role: Literal["reference", "placebo", "compared"] = "compared",
+    latency: str = "0",
+    in_flight: int = 100,
+    number: int = 1,
+    pages_per_s: float = 10_000.0,
+    cpu_per_page_ns: int = 50_000,
+    times_ns: Sequence[int] = (),
+    stack: str = "shared",
+    status: Status = "ok",
+    reason: str | None = None,
+    red: bool = False,
+    connection: str = "keep-alive",
+    cycles: int = 3,
+    disturbed: int = 0,
+    replaced: int = 0,
+) -> Row:
+    """Make the row of one arm of a block; ``number`` is that of the block. A placebo is named by its ``strategy``."""
+    arm = {"name": strategy, "strategy": strategy.removesuffix(" again"), "role": role, "label": strategy}
+    arm |= {"in_flight": in_flight} if in_flight != 100 else {}
+    arm |= {"connection": connection} if connection != "keep-alive" else {}
+    made = crawl_row(
+        strategy,
+        latency=latency,
+        in_flight=in_flight,
+        number=number,
+        stack=stack,
+        status=status,
+        reason=reason,
+        red=red,
+        connection=connection,
+        pages=1000,
+    )
+    cell = made.workload["id"].replace("crawl/", "throughput/")
+    measured: dict[str, Any] = {}
+    if status in {"ok", "wrong"}:
+        windows = [
+            {
+                "cycle": cycle,
+                "begin_ns": 1000 * MS + cycle * 100 * MS,
+                "wall_ns": 20 * MS,
+                "cpu_ns": round(cpu_per_page_ns * pages_per_s * 0.02),
+                "server_cpu_ns": 4 * MS,
+                "pages": pages_per_s * 0.02,
+                "kept": cycle >= replaced,
+            }
+            for cycle in range(cycles)
+        ]
+        measured = {
+            "block": f"{cell}/round={number}",
+            "windows": windows,
+            "settle_ns": 10 * MS,
+            "cpu_per_page_ns": cpu_per_page_ns,
+            "cpu_per_page_all_ns": cpu_per_page_ns,
+            "pages_per_s": pages_per_s,
+            "cpu_share": min(1.0, cpu_per_page_ns * pages_per_s / 1e9),
+            "missing_share": 0.05,
+            "disturbed": disturbed,
+            "replaced": replaced,
+            "requests": 5000,
+            "pages": 5000,
+            "failed_pages": 0,
+            "tries": 5000,
+            "peak_in_flight": in_flight,
+            "held_in_flight": in_flight,
+            "peak_threads": 1,
+            "rss_bytes": 24_000_000,
+            "service": times(times_ns),
+            "steal_share": 0.0,
+            "listen_drops": 0,
+        }
+    return replace(
+        made,
+        trial=f"{cell}/{strategy}/round={number}",
+        kind="arm",
+        workload=made.workload | {"id": cell, "arm": arm},
+        measured=measured,
+        server={"cpu_share": 0.2, "ceiling_per_s": 100_000.0} if measured else {},
+    )
+
+
+def block_rows(
+    costs: Mapping[str, int] | None = None, *, blocks: int = 5, latency: str = "0", in_flight: int = 100, **same: Any
+) -> list[Row]:
+    """Make the rows of some blocks: CPU per page of each arm in nanoseconds, the reference first.
+
+    The blocks differ by 2 % each. Without a latency the reference takes part again, 1 % dearer in every second block.
+    """
+    costs = costs or {"callbacks": 20_000, "generators": 24_000}
+    (reference, cheapest_ns), *others = costs.items()
+    rows = []
+    for number in range(1, blocks + 1):
+        arms: list[tuple[str, Literal["reference", "placebo", "compared"], float]] = [
+            (reference, "reference", cheapest_ns),
+            *([] if latency != "0" else [(f"{reference} again", "placebo", cheapest_ns * (1 + number % 2 / 100))]),
+            *((name, "compared", cost) for name, cost in others),
+        ]
+        for name, role, cost in arms:
+            cost_ns = cost * (1 + 0.02 * number)
+            rate = min(in_flight / (_MEANS[latency] + cost_ns) * 1e9, 1e9 / cost_ns)
+            rows.append(
+                arm_row(
+                    name,
+                    role=role,
+                    number=number,
+                    latency=latency,
+                    in_flight=in_flight,
+                    cpu_per_page_ns=round(cost_ns),
+                    pages_per_s=rate,
+                    times_ns=[_MEANS[latency] + round(cost_ns) * (1 + n % 50) for n in range(1200)],
+                    **same,
+                )
+            )
+    return rows
 
 
 def memory_row(

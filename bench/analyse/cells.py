@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from bench.analyse import workloads
 from bench.analyse.stats import NoSlope, Slope, Spread, memory_slope, spread
+from bench.core.stats import MOST, Interval, compare, t_interval
 from bench.present import units
 from bench.rows import Row
 from bench.studies.throughput.read import is_placebo
@@ -54,6 +55,12 @@ class Figure:
 
     spread: Spread
     valid: bool
+
+    @property
+    def interval(self) -> Interval:
+        """The geometric mean over the rounds, which are the blocks of arms, with its 95 % t interval."""
+        logs = list(self.spread.logs.values()) or [-MOST]
+        return t_interval(logs).ratio()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +130,12 @@ def spread_of(rows: Iterable[Row], read: Read) -> Spread | None:
     """Return the spread of a figure over the rows that have it."""
     found = [(value, (row.run, row.round)) for row in rows if (value := read(row)) is not None]
     return spread(*zip(*found, strict=True)) if found else None
+
+
+def ratio(one: Cell, other: Cell, read: Read) -> Interval | None:
+    """Return a figure over that of another cell, by the rounds that they have in common; None without valid rows."""
+    logs = [found.logs if (found := spread_of(cell.valid_rows, read)) else {} for cell in (one, other)]
+    return compare(*logs).interval().ratio() if all(logs) else None
 
 
 def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> list[Cell]:

@@ -14,6 +14,8 @@ from bench.grid import Workload
 Role = Literal["reference", "placebo", "compared"]
 FREE_THREADED = "free-threaded"
 """The name of an interpreter that a run is given, or finds: one that was built without a global lock."""
+REFERENCE = "callbacks"
+"""The strategy that others are held against, where it takes part."""
 IN_FLIGHT = 100
 """How many are in flight unless something else is asked for."""
 START_NS = 350_000_000

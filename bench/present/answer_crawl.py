@@ -12,7 +12,7 @@ from statistics import median
 from bench.analyse import cells as c
 from bench.analyse import extremes
 from bench.analyse.cells import Cell
-from bench.analyse.headline import choose_caps, usual_cap
+from bench.analyse.columns import choose_caps, usual_cap
 from bench.analyse.model import FULL, Fit, core_share, fit
 from bench.analyse.stats import Spread, differ
 from bench.core.stats import Logs, differs

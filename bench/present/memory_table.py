@@ -7,6 +7,7 @@ from bench.analyse import cells as c
 from bench.analyse.cells import Cell
 from bench.analyse.layers import LAYERS
 from bench.analyse.stats import NoSlope, Slope, spread
+from bench.core.stats import CONFIDENCE
 from bench.present import client_table, findings_memory, offered_table, swarm_table, units, words
 from bench.present.memory_summary import held_json, of_kind, tops
 from bench.present.subjects import BLOCKS, GROUPS, Subject, is_layered, subjects
@@ -42,6 +43,7 @@ def grids(rows: Sequence[Row]) -> list[Grid]:
         use = f", {names[setting]}" if setting is not None and len(settings) > 1 else ""
         many += [_layers_grid(some, use), _protocol_grid(some)]
     many += [
+        *user_grids([cell for cell in found if cell.setting not in read]),
         _held_grid(layered),
         _limits_grid(rows),
         _probes_grid(rows),
@@ -50,6 +52,40 @@ def grids(rows: Sequence[Row]) -> list[Grid]:
         *client_table.grids(rows),
     ]
     return [grid for grid in many if grid and grid.lines]
+
+
+def user_grids(found: Sequence[Cell]) -> list[Grid]:
+    """Return what one more fetch in flight costs in user memory: a table for each setting of these memory cells."""
+    names = words.settings(c.settings(found))
+    return [
+        _user_grid([cell for cell in found if cell.setting == s], names[s] if len(names) > 1 else "") for s in names
+    ]
+
+
+def _user_grid(own: Sequence[Cell], use: str) -> Grid:
+    stacks = c.strategies(row for cell in own for row in cell.rows)
+    slopes = [(name, c.memory_of(own, name)) for name in stacks]
+    lines = tuple((words.plain(name, 60), words.memory(slope)) for name, slope in slopes)
+    title = f"User memory per fetch in flight{f', {use}' if use else ''}"
+    return Grid(title, ("strategy", "bytes"), lines, tuple(_about_slopes(slopes)))
+
+
+def _about_slopes(slopes: Sequence[tuple[str, Slope | NoSlope]]) -> list[str]:
+    told = []
+    if fitted := [slope for _, slope in slopes if isinstance(slope, Slope)]:
+        bent = "; a range where the line is bent" if any(not slope.straight for slope in fitted) else ""
+        sizes = sorted({slope.sizes for slope in fitted})
+        across = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        sure = f"{CONFIDENCE * 100:.0f} %"
+        told.append(f"Memory is USS, as a slope over {across} numbers in flight, ± its {sure} interval{bent}.")
+    without: dict[str, list[str]] = {}
+    for name, slope in slopes:
+        if isinstance(slope, NoSlope):
+            without.setdefault(slope.reason, []).append(words.plain(name, 30))
+    for reason, names in without.items():
+        who = words.listed(names) if len(names) <= 4 else f"{len(names)} strategies"
+        told.append(f"No memory slope for {who}: {reason}.")
+    return told
 
 
 def slope_text(slope: Slope | NoSlope) -> str:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from bench.analyse import cells as c
-from bench.analyse import headline
+from bench.analyse import columns
 from bench.analyse.cells import Cell
 from bench.analyse.layers import LAYERS
 from bench.analyse.stats import Slope
@@ -82,7 +82,7 @@ def cpu(rows: Sequence[Row], latency: str | None, in_flight: int | None, axes: "
     found, where = _settled([cell for cell in c.cells(rows, "crawl") if cell.figure(c.cpu_per_page_ns)], "CPU times")
     latency = _known(latency, c.latencies(found), "added latency") or c.latencies(found)[0]
     caps = c.caps(found, latency)
-    in_flight = _known(in_flight, caps, "number in flight") or headline.usual_cap(caps)
+    in_flight = _known(in_flight, caps, "number in flight") or columns.usual_cap(caps)
     here = [c.at(found, name, latency, in_flight) for name in c.strategies_of(found)]
     bars = [(cell, figure) for cell in here if cell and (figure := cell.figure(c.cpu_per_page_ns))]
     bars.sort(key=lambda bar: (bar[0].stack != "shared", bar[1].spread.median))

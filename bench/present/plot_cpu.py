@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench.analyse import cells as c
-from bench.analyse import headline
 from bench.analyse.cells import Cell, Figure
+from bench.analyse.columns import choose_columns
 from bench.present import findings, labels, name_looks, page, units, words
 from bench.present.name_looks import Look
 
@@ -24,7 +24,7 @@ SYSTEM: dict[str, Any] = {"facecolor": name_looks.COLOURS[4], "hatch": "///", "e
 
 def draw(found: Sequence[Cell], _looks: dict[str, Look], subtitle: str, footer: str) -> "Sheet | None":
     """Draw the workload of the headline's CPU column; None when it has no CPU times."""
-    columns = [column for column in headline.choose_columns(found) if column.measure == "cpu_per_page_ns"]
+    columns = [column for column in choose_columns(found) if column.measure == "cpu_per_page_ns"]
     names = sorted({cell.strategy for cell in found})
     here = [c.at(found, name, column.latency, column.in_flight) for column in columns for name in names]
     bars = [(cell, figure) for cell in here if cell and (figure := cell.figure(c.cpu_per_page_ns))]

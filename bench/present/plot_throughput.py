@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bench.analyse import cells as c
 from bench.analyse.cells import Cell
-from bench.analyse.headline import choose_caps
+from bench.analyse.columns import choose_caps
 from bench.analyse.model import Fit, fit
 from bench.present import findings, labels, page, scales, units, words
 from bench.present.labels import Label

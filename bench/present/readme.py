@@ -18,10 +18,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from bench.analyse.headline import Line, Table, tables
-from bench.present import notes, page, table, words
-from bench.present.markdown import MOST_TEXT, code, escaped, row
+from bench.analyse import cells as c
+from bench.present import notes, page, section
+from bench.present.markdown import MOST_TEXT, code, escaped
+from bench.present.memory_table import user_grids
 from bench.rows import ROWS_FILE, Row, RowsError, read
+from bench.studies.throughput import show as throughput
 
 BEGIN, END = "<!-- headline: begin -->", "<!-- headline: end -->"
 PARTS = ("map", "memory", "claims", "selftest", "swarm")
@@ -170,16 +172,11 @@ WRITERS: dict[str, Callable[[Path, Path], str]] = {
 
 
 def headline_markdown(rows: Sequence[Row], machine: dict[str, Any]) -> str:
-    """Return the headline table as Markdown, with how it was made, where and when, and the sentences of the table."""
-    found = tables(rows)
-    parts = [provenance(rows, machine)]
-    for one in found:
-        if len(found) > 1 and (title := table.setting_title(one)):
-            parts.append(f"**{escaped(title)}**")
-        parts.append(_table(one))
-        parts.append(_list(notes.about_table(one)))
-    parts.append(_list([*notes.about_rows(rows), *notes.about_red(rows)]))
-    return "\n\n".join(part for part in parts if part)
+    """Return the section of throughput and the table of user memory as Markdown, with how, where and when."""
+    red = _list(notes.about_red(rows))
+    memory = map(section.table_markdown, user_grids(c.cells(rows, "memory")))
+    parts = [provenance(rows, machine), section.markdown(throughput.section(rows)), *memory, red]
+    return "\n\n".join(filter(None, parts))
 
 
 def command(machine: dict[str, Any]) -> str | None:
@@ -204,30 +201,6 @@ def _picture(folder: Path, beside: Path, name: str, words_for_it: str) -> str:
     if not (plot.is_file() and plot.resolve().is_relative_to(beside.resolve())):
         return ""
     return f"![{words_for_it}]({plot.resolve().relative_to(beside.resolve()).as_posix()})"
-
-
-def _table(one: Table) -> str:
-    has_memory = any(line.memory is not None for line in one.lines)
-    heads = [
-        "strategy",
-        *(escaped(words.column(column)).replace(", ", "<br>") for column in one.columns),
-        *(["user memory per fetch in flight"] if has_memory else []),
-        "trials",
-    ]
-    lines = [row(heads), f"|{'---|' + '---:|' * (len(heads) - 1)}"]
-    own_follows = False
-    for line in one.lines:
-        if line.stack != "shared" and not own_follows:
-            own_follows = True
-            lines.append(f"| *with an HTTP stack of their own* |{' |' * (len(heads) - 1)}")
-        lines.append(row(_cells(line, one, has_memory)))
-    return "\n".join(lines)
-
-
-def _cells(line: Line, one: Table, has_memory: bool) -> list[str]:
-    entries = [table.entry_text(entry, column) for entry, column in zip(line.entries, one.columns, strict=True)]
-    memory = [words.memory(line.memory)] if has_memory else []
-    return [escaped(line.strategy), *entries, *memory, table.trials_text(line)]
 
 
 def _list(sentences: Sequence[str]) -> str:

@@ -10,14 +10,13 @@ from typing import Any
 
 from bench.analyse import cells as c
 from bench.analyse.claims import Verdict
-from bench.present import check_words, findings_memory, map_table, readme, units, words
+from bench.present import check_words, findings_memory, map_table, readme, section, units, words
 from bench.present.answer import answer
 from bench.present.claims import parted
 from bench.present.markdown import escaped, escaped_in_html, row
 from bench.present.memory_table import grids
 from bench.present.notes import why_red
 from bench.present.report_validity import judged
-from bench.present.text_grid import Grid
 from bench.rows import Row
 
 MOST = 60_000
@@ -54,7 +53,7 @@ def _tables(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     if decided is None and c.crawled(rows):
         return _within(readme.headline_markdown(rows, told), _ROOM_FOR_TABLES)
     where = readme.provenance(rows, told) if rows else ""
-    maps = [] if decided is None else map(markdown_grid, map_table.grids(decided))
+    maps = [] if decided is None else map(section.table_markdown, map_table.grids(decided))
     return _within("\n\n".join([where, *maps]), _ROOM_FOR_TABLES)
 
 
@@ -63,22 +62,9 @@ def _grids(rows: Sequence[Row]) -> str:
     found = grids(rows)
     if not found:
         return ""
-    text = _within("\n\n".join(markdown_grid(grid) for grid in found), _ROOM_FOR_GRIDS)
+    text = _within("\n\n".join(section.table_markdown(grid) for grid in found), _ROOM_FOR_GRIDS)
     is_timed = c.is_timed(rows)
     return _folded("; ".join(grid.title for grid in found), text) if is_timed else text
-
-
-def markdown_grid(grid: Grid) -> str:
-    """Return a table of the terminal as Markdown, with its title and its sentences."""
-    title, notes = f"**{escaped(grid.title)}**", "\n".join(f"- {escaped(note)}" for note in grid.notes)
-    if not grid.heads:
-        lines = [f"- {': '.join(escaped(cell) for cell in cells)}" for cells in grid.lines]
-        return "\n\n".join(filter(None, [title, "\n".join(lines), notes]))
-    lines = [row(map(escaped, grid.heads)), f"|---|{'---:|' * (len(grid.heads) - 1)}"]
-    for cells in grid.lines:
-        group = [cells[0].strip("─ "), *[""] * (len(grid.heads) - 1)]
-        lines.append(row(map(escaped, cells if len(cells) > 1 else group)))
-    return "\n\n".join(filter(None, [title, "\n".join(lines), notes]))
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:

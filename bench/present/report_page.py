@@ -75,7 +75,7 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
         """Put everything together with these links to the rows."""
         sections = [
             Section("answer", "The answer", _answer(rows, extras)),
-            Section("figures", "The figures", report_tables.headline(others) if others else ""),
+            Section("figures", "The figures", report_tables.figures(others) if others else ""),
             Section(RACE, "The race", "" if raced is None else raced.html),
             Section("plots", "The plots", "".join(shown.figures) + plots.left_out),
             Section("validity", "Can it be believed?", report_validity.panel(rows)),

@@ -19,7 +19,7 @@ from bench.analyse import swarms
 from bench.present import findings_swarms, readme, swarm_table
 from bench.present.markdown import escaped
 from bench.present.readme import ReadmeError
-from bench.present.report_markdown import markdown_grid
+from bench.present.section import table_markdown
 from bench.rows import ROWS_FILE, RowsError
 
 RUNS = ("c100k", "c1m")
@@ -80,7 +80,7 @@ def findings(folder: Path) -> str:
 def tables(folder: Path) -> list[str]:
     """Return the tables of a run, with their sentences."""
     rows, _ = readme.reference(folder)
-    return [markdown_grid(grid) for grid in swarm_table.grids(rows)]
+    return [table_markdown(grid) for grid in swarm_table.grids(rows)]
 
 
 def pictures(folder: Path, beside: Path) -> list[str]:

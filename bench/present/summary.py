@@ -10,9 +10,11 @@ from bench.analyse.cells import Cell
 from bench.analyse.decision_map import Tile
 from bench.analyse.model import sensitivity
 from bench.analyse.stats import Slope
+from bench.core.stats import Interval
 from bench.present import map_table, offered_table, swarm_table
 from bench.present.memory_summary import memory_json
 from bench.rows import FORMAT, Row
+from bench.studies.throughput.read import contrasts, placebos
 
 
 def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
@@ -22,10 +24,13 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     ``runs``        the names of the runs that the rows are of
     ``trials``      how many trials there are: ``planned`` rows, ``valid`` ones, and ``by_status``
     ``strategies``  one object a strategy: ``strategy``, ``stack``, ``trials`` (how many), ``valid`` (how many)
-    ``cells``       one object for each strategy on each crawl workload: ``strategy``, ``workload``, ``latency``,
+    ``placebo``     null, or by how much the same code, measured twice, differs in CPU per page: ``workload``,
+                    ``estimate`` (a ratio), ``low``, ``high`` (its 95 % interval; null: unknown), ``blocks``, ``noisy``
+    ``cells``       one object for each strategy on each timed workload: ``strategy``, ``workload``, ``latency``,
                     ``mean_latency_ns``, ``cpu``, ``in_flight``, ``connection``, ``pages_per_s`` and
-                    ``cpu_per_page_ns``. Each of the two is null, or has ``median``, ``low``, ``high``, ``rounds`` and
-                    ``valid`` (false: from red trials only); ``pages_per_s`` has ``sensitivity`` too, the range
+                    ``cpu_per_page_ns``. Each of the two is null, or has ``median``, ``low``, ``high``, ``rounds``,
+                    ``mean``, ``interval`` ([low, high] of the 95 % t interval over rounds or blocks; null: unknown)
+                    and ``valid`` (false: from red trials only); ``pages_per_s`` has ``sensitivity`` too, the range
                     [low, high] of its sensitivity to CPU time (null: from red trials only)
     ``map``         one object for each workload of a run whose crawls differ in latency and in CPU work: ``workload``
                     (latency, CPU work and number in flight in words), ``latency``, ``cpu``, ``in_flight``,
@@ -65,6 +70,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
             "by_status": {status: sum(row.status == status for row in rows) for status in statuses},
         },
         "strategies": [_strategy(name, stack, rows) for name, stack in stacks.items()],
+        "placebo": _placebo(rows),
         "cells": [_cell(cell) for cell in c.cells(rows, "crawl")],
         "map": _map(rows),
         "memory": _memory(c.cells(rows, "memory")),
@@ -96,7 +102,24 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 def _figure(cell: Cell, read: c.Read) -> dict[str, Any] | None:
     figure = cell.figure(read)
-    return None if figure is None else figure.spread.told() | {"valid": figure.valid}
+    if figure is None:
+        return None
+    interval = figure.interval
+    return figure.spread.told() | {"mean": interval.estimate, "interval": _bounds(interval), "valid": figure.valid}
+
+
+def _placebo(rows: Sequence[Row]) -> dict[str, Any] | None:
+    found = placebos(contrasts(rows))
+    if not found:
+        return None
+    interval = found[0].interval
+    low, high = _bounds(interval) or (None, None)
+    told = {"workload": found[0].workload["id"], "estimate": interval.estimate, "low": low, "high": high}
+    return told | {"blocks": interval.n, "noisy": found[0].is_noisy}
+
+
+def _bounds(interval: Interval) -> list[float] | None:
+    return [interval.low, interval.high] if math.isfinite(interval.high) else None
 
 
 def _throughput(cell: Cell) -> dict[str, Any] | None:

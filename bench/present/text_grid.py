@@ -22,6 +22,8 @@ class Grid:
     heads: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    short: tuple[str, ...] = ()
+    """The heads for a terminal, where each is one text of several lines; without them, heads break at a space."""
 
 
 def styled(grids: Sequence[Grid], width: int) -> "Text":
@@ -30,7 +32,7 @@ def styled(grids: Sequence[Grid], width: int) -> "Text":
 
     text = Text()
     for grid in grids:
-        text.append(grid.title + "\n", "bold")
+        text.append(f"{grid.title}\n" if grid.title else "", "bold")
         for number, line in enumerate(lines_of(grid, width)):
             text.append(line + "\n", "bold" if number < head_lines(grid) else "")
         for note in grid.notes:
@@ -42,6 +44,8 @@ def styled(grids: Sequence[Grid], width: int) -> "Text":
 
 def head_lines(grid: Grid) -> int:
     """Return how many lines the heads take."""
+    if grid.short:
+        return max(head.count("\n") for head in grid.short) + 1
     return (2 if any(" " in head for head in grid.heads) else 1) if grid.heads else 0
 
 
@@ -49,7 +53,8 @@ def lines_of(grid: Grid, width: int) -> list[str]:
     """Return the lines; the heads in two lines where there are spaces; the names are cut where there is no room."""
     if not grid.heads:
         return [line for cells in grid.lines for line in _item(cells, width)]
-    heads = [_halves(head) if head_lines(grid) == 2 else (head,) for head in grid.heads]
+    heads = [tuple(head.split("\n")) for head in grid.short]
+    heads = heads or [_halves(head) if head_lines(grid) == 2 else (head,) for head in grid.heads]
     full = [cells for cells in grid.lines if len(cells) > 1]
     widths = [
         max(*(len(part) for part in head), *(len(cells[n]) for cells in full), 1) if full else len(head[-1])

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from bench.analyse import cells as c
 from bench.analyse.cells import Figure
-from bench.analyse.headline import Column
 from bench.analyse.stats import NoSlope, Slope, Spread
 from bench.present import units
 
@@ -59,10 +58,10 @@ def at_latency(latency: str) -> str:
     return f"at {units.latency(latency)}"
 
 
-def column(shown: Column) -> str:
-    """Write the head of a column in one line."""
-    what = "CPU per page" if shown.measure == "cpu_per_page_ns" else "pages/s"
-    return f"{what}, {units.latency(shown.latency)}, {in_flight(shown.in_flight)}"
+def numbers(caps: Sequence[int]) -> str:
+    """Write some numbers in flight; of many, the ends."""
+    texts = [units.count(cap) for cap in caps]
+    return listed(texts) if len(texts) <= 5 else f"{texts[0]} to {texts[-1]} ({len(texts)} numbers)"
 
 
 def workload(cell: c.Cell) -> str:

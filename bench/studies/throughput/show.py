@@ -1,0 +1,215 @@
+"""The section of throughput: what the same code differs by, CPU per page with ratios, pages per second. Pure."""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from bench.analyse import cells as c
+from bench.analyse.cells import Cell, Figure, Setting
+from bench.analyse.columns import Column, choose_columns
+from bench.core.arm import REFERENCE
+from bench.core.stats import CONFIDENCE, Interval
+from bench.present import findings, notes, units, words
+from bench.present.section import Section
+from bench.present.text_grid import Grid
+from bench.rows import Row
+from bench.studies.throughput import read
+from bench.studies.throughput.read import NOISY
+
+SURE = f"{CONFIDENCE * 100:.0f} %"
+STEADY = 0.02
+"""Three digits are shown of what is known to this share; two of anything else."""
+
+
+def section(rows: Sequence[Row]) -> Section:
+    """Return the section; without a row of a strategy that was timed, it has a sentence alone."""
+    found = c.cells(rows, "crawl")
+    settings = c.settings(found)
+    if not any(cell.valid_rows for cell in found):
+        about = notes.about_rows([row for row in rows if row.kind in c.TIMED] or rows)
+        return Section("", tuple(_tables(found, settings)), tuple(about))
+    own = [cell for cell in found if cell.setting == settings[0]]
+    compared = _at(own, choose_columns(own)[-1])
+    told = [about_blocks(found), *about_disturbed(rows)]
+    return Section(
+        findings.of_cpu(compared),
+        tuple(_tables(found, settings)),
+        tuple(filter(None, told)),
+        tuple(filter(None, [about_placebo(rows)])),
+    )
+
+
+def about_placebo(rows: Sequence[Row]) -> str | None:
+    """Say by how much the same code, measured twice, differs; None where no block has a placebo."""
+    found = read.placebos(read.contrasts(rows))
+    if not found:
+        return None
+    interval = found[0].interval
+    off = f"The same code, measured twice, differs by {_percent(interval.estimate)} %"
+    if math.isinf(interval.high):
+        return f"{off} (one block: its interval is unknown)."
+    sentence = f"{off} ({SURE}: {_percent(interval.low)} to {_percent(interval.high)} %)."
+    if not found[0].is_noisy:
+        return sentence
+    return f"{sentence} This run is noisy: identical code may differ by more than {NOISY * 100:.0f} %."
+
+
+def about_disturbed(rows: Sequence[Row]) -> list[str]:
+    """Say how many cycles other programs disturbed, and how many of these were replaced."""
+    blocks = [block[0].measured for block in read.blocks(rows)]
+    disturbed = sum(one.get("disturbed", 0) for one in blocks)
+    if not disturbed:
+        return []
+    cycles = sum(len(one["windows"]) for one in blocks)
+    replaced = sum(one.get("replaced", 0) for one in blocks)
+    were = "was" if replaced == 1 else "were"
+    told = f"Other programs disturbed {units.count(disturbed)} of {units.count(cycles)} cycles"
+    return [f"{told}; {units.count(replaced)} of them {were} replaced, for all strategies alike."]
+
+
+def about_blocks(found: Sequence[Cell]) -> str:
+    """Say what the figures are, and over how many blocks."""
+    numbers = sorted({figure.spread.rounds for cell in found if (figure := cell.figure(c.cpu_per_page_ns))})
+    what = "block" if any(row.kind == "arm" for cell in found for row in cell.rows) else "round"
+    many = f"{numbers[0]} to {numbers[-1]} {what}s" if len(numbers) > 1 else f"{numbers[0]} {what}"
+    if numbers[-1] == 1:
+        return f"One {what}: by how much another would differ is unknown, so two digits are shown."
+    plural = "" if len(numbers) > 1 or numbers[0] == 1 else "s"
+    return f"Means over {many}{plural}, ± half of their {SURE} interval; ratios compare strategies of one {what}."
+
+
+# The tables
+
+
+def _tables(found: Sequence[Cell], settings: Sequence[Setting]) -> list[Grid]:
+    tables = []
+    for setting in settings:
+        own = [cell for cell in found if cell.setting == setting]
+        where = f", {words.settings(settings)[setting]}" if len(settings) > 1 else ""
+        *rates, cpu = choose_columns(own)
+        tables += [_costs(own, cpu, where), _rates(own, cpu, rates, where)]
+    return tables
+
+
+def _costs(own: Sequence[Cell], cpu: Column, where: str) -> Grid:
+    """Return the table of CPU per page and its ratio to the reference, at one workload."""
+    here = _at(own, cpu)
+    reference = reference_of(here)
+    name = words.plain(reference.strategy, 20) if reference else "no reference"
+    lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration), _ratio(cell, reference)))
+    title = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
+    heads = ("strategy", "CPU per page", f"ratio to {name} ({SURE})")
+    return Grid(title, heads, lines, tuple(_marks(lines)), heads)
+
+
+def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: str) -> Grid:
+    """Return the table of pages per second, at several workloads."""
+
+    def figures(cell: Cell) -> tuple[str, ...]:
+        at = [c.at(own, cell.strategy, column.latency, column.in_flight) for column in columns]
+        return tuple(_value(one, c.pages_per_s, units.number) for one in at)
+
+    lines = _lines(own, cpu, figures)
+    return Grid(
+        f"Pages per second{where}",
+        ("strategy", *(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}" for one in columns)),
+        lines,
+        (*_marks(lines), *_left_out(own, [*columns, cpu])),
+        ("added latency\nin flight", *(_short(one) for one in columns)),
+    )
+
+
+def _lines(
+    found: Sequence[Cell], cpu: Column, figures: Callable[[Cell], tuple[str, ...]]
+) -> tuple[tuple[str, ...], ...]:
+    """Return a line for each strategy, the shared stack first, the one with the least CPU per page first."""
+    costs = {cell.strategy: _cpu_ns(cell) for cell in _at(found, cpu)}
+    firsts = {cell.strategy: cell for cell in reversed(found)}
+    order = sorted(
+        firsts.values(), key=lambda one: (one.stack != "shared", costs.get(one.strategy, math.inf), one.strategy)
+    )
+    lines: list[tuple[str, ...]] = []
+    for stack, cells in groupby(order, key=lambda cell: cell.stack):
+        lines += [] if stack == "shared" else [("─── with an HTTP stack of their own ",)]
+        lines += [(words.plain(cell.strategy, 60), *figures(cell)) for cell in cells]
+    return tuple(lines)
+
+
+def reference_of(found: Sequence[Cell]) -> Cell | None:
+    """Return the cell that others are held against: the reference arm, or else callbacks, or else the cheapest."""
+    good = [cell for cell in found if cell.valid_rows]
+    named = [cell for cell in good if read.role(cell.valid_rows[0]) == "reference"]
+    named = named or [cell for cell in good if cell.strategy == REFERENCE] or sorted(good, key=_cpu_ns)
+    return named[0] if named else None
+
+
+def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], str]) -> str:
+    """Write a figure with half of its interval; one of red trials has a mark; without one, the word for why."""
+    if cell is None:
+        return "-"
+    figure = cell.figure(figure_of)
+    if figure is None:
+        return next((row.status for row in cell.rows if row.status != "ok"), "-")
+    interval = figure.interval
+    half = _half(interval)
+    text = write(interval.estimate, 3 if half <= STEADY else 2)
+    off = "" if math.isinf(half) else f" ±{units.number(half * 100, 1)} %" if half < 1 else " ±>100 %"
+    return f"{text}{off}{'' if figure.valid else '✗'}"
+
+
+def _ratio(cell: Cell | None, reference: Cell | None) -> str:
+    if cell is None or reference is None or not cell.valid_rows:
+        return "-"
+    if cell is reference:
+        return "reference"
+    found = c.ratio(cell, reference, c.cpu_per_page_ns)
+    if found is None:
+        return "-"
+    estimate, low, high = map(_times, (found.estimate, found.low, found.high))
+    return f"{estimate}x" if math.isinf(found.high) else f"{estimate}x ({low} to {high})"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 100 else units.number(ratio, 3)
+
+
+def _half(interval: Interval) -> float:
+    """Return the greater half of an interval, as a share of the estimate."""
+    return max(interval.high / interval.estimate - 1, 1 - interval.low / interval.estimate)
+
+
+def _marks(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Explain the marks that the lines have."""
+    entries = [entry for line in lines for entry in line[1:]]
+    told = ["✗: from red trials only, and part of no conclusion."] if any("✗" in entry for entry in entries) else []
+    return [*told, "-: not measured."] if "-" in entries else told
+
+
+def _left_out(own: Sequence[Cell], shown: Sequence[Column]) -> list[str]:
+    """Say what was measured and has no column."""
+    columns = {(column.latency, column.in_flight) for column in shown}
+    left = [
+        f"{words.numbers(caps)} in flight {words.at_latency(latency)}"
+        for latency in c.latencies(own)
+        if (caps := [cap for cap in c.caps(own, latency) if (latency, cap) not in columns])
+    ]
+    return [f"Measured, but not in this table: {'; '.join(left)}."] if left else []
+
+
+def _at(own: Sequence[Cell], column: Column) -> list[Cell]:
+    found = (c.at(own, name, column.latency, column.in_flight) for name in c.strategies_of(own))
+    return [cell for cell in found if cell is not None]
+
+
+def _cpu_ns(cell: Cell) -> float:
+    figure = cell.figure(c.cpu_per_page_ns)
+    return figure.interval.estimate if isinstance(figure, Figure) and figure.valid else math.inf
+
+
+def _short(column: Column) -> str:
+    return f"{'0 ms' if column.latency == '0' else units.latency(column.latency)}\n{units.count(column.in_flight)}"
+
+
+def _percent(ratio: float) -> str:
+    """Write by how much a ratio differs from 1, in percent."""
+    return f"{(ratio - 1) * 100:.1f}"
