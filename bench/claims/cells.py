@@ -7,6 +7,7 @@ from typing import Any
 
 from bench import bare, runs
 from bench.bare import BareGrid
+from bench.core.arm import BlockTrial
 from bench.experiment import KINDS, Experiment
 from bench.grid import Grid, Workload
 from bench.plan import AnyTrial, RowTrial, row_trials
@@ -18,7 +19,9 @@ Key = tuple[str, str, str, int]
 
 def key_of(trial: AnyTrial | RowTrial) -> Key:
     """Return the key of a trial, or of a part of one that becomes a row."""
-    return _key(trial.kind, trial.strategy, trial.values, trial.round)
+    arms = trial.arms if isinstance(trial, BlockTrial) else ()
+    name = ", ".join(sorted(arm.name for arm in arms)) or trial.strategy
+    return _key(trial.kind, name, trial.values, trial.round)
 
 
 def key_of_row(row: Row) -> Key:
@@ -28,6 +31,8 @@ def key_of_row(row: Row) -> Key:
 
 def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:
     told = {name: value for name, value in workload.items() if name != "id"}
+    if "arm" in told:  # which arm of a block is the reference changes nothing in what is measured
+        told["arm"] = {name: value for name, value in told["arm"].items() if name != "role"}
     return kind, strategy, json.dumps(told, sort_keys=True), number
 
 

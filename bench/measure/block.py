@@ -238,7 +238,7 @@ def _begin(one: Running, server: Server, cpus: set[int] | None) -> None:
     assert one.worker is not None
     one.knobs = one.worker.expect("ready", "knobs")["knobs"]
     if cpus is not None:
-        process.pin(one.worker.pid, cpus)
+        process.pin(one.worker.pid, one.prepared.runtime.cpus or cpus)
         one.knobs["cpus"] = sorted(os.sched_getaffinity(one.worker.pid))
     server.tell("watch", port=one.port, pid=one.worker.pid)
     one.worker.send({"do": "crawl"})

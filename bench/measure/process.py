@@ -158,7 +158,7 @@ class Runtime:
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that are set on purpose."""
     cpus: frozenset[int] | None = None
-    """The cores that it may use, where they are not those of all workers."""
+    """The cores on which it crawls, where they are not those of all workers."""
 
 
 def _signal_name(number: int) -> str:
@@ -201,7 +201,7 @@ def running(
             start_new_session=True,
         )
         try:
-            pin(process.pid, runtime.cpus or cpus)
+            pin(process.pid, cpus)
             yield Worker(process, errors, time.monotonic() + lifetime_s)
         finally:
             _end(process)

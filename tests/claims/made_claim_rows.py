@@ -140,6 +140,40 @@ def timed_rows(
     return found
 
 
+def arm_rows(
+    strategy: str,
+    *values: float,
+    latency: str = "0",
+    in_flight: int = 100,
+    read: str = "cpu_per_page_ns",
+    cell: str | None = None,
+    role: str = "compared",
+    gil: bool = True,
+    cores: int = 1,
+    connection: str = "keep-alive",
+    changes: dict[str, Any] | None = None,
+    **more: Any,
+) -> list[Row]:
+    """Make the rows of one arm: one for each value of what is ``read`` of it, each of a block of its own.
+
+    Arms of the same ``cell`` (if none is named: of the same workload) share their blocks.
+    """
+    timed = timed_rows(
+        strategy, *values, latency=latency, in_flight=in_flight, read=read, connection=connection, gil=gil, **more
+    )
+    arm = {"name": strategy, "strategy": strategy, "role": role, "label": strategy} | (
+        {"cores": 2} if cores > 1 else {}
+    )
+    found = []
+    for row in timed:
+        block = f"{cell or (latency, in_flight)}/round={row.round}"
+        measured = row.measured | {"block": block, "cpu_share": 0.95} | (changes or {}) if row.measured else {}
+        trial = f"{cell}/{row.trial}/{role}"
+        made = replace(row, kind="arm", trial=trial, measured=measured, workload=row.workload | {"arm": arm})
+        found.append(made)
+    return found
+
+
 def probe_rows(probe: str, arguments: dict[str, Any], *measured: dict[str, Any], **more: Any) -> list[Row]:
     """Make one row of a probe for each of what it measured, each in a round of its own."""
     workload = {"probe": probe, "arguments": arguments}

@@ -12,8 +12,8 @@ import pytest
 import strategies
 from bench import claims
 from bench.analyse.claims import RULES
-from bench.claims.cells import renamed, trials_of
-from bench.claims_command import WITHOUT_LOCK, could_not_run, rows_of, work_out
+from bench.claims.cells import key_of_row, parts_of
+from bench.claims_command import could_not_run, rows_of, work_out
 from bench.experiment import ExperimentError, parse
 from bench.plan import estimate_ns, row_trials
 from bench.rows import Row, Status
@@ -62,8 +62,8 @@ def test_a_claim_has_trials_of_its_own_in_the_whole() -> None:
 
     for claim in ALL:
         own = work_out([claim], quick=False).trials
+        assert own
         assert set(own) <= set(needed.trials)
-        assert own or not claim.experiment.pin
 
 
 @pytest.mark.parametrize("quick", [False, True], ids=["all", "quick"])
@@ -81,8 +81,9 @@ def test_an_unknown_id_is_answered_with_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"claim": ""}, "claim must be text, not ''"),
+        ({"claim": ""}, "races.toml: claim must be text, not ''"),
         ({"source": 7}, "source must be text, not 7"),
+        ({"kind": "fable"}, "unknown kind 'fable'"),
         ({"order": 0}, "order must be a whole number from 1 to 1000, not 0"),
         ({"publisht": "x"}, 'unknown key "publisht"; did you mean "published"?'),
         ({"explanations": []}, "[explanations] must be a table with a paragraph for each verdict"),
@@ -115,15 +116,34 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, text: str | None)
         claims.load("races", KNOWN, tmp_path)
 
 
-def test_trials_on_two_interpreters_belong_to_the_claim_about_the_lock_alone() -> None:
-    by_id = {claim.id: claim.experiment for claim in ALL}
-    (first, *_) = [trial for trial in trials_of(by_id["no-gil"]).values() if trial.values["in_flight"] == 100]
-    row = replace(crawl_row("thread_pool"), workload=first.values, round=first.round)
-    (apart,) = renamed([first], WITHOUT_LOCK)
-    row_apart = replace(row, workload=apart.values)
+def test_a_block_is_shared_by_claims_that_ask_for_the_same_arms_and_not_by_others() -> None:
+    by_id = {claim.id: claim for claim in ALL}
+    keys = {name: set(work_out([by_id[name]], quick=False).trials) for name in by_id}
 
-    assert rows_of(by_id["no-gil"], [row, row_apart]) == [row_apart]
-    assert rows_of(by_id["async-not-faster"], [row, row_apart]) == [row]
+    common = keys["async-not-faster"] & keys["callbacks-efficient"]
+
+    assert {key[0] for key in common} == {"arm"}
+    assert len(common) == by_id["callbacks-efficient"].experiment.rounds
+    assert not any(key[0] == "arm" for key in keys["pooling-pays"] & keys["async-not-faster"])
+
+
+def test_each_claim_has_the_rows_of_its_own_trials() -> None:
+    needed = work_out(ALL, quick=False)
+    rows = [
+        replace(crawl_row(part.strategy), kind=part.kind, stack=part.stack, round=part.round, workload=part.values)
+        for trial in needed.trials.values()
+        for part in row_trials(trial)
+    ]
+
+    for claim in ALL:
+        own = rows_of(claim.experiment, rows)
+        assert {key_of_row(row) for row in own} == parts_of(work_out([claim], quick=False).trials.values())
+
+
+def test_what_is_true_by_construction_is_a_demonstration() -> None:
+    shown = {claim.id for claim in ALL if claim.kind == "demonstration"}
+
+    assert shown == {"xkcd", "redirects-coalesce", "grow-on-demand", "threads-before-sockets", "spin-wastes"}
 
 
 @pytest.mark.parametrize(

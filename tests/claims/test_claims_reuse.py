@@ -22,7 +22,9 @@ LATER = "2026-02-02T00:00:00.000+00:00"
 
 @pytest.fixture(scope="module")
 def needed() -> Needed:
-    return work_out([claims.load("races", strategies.names()), claims.load("xkcd", strategies.names())], quick=True)
+    return work_out(
+        [claims.load("races", strategies.names()), claims.load("grow-on-demand", strategies.names())], quick=True
+    )
 
 
 RACED = {"model": "threads"} | dict.fromkeys(("links_seen", "distinct", "fetched", "duplicates", "lost_updates"), 1)
@@ -64,7 +66,7 @@ def test_a_valid_row_of_the_same_trial_is_used_again(tmp_path: Path, needed: Nee
     make_run(tmp_path, row_of(trial))
 
     found = reuse.find(tmp_path, needed.trials)
-    again = reuse.as_row_of(trial, found[key])
+    (again,) = reuse.as_rows_of(trial, found[key])
 
     assert set(found) == {key}
     assert (again.trial, again.workload, again.run) == (trial.id, trial.values, "one")
@@ -75,7 +77,7 @@ def test_the_newest_valid_row_is_taken(tmp_path: Path, needed: Needed) -> None:
     make_run(tmp_path, row_of(trial, started_at=LATER), name="a-later")
     make_run(tmp_path, row_of(trial), name="b-earlier")
 
-    assert reuse.find(tmp_path, needed.trials)[key].run == "a-later"
+    assert reuse.find(tmp_path, needed.trials)[key][0].run == "a-later"
 
 
 @pytest.mark.parametrize("status", ["ok", "failed", "timeout", "wrong"])
@@ -85,7 +87,7 @@ def test_what_is_not_valid_is_measured_once_more(tmp_path: Path, needed: Needed,
     assert reuse.find(tmp_path, needed.trials) == {}
 
     make_run(tmp_path, row_of(trial, status, red=True, started_at=LATER), name="two")
-    assert reuse.find(tmp_path, needed.trials)[key].run == "two"
+    assert reuse.find(tmp_path, needed.trials)[key][0].run == "two"
 
 
 def test_a_row_that_was_used_again_counts_once(tmp_path: Path, needed: Needed) -> None:
@@ -101,7 +103,7 @@ def test_a_valid_row_is_preferred_to_newer_red_ones(tmp_path: Path, needed: Need
     key, trial = trial_of(needed, "crawl")
     make_run(tmp_path, row_of(trial), row_of(trial, red=True, started_at=LATER))
 
-    assert reuse.find(tmp_path, needed.trials)[key].valid
+    assert reuse.find(tmp_path, needed.trials)[key][0].valid
 
 
 def test_a_skipped_trial_is_looked_at_again(tmp_path: Path, needed: Needed) -> None:
@@ -146,7 +148,7 @@ def test_a_run_that_cannot_be_read_is_passed_over(tmp_path: Path, needed: Needed
     no_machine = make_run(tmp_path, row_of(trial, started_at=LATER), name="no-machine")
     (no_machine / runs.MACHINE_FILE).write_text("{", encoding="utf-8")
 
-    assert reuse.find(tmp_path, needed.trials)[key].run == "good"
+    assert reuse.find(tmp_path, needed.trials)[key][0].run == "good"
 
 
 def group_of(needed: Needed) -> list[Key]:
@@ -162,7 +164,7 @@ def test_times_are_used_again_from_one_run_that_has_them_all(tmp_path: Path, nee
     found = reuse.find(tmp_path, needed.trials, [group])
 
     assert set(found) == set(group)
-    assert {row.run for row in found.values()} == {"whole"}
+    assert {row.run for own in found.values() for row in own} == {"whole"}
 
 
 def test_times_of_two_runs_are_not_put_together(tmp_path: Path, needed: Needed) -> None:
@@ -190,8 +192,62 @@ def test_a_red_time_is_measured_once_more_with_all_that_it_is_held_against(tmp_p
     assert reuse.find(tmp_path, needed.trials, [group]) == {}
 
     make_run(tmp_path, *(replace(row, started_at=LATER) for row in own), name="two")
-    assert {row.run for row in reuse.find(tmp_path, needed.trials, [group]).values()} == {"two"}
+    assert {row.run for own in reuse.find(tmp_path, needed.trials, [group]).values() for row in own} == {"two"}
 
 
 def test_no_folder_holds_no_rows(tmp_path: Path, needed: Needed) -> None:
     assert reuse.find(tmp_path / "nowhere", needed.trials) == {}
+
+
+@pytest.fixture(scope="module")
+def of_blocks() -> Needed:
+    return work_out([claims.load("async-not-faster", strategies.names())], quick=True)
+
+
+def block_rows(block: AnyTrial, started_at: str = LATER) -> list[Row]:
+    """Make the rows of all arms of a block, as another run named them."""
+    made = crawl_row().measured | {"block": "of another run"}
+    return [
+        replace(
+            crawl_row(part.strategy),
+            trial=f"another name/{part.strategy}",
+            kind=part.kind,
+            round=part.round,
+            workload=part.values | {"id": "another name"},
+            measured=made | dict.fromkeys(ARM_FIGURES, 1) | {"windows": [], "service": {"count": 0}},
+            started_at=started_at,
+        )
+        for part in row_trials(block)
+    ]
+
+
+ARM_FIGURES = ("settle_ns", "cpu_per_page_all_ns", "cpu_share", "requests", "held_in_flight")
+
+
+def test_an_arm_counts_with_its_whole_block_alone(tmp_path: Path, of_blocks: Needed) -> None:
+    key, block = next(iter(of_blocks.trials.items()))
+    own = block_rows(block)
+    make_run(tmp_path, *own[1:], name="one-arm-missing")
+    assert reuse.find(tmp_path, of_blocks.trials) == {}
+
+    make_run(tmp_path, *own, name="whole")
+    found = reuse.find(tmp_path, of_blocks.trials)
+
+    assert set(found) == {key}
+    assert {row.run for row in found[key]} == {"whole"}
+    parts = {part.id: part.values for part in row_trials(block)}
+    assert {row.trial: row.workload for row in reuse.as_rows_of(block, found[key])} == parts
+
+
+def test_a_block_that_had_other_arms_besides_is_another_one(tmp_path: Path, of_blocks: Needed) -> None:
+    own = block_rows(next(iter(of_blocks.trials.values())))
+    make_run(tmp_path, *own, replace(own[-1], strategy="another", trial="another"))
+
+    assert reuse.find(tmp_path, of_blocks.trials) == {}
+
+
+def test_arms_of_two_moments_make_no_block(tmp_path: Path, of_blocks: Needed) -> None:
+    block = next(iter(of_blocks.trials.values()))
+    make_run(tmp_path, *block_rows(block)[:2], *block_rows(block, "2026-02-03T00:00:00.000+00:00")[2:])
+
+    assert reuse.find(tmp_path, of_blocks.trials) == {}

@@ -33,11 +33,12 @@ SCHEMA: dict[str, Any] = {
                 "type": "object",
                 "additionalProperties": False,
                 "required": [
-                    "id", "order", "claim", "source", "published", "about", "verdict", "figures", "region", "values",
-                    "reason", "close", "explanation", "template",
+                    "id", "kind", "order", "claim", "source", "published", "about", "verdict", "figures", "region",
+                    "values", "reason", "close", "explanation", "template",
                 ],
                 "properties": {
                     "id": {"enum": list(RULES)},
+                    "kind": {"enum": ["claim", "demonstration"]},
                     "order": {"type": "integer"},
                     "verdict": {"enum": list(WORDS)},
                     "values": {"type": "object", "additionalProperties": {"type": ["number", "string", "null"]}},
@@ -65,9 +66,8 @@ def verdicts() -> list[Verdict]:
 def made(verdict: str = "holds", figures: str = "45 kB", **changes: Any) -> Verdict:
     """Make a verdict from what a test is about."""
     outcome = Outcome(verdict, figures, "here", {"full_bytes": 45_000, "gone_ns": None}, "the rule")  # type: ignore[arg-type]
-    told = Verdict(
-        "thread-memory", "A thread costs.", "a chapter", "50k", 1, "By a slope.", "It costs {full_bytes}.", outcome
-    )
+    texts = "A thread costs.", "a chapter", "50k"
+    told = Verdict("thread-memory", *texts, "claim", 1, "By a slope.", "It costs {full_bytes}.", outcome)
     return replace(told, **changes)
 
 
@@ -181,6 +181,27 @@ def test_the_page_has_a_section_for_each_claim() -> None:
     assert "    Traceback of callbacks" in page
     assert set(each) == set(RULES)
     assert "{" not in page.replace("\\{", "")
+
+
+def test_demonstrations_stand_below_a_heading_of_their_own_and_are_shown() -> None:
+    shown = made("holds", id="xkcd", kind="demonstration")
+    outcomes = made("does not hold here", id="races", kind="demonstration"), made(), made("not tested", id="no-gil")
+
+    lines = show.lines([shown, *outcomes])
+    table = claims_pages.readme_table([shown, *outcomes])
+    stored = show.to_json(report(shown, *outcomes))
+
+    assert [line.split()[0] for line in lines if line] == [
+        "thread-memory",
+        "no-gil",
+        "Demonstrations,",
+        "xkcd",
+        "races",
+    ]
+    assert [line[24:42].strip() for line in lines if line][3:] == ["shown here", "not shown here"]
+    assert table.index("[holds]") < table.index("Demonstrations") < table.index("[shown here]")
+    assert {one["id"]: one["kind"] for one in stored["claims"]}["xkcd"] == "demonstration"
+    assert show.from_json(stored).verdicts == report(shown, *outcomes).verdicts
 
 
 def test_the_readme_table_is_in_the_order_of_the_claims() -> None:

@@ -1,13 +1,14 @@
 """``inflight claims`` from end to end."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench import rows
+from bench import rows, runs
 from bench.present import claims as show
 from tests.cli.command import Done, inflight, running
 
@@ -36,6 +37,7 @@ def test_claims_are_run_judged_and_written(first: Done, folder: Path) -> None:
     assert {verdict.id for verdict in report.verdicts} == set(CHOSEN)
     for verdict in report.verdicts:
         assert verdict.outcome.verdict == "holds", (verdict.outcome, first.err)
+        assert verdict.word == ("shown here" if verdict.id == "redirects-coalesce" else "holds")
         assert f"\n{verdict.id} " in first.out
     assert "## " not in (made / "claims.md").read_text(encoding="utf-8")
     assert (made / "plots" / "claims.png").is_file()
@@ -69,24 +71,38 @@ def test_fresh_measures_what_is_there_already_and_json_is_alone_on_standard_outp
     assert {row.run for row in rows.read(newest(folder))} == {newest(folder).name}
 
 
-def test_without_an_interpreter_no_gil_needs_nothing_and_is_inconclusive(tmp_path: Path) -> None:
-    done = inflight("claims", "no-gil", "--quick", "--out", tmp_path)
+FREE_THREADED = next(filter(None, map(shutil.which, runs.FREE_THREADED_NAMES)), None)
+
+
+@pytest.mark.skipif(FREE_THREADED is not None, reason="there is a free-threaded interpreter")
+def test_without_an_interpreter_no_gil_is_not_tested(tmp_path: Path) -> None:
+    done = inflight("claims", "no-gil", "--out", tmp_path)
 
     assert done.code == 0
-    assert "inconclusive" in done.out
-    assert "no free-threaded interpreter" in done.out
-    assert rows.read(newest(tmp_path)) == []
+    (verdict,) = show.load(newest(tmp_path)).verdicts
+    assert verdict.outcome.verdict == "not tested"
+    assert {(row.status, row.cause) for row in rows.read(newest(tmp_path))} == {("skipped", "no interpreter")}
 
 
-@pytest.mark.slow
-def test_an_interpreter_that_has_a_lock_after_all_is_found_out(tmp_path: Path) -> None:
-    done = inflight("claims", "no-gil", "--quick", "--free-threaded", sys.executable, "--out", tmp_path, calm=True)
+@pytest.mark.long
+@pytest.mark.skipif(FREE_THREADED is None, reason=f"none of {', '.join(runs.FREE_THREADED_NAMES)} is on the path")
+def test_one_interpreter_is_measured_with_and_without_its_lock(tmp_path: Path) -> None:
+    done = inflight("claims", "no-gil", "--out", tmp_path, calm=True)
 
     assert done.code == 0, done.err
-    assert "the interpreter that was given has a global lock" in done.out
     found = rows.read(newest(tmp_path))
-    assert {row.workload["id"].partition("/")[0] for row in found} == {"with-lock", "free-threaded"}
-    assert len({row.trial for row in found}) == len(found) == 8
+    assert [(row.status, row.reason) for row in found if row.status != "ok"] == []
+    assert {(row.workload["arm"]["variables"]["PYTHON_GIL"], row.knobs["gil"]) for row in found} == {
+        ("0", False),
+        ("1", True),
+    }
+
+
+def test_an_interpreter_that_has_a_lock_after_all_is_refused(tmp_path: Path) -> None:
+    done = inflight("claims", "no-gil", "--free-threaded", sys.executable, "--out", tmp_path)
+
+    assert done.sentence == f"--free-threaded: {sys.executable} was built with a global interpreter lock"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_list_runs_nothing(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def linking(text: str) -> list[str]:
 
 def hostile_claim() -> Verdict:
     outcome = Outcome("holds", LINKS, LINKS, {}, LINKS)
-    return Verdict("one", LINKS, LINKS, LINKS, 1, LINKS, LINKS, outcome)
+    return Verdict("one", LINKS, LINKS, LINKS, "claim", 1, LINKS, LINKS, outcome)
 
 
 def the_report() -> str:

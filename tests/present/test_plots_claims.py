@@ -29,6 +29,12 @@ class Claim:
     id: str
     published: str = "about 50k"
     outcome: Outcome = Outcome()
+    kind: str = "claim"
+
+    @property
+    def word(self) -> str:
+        """The verdict as people read it."""
+        return self.outcome.verdict
 
 
 def one_of_each() -> list[Claim]:
@@ -45,7 +51,8 @@ def test_a_slide_has_every_claim_with_its_verdict_figures_and_what_was_published
     text = written(tmp_path / "claims.svg")
 
     assert [path.name for path in paths] == ["claims.png", "claims.svg"]
-    assert "Of 4 claims, 1 holds, 1 holds differently, 1 does not hold here and 1 is inconclusive" in text
+    title = "Of 5 claims, 1 holds, 1 holds differently, 1 does not hold here, 1 is inconclusive and 1 was not tested"
+    assert title in text
     for word in (*VERDICTS, *SYMBOLS, "claim-0", "claim-3", "44.9 kB in all layers", "about 50k", "Imaginary 9000"):
         assert word in text
 
@@ -62,7 +69,7 @@ def test_a_verdict_close_to_its_boundary_is_marked_and_only_that(tmp_path: Path)
 
 def test_verdicts_differ_in_more_than_colour() -> None:
     assert len(SYMBOLS) == len(VERDICTS)
-    assert len({colour for _, colour in VERDICTS.values()}) == len(VERDICTS)
+    assert len({colour for _, colour in VERDICTS.values()}) == len(VERDICTS) - 1  # of two there is no verdict
 
 
 def test_a_slide_is_16_to_9() -> None:

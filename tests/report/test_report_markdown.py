@@ -20,7 +20,7 @@ HOSTILE = "</details><script>alert(1)</script> `x` | [y](javascript:z) \x1b[31m\
 
 def verdict(claim: str = "Threads are dear.", *, order: int = 1, figures: str = "45 kB each") -> Verdict:
     outcome = Outcome("holds", figures, "here", {}, "by its rule")
-    return Verdict("one", claim, "a book", "50k", order, "by looking", "because", outcome)
+    return Verdict("one", claim, "a book", "50k", "claim", order, "by looking", "because", outcome)
 
 
 def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
