@@ -90,6 +90,8 @@ class Row:
         """Return the row as one line, without its line end."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}  # asdict would copy each figure
         values["checks"] = [asdict(check) for check in self.checks]
+        if self.cause is None:
+            del values["cause"]
         return json.dumps(values, separators=(",", ":"), allow_nan=False)
 
     @classmethod

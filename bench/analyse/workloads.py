@@ -16,10 +16,7 @@ Size = tuple[int, int]
 
 
 def identity(workload: Mapping[str, Any]) -> str:
-    """Return a text that two workloads share when they are the same.
-
-    Of the id only the variant counts: what stands before the name of the grid, as for another interpreter.
-    """
+    """Return a text that two workloads share when they are the same; the id does not count."""
     return alike(workload, but_for=())
 
 
@@ -28,15 +25,7 @@ def alike(workload: Mapping[str, Any], but_for: Sequence[str]) -> str:
     values = {key: value for key, value in workload.items() if key not in {"id", "arm", *but_for}}
     if isinstance(site := values.get("site"), dict):
         values["site"] = {key: value for key, value in site.items() if f"site.{key}" not in but_for}
-    if found := variant(workload):
-        values["variant"] = found
     return json.dumps(values, sort_keys=True)
-
-
-def variant(workload: Mapping[str, Any]) -> str:
-    """Return what an id has before the name of its grid: ``free-threaded`` of ``free-threaded/crawl/latency=...``."""
-    head, latency, _ = str(workload.get("id", "")).partition("/latency=")
-    return head.rpartition("/")[0] if latency else ""
 
 
 def curves(sizes: Iterable[Size]) -> dict[Size, str]:

@@ -62,6 +62,14 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (CRAWL + "cpu = ['1ms', '1000us']", ["cpu names the same value twice"]),
         ("[[memory]]\ncpu = ['1ms']", ['[[memory]] number 1: unknown key "cpu"']),
         # blocks
+        (BLOCKS + "against = {}", ["against must be a table of settings, not {}"]),
+        (
+            BLOCKS + "against = { in_flight = 0 }",
+            ["against: in_flight must be a whole number from 1 to 1000000"],
+        ),
+        (BLOCKS + "against = { seed = 1 }", ['against: unknown key "seed"']),
+        (BLOCKS + "cores = 0", ["[[throughput]] number 1: cores must be a whole number from 1 to 1024, not 0"]),
+        (BLOCKS + "variables = { A = 1 }", ["variables must be a table of texts, not {'A': 1}"]),
         (BLOCKS + "pages = 10", ['[[throughput]] number 1: unknown key "pages"; known: latency']),
         (BLOCKS + "cycles = 0", ["[[throughput]] number 1: cycles must be a whole number from 1 to 1000, not 0"]),
         (BLOCKS + "site = { links = 0 }", ["[[throughput]] number 1: an endless site needs links"]),
@@ -103,7 +111,7 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (CRAWL + "seconds = 0", ["my.toml, [[crawl]] number 1: seconds must be a number above 0"]),
         (CRAWL + "seconds = inf", ["my.toml, [[crawl]] number 1: seconds must be a number above 0"]),
         (CRAWL + "seconds = true", ["my.toml, [[crawl]] number 1: seconds must be a number above 0"]),
-        (CRAWL + "in_flight = [0]", ["[[crawl]] number 1: in_flight must be a whole number from 1 to 1000000, not 0"]),
+        (CRAWL + "in_flight = [0]", ["[[crawl]] number 1: in_flight must be a whole number from 1 to 1000000"]),
         (CRAWL + "in_flight = [1000001]", ["in_flight must be a whole number from 1 to 1000000, not 1000001"]),
         (CRAWL + "in_flight = 5", ["[[crawl]] number 1: in_flight must be a list of whole numbers, not 5"]),
         (CRAWL + "in_flight = []", ["in_flight must be a list of whole numbers, not []"]),

@@ -1,13 +1,15 @@
 """The plan: each cell once a round, shuffled by the seed, and the same every time."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import bare
-from bench.experiment import Experiment, Grid, load
+from bench.core.arm import BlockTrial
+from bench.experiment import Experiment, Grid, load, parse
 from bench.plan import Trial, estimate_ns, expand, row_trials
 from fake_server.site import SiteConfig
 from strategies import Description, describe, names
@@ -183,3 +185,43 @@ def test_an_estimate_is_no_less_than_what_all_pages_cost_the_core(in_flight: int
         return estimate_ns(expand(Experiment("x", "", (grid,), ("many",)), DESCRIBED))
 
     assert estimate("3ms") - estimate("1ms") == 1000 * 2_000_000
+
+
+def blocks_of(table: dict[str, Any]) -> list[BlockTrial]:
+    values = {"strategies": ["many", "own"], "throughput": [table]}
+    return [one for one in expand(parse(values, "x", DESCRIBED, "x.toml"), DESCRIBED) if isinstance(one, BlockTrial)]
+
+
+def test_a_strategy_against_itself_has_a_block_of_its_own_whose_arms_differ_in_that_setting() -> None:
+    blocks = blocks_of({"in_flight": [3000], "against": {"in_flight": 100}})
+
+    assert len({block.id for block in blocks}) == len(blocks) == 2
+    for block in blocks:
+        assert [(arm.role, arm.in_flight) for arm in block.arms] == [
+            ("reference", 100),
+            ("placebo", 100),
+            ("compared", 3000),
+        ]
+        assert len({arm.strategy for arm in block.arms}) == 1
+        assert len({arm.name for arm in block.arms}) == 3
+
+
+def test_settings_are_those_of_all_arms_but_for_what_the_reference_has_otherwise() -> None:
+    table = {
+        "python": "free-threaded",
+        "cores": 2,
+        "variables": {"PYTHON_GIL": "0"},
+        "against": {"variables": {"PYTHON_GIL": "1"}},
+    }
+    (first, *_) = blocks_of(table)
+
+    assert {(arm.python, arm.cores) for arm in first.arms} == {("free-threaded", 2)}
+    assert [arm.variables["PYTHON_GIL"] for arm in first.arms] == ["1", "1", "0"]
+    assert [arm.name for arm in first.arms][::2] == ["many (PYTHON_GIL=1)", "many (PYTHON_GIL=0)"]
+
+
+def test_a_table_against_itself_reads_back_as_it_was_written() -> None:
+    table = {"connection": ["per-fetch"], "cores": 2, "against": {"connection": "keep-alive"}}
+    experiment = parse({"strategies": ["many"], "throughput": [table]}, "x", DESCRIBED, "x.toml")
+
+    assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment

@@ -1,5 +1,6 @@
 """Strategies that crash, hang, lie and meddle: each leaves a row that says so, and harms no other trial."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -8,6 +9,7 @@ import jsonschema
 import psutil
 import pytest
 
+from bench.measure.worker import cause_of
 from bench.rows import SCHEMA_FILE, Row
 from tests.measure.workshop import Workshop, experiment
 
@@ -360,3 +362,19 @@ def _runs(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except (ProcessLookupError, psutil.NoSuchProcess):
         return False
+
+
+@pytest.mark.parametrize(
+    ("bug", "cause"),
+    [
+        (MemoryError(), "limit"),
+        (RuntimeError("can't start new thread"), "limit"),
+        (OSError(errno.EMFILE, "too many"), "limit"),
+        (ExceptionGroup("many", [OSError(errno.EMFILE, "too many"), ValueError()]), "limit"),
+        (OSError(errno.ECONNRESET, "reset"), None),
+        (RuntimeError("another"), None),
+    ],
+    ids=repr,
+)
+def test_a_limit_of_the_machine_is_told_from_a_bug(bug: Exception, cause: str | None) -> None:
+    assert cause_of(bug) == cause
