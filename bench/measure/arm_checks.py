@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure.validity import Judgement, compare_knobs, drops_of, server_room, work_done
+from bench.measure.validity import MS, Judgement, compare_knobs, drops_of, server_room
 from bench.rows import Check
 
 
@@ -68,8 +68,13 @@ def knobs(evidence: Evidence) -> Judgement:
 
 
 def work(evidence: Evidence) -> Judgement:
-    """Check that the CPU work was done for each page, and that it cost about what was asked for."""
-    return work_done(evidence.cpu_ns, evidence.measured["pages"], evidence.measured)
+    """Check that the CPU work was done for each page. What it cost is told: it depends on what others do meanwhile."""
+    if not evidence.cpu_ns:
+        return "not applicable", "no CPU work was asked for"
+    done, pages = evidence.measured["worked_pages"], evidence.measured["pages"]
+    cost_ns = evidence.measured["work_ns"]
+    figures = f"done for {done} of {pages} pages, {cost_ns / MS:.3g} of {evidence.cpu_ns / MS:.3g} ms"
+    return ("passed" if done == pages else "failed"), figures
 
 
 CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
