@@ -84,18 +84,30 @@ def test_without_an_interpreter_no_gil_is_not_tested(tmp_path: Path) -> None:
     assert {(row.status, row.cause) for row in rows.read(newest(tmp_path))} == {("skipped", "no interpreter")}
 
 
-@pytest.mark.long
+TWO_BLOCKS = """
+rounds = 2
+strategies = ["thread_pool"]
+[[throughput]]
+cycles = 4
+in_flight = [10]
+python = "free-threaded"
+variables = { PYTHON_GIL = "0" }
+against = { variables = { PYTHON_GIL = "1" } }
+"""
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(FREE_THREADED is None, reason=f"none of {', '.join(runs.FREE_THREADED_NAMES)} is on the path")
 def test_one_interpreter_is_measured_with_and_without_its_lock(tmp_path: Path) -> None:
-    done = inflight("claims", "no-gil", "--out", tmp_path, calm=True)
+    (tmp_path / "lock.toml").write_text(TWO_BLOCKS, encoding="utf-8")
+
+    done = inflight("run", tmp_path / "lock.toml", "--out", tmp_path / "out")
 
     assert done.code == 0, done.err
-    found = rows.read(newest(tmp_path))
-    assert [(row.status, row.reason) for row in found if row.status != "ok"] == []
-    assert {(row.workload["arm"]["variables"]["PYTHON_GIL"], row.knobs["gil"]) for row in found} == {
-        ("0", False),
-        ("1", True),
-    }
+    found = rows.read(newest(tmp_path / "out"))
+    assert [row.reason for row in found if row.status != "ok"] == []
+    locks = {(row.workload["arm"]["variables"]["PYTHON_GIL"], row.knobs["gil"]) for row in found}
+    assert locks == {("0", False), ("1", True)}
 
 
 def test_an_interpreter_that_has_a_lock_after_all_is_refused(tmp_path: Path) -> None:

@@ -86,8 +86,9 @@ class Trial(Closed, tag_field="kind", tag=str.lower, kw_only=True):
     """
     reason: Text | None
     """Says more for every status but ok."""
-    cause: Maybe[Literal["not installed", "no interpreter", "limit", "memory budget"]] = UNSET
-    """Why the trial was skipped or broke off; left out where it is none of these. limit: this machine does not allow it.
+    cause: Maybe[Literal["not installed", "no interpreter", "limit", "memory budget"] | None] = UNSET
+    """Why the trial was skipped or broke off; left out where it is none of these. limit: the machine does not allow
+    it.
     """
     started_at: StartedAt
     """When the trial started: ISO 8601, with its offset from UTC."""
