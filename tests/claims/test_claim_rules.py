@@ -29,7 +29,7 @@ CLOSE = {
     "thread-failure": {"just tens of thousands", "fewer", "a hundred thousand", "more, without a failure"},
     "threads-before-sockets": {"between", "a tenth below", "just more threads reached"},
     "callbacks-efficient": {"as efficient", "heavier"},
-    "diminishing-returns": {"one falls", "none falls"},
+    "diminishing-returns": {"one falls", "one falls, one across", "none falls"},
     "xkcd": {"all", "some", "none"},
     "spin-wastes": {"half a core", "nobody rests", "does not"},
     "select-scales": {"as claimed", "epoll grows", "poll does not"},

@@ -85,10 +85,10 @@ def diminishing_returns(rows: Sequence[Row]) -> Outcome:
     close = any(found.is_close_to(LOSS) for found in kept.values())
     if set(words.values()) == {"degrades"}:
         return case.decided("holds", "all do", close=close)
-    if "keeps up" not in words.values():
-        return case.undecided(f"an interval lies across {LOSS:.0%}")
     if falling:
-        return case.decided("holds differently", f"{', '.join(falling)} only", close=close)
+        unknown = [name for name, word in words.items() if word == "is unclear"]
+        told = f"{', '.join(falling)} only" + (f"; not known of {', '.join(unknown)}" if unknown else "")
+        return case.decided("holds differently", told, close=close)
     if set(words.values()) == {"keeps up"}:
         return case.decided("does not hold here", "none does", close=close)
     return case.undecided(f"an interval lies across {LOSS:.0%}")
