@@ -38,8 +38,11 @@ MOST_TAKEN = 0.1
 """A cycle of which others took more than this share is disturbed."""
 POLL_S = 0.0004
 """How often to look whether an arm holds its cap again."""
-DRAIN_S = 20.0
-"""How long to wait for that, and for the cap to be reached at the start, beside ``DRAIN_ROUNDS`` of the CPU work."""
+DRAIN_S, EACH_S = 20.0, 0.01
+"""How long to wait for that, and for the cap to be reached at the start, beside ``DRAIN_ROUNDS`` of the CPU work.
+
+So much more for each that is in flight: 3,000 threads took more than 20 s to start on two cores that others had filled.
+"""
 DRAIN_ROUNDS = 5
 """So many times the CPU work of all that is in flight may take, on a core that others use too."""
 PAGES = 20
@@ -250,7 +253,7 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
     Raises WorkerError when it does not come to that, or when there are more.
     """
     assert one.worker is not None
-    patience_s = DRAIN_S + DRAIN_ROUNDS * one.cap * block.workload.cpu_ns / 1e9
+    patience_s = DRAIN_S + EACH_S * one.cap + DRAIN_ROUNDS * one.cap * block.workload.cpu_ns / 1e9
     give_up_s = time.monotonic() + patience_s
     while True:
         reading: dict[str, Any] = server.tell("read")
