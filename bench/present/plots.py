@@ -142,7 +142,7 @@ def _about_grey(found: Sequence[Cell], looks: dict[str, Look]) -> str:
 
 def looks_of(rows: Sequence[Row]) -> dict[str, Look]:
     """Give looks to the strategies; when they are too many to tell apart, to those with the highest throughput."""
-    names = list(c.strategies(row for row in rows if row.kind in {*c.CRAWLED, swarms.KIND}))
+    names = list(c.strategies([*c.crawled(rows), *(row for row in rows if row.kind == swarms.KIND)]))
     if len(names) > page.MOST_LINES:
         best: dict[str, float] = dict.fromkeys(names, 0.0)
         for cell in c.cells(rows, "crawl"):

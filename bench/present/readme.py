@@ -93,7 +93,8 @@ def replaced(text: str, part: str, name: str, marks: tuple[str, str] = (BEGIN, E
 def _headline(folder: Path, beside: Path) -> str:
     rows, machine = reference(folder)
     picture = _picture(folder, beside, "throughput", "Throughput over fetches in flight")
-    return "\n\n".join(filter(None, [headline_markdown(rows, machine), picture]))
+    memory = map(section.table_markdown, user_grids(c.cells(rows, "memory")))
+    return "\n\n".join(filter(None, [headline_markdown(rows, machine), *memory, picture]))
 
 
 def _with_parts(text: str, parent: Path, readme: Path) -> str:
@@ -172,11 +173,9 @@ WRITERS: dict[str, Callable[[Path, Path], str]] = {
 
 
 def headline_markdown(rows: Sequence[Row], machine: dict[str, Any]) -> str:
-    """Return the section of throughput and the table of user memory as Markdown, with how, where and when."""
+    """Return the section of throughput as Markdown, with how it was made, where and when."""
     red = _list(notes.about_red(rows))
-    memory = map(section.table_markdown, user_grids(c.cells(rows, "memory")))
-    parts = [provenance(rows, machine), section.markdown(throughput.section(rows)), *memory, red]
-    return "\n\n".join(filter(None, parts))
+    return "\n\n".join(filter(None, [provenance(rows, machine), section.markdown(throughput.section(rows)), red]))
 
 
 def command(machine: dict[str, Any]) -> str | None:

@@ -59,7 +59,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     ``red``         one object for each trial that is not valid: ``trial``, ``strategy``, ``status``, ``reason`` and
                     ``failed_checks`` (a list of ``name`` and ``detail``)
     """
-    stacks = c.strategies(row for row in rows if row.kind in {*c.CRAWLED, "swarm"})
+    stacks = c.strategies([*c.crawled(rows), *(row for row in rows if row.kind == "swarm")])
     statuses = sorted({row.status for row in rows})
     return {
         "format": FORMAT,

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 GAP = 2
 LEAST_NAME = 13
+RED = r"\S+( ±\S+ %)?✗"
+"""A figure that rests on red trials only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ def styled(grids: Sequence[Grid], width: int) -> "Text":
         for note in grid.notes:
             text.append(wrapped(note, width) + "\n", "dim")
         text.append("\n")
+    text.highlight_regex(RED, "dim red")
     text.rstrip()
     return text
 

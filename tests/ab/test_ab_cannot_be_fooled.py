@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.comparison import Comparison, Side
+from bench.measure.pair_checks import MOST_DRIFT, PairEvidence, blamed, drift
 
 from bench import ab
 from bench.analyse.decide import Rule
-from bench.comparison import Comparison, Side
 from bench.judge import ExperimentError
 from bench.measure import host
-from bench.measure.pair_checks import MOST_DRIFT, PairEvidence, blamed, drift
 from bench.measure.sides import prepare
 from bench.runs import ServerKeeper
 from fake_server.site import SiteConfig

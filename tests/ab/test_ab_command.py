@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from bench import rows
 from bench.ab import Verdict, decided
 from bench.ab_command import EXITS, JSON_FILE, MARKDOWN_FILE, Asked, seconds, tell
-from bench.analyse.decide import Rule
 from bench.comparison import Comparison, Side
+
+from bench import rows
+from bench.analyse.decide import Rule
 from bench.judge import ExperimentError
 from bench.rows import Row
 from bench.runs import RunError, new_folder

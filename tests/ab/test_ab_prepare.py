@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench.comparison import Side
 
 import strategies
-from bench.comparison import Side
 from bench.judge import ExperimentError
 from bench.measure import sides
 from bench.measure.sides import Prepared

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from bench.comparison import METRICS, Comparison, PairTrial, Side
-from bench.judge import ExperimentError
 from bench.sides import Written, comparison, sides
+
+from bench.judge import ExperimentError
 from fake_server.site import SiteConfig
 
 

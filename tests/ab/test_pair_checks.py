@@ -4,9 +4,6 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from bench.measure.pair_checks import (
     CHECKS,
     MOST_DRIFT,
@@ -15,6 +12,9 @@ from bench.measure.pair_checks import (
     PairEvidence,
     check,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bench.rows import Check
 
 ORDER = "ABBABAAB"

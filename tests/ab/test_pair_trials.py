@@ -9,12 +9,12 @@ from typing import Any
 import jsonschema
 import psutil
 import pytest
+from bench.comparison import Comparison, Metric, PairTrial, Side
+from bench.measure.pair import Sides, calibrate, run_pair
 
 from bench.analyse import pairs
-from bench.comparison import Comparison, Metric, PairTrial, Side
 from bench.measure import host, pair, server
 from bench.measure.controller import Setting
-from bench.measure.pair import Sides, calibrate, run_pair
 from bench.measure.process import WorkerError
 from bench.measure.server import Server
 from bench.measure.sides import prepare

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from bench.present.verdict import Shown, lines, markdown, pair_line, rates_told, text, to_json
 
 from bench import ab
 from bench.analyse import pairs
 from bench.analyse.decide import Decision, Rule
-from bench.present.verdict import Shown, lines, markdown, pair_line, rates_told, text, to_json
 from bench.rows import Row
 from tests.made_rows import MADE_MEMORY, pair_row
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bench.ab import decided
+from bench.present.pair_axis import Range
+from bench.present.plot_pairs import save_pairs, save_selftest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.ab import decided
 from bench.analyse import pairs, self_test
 from bench.analyse.decide import DESIGNED, Rule
 from bench.present import page, pair_axis, plot_pairs, plot_selftest
-from bench.present.pair_axis import Range
-from bench.present.plot_pairs import save_pairs, save_selftest
 from bench.rows import Row
 from tests.made_rows import MACHINE
 from tests.present.made_pair_rows import pair, series

@@ -28,22 +28,21 @@ def page_with_marks(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_table_is_the_headline_table() -> None:
+def test_it_has_the_tables_of_the_section_of_throughput() -> None:
     text = headline_markdown([*grid(["one"], caps=(100,)), *grid(["client"], caps=(100,), stack="own")], MACHINE)
     lines = [line for line in text.splitlines() if line.startswith("|")]
-    heads = [
-        "pages/s<br>no added latency<br>100 in flight",
-        "pages/s<br>50 ms<br>100 in flight",
-        "CPU per page<br>no added latency<br>100 in flight",
-        "user memory per fetch in flight",
-    ]
 
     assert lines == [
-        f"| strategy | {' | '.join(heads)} | trials |",
-        "|---|---:|---:|---:|---:|---:|",
-        "| one | 50,800 | 2,030 | 20.1 µs | 1.00 ±0.00 kB | 14 ok |",
-        "| *with an HTTP stack of their own* | | | | | |",
-        "| client | 50,800 | 2,030 | 20.1 µs | 1.00 ±0.00 kB | 14 ok |",
+        "| strategy | CPU per page | ratio to one (95 %) |",
+        "|---|---:|---:|",
+        "| one | 20 µs ±3 % | reference |",
+        "| with an HTTP stack of their own |  |  |",
+        "| client | 20 µs ±3 % | 1.00x (0.99 to 1.01) |",
+        "| strategy | no added latency, 100 in flight | 50 ms, 100 in flight |",
+        "|---|---:|---:|",
+        "| one | 51,000 ±6 % | 2,000 ±6 % |",
+        "| with an HTTP stack of their own |  |  |",
+        "| client | 51,000 ±6 % | 2,000 ±6 % |",
     ]
 
 
@@ -53,7 +52,7 @@ def test_it_says_how_where_and_when_it_was_made() -> None:
     assert text.startswith(
         "Made by `inflight run quick` on Imaginary 9000, 4 cores, Linux 6.1, CPython 3.11.7, 2026-01-02, inflight 0.1.0"
     )
-    assert "- One round: its spread is not known" in text
+    assert "- One round: by how much another would differ is unknown" in text
 
 
 def test_paths_of_the_machine_do_not_reach_the_readme() -> None:
@@ -71,8 +70,8 @@ def test_names_are_shown_as_they_are() -> None:
 def test_unlike_settings_get_tables_of_their_own() -> None:
     text = headline_markdown([crawl_row(), crawl_row(connection="per-fetch"), *memory_rows()], MACHINE)
 
-    assert "**keep-alive connections**" in text
-    assert "**per-fetch connections**" in text
+    assert "**Pages per second, keep-alive connections**" in text
+    assert "**Pages per second, per-fetch connections**" in text
 
 
 def test_it_is_written_between_the_marks_and_then_up_to_date(tmp_path: Path, page_with_marks: Path) -> None:

@@ -12,10 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 
 from bench.analyse import cells as c
-from bench.analyse import headline, swarms
+from bench.analyse import swarms
 from bench.present import memory_table, page, plots
 from bench.present.answer import answer
 from bench.rows import Row, read
+from bench.studies.throughput import show
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row
 from tests.present.made_memory_rows import held_row
 
@@ -59,12 +60,16 @@ def test_a_line_goes_through_each_number_in_flight_once_and_never_beyond_the_pag
         assert places[-1] <= most
 
 
-def test_each_kind_of_site_has_its_own_table_and_names_its_pages() -> None:
-    tables = headline.tables(two_sites())
+def test_each_kind_of_site_has_its_own_tables_and_names_its_pages() -> None:
+    section = show.section(two_sites())
 
-    assert {table.differs["pages"] for table in tables} == {"10", "5 for each in flight"}
-    shown = {column.in_flight for table in tables for column in table.columns}
-    assert shown == {10, 100, 1000}, "10,000 were never in flight"
+    assert len(section.tables) == 4
+    assert {title.rpartition("pages ")[2] for title in (table.title for table in section.tables)} == {
+        "10",
+        "5 for each in flight",
+    }
+    shown = {head.rpartition(", ")[2] for table in section.tables if "Pages" in table.title for head in table.heads[1:]}
+    assert shown == {"10 in flight", "100 in flight", "1,000 in flight"}, "10,000 were never in flight"
 
 
 def test_what_the_answer_says_is_in_one_table() -> None:

@@ -1,4 +1,4 @@
-"""The headline table and its sentences, on a terminal, as text, and as JSON."""
+"""What a terminal shows of crawls and of blocks, on a terminal, as text, and as JSON."""
 
 import io
 import json
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bench.present.table import WIDTH, print_summary, summary_json, summary_table
 from bench.rows import Row
-from tests.made_rows import crawl_row, grid, memory_row, memory_rows
+from tests.made_rows import arm_row, block_rows, crawl_row, grid, memory_row, memory_rows
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
 
@@ -19,21 +19,26 @@ def text(rows: list[Row]) -> str:
 
 
 def sentences(rows: list[Row]) -> str:
+    """Return the text in one line, so that neither breaks nor the widths of columns matter."""
     return " ".join(text(rows).split())
 
 
-def test_the_table_as_a_teacher_shows_it() -> None:
+def test_the_tables_as_a_teacher_shows_them() -> None:
     rows = [*grid(["callbacks", "thread_pool"]), *grid(["aiohttp_client"], stack="own")]
 
-    assert text(rows).splitlines()[:8] == [
-        "strategy        pages/s                       pages/s   CPU per page     user memory          ",
-        "added latency      0 ms                         50 ms           0 ms       per fetch          ",
-        "in flight           100      1    10     100    1,000            100       in flight    trials",
-        "─" * WIDTH,
-        "callbacks        50,800   20.3   203   2,030   20,300        20.1 µs   1.00 ±0.00 kB     26 ok",
-        "thread_pool      25,400   20.3   203   2,030   20,300        40.1 µs   2.00 ±0.00 kB     26 ok",
+    assert text(rows).splitlines()[3:17] == [
+        "CPU per page at no added latency, 100 in flight",
+        "                         CPU              ratio to",
+        "strategy            per page      callbacks (95 %)",
+        "callbacks         20 µs ±3 %             reference",
+        "thread_pool     40.1 µs ±2 %  1.99x (1.96 to 2.02)",
         "─── with an HTTP stack of their own ".ljust(WIDTH, "─"),
-        "aiohttp_client   50,800   20.3   203   2,030   20,300        20.1 µs   1.00 ±0.00 kB     26 ok",
+        "aiohttp_client    20 µs ±3 %  1.00x (0.99 to 1.01)",
+        "",
+        "Pages per second",
+        "added latency          0 ms      50 ms       50 ms        50 ms         50 ms",
+        "in flight               100          1          10          100         1,000",
+        "callbacks       51,000 ±6 %  20 ±6 %  200 ±6 %  2,000 ±6 %  20,000 ±6 %",
     ]
 
 
@@ -51,19 +56,16 @@ def test_one_round_shows_two_digits_and_says_so() -> None:
     rows = [crawl_row(pages_per_s=9812)]
 
     assert "9,800" in text(rows)
-    assert "One round: its spread is not known, so two digits are shown" in sentences(rows)
+    assert "One round: by how much another would differ is unknown, so two digits are shown." in sentences(rows)
 
 
-def test_two_rounds_are_medians_and_unsteady_ones_lose_a_digit() -> None:
+def test_two_rounds_have_an_interval_and_unsteady_ones_lose_a_digit() -> None:
     steady = [crawl_row("steady", number=n, pages_per_s=9812 + n) for n in (1, 2)]
     shaky = [crawl_row("shaky", number=n, pages_per_s=8812 + 400 * n) for n in (1, 2)]
 
-    assert "9,810" in text(steady + shaky)
-    assert "9,400" in text(steady + shaky)
-    assert (
-        "Medians over the valid trials of 2 rounds; two digits where the rounds differ by more than 2 %."
-        in sentences(steady + shaky)
-    )
+    assert "9,810 ±0.9 %" in text(steady + shaky)
+    assert "9,400 ±30 %" in text(steady + shaky)
+    assert "Means over 2 rounds, ± half of their 95 % interval" in sentences(steady + shaky)
 
 
 def test_red_figures_are_marked_and_explained() -> None:
@@ -96,7 +98,7 @@ def test_all_skipped() -> None:
     assert "all 2 trials are red: skipped 2 times (such as not installed: aiohttp)." in sentences(
         [*rows, crawl_row("b")]
     )
-    assert "skipped" in text(rows).splitlines()[4]
+    assert "callbacks skipped -" in sentences(rows)
 
 
 def test_red_trials_of_many_strategies_are_counted() -> None:
@@ -133,15 +135,18 @@ def test_what_is_left_out_is_said() -> None:
     rows = grid(["one"], latencies=("0", "10ms", "50ms"), caps=(1, 2, 5, 10, 20, 50, 100))
 
     assert (
-        "Measured, but not in this table: 10 ms; 1 to 50 (6 numbers) in flight at no added latency; 2, 10 and 50 in "
-        "flight at 50 ms." in sentences(rows)
+        "Measured, but not in this table: 1 to 50 (6 numbers) in flight at no added latency; 1 to 100 (7 numbers) in "
+        "flight at 10 ms; 2, 10 and 50 in flight at 50 ms." in sentences(rows)
     )
 
 
 def test_unlike_settings_get_tables_with_titles() -> None:
     lines = text([crawl_row(), crawl_row(connection="per-fetch"), *memory_rows()]).splitlines()
 
-    assert [line for line in lines if "connections" in line] == ["keep-alive connections", "per-fetch connections"]
+    assert [line for line in lines if line.startswith("Pages")] == [
+        "Pages per second, keep-alive connections",
+        "Pages per second, per-fetch connections",
+    ]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
@@ -149,7 +154,7 @@ def test_a_hundred_strategies_fit(width: int) -> None:
     rows = [crawl_row(f"strategy_number_{n:03}", pages_per_s=1000 + n) for n in range(100)]
     table = summary_table(rows, width).plain.splitlines()
 
-    assert sum(line.startswith("strategy_") for line in table) == 100
+    assert sum(line.startswith("strategy_") for line in table) == 200
     assert max(map(len, table)) <= width
 
 
@@ -188,7 +193,16 @@ def test_json_has_the_same_figures() -> None:
     assert found["trials"] == {"planned": len(rows), "valid": len(rows) - 2, "by_status": {"ok": 27, "timeout": 1}}
     assert [one["strategy"] for one in found["strategies"]] == ["one", "three", "two"]
     [cell] = [one for one in found["cells"] if one["latency"] == "50ms" and one["in_flight"] == 10]
-    assert cell["cpu_per_page_ns"] == {"median": 20_150, "low": 20_100, "high": 20_200, "rounds": 2, "valid": True}
+    cpu = cell["cpu_per_page_ns"]
+    assert {key: cpu[key] for key in ("median", "low", "high", "rounds", "valid")} == {
+        "median": 20_150,
+        "low": 20_100,
+        "high": 20_200,
+        "rounds": 2,
+        "valid": True,
+    }
+    assert cpu["mean"] == pytest.approx(20_150, abs=1)
+    assert cpu["interval"][0] < cpu["low"] < cpu["high"] < cpu["interval"][1]
     assert [cell["pages_per_s"] for cell in found["cells"] if cell["strategy"] == "three"] == [None]
     assert [cell["pages_per_s"]["valid"] for cell in found["cells"] if cell["strategy"] == "two"] == [False]
     assert round(found["memory"][0]["slope"]["per_fetch"]) == pytest.approx(1000, abs=5)
@@ -215,28 +229,66 @@ def test_json_keys_are_documented() -> None:
     assert [key for key in summary_json(grid()) if f"``{key}``" not in documentation] == []
 
 
-def test_throughput_has_its_sensitivity_below_the_table() -> None:
-    assert (
-        "Sensitivity of pages/s to CPU time, by number in flight: at no added latency, 1 with 100; at 50 ms, "
-        "0.00041 to 0.00081 with 1, 0.00041 to 0.00083 with 10"
-    ) in sentences(grid())
-    assert "5 % more CPU per page takes 0.05 % of pages/s: compare CPU per page." in sentences(grid())
-
-
-def test_where_throughput_shows_a_slowdown_in_full_there_is_no_warning() -> None:
-    rows = grid(latencies=["0"], caps=[100])
-
-    assert "at no added latency, 1 with 100." in sentences(rows)
-    assert "compare CPU per page" not in sentences(rows)
-
-
-def test_red_throughput_has_no_sensitivity() -> None:
-    assert "Sensitivity" not in text([crawl_row(red=True)])
-
-
 def test_the_summary_has_the_sensitivity_of_each_throughput() -> None:
     valid, red = summary_json([crawl_row(pages_per_s=20_000.0), crawl_row("red", red=True)])["cells"]
 
     assert valid["pages_per_s"]["sensitivity"] == [1.0, 1.0]
     assert red["pages_per_s"]["sensitivity"] is None
     assert "sensitivity" not in valid["cpu_per_page_ns"]
+
+
+# Blocks
+
+
+def test_the_placebo_comes_first() -> None:
+    assert (
+        text(block_rows()).splitlines()[0] == "The same code, measured twice, differs by 0.6 % (95 %: -0.1 to 1.3 %)."
+    )
+
+
+def test_a_placebo_is_no_strategy() -> None:
+    assert "again" not in text(block_rows())
+    assert [one["strategy"] for one in summary_json(block_rows())["strategies"]] == ["callbacks", "generators"]
+
+
+def test_a_run_is_noisy_where_the_same_code_may_differ_by_more_than_five_percent() -> None:
+    rows = [
+        arm_row(name, role=role, number=number, cpu_per_page_ns=20_000 + 3000 * (number % 2) * (role == "placebo"))
+        for number in range(1, 5)
+        for name, role in (("callbacks", "reference"), ("callbacks again", "placebo"))
+    ]
+
+    assert "This run is noisy: identical code may differ by more than 5 %." in sentences(rows)
+    assert "callbacks" in text(rows)
+    assert "✗" not in text(rows)
+    assert summary_json(rows)["placebo"]["noisy"] is True
+
+
+def test_one_block_has_a_placebo_without_an_interval() -> None:
+    rows = block_rows(blocks=1)
+
+    assert "differs by 1.0 % (one block: its interval is unknown)." in sentences(rows)
+    assert summary_json(rows)["placebo"]["low"] is None
+    assert "1.20x" in text(rows)
+
+
+def test_ratios_are_those_of_the_blocks_and_know_nothing_of_what_blocks_share() -> None:
+    assert "generators 25 µs ±4 % 1.20x (1.20 to 1.20)" in sentences(block_rows())
+
+
+def test_disturbed_cycles_are_told_in_one_sentence() -> None:
+    told = "Other programs disturbed 10 of 15 cycles; 5 of them were replaced, for all strategies alike."
+
+    assert told in sentences(block_rows(disturbed=2, replaced=1))
+    assert "disturbed" not in sentences(block_rows())
+
+
+def test_an_arm_that_failed_leaves_the_others_their_figures() -> None:
+    rows = [row for row in block_rows() if row.strategy != "generators"]
+    rows += [
+        arm_row("generators", number=n, status="failed", reason="the strategy raised OSError") for n in range(1, 6)
+    ]
+
+    assert "generators failed -" in sentences(rows)
+    assert "callbacks 21 µs ±4 % reference" in sentences(rows)
+    assert "generators: all 5 trials are red: failed 5 times (such as the strategy raised OSError)." in sentences(rows)

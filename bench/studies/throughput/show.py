@@ -70,6 +70,8 @@ def about_disturbed(rows: Sequence[Row]) -> list[str]:
 def about_blocks(found: Sequence[Cell]) -> str:
     """Say what the figures are, and over how many blocks."""
     numbers = sorted({figure.spread.rounds for cell in found if (figure := cell.figure(c.cpu_per_page_ns))})
+    if not numbers:
+        return ""
     what = "block" if any(row.kind == "arm" for cell in found for row in cell.rows) else "round"
     many = f"{numbers[0]} to {numbers[-1]} {what}s" if len(numbers) > 1 else f"{numbers[0]} {what}"
     if numbers[-1] == 1:
@@ -99,7 +101,9 @@ def _costs(own: Sequence[Cell], cpu: Column, where: str) -> Grid:
     lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration), _ratio(cell, reference)))
     title = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
     heads = ("strategy", "CPU per page", f"ratio to {name} ({SURE})")
-    return Grid(title, heads, lines, tuple(_marks(lines)), heads)
+    return Grid(
+        title, heads, lines, tuple(_marks(lines)), ("\nstrategy", "CPU\nper page", f"ratio to\n{name} ({SURE})")
+    )
 
 
 def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: str) -> Grid:
@@ -139,7 +143,8 @@ def reference_of(found: Sequence[Cell]) -> Cell | None:
     """Return the cell that others are held against: the reference arm, or else callbacks, or else the cheapest."""
     good = [cell for cell in found if cell.valid_rows]
     named = [cell for cell in good if read.role(cell.valid_rows[0]) == "reference"]
-    named = named or [cell for cell in good if cell.strategy == REFERENCE] or sorted(good, key=_cpu_ns)
+    named = named or [cell for cell in good if cell.strategy == REFERENCE]
+    named = named or sorted(good, key=lambda cell: (cell.stack != "shared", _cpu_ns(cell)))
     return named[0] if named else None
 
 
@@ -165,8 +170,8 @@ def _ratio(cell: Cell | None, reference: Cell | None) -> str:
     found = c.ratio(cell, reference, c.cpu_per_page_ns)
     if found is None:
         return "-"
-    estimate, low, high = map(_times, (found.estimate, found.low, found.high))
-    return f"{estimate}x" if math.isinf(found.high) else f"{estimate}x ({low} to {high})"
+    estimate = f"{_times(found.estimate)}x"
+    return estimate if math.isinf(found.high) else f"{estimate} ({_times(found.low)} to {_times(found.high)})"
 
 
 def _times(ratio: float) -> str:

@@ -1,0 +1,46 @@
+"""Which workloads have a column, where there are many."""
+
+import pytest
+
+from bench.analyse import cells as c
+from bench.analyse.columns import Column, choose_caps, choose_columns, usual_cap
+from tests.made_rows import crawl_row, grid
+
+
+def test_the_longest_latency_is_shown_over_its_caps_and_the_shortest_at_the_usual_one() -> None:
+    found = choose_columns(c.cells(grid(latencies=("0", "10ms", "50ms"))))
+
+    assert found == [
+        Column("pages_per_s", "0", 100),
+        *(Column("pages_per_s", "50ms", cap) for cap in (1, 10, 100, 1000)),
+        Column("cpu_per_page_ns", "0", 100),
+    ]
+
+
+def test_one_latency_alone_is_shown_over_its_caps() -> None:
+    found = choose_columns(c.cells(grid(latencies=("0",), caps=(7,))))
+
+    assert found == [Column("pages_per_s", "0", 7), Column("cpu_per_page_ns", "0", 7)]
+
+
+@pytest.mark.parametrize(
+    ("tried", "chosen"),
+    [
+        ([5], [5]),
+        ([1, 10, 100, 1000], [1, 10, 100, 1000]),
+        ([1, 10, 100, 1000, 10_000], [1, 10, 1000, 10_000]),
+        (list(range(1, 101)), [1, 34, 67, 100]),
+    ],
+)
+def test_of_many_caps_four_are_chosen_with_the_first_and_the_last(tried: list[int], chosen: list[int]) -> None:
+    assert choose_caps(tried) == chosen
+
+
+@pytest.mark.parametrize(("tried", "usual"), [([1, 100, 1000], 100), ([20, 1000], 20), ([1], 1), ([50, 200], 50)])
+def test_the_usual_cap_is_the_nearest_to_a_hundred(tried: list[int], usual: int) -> None:
+    assert usual_cap(tried) == usual
+
+
+def test_the_servers_ceiling_is_what_the_null_client_found() -> None:
+    assert c.server_ceiling(crawl_row()) == 100_000
+    assert c.server_ceiling(crawl_row(status="skipped")) is None
