@@ -12,7 +12,7 @@ import pytest
 from bench import rows
 from bench.core.records import schema
 from bench.rows import Row, RowsError
-from tests.made_rows import MADE_MEMORY, RED, bare_row, crawl_row, memory_row, pair_row, times
+from tests.made_rows import MADE_MEMORY, RED, arm_row, bare_row, crawl_row, memory_row, pair_row, times
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -104,6 +104,10 @@ ALL_KINDS = [
     scale_row("swarm", "thread_pool", SWARM_ASKED, {}, status="failed", reason="no port left", checks=()),
     crawl_row(times_ns=[1, 2, 3_000_000]),
     crawl_row(red=True),
+    arm_row(times_ns=[1, 2, 3_000_000], role="reference"),
+    arm_row("callbacks again", role="placebo", red=True),
+    arm_row("generators", in_flight=1000, latency="10ms", connection="per-fetch", disturbed=2, replaced=1),
+    *(arm_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
     memory_row(),
     bare_row("block", "thread", {"block": "thread", "n": 1000}, BLOCK),
     bare_row("probe", "other", {"probe": "other", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
