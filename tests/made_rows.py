@@ -18,15 +18,8 @@ MACHINE: dict[str, Any] = {
     "command": ["/usr/bin/inflight", "run", "quick"],
 }
 _MEANS = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "500ms": 500 * MS}
-_GREEN = Check("server had room", "passed", "20% of its core, limit 70%")
+GREEN = Check("server had room", "passed", "20% of its core, limit 70%")
 RED = Check("server had room", "failed", "80% of its core, limit 70%")
-MADE_MEMORY: dict[str, Any] = {
-    "sizes": [240, 2200],
-    "A": [12_000_000, 14_000_000],
-    "B": [12_000_000, 14_000_000],
-    "reason": None,
-}
-"""A pair's memory of which both sides take the same."""
 
 
 def crawl_row(
@@ -244,73 +237,7 @@ def bare_row(
         started_at="2026-01-02T03:04:05.678+00:00",
         duration_ns=0 if status == "skipped" else 300 * MS,
         measured=measured,
-        checks=() if status != "ok" else (_GREEN, RED) if red else (_GREEN,),
-    )
-
-
-def pair_row(
-    number: int = 1,
-    *,
-    cpu_ns: tuple[float, float] = (10e6, 10e6),
-    makespan_ns: tuple[float, float] | None = None,
-    spin_ns: tuple[float, float] = (4e6, 4e6),
-    null_ns: tuple[float, float] = (5e6, 5e6),
-    pages: int = 300,
-    latency: str = "0",
-    in_flight: int = 100,
-    memory: dict[str, Any] | None = None,
-    metrics: Sequence[str] | None = None,
-    labels: tuple[str, str] = ("callbacks", "generators"),
-    status: Status = "ok",
-    reason: str | None = None,
-    failed_side: str | None = None,
-    red: bool = False,
-) -> Row:
-    """Make the row of a pair; each couple of figures is of a turn of A and of one of B.
-
-    A turn takes its CPU time unless ``makespan_ns`` is given. One that counts differs from the next by 0.1 %, and the
-    warm-up takes twice as long.
-    """
-    order = "ABBABAAB" if number % 2 else "BAABABBA"
-    spans_ns = cpu_ns if makespan_ns is None else makespan_ns
-    turns, controls = [], []
-    for place, side in enumerate(order[:2] + order):
-        own, warm_up = "AB".index(side), place < 2
-        factor = 2.0 if warm_up else 1 + 0.001 * ((place - 2) // 4)
-        turn = {"cpu_ns": round(cpu_ns[own] * factor), "makespan_ns": round(spans_ns[own] * factor)}
-        turn |= {"pages": pages, "failed_pages": 0, "tries": pages, "peak_in_flight": min(in_flight, pages)}
-        turns.append(turn | {"side": side, "warm_up": warm_up} | ({} if warm_up else {"run_delay_ns": 0}))
-        if not warm_up:
-            controls.append({"spin_ns": round(spin_ns[own]), "null_ns": round(null_ns[own]), "side": side})
-    measured: dict[str, Any] = {"turns": turns[:3]} if status != "ok" else {"turns": turns, "controls": controls}
-    measured |= {"turns_ns": 600 * MS, "steal_share": 0.0, "listen_drops": 0} if status == "ok" else {}
-    measured |= {"memory": memory} if memory is not None else {}
-    measured |= {"failed_side": failed_side} if failed_side is not None else {}
-    a, b = ({"strategy": label.partition("@")[0] or "callbacks", "label": label} for label in labels)
-    return Row(
-        run=RUN,
-        trial=f"pair/ab/round={number}",
-        round=number,
-        strategy=f"{labels[0]} : {labels[1]}",
-        stack="none",
-        kind="pair",
-        workload={
-            "id": "pair/ab",
-            "a": a,
-            "b": b,
-            "latency": latency,
-            "mean_latency_ns": _MEANS[latency],
-            "site": _site(pages, latency),
-            "metrics": list(metrics or ("cpu_per_page", "throughput", *(["memory"] if memory else []))),
-        },
-        status=status,
-        reason=None if status == "ok" else reason or "for a reason",
-        started_at="2026-01-02T03:04:05.678+00:00",
-        duration_ns=700 * MS,
-        measured=measured,
-        server={"ceiling_per_s": 100_000.0, "cpu_share": 0.4} if status == "ok" else {},
-        knobs={side: {"strategy": one["strategy"], "python": "3.11.7"} for side, one in (("A", a), ("B", b))},
-        checks=() if status != "ok" else (_GREEN, RED) if red else (_GREEN,),
+        checks=() if status != "ok" else (GREEN, RED) if red else (GREEN,),
     )
 
 
@@ -428,7 +355,7 @@ def _row(
             "mean_latency_ns": _MEANS[latency],
             "in_flight": in_flight,
             "connection": connection,
-            "site": _site(pages, latency) | site,
+            "site": made_site(pages, latency) | site,
         },
         status=status,
         reason=None if status == "ok" else reason or "for a reason",
@@ -437,11 +364,11 @@ def _row(
         measured=measured,
         server=_server(pages, in_flight) if ended else {},
         knobs={"strategy": strategy, "python": "3.11.7", "implementation": "cpython", "gil": True} if began else {},
-        checks=((_GREEN, RED) if red else (_GREEN,)) if ended else (),
+        checks=((GREEN, RED) if red else (GREEN,)) if ended else (),
     )
 
 
-def _site(pages: int, delay: str) -> dict[str, Any]:
+def made_site(pages: int, delay: str) -> dict[str, Any]:
     return {
         "seed": 1,
         "pages": pages,

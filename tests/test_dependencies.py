@@ -25,7 +25,8 @@ DOES_IO = {
 }  # fmt: skip
 PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
 SHARED_BY_BOTH_HALVES = {
-    "bench", "bench.core", "bench.core.stats", "bench.core.arm", "bench.studies", "bench.studies.throughput",
+    "bench", "bench.core", "bench.core.stats", "bench.core.arm",
+    "bench.studies", "bench.studies.throughput", "bench.studies.compare",
     "bench.rows", "bench.experiment", "bench.grid", "bench.bare", "bench.judge", "bench.present",
     "bench.present.units",
 }  # fmt: skip

@@ -12,7 +12,8 @@ import pytest
 from bench import rows
 from bench.core.records import schema
 from bench.rows import Row, RowsError
-from tests.made_rows import MADE_MEMORY, RED, arm_row, bare_row, crawl_row, memory_row, pair_row, times
+from tests.made_blocks import block, lost
+from tests.made_rows import RED, arm_row, bare_row, crawl_row, memory_row, times
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -113,11 +114,10 @@ ALL_KINDS = [
     bare_row("probe", "other", {"probe": "other", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
     bare_row("limit", "threads", LIMIT_ASKED, LIMIT),
     bare_row("block", "thread", {"block": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
-    pair_row(),
-    pair_row(red=True, memory=MADE_MEMORY),
-    pair_row(memory={"sizes": [240, 2200], "A": [1], "B": [], "reason": "side A with 2200 in flight: too many"}),
-    pair_row(status="wrong", reason="side B: 1 pages missing", failed_side="B"),
-    pair_row(status="failed", reason="the fake server died in mid-trial"),
+    *block(memory=0.1),
+    *block(red=True, memory_red="3 connections"),
+    *block(failed="B", status="wrong", reason="1 pages missing"),
+    *lost(1),
     crawl_row(status="wrong", reason="page 3 is missing"),
     crawl_row(status="failed", reason="the worker was killed"),
     crawl_row(status="timeout", reason="not done after 60 s"),
@@ -212,7 +212,7 @@ def test_a_row_of_an_unknown_kind_is_refused_by_its_name() -> None:
         Row.from_json(json.dumps(changed(crawl_row(), kind="dance")))
 
 
-@pytest.mark.parametrize("row", [crawl_row(), pair_row(), bare_row("limit", "threads", LIMIT_ASKED, LIMIT)])
+@pytest.mark.parametrize("row", [crawl_row(), bare_row("limit", "threads", LIMIT_ASKED, LIMIT)])
 def test_a_row_of_the_third_format_is_valid_by_the_schema_as_it_is(row: Row) -> None:
     VALIDATOR.validate(changed(row, format=3))
 
@@ -227,8 +227,17 @@ def test_a_row_of_the_second_format_is_valid_by_the_schema_as_it_is(row: Row) ->
     VALIDATOR.validate(changed(row, format=2))
 
 
-def test_there_was_no_pair_before_the_third_format() -> None:
-    assert is_refused(changed(pair_row(), format=2))
+def test_there_was_no_arm_before_the_fifth_format() -> None:
+    assert is_refused(changed(block()[0], format=4))
+
+
+def test_a_row_of_a_kind_that_is_gone_is_refused_with_what_to_do() -> None:
+    line = json.dumps(json.loads(crawl_row().to_json()) | {"kind": "pair", "format": 3})
+
+    with pytest.raises(
+        ValueError, match=r"^a row of kind pair was written by inflight 0\.1; run the comparison again$"
+    ):
+        Row.from_json(line)
 
 
 def test_a_row_of_the_first_format_is_still_read(tmp_path: Path) -> None:
@@ -400,26 +409,20 @@ def test_a_memory_row_must_say_what_was_held() -> None:
 @pytest.mark.parametrize(
     ("part", "wrong"),
     [
-        ("workload", {"a": {}}),
-        ("workload", {"b": {"strategy": "callbacks", "label": "callbacks", "colour": "red"}}),
-        ("workload", {"metrics": ["cpu"]}),
-        ("workload", {"in_flight": 10}),
-        ("measured", {"turns": []}),
-        ("measured", {"turns": None}),
-        ("measured", {"turns": [{"side": "C"}] * 4}),
-        ("measured", {"controls": None}),
-        ("measured", {"controls": [{"side": "A"}] * 2}),
-        ("measured", {"failed_side": "A"}),
-        ("measured", {"failed_side": "both"}),
-        ("measured", {"memory": {"sizes": [1], "A": [], "B": [], "reason": "none"}}),
-        ("measured", {"memory": MADE_MEMORY | {"A": [1]}}),
-        ("server", {"cpu_share": None}),
-        ("knobs", {"B": None}),
+        ("workload", {"arm": {}}),
+        ("workload", {"arm": None}),
+        ("workload", {"comparison": {"name": "ab", "metrics": ["cpu"], "gated": []}}),
+        ("workload", {"comparison": {"name": "ab", "metrics": []}}),
+        ("measured", {"windows": None}),
+        ("measured", {"windows": [{"cycle": 0}]}),
+        ("measured", {"cpu_per_page_ns": 0}),
+        ("measured", {"server_lost": False}),
+        ("knobs", {"strategy": None}),
     ],
     ids=str,
 )
-def test_a_pair_is_refused_for_one_wrong_value(part: str, wrong: dict[str, Any]) -> None:
-    row = json.loads(pair_row().to_json())
+def test_an_arm_is_refused_for_one_wrong_value(part: str, wrong: dict[str, Any]) -> None:
+    row = json.loads(block()[1].to_json())
     row[part] = {key: value for key, value in (row[part] | wrong).items() if value is not None}
 
     assert is_refused(row)

@@ -153,7 +153,7 @@ def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> li
 
 def crawled(rows: Iterable[Row]) -> list[Row]:
     """Return the rows that cells are made of."""
-    return [row for row in rows if row.kind in CRAWLED and not is_placebo(row)]
+    return [row for row in rows if row.kind in CRAWLED and not is_placebo(row) and not row.of_comparison]
 
 
 def is_timed(rows: Iterable[Row]) -> bool:

@@ -90,4 +90,5 @@ def _worst(values: Sequence[int | None]) -> int | None:
 
 def of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
     """Return the rows of one kind, by workload and round."""
-    return sorted((row for row in rows if row.kind == kind), key=lambda row: (row.workload["id"], row.round))
+    found = (row for row in rows if row.kind == kind and not row.of_comparison)
+    return sorted(found, key=lambda row: (row.workload["id"], row.round))

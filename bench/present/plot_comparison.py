@@ -86,7 +86,7 @@ def draw(found: Sequence[Block], decision: Decision, rule: Rule, machine: dict[s
     if not tally.good:
         return None
     metrics, controls, lost = panels(found, decision), control_panels(found, decision), lost_of(found)
-    footer = page.source(rows_of(found), machine | {"python": _pythons(tally.good, machine)})
+    footer = page.source(rows_of(found), machine)
     sheet = page.sheet(title(decision, rule, tally), _notes(metrics, tally, rule, lost), footer)
     change_axis.fit_texts(sheet)
     every = _axes(sheet, len(metrics))
@@ -293,8 +293,8 @@ def _draw_controls(axes: "Axes", controls: Sequence[Panel], shown: Range, rule: 
             axes.plot([at, at], ends, color=colour, linewidth=3, solid_capstyle="butt", zorder=5)
             mean = shown.clip(panel.effect.estimate)
             axes.plot(at, mean, marker=marker, color=colour, markersize=7, zorder=6, clip_on=False)
-        head.append((f"{_SHAPES[marker]} {panel.name} {told}", colour))
-    _head(axes, "controls", [text for text, _ in head], *(colour for _, colour in head))
+        head.append((f"{_SHAPES[marker]} {panel.name.removeprefix(read.PLACEBO)} {told}", colour))
+    _head(axes, "A, measured twice", [text for text, _ in head], *(colour for _, colour in head))
 
 
 def _lines(axes: "Axes", shown: Range, lines: dict[float, Any], direction: int) -> None:
@@ -338,7 +338,7 @@ def _notes(metrics: Sequence[Panel], tally: Tally, rule: Rule, lost: Lost) -> st
     return " ".join(
         note
         for note in (
-            " ".join(f"{side}: {words.plain(read.label(first, side), 60)}." for side in "AB"),
+            _sides(first),
             f"{words.plain(', '.join(work), 120)}. Each mark is a block; up is worse{less}.",
             "Band: mean and 95 % interval; at its end the bound of a pass.",
             f"Dashed: up to {least} is no regression. Dotted: a pass has its bound below {most}.",
@@ -374,7 +374,8 @@ def _size(number: int) -> float:
     return max(3.0, min(9.0, 60.0 / math.sqrt(max(1, number))))
 
 
-def _pythons(good: Sequence[Block], machine: dict[str, Any]) -> str:
-    """Return on what the sides ran: once, if it is the same."""
-    found = [page.pythons([good[0].arms[role]], machine) for role in ("reference", "compared")]
-    return found[0] if found[0] == found[1] else f"A: {found[0]}, B: {found[1]}"
+def _sides(first: Block) -> str:
+    """Name both sides, and on what they ran where that differs."""
+    pythons = {side: page.pythons(first.of(side), {}) for side in "AB"}
+    on = {side: f" on {python}" if len(set(pythons.values())) > 1 else "" for side, python in pythons.items()}
+    return " ".join(f"{side}: {words.plain(read.label(first, side), 60)}{on[side]}." for side in "AB")

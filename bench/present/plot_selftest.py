@@ -98,9 +98,9 @@ def title(selftest: Mapping[str, Any]) -> str:
     parts = [f"{_alarms(alarms)} without a change"]
     found = sorted(selftest["detection"].items(), key=lambda item: _known(item[1]["seen"]))
     parts += [
-        f"{one['share'] * 100:.3g} % of {_named(size, one).removeprefix('+')} slowdowns found"
+        f"{one['share'] * 100:.3g} % of {_named(size, one).replace('+', '')} slowdowns found"
         if one["decisions"]
-        else f"no decision on {_named(size, one).removeprefix('+')} slowdowns"
+        else f"no decision on {_named(size, one).replace('+', '')} slowdowns"
         for size, one in found
     ]
     return f"Self-test: {'; '.join(parts)}"

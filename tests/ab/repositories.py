@@ -4,7 +4,9 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
+from bench.core.arm import Arm
 from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -41,17 +43,24 @@ def crawl(job, frontier):
     honest(job, frontier)
 """
 """Costs several times as much CPU time a page as what it slows down."""
-FAILS_THE_THIRD_TIME = """
-times = []
+FAILS_AFTER_CALIBRATION = """
+from pathlib import Path
 
 
 def crawl(job, frontier):
-    times.append(1)
-    if len(times) == 3:
-        raise LookupError("the third time")
+    mark = Path(os.environ["MARK"])
+    if mark.exists():
+        raise LookupError("not twice")
     honest(job, frontier)
+    mark.touch()
 """
+"""Crawls once; ``MARK`` names a file that says so."""
 HONEST = "def crawl(job, frontier):\n    honest(job, frontier)\n"
+
+
+def arm(strategy: str, revision: str | None = None, repository: Path | None = None, **options: Any) -> Arm:
+    """Return an arm of a strategy at a revision of a repository."""
+    return Arm("A", strategy, revision=revision, repository=repository, **options)
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -8,23 +8,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ab import Verdict, decided
-from bench.ab_command import EXITS, JSON_FILE, MARKDOWN_FILE, Asked, seconds, tell
-from bench.comparison import Comparison, Side
 
 from bench import rows
 from bench.analyse.decide import Rule
+from bench.core.arm import Arm
 from bench.judge import ExperimentError
-from bench.rows import Row
 from bench.runs import RunError, new_folder
+from bench.studies.compare import read
+from bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, Asked, seconds, tell
+from bench.studies.compare.comparison import comparison
+from bench.studies.compare.loop import Verdict
 from fake_server.site import SiteConfig
 from tests.ab import hurried
-from tests.ab.repositories import FAILS_THE_THIRD_TIME, HONEST, NO_CONFIG, commit, new_repository, slow_down, with_mine
+from tests.ab.repositories import (
+    FAILS_AFTER_CALIBRATION,
+    HONEST,
+    NO_CONFIG,
+    commit,
+    new_repository,
+    slow_down,
+    with_mine,
+)
 from tests.cli import command
 from tests.cli.command import Done, inflight, running, survivors
-from tests.made_rows import pair_row
+from tests.made_blocks import TIMED, Rows, block, blocks, series
 
-SMALL = ("--pages", 300, "--metrics", "cpu_per_page")
+SMALL = ("--cycles", 2, "--metrics", "cpu_per_page")
 BLAME_THE_MACHINE = ("machine under load", "a control moved")
 
 
@@ -76,10 +85,12 @@ def test_a_strategy_beside_itself_gives_a_verdict_and_keeps_its_rows(tmp_path: P
     folder, verdict = only_run(tmp_path), told(done)
     found = rows.read(folder)
     assert done.code == EXITS[verdict["verdict"]]
-    assert verdict["pairs"] == len(found) == hurried.PAIRS
-    assert [row.round for row in found] == list(range(1, hurried.PAIRS + 1))
-    assert {row.workload["site"]["pages"] for row in found} == {300}
-    assert all(row.valid and row.kind == "pair" and row.run == folder.name for row in found)
+    assert verdict["blocks"] == hurried.BLOCKS
+    assert [(row.round, row.strategy) for row in found] == [
+        (number, arm) for number in range(1, hurried.BLOCKS + 1) for arm in ("A", "B", "A again")
+    ]
+    assert all(row.valid and row.kind == "arm" and row.run == folder.name for row in found)
+    assert {len(row.measured["windows"]) for row in found} == {2}
     assert set(verdict["effects"]) == {"cpu_per_page"}
     assert verdict["folder"] == str(folder.relative_to(tmp_path))
     assert json.loads((folder / JSON_FILE).read_text(encoding="utf-8")) == verdict
@@ -99,7 +110,7 @@ def test_a_commit_that_makes_a_strategy_expensive_is_a_regression(repository: Pa
 
 
 @pytest.mark.usefixtures("_in_a_hurry")
-def test_a_commit_that_makes_a_strategy_expensive_is_a_regression_after_a_few_pairs(
+def test_a_commit_that_makes_a_strategy_expensive_is_a_regression_after_a_few_blocks(
     repository: Path, tmp_path: Path
 ) -> None:
     assert_a_regression(repository, tmp_path)
@@ -111,13 +122,14 @@ def assert_a_regression(repository: Path, tmp_path: Path) -> None:
 
     verdict = json.loads((only_run(tmp_path) / JSON_FILE).read_text(encoding="utf-8"))
     assert done.code == EXITS[verdict["verdict"]]
-    assert len(rows.read(only_run(tmp_path))) == verdict["pairs"] + verdict["dropped"]
+    assert len(rows.read(only_run(tmp_path))) == 3 * (verdict["blocks"] + verdict["dropped"])
     assert verdict["failed"] == {"A": 0, "B": 0}
     assert "A: callbacks@HEAD~1, commit " in done.err
     if not any(words in verdict["why"] for words in BLAME_THE_MACHINE):
         assert verdict["verdict"] == "regression"
         assert verdict["effects"]["cpu_per_page"]["low"] > 1.5
-        assert "A  callbacks@HEAD~1\nB  callbacks@HEAD\n300 pages a turn, no added latency, 100 in flight" in done.out
+        assert "A  callbacks@HEAD~1\nB  callbacks@HEAD\nno added latency, 100 in flight, keep-alive" in done.out
+        assert done.out.startswith("the same code, measured twice, differs by ")
         assert "REGRESSION: B is worse" in done.out
 
 
@@ -133,18 +145,18 @@ def test_a_b_that_takes_less_is_no_regression(repository: Path, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("_in_a_hurry")
-def test_a_side_that_fails_in_every_pair_is_a_regression(tmp_path: Path) -> None:
-    bodies = {"honest": HONEST, "third": FAILS_THE_THIRD_TIME}
+def test_a_side_that_fails_in_every_block_is_a_regression(tmp_path: Path) -> None:
+    bodies = {"honest": HONEST, "fails": FAILS_AFTER_CALIBRATION}
     repositories = [with_mine(tmp_path / name, body) for name, body in bodies.items()]
     where = [word for folder in repositories for word in ("--repo", folder)]
+    mark = ("--env", "", "--env", f"MARK={tmp_path / 'mark'}")
 
-    done = inflight("ab", "mine", "mine", *where, *SMALL, "--json", folder=tmp_path)
+    done = inflight("ab", "mine", "mine", *where, *mark, *SMALL, "--json", folder=tmp_path)
 
     verdict = told(done)
     assert (done.code, verdict["verdict"]) == (EXITS["regression"], "regression")
     assert verdict["failed"] == {"A": 0, "B": 3}
-    assert {row.status for row in rows.read(only_run(tmp_path))} == {"failed"}
-    assert verdict["reasons"] == {"B: the strategy raised LookupError: the third time": 3}
+    assert verdict["reasons"] == {"B: the strategy raised LookupError: not twice": 3}
 
 
 # Refusals
@@ -180,18 +192,18 @@ def test_a_side_that_cannot_do_the_work_is_refused_by_name(tmp_path: Path, scrat
 
     assert done.code == 2
     assert last_line(done) == (
-        f"inflight: nothing to compare: side A, mine ({folder}): the strategy raised LookupError: nothing here"
+        f"inflight: nothing to compare: A, mine ({folder}): the strategy raised LookupError: nothing here"
     )
     assert not (tmp_path / "results").exists()
     assert list(scratch.iterdir()) == []
 
 
 def test_a_budget_that_is_too_short_is_refused_with_one_that_would_do(tmp_path: Path) -> None:
-    done = inflight("ab", "callbacks", "callbacks", "--pages", 300, "--budget", "1s", folder=tmp_path)
+    done = inflight("ab", "callbacks", "callbacks", "--cycles", 2, "--budget", "1s", folder=tmp_path)
 
     assert (done.code, done.out) == (2, "")
     assert last_line(done).startswith(
-        "inflight: --budget 1s is too short: the 12 pairs that a verdict needs at least take about "
+        "inflight: --budget 1s is too short: the 12 blocks that a verdict needs at least take about "
     )
     assert last_line(done).endswith("leave memory out with --metrics cpu_per_page,throughput")
     assert not (tmp_path / "results").exists()
@@ -211,40 +223,33 @@ def test_results_that_cannot_be_written_are_one_sentence(tmp_path: Path, scratch
 
 
 def asked(out: Path, markdown: Path | None = None, *, as_json: bool = False) -> Asked:
-    return Asked(
-        "callbacks", "generators", (), (), (), (), (), "0", 10, 300, None, None, out, markdown, as_json=as_json
-    )
+    return Asked("callbacks", "generators", (), (), (), (), (), "0", 10, 2, None, None, out, markdown, as_json=as_json)
 
 
-def verdict_of(found: Sequence[Row]) -> Verdict:
+def verdict_of(found: Sequence[Rows]) -> Verdict:
     rule = Rule(looks=(4,), shares=(1.0,))
-    return Verdict(decided(found, rule), tuple(found), rule)
+    return Verdict(read.decided(blocks(found), rule), tuple(blocks(found)), rule)
 
 
-def slower(change: float) -> list[Row]:
-    """Return pairs whose side B takes so much more CPU time, as a share, and whose controls vary a little."""
-    return [
-        pair_row(
-            n, cpu_ns=(10e6, 10e6 * (1 + change + 0.001 * n)), spin_ns=(4e6, 4e6 + n % 2), null_ns=(5e6, 5e6 + n % 3)
-        )
-        for n in range(1, 5)
-    ]
+def slower(change: float) -> list[Rows]:
+    """Return blocks whose side B takes so much more CPU time, as a logarithm."""
+    return series(4, change, 0.001, metrics=TIMED)
 
 
-RED = [pair_row(n, red=True) for n in range(1, 9)]
+RED = [block(n, red=True) for n in range(1, 9)]
 
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
     """Return the folder of a run that has been measured."""
-    return new_folder(tmp_path / "out", Comparison(Side("callbacks"), Side("generators"), SiteConfig()))
+    return new_folder(tmp_path / "out", comparison(Arm("A", "callbacks"), Arm("B", "generators"), SiteConfig()))
 
 
 @pytest.mark.parametrize(
     ("found", "code"), [(slower(-0.2), 0), (slower(0.2), 1), (RED, 3)], ids=["pass", "regression", "inconclusive"]
 )
 def test_the_exit_code_is_that_of_the_verdict(
-    kept: Path, capsys: pytest.CaptureFixture[str], found: list[Row], code: int
+    kept: Path, capsys: pytest.CaptureFixture[str], found: list[Rows], code: int
 ) -> None:
     assert tell(asked(kept.parent, as_json=True), kept, verdict_of(found), None) == code
     assert EXITS[json.loads(capsys.readouterr().out)["verdict"]] == code
@@ -269,7 +274,7 @@ def test_an_interrupted_comparison_keeps_its_rows_and_leaves_nothing_behind(
     tmp_path: Path, scratch: Path, number: signal.Signals
 ) -> None:
     with running("ab", "callbacks", "generators", *SMALL, folder=tmp_path) as started:
-        while not started.read_error_line().startswith("pair  1"):
+        while not started.read_error_line().startswith("block  1"):
             pass
         family = started.family_when(2)
         started.process.send_signal(number)
@@ -277,15 +282,14 @@ def test_an_interrupted_comparison_keeps_its_rows_and_leaves_nothing_behind(
 
     found = rows.read(only_run(tmp_path))
     assert (done.code, done.out) == (130, "")
-    assert last_line(done) == (
-        f"interrupted after {len(found)} pairs; their rows are in {only_run(tmp_path).relative_to(tmp_path)}"
-    )
+    where = only_run(tmp_path).relative_to(tmp_path)
+    assert last_line(done) == f"interrupted after {len(read.blocks(found))} blocks; their rows are in {where}"
     assert len(found) >= 1
     assert survivors(family) == []
     assert list(scratch.iterdir()) == []
 
 
-def test_an_interruption_before_the_first_pair_leaves_no_run(tmp_path: Path, scratch: Path) -> None:
+def test_an_interruption_before_the_first_block_leaves_no_run(tmp_path: Path, scratch: Path) -> None:
     folder = with_mine(tmp_path / "fork", "def crawl(job, frontier):\n    time.sleep(1000)\n")
     with running("ab", "mine", "mine", "--repo", folder, *SMALL, folder=tmp_path) as started:
         assert started.read_error_line().startswith("A: mine")

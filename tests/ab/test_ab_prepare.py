@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.comparison import Side
 
 import strategies
+from bench.core.arm import Arm
 from bench.judge import ExperimentError
 from bench.measure import sides
 from bench.measure.sides import Prepared
@@ -16,6 +16,7 @@ from tests.ab.repositories import (
     HONEST,
     NO_CONFIG,
     ROOT,
+    arm,
     commit,
     copy_strategies,
     git,
@@ -42,11 +43,11 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "place"
 
 
-def prepare(side: Side, folder: Path) -> Prepared:
+def prepare(side: Arm, folder: Path) -> Prepared:
     return sides.prepare(side, folder)
 
 
-def refusal(side: Side, folder: Path) -> str:
+def refusal(side: Arm, folder: Path) -> str:
     with pytest.raises(ExperimentError) as caught:
         prepare(side, folder)
     sentence = str(caught.value)
@@ -71,7 +72,7 @@ def script(folder: Path, text: str) -> str:
 
 
 def test_without_revision_and_repository_the_strategies_are_ours(place: Path) -> None:
-    found = prepare(Side("callbacks"), place)
+    found = prepare(arm("callbacks"), place)
 
     assert found.commit is None
     assert found.described == strategies.describe("callbacks")
@@ -88,7 +89,7 @@ def test_a_revision_gives_what_was_committed_and_no_revision_what_lies_there(rep
     slow_down(repository, "generators")
 
     old, new, lying = (
-        prepare(Side("callbacks", revision, repository), place / name)
+        prepare(arm("callbacks", revision, repository), place / name)
         for name, revision in (("old", "HEAD~1"), ("new", "main"), ("lying", None))
     )
 
@@ -104,12 +105,12 @@ def test_a_revision_without_repository_is_of_the_repository_here(
 ) -> None:
     monkeypatch.chdir(repository)
 
-    assert prepare(Side("callbacks", "HEAD"), place).commit == git(repository, "rev-parse", "HEAD")
+    assert prepare(arm("callbacks", "HEAD"), place).commit == git(repository, "rev-parse", "HEAD")
 
 
 def test_an_edit_after_the_copy_changes_neither_side(repository: Path, place: Path) -> None:
-    committed = prepare(Side("callbacks", "HEAD", repository), place / "committed")
-    lying = prepare(Side("callbacks", None, repository), place / "lying")
+    committed = prepare(arm("callbacks", "HEAD", repository), place / "committed")
+    lying = prepare(arm("callbacks", None, repository), place / "lying")
     before = text_of(committed, "callbacks")
 
     slow_down(repository, "callbacks")
@@ -126,7 +127,7 @@ def test_a_repository_that_has_its_own_strategy_only_gets_the_rest_from_ours(
     git(folder, "init", "--quiet")
     commit(folder, "mine")
 
-    found = prepare(Side("mine", revision, folder), place)
+    found = prepare(arm("mine", revision, folder), place)
 
     assert found.described.model == "A model for the test."
     assert text_of(found, "mine") == (folder / "strategies" / "mine.py").read_text(encoding="utf-8")
@@ -138,7 +139,7 @@ def test_of_a_file_that_both_have_a_repository_without_package_keeps_its_own(tmp
     folder = with_mine(tmp_path / "fork", HONEST)
     (folder / "strategies" / "mine.py").rename(folder / "strategies" / "callbacks.py")
 
-    assert prepare(Side("callbacks", None, folder), place).described.model == "A model for the test."
+    assert prepare(arm("callbacks", None, folder), place).described.model == "A model for the test."
 
 
 def test_a_link_that_leads_nowhere_is_left_out_as_editors_keep_them_beside_open_files(
@@ -147,7 +148,7 @@ def test_a_link_that_leads_nowhere_is_left_out_as_editors_keep_them_beside_open_
     link = repository / "strategies" / ".#callbacks.py"
     link.symlink_to("someone@somewhere.1234")
 
-    prepare(Side("callbacks", None, repository), place)
+    prepare(arm("callbacks", None, repository), place)
 
     assert not (place / "strategies" / link.name).is_symlink()
 
@@ -156,7 +157,7 @@ def test_a_link_that_leads_nowhere_is_left_out_as_editors_keep_them_beside_open_
 
 
 def test_an_unknown_revision_is_named_with_its_repository(repository: Path, place: Path) -> None:
-    assert refusal(Side("callbacks", "v99", repository), place) == (
+    assert refusal(arm("callbacks", "v99", repository), place) == (
         f"cannot take strategies/ from {repository} at v99: there is no such revision"
     )
 
@@ -164,7 +165,7 @@ def test_an_unknown_revision_is_named_with_its_repository(repository: Path, plac
 def test_a_folder_that_is_no_git_repository_has_no_revisions(tmp_path: Path, place: Path) -> None:
     folder = copy_strategies(tmp_path / "plain")
 
-    assert refusal(Side("callbacks", "HEAD", folder), place) == (
+    assert refusal(arm("callbacks", "HEAD", folder), place) == (
         f"cannot take strategies/ from {folder} at HEAD: fatal: not a git repository "
         "(or any of the parent directories): .git"
     )
@@ -173,8 +174,8 @@ def test_a_folder_that_is_no_git_repository_has_no_revisions(tmp_path: Path, pla
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path, place: Path) -> None:
     missing = tmp_path / "missing"
 
-    assert str(missing) in refusal(Side("callbacks", "HEAD", missing), place / "a")
-    assert refusal(Side("callbacks", None, missing), place / "b") == (
+    assert str(missing) in refusal(arm("callbacks", "HEAD", missing), place / "a")
+    assert refusal(arm("callbacks", None, missing), place / "b") == (
         f"{missing} has no folder strategies; --repo takes the root of a repository"
     )
 
@@ -184,7 +185,7 @@ def test_a_commit_without_strategies_is_refused(tmp_path: Path, place: Path) -> 
     (tmp_path / "empty" / "README").write_text("nothing else\n", encoding="utf-8")
     commit(tmp_path / "empty", "no strategies")
 
-    sentence = refusal(Side("callbacks", "HEAD", tmp_path / "empty"), place)
+    sentence = refusal(arm("callbacks", "HEAD", tmp_path / "empty"), place)
 
     assert sentence.startswith(f"cannot take strategies/ from {tmp_path / 'empty'}: fatal: ")
     assert "strategies" in sentence.split("fatal: ")[1]
@@ -194,7 +195,7 @@ def test_a_commit_whose_links_lead_out_of_the_folder_is_refused(repository: Path
     (repository / "strategies" / "out.py").symlink_to("/etc/hostname")
     commit(repository, "a link")
 
-    assert refusal(Side("callbacks", "HEAD", repository), place) == (
+    assert refusal(arm("callbacks", "HEAD", repository), place) == (
         f"{repository} at HEAD has strategies/out.py, which is no plain file of its own"
     )
 
@@ -202,7 +203,7 @@ def test_a_commit_whose_links_lead_out_of_the_folder_is_refused(repository: Path
 def test_a_strategy_that_a_revision_does_not_have_is_refused_with_those_that_it_has(
     repository: Path, place: Path
 ) -> None:
-    sentence = refusal(Side("calbacks", "HEAD", repository), place)
+    sentence = refusal(arm("calbacks", "HEAD", repository), place)
 
     assert sentence.startswith("calbacks@HEAD: there is no strategy 'calbacks'; there are ")
     assert sentence.split("; there are ")[1].split(", ") == sorted(strategies.names())
@@ -210,7 +211,7 @@ def test_a_strategy_that_a_revision_does_not_have_is_refused_with_those_that_it_
 
 @pytest.mark.parametrize("name", ["../../etc/x", "core", "base", "__init__", "x" * 300])
 def test_what_is_no_name_of_a_strategy_is_refused(place: Path, name: str) -> None:
-    assert name[:40] in refusal(Side(name), place)
+    assert name[:40] in refusal(arm(name), place)
 
 
 @pytest.mark.parametrize(
@@ -229,12 +230,12 @@ def test_a_broken_strategy_is_refused_and_only_where_it_is_asked_for(
     folder = with_mine(tmp_path / "fork", HONEST)
     (folder / "strategies" / "broken.py").write_text(text, encoding="utf-8")
 
-    sentence = refusal(Side("broken", None, folder), place / "broken")
+    sentence = refusal(arm("broken", None, folder), place / "broken")
 
     assert "strategies/broken.py is no strategy: " in sentence
     assert lack in sentence
-    assert prepare(Side("mine", None, folder), place / "mine").described.name == "mine"
-    assert "there are " in refusal(Side("absent", None, folder), place / "absent")
+    assert prepare(arm("mine", None, folder), place / "mine").described.name == "mine"
+    assert "there are " in refusal(arm("absent", None, folder), place / "absent")
 
 
 def test_a_strategy_that_needs_what_is_not_installed_leads_to_the_option_that_installs_it(
@@ -246,7 +247,7 @@ def test_a_strategy_that_needs_what_is_not_installed_leads_to_the_option_that_in
         path.read_text(encoding="utf-8").replace("REQUIRES = ()", "REQUIRES = ('no-such-thing',)"), encoding="utf-8"
     )
 
-    assert refusal(Side("mine", None, folder), place) == (
+    assert refusal(arm("mine", None, folder), place) == (
         "mine needs no-such-thing, which is not installed here; install it, or use --with no-such-thing"
     )
 
@@ -257,8 +258,8 @@ def test_a_strategy_that_needs_what_is_not_installed_leads_to_the_option_that_in
 def test_an_interpreter_is_run_by_the_name_that_it_gives_itself(tmp_path: Path, place: Path) -> None:
     shim = script(tmp_path, f'exec "{sys.executable}" "$@"')
 
-    assert prepare(Side("callbacks", python=sys.executable), place / "a").runtime.python == sys.executable
-    assert prepare(Side("callbacks", python=shim), place / "b").runtime.python == sys.executable
+    assert prepare(arm("callbacks", python=sys.executable), place / "a").runtime.python == sys.executable
+    assert prepare(arm("callbacks", python=shim), place / "b").runtime.python == sys.executable
 
 
 @pytest.mark.parametrize(
@@ -275,11 +276,11 @@ def test_an_interpreter_is_run_by_the_name_that_it_gives_itself(tmp_path: Path, 
 def test_what_is_no_python_or_too_old_is_refused(tmp_path: Path, place: Path, text: str, told: str) -> None:
     name = script(tmp_path, text)
 
-    assert refusal(Side("callbacks", python=name), place).startswith(f"--python: {name} {told}")
+    assert refusal(arm("callbacks", python=name), place).startswith(f"--python: {name} {told}")
 
 
 def test_an_interpreter_that_is_not_there_is_refused(place: Path) -> None:
-    assert refusal(Side("callbacks", python="python3.99"), place) == "--python: there is no program python3.99"
+    assert refusal(arm("callbacks", python="python3.99"), place) == "--python: there is no program python3.99"
 
 
 def test_a_file_that_is_no_program_is_refused(tmp_path: Path, place: Path) -> None:
@@ -287,7 +288,7 @@ def test_a_file_that_is_no_program_is_refused(tmp_path: Path, place: Path) -> No
     path.write_text("not a program", encoding="utf-8")
     path.chmod(0o755)
 
-    assert refusal(Side("callbacks", python=str(path)), place).startswith(f"--python: {path} does not run as")
+    assert refusal(arm("callbacks", python=str(path)), place).startswith(f"--python: {path} does not run as")
 
 
 # Environments
@@ -315,9 +316,9 @@ def test_a_requirement_is_installed_for_its_side_alone_and_one_that_cannot_be_is
 ) -> None:
     wheel = distribution(tmp_path, "madeup", "1.2")
 
-    found = prepare(Side("callbacks", requirements=(str(wheel),)), place / "a")
+    found = prepare(arm("callbacks", requirements=(str(wheel),)), place / "a")
     missing = str(tmp_path / "missing")
-    sentence = refusal(Side("callbacks", requirements=(missing,)), place / "b")
+    sentence = refusal(arm("callbacks", requirements=(missing,)), place / "b")
 
     own = place / "a" / "environment"
     assert found.runtime.python == str(own / "bin" / "python")
@@ -328,7 +329,7 @@ def test_a_requirement_is_installed_for_its_side_alone_and_one_that_cannot_be_is
 def test_where_no_environment_can_be_made_the_interpreter_says_why(tmp_path: Path, place: Path) -> None:
     name = script(tmp_path, 'case "$1" in -c) echo 3 12; echo "$0";; *) echo no module named venv >&2; exit 1;; esac')
 
-    assert refusal(Side("callbacks", python=name, requirements=("x==1",)), place) == (
+    assert refusal(arm("callbacks", python=name, requirements=("x==1",)), place) == (
         "--with x==1: no environment could be made: no module named venv"
     )
 
@@ -336,4 +337,4 @@ def test_where_no_environment_can_be_made_the_interpreter_says_why(tmp_path: Pat
 def test_git_that_is_not_there_is_one_sentence(repository: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.devnull)
 
-    assert refusal(Side("callbacks", "HEAD", repository), place).startswith(f"git could not be run on {repository}: ")
+    assert refusal(arm("callbacks", "HEAD", repository), place).startswith(f"git could not be run on {repository}: ")

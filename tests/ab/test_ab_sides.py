@@ -4,15 +4,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.comparison import METRICS, Comparison, PairTrial, Side
-from bench.sides import Written, comparison, sides
 
+import strategies
+from bench.core.arm import Arm
 from bench.judge import ExperimentError
+from bench.studies.compare import written
+from bench.studies.compare.comparison import METRICS, Comparison
+from bench.studies.compare.written import Written, comparison
 from fake_server.site import SiteConfig
 
 
-def both(a: str = "callbacks", b: str = "generators", **options: Any) -> tuple[Side, Side]:
-    return sides(Written(a, b, **options))
+def both(a: str = "callbacks", b: str = "generators", **options: Any) -> tuple[Arm, Arm]:
+    return written.both(Written(a, b, **options))
+
+
+def side(strategy: str, **options: Any) -> Arm:
+    return Arm("", strategy, **options)
 
 
 def refusal(a: str = "callbacks", b: str = "generators", metrics: str | None = None, **options: Any) -> str:
@@ -30,13 +37,13 @@ def compared(**options: Any) -> Comparison:
 
 
 def test_a_side_is_a_strategy_as_it_lies_here() -> None:
-    assert both() == (Side("callbacks"), Side("generators"))
+    assert both() == (side("callbacks"), side("generators"))
 
 
 def test_a_revision_stands_behind_the_first_at_sign() -> None:
     assert both("callbacks@v1.2", "callbacks@HEAD@{1}") == (
-        Side("callbacks", "v1.2"),
-        Side("callbacks", "HEAD@{1}"),
+        side("callbacks", revision="v1.2"),
+        side("callbacks", revision="HEAD@{1}"),
     )
 
 
@@ -59,8 +66,8 @@ def test_an_option_given_once_is_for_both_sides_and_given_twice_for_each(
     first: dict[str, Any] = {option: values[:1]}
     once, twice = both(**first), both(**first | {option: values})
 
-    assert [getattr(side, key) for side in once] == [wanted[0], wanted[0]]
-    assert [getattr(side, key) for side in twice] == list(wanted)
+    assert [getattr(one, key) for one in once] == [wanted[0], wanted[0]]
+    assert [getattr(one, key) for one in twice] == list(wanted)
 
 
 @pytest.mark.parametrize(
@@ -170,35 +177,49 @@ def test_the_site_has_the_links_and_the_latency_that_were_asked_for_in_one_spell
     assert compared(latency="0.05s", links=3).site == SiteConfig(delay="50ms", links=3)
 
 
-def test_a_label_says_what_is_not_as_usual_and_nothing_else() -> None:
-    assert Side("callbacks").label == "callbacks"
-    assert Side("callbacks", "v1", in_flight=100).label == "callbacks@v1"
-    assert Side("a", python="p", requirements=("x==1",), in_flight=7, connection="per-fetch").label == (
+def test_a_label_says_what_is_not_the_default_and_nothing_else() -> None:
+    assert side("callbacks").label == "callbacks"
+    assert side("callbacks", revision="v1", in_flight=100).label == "callbacks@v1"
+    assert side("a", python="p", requirements=("x==1",), in_flight=7, connection="per-fetch").label == (
         "a (p, x==1, in_flight=7, per-fetch)"
     )
-    assert Side("a", repository=Path("/r"), variables={"X": "1"}).label == "a (/r, X=1)"
+    assert side("a", repository=Path("/r"), variables={"X": "1"}).label == "a (/r, X=1)"
 
 
-def test_a_side_in_a_row_leaves_out_what_is_as_usual() -> None:
-    assert Side("callbacks").to_dict() == {"strategy": "callbacks", "label": "callbacks"}
-    assert Side("a", "v1", Path("/r"), "p", ("x",), 7, "per-fetch", {"X": "1"}).to_dict() == {
-        "strategy": "a",
-        "revision": "v1",
-        "repository": "/r",
-        "python": "p",
-        "requirements": ["x"],
-        "in_flight": 7,
-        "connection": "per-fetch",
-        "variables": {"X": "1"},
+def test_an_arm_in_a_row_leaves_out_what_is_the_default() -> None:
+    assert compared().a.to_dict() == {
+        "name": "A", "strategy": "callbacks", "role": "reference", "label": "callbacks"
+    }  # fmt: skip
+    given = {"revision": "v1", "python": "p", "in_flight": 7, "connection": "per-fetch", "variables": {"X": "1"}}
+    assert side("a", repository=Path("/r"), requirements=("x",), **given).to_dict() == {
+        "name": "", "strategy": "a", "role": "compared", "repository": "/r", "requirements": ["x"],
         "label": "a@v1 (p, x, in_flight=7, per-fetch, X=1)",
-    }
+    } | given  # fmt: skip
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_drifts_of_first_and_second_order_cancel_in_the_order_of_turns(number: int) -> None:
-    order = PairTrial(Comparison(Side("a"), Side("b"), SiteConfig()), number, memory=False).order
-    signs = [1 if name == "A" else -1 for name in order]
+def test_a_block_of_a_comparison_has_b_between_two_measurements_of_a() -> None:
+    block = compared(metrics="cpu_per_page").block(3)
 
-    for power in (0, 1, 2):
-        assert sum(sign * place**power for place, sign in enumerate(signs)) == 0
-    assert order[0] == "BA"[number % 2]
+    assert [(arm.name, arm.strategy, arm.role) for arm in block.arms] == [
+        ("A", "callbacks", "reference"),
+        ("B", "generators", "compared"),
+        ("A again", "callbacks", "placebo"),
+    ]
+    assert (block.id, block.round) == ("compare/ab/round=3", 3)
+    assert block.trials[1].values["comparison"] == {
+        "name": "ab", "metrics": ["cpu_per_page"], "gated": ["cpu_per_page"]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "order"), [(1, "AABB"), (2, "BBAA")])
+def test_memory_is_held_at_two_sizes_by_each_side_in_turn(number: int, order: str) -> None:
+    described = dict.fromkeys("AB", strategies.describe("callbacks"))
+
+    trials = compared().memory(number, described)
+
+    assert "".join(name for name, _ in trials) == order
+    assert len({trial.id for _, trial in trials}) == 4
+    few, many = sorted({trial.workload.in_flight for _, trial in trials})
+    assert few in range(200, 300)
+    assert many in range(2000, 2500)
+    assert {trial.values["arm"]["name"] for _, trial in trials} == {"A", "B"}

@@ -9,6 +9,7 @@ import pytest
 from bench import selftests
 
 MACHINE = {"cpu": "Imaginary 9000", "system": "Linux 6.1", "usable_cores": 4, "python": "CPython 3.11.7", "host": "x"}
+SEEN = {"seen": 0.048, "low": 0.041, "high": 0.055}
 
 
 def whole(made_at: str | None = "2026-01-01T00:00:00+00:00", **changed: Any) -> dict[str, Any]:
@@ -17,8 +18,8 @@ def whole(made_at: str | None = "2026-01-01T00:00:00+00:00", **changed: Any) -> 
         "made_at": made_at,
         "machine": MACHINE,
         "noise": {"callbacks": {"cpu_per_page": 0.02}},
-        "false_alarms": {"resampled": {"alarms": 0, "decisions": 300, "pairs": 104}},
-        "detection": {"5": {"share": 0.98}, "10": {"share": 1.0}},
+        "false_alarms": {"resampled": {"alarms": 0, "decisions": 300, "blocks": 104}},
+        "detection": {"5": {"share": 0.98} | SEEN, "10": {"share": 1.0} | SEEN},
     } | changed
 
 
@@ -88,9 +89,10 @@ RUBBISH: dict[str, object] = {
     "noise_without_figures": whole(noise={"callbacks": {}}),
     "noise_that_is_no_number": '{"format": 1, "noise": {"callbacks": {"cpu_per_page": NaN}}}',
     "no_alarms": whole(false_alarms={}),
-    "alarms_in_words": whole(false_alarms={"resampled": {"alarms": "none", "decisions": 1, "pairs": 1}}),
-    "detection_of_what": whole(detection={"much": {"share": 1.0}}),
-    "detection_in_words": whole(detection={"5": {"share": "all"}}),
+    "alarms_in_words": whole(false_alarms={"resampled": {"alarms": "none", "decisions": 1, "blocks": 1}}),
+    "detection_of_what": whole(detection={"much": {"share": 1.0} | SEEN}),
+    "size_in_words": whole(detection={"5": {"share": 1.0} | SEEN | {"low": "little"}}),
+    "detection_in_words": whole(detection={"5": {"share": "all"} | SEEN}),
 }
 
 

@@ -11,7 +11,7 @@ from bench.analyse.decide import Rule
 
 
 @pytest.mark.parametrize(
-    ("pairs", "looks", "shares"),
+    ("blocks", "looks", "shares"),
     [
         (12, (12,), (1.0,)),
         (23, (12,), (1.0,)),
@@ -23,8 +23,8 @@ from bench.analyse.decide import Rule
         (150, (36, 72, 144), (0.1, 0.3, 0.6)),
     ],
 )
-def test_the_looks_are_those_that_fit(pairs: int, looks: tuple[int, ...], shares: tuple[float, ...]) -> None:
-    found = rule_for(pairs * 7.5, 7.5)
+def test_the_looks_are_those_that_fit(blocks: int, looks: tuple[int, ...], shares: tuple[float, ...]) -> None:
+    found = rule_for(blocks * 7.5, 7.5)
 
     assert isinstance(found, Rule)
     assert found.looks == looks
@@ -34,9 +34,9 @@ def test_the_looks_are_those_that_fit(pairs: int, looks: tuple[int, ...], shares
 def test_a_budget_that_is_too_small_is_refused_with_one_that_would_do() -> None:
     found = rule_for(30, 7)
 
-    assert found == Refusal("a budget of 30 s allows 4 pairs; at least 12 are needed: give 84 s or more")
+    assert found == Refusal("a budget of 30 s allows 4 blocks; at least 12 are needed: give 84 s or more")
     assert isinstance(rule_for(84, 7), Rule)
-    assert rule_for(1, 0.9) == Refusal("a budget of 1 s allows 1 pair; at least 12 are needed: give 11 s or more")
+    assert rule_for(1, 0.9) == Refusal("a budget of 1 s allows 1 block; at least 12 are needed: give 11 s or more")
 
 
 @given(st.floats(0.01, 1000), st.floats(0.01, 1e6))

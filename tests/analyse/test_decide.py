@@ -102,7 +102,7 @@ def test_many_series_have_the_sign_flip_p_of_each_one_alone() -> None:
 def test_a_clear_slowdown_is_a_regression_at_the_first_look() -> None:
     found = on(noise(12, mean=math.log(1.10), sd=0.02))
 
-    assert (found.verdict, found.final, found.look, found.pairs) == ("regression", True, 1, 12)
+    assert (found.verdict, found.final, found.look, found.blocks) == ("regression", True, 1, 12)
     assert "cpu +10.0 %" in found.why
     assert "look 1 of 3" in found.why
 
@@ -147,11 +147,11 @@ def test_more_metrics_ask_for_more_of_each() -> None:
 
 
 def test_an_open_case_goes_on_until_the_last_look() -> None:
-    middling = [on(noise(pairs, mean=0.045, sd=0.12)) for pairs in (12, 24)]
+    middling = [on(noise(blocks, mean=0.045, sd=0.12)) for blocks in (12, 24)]
     last = on(noise(48, mean=0.045, sd=0.12))
 
     assert [(one.verdict, one.final) for one in middling] == [("inconclusive", False)] * 2
-    assert "next look is at 24 pairs" in middling[0].why
+    assert "next look is at 24 blocks" in middling[0].why
     assert (last.verdict, last.final, last.look) == ("inconclusive", True, 3)
     assert last.why.startswith("neither worse nor ruled out: cpu +4.6 %")
     assert "next look" not in last.why
@@ -171,7 +171,7 @@ def test_one_noisy_metric_does_not_end_the_run_for_another_that_is_open() -> Non
     assert not decide({"cpu": open_one, "memory": noise(12, sd=0.5)}, {}).final
 
 
-def test_a_regression_from_24_pairs_on_needs_an_agreeing_sign_flip_test() -> None:
+def test_a_regression_from_24_blocks_on_needs_an_agreeing_sign_flip_test() -> None:
     found = on(noise(24, mean=0.1))
     early = on(noise(12, mean=0.1))
 
@@ -192,8 +192,8 @@ def test_a_sign_flip_test_that_disagrees_stops_a_regression() -> None:
 
 
 def test_a_control_that_moved_keeps_the_verdict_open_until_the_last_look() -> None:
-    for pairs, final in ((12, False), (24, False), (48, True)):
-        found = decide({"cpu": noise(pairs)}, {"spin": noise(pairs, mean=-0.05, sd=0.01)})
+    for blocks, final in ((12, False), (24, False), (48, True)):
+        found = decide({"cpu": noise(blocks)}, {"spin": noise(blocks, mean=-0.05, sd=0.01)})
 
         assert (found.verdict, found.final) == ("inconclusive", final)
         assert "a control moved (spin -4.9 %)" in found.why
@@ -247,21 +247,21 @@ def test_a_control_with_too_few_values_vouches_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 11])
-def test_too_few_pairs_decide_nothing(count: int) -> None:
+def test_too_few_blocks_decide_nothing(count: int) -> None:
     found = on(noise(count, mean=0.5))
 
     assert (found.verdict, found.final, found.look) == ("inconclusive", False, None)
-    assert found.why == f"too few pairs: {count} of at least 12"
+    assert found.why == f"too few blocks: {count} of at least 12"
 
 
 def test_nothing_is_tested_between_looks() -> None:
     found = on(noise(15, mean=0.5))
 
     assert (found.verdict, found.final, found.look) == ("inconclusive", False, None)
-    assert found.why == "between looks: 15 pairs, the next look is at 24"
+    assert found.why == "between looks: 15 blocks, the next look is at 24"
 
 
-def test_more_pairs_than_the_last_look_asks_for_are_the_last_look() -> None:
+def test_more_blocks_than_the_last_look_asks_for_are_the_last_look() -> None:
     assert (on(noise(50)).look, on(noise(50)).verdict) == (3, "pass")
 
 
@@ -289,10 +289,10 @@ def test_figures_that_do_not_vary_are_no_measurement(value: float, count: int) -
     found = on([value] * count)
 
     assert (found.verdict, found.final) == ("inconclusive", True)
-    assert found.why == f"cpu has the same value in all of {count} pairs: {VARY_NOT}"
+    assert found.why == f"cpu has the same value in all of {count} blocks: {VARY_NOT}"
 
 
-def test_memory_may_be_the_same_in_all_pairs_because_it_is_counted_in_pages() -> None:
+def test_memory_may_be_the_same_in_all_blocks_because_it_is_counted_in_pages() -> None:
     same = decide({"memory": [0.0] * 12}, {}, DESIGNED)
     more = decide({"memory": [0.1] * 12}, {}, DESIGNED)
 
@@ -325,32 +325,32 @@ def test_a_metric_with_too_few_values_cannot_be_a_regression_and_another_can() -
     assert decide({"cpu": noise(24, mean=0.1), "memory": few}, {}).verdict == "regression"
 
 
-# Failed and dropped pairs
+# Failed and dropped blocks
 
 
 def test_b_that_mostly_fails_where_a_does_not_is_a_regression() -> None:
     found = on([0.01], failed_b=3)
 
     assert (found.verdict, found.final) == ("regression", True)
-    assert found.why == "B failed in 3 of 4 pairs, A in none"
+    assert found.why == "B failed in 3 of 4 blocks, A in none"
 
 
 @pytest.mark.parametrize(("a", "b"), [(3, 0), (1, 2), (2, 9)])
-def test_mostly_failed_pairs_are_inconclusive_if_a_fails_too(a: int, b: int) -> None:
+def test_mostly_failed_blocks_are_inconclusive_if_a_fails_too(a: int, b: int) -> None:
     found = on([0.01], failed_a=a, failed_b=b)
 
     assert (found.verdict, found.final) == ("inconclusive", True)
-    assert f"A failed in {a} of {1 + a + b} pairs" in found.why
+    assert f"A failed in {a} of {1 + a + b} blocks" in found.why
 
 
-def test_failed_pairs_end_a_run_from_half_of_those_tried_on() -> None:
+def test_failed_blocks_end_a_run_from_half_of_those_tried_on() -> None:
     assert on(noise(6), failed_b=6).verdict == "regression"
     assert on(noise(7), failed_b=6).verdict == "inconclusive"
     assert not on(noise(7), failed_b=6).final
 
 
 @pytest.mark.parametrize("failed", [1, 2])
-def test_one_or_two_failed_pairs_end_nothing(failed: int) -> None:
+def test_one_or_two_failed_blocks_end_nothing(failed: int) -> None:
     assert not on([], failed_b=failed).final
 
 
@@ -361,37 +361,37 @@ def test_b_that_fails_now_and_then_passes_only_when_that_is_rare_and_never_in_si
 
     assert (early.verdict, early.final) == ("inconclusive", False)
     assert later.verdict == "pass"
-    assert "B failed in 1 of 25 pairs" in later.why
+    assert "B failed in 1 of 25 blocks" in later.why
     assert (often.verdict, often.final) == ("inconclusive", True)
-    assert "B failed in 4 of 52 pairs" in often.why
+    assert "B failed in 4 of 52 blocks" in often.why
 
 
-def test_a_machine_that_makes_most_pairs_be_dropped_is_under_load() -> None:
+def test_a_machine_that_makes_most_blocks_be_dropped_is_under_load() -> None:
     assert on(noise(12), dropped=12).verdict == "pass"
     for found in (on(noise(12, mean=0.5), dropped=13), on(noise(3), dropped=23)):
         assert (found.verdict, found.final) == ("inconclusive", True)
         assert "machine under load" in found.why
 
 
-def test_a_run_that_loses_many_pairs_ends_at_twice_the_last_look() -> None:
+def test_a_run_that_loses_many_blocks_ends_at_twice_the_last_look() -> None:
     soon, late = on(noise(25), dropped=24), on(noise(47), failed_b=2, dropped=47)
 
     assert (soon.verdict, soon.final) == ("inconclusive", False)
     assert (late.verdict, late.final) == ("inconclusive", True)
-    assert "only 47 of 96 pairs are good" in late.why
+    assert "only 47 of 96 blocks are good" in late.why
     assert not on(noise(47), failed_b=2, dropped=46).final
 
 
-def test_dropped_pairs_alone_end_nothing_before_twice_the_first_look() -> None:
+def test_dropped_blocks_alone_end_nothing_before_twice_the_first_look() -> None:
     assert not on(noise(3), dropped=20).final
     assert on(noise(3), dropped=21).final
 
 
-def test_a_run_that_loses_its_pairs_for_several_reasons_ends() -> None:
+def test_a_run_that_loses_its_blocks_for_several_reasons_ends() -> None:
     found = on(noise(36), failed_a=30, dropped=30)
 
     assert (found.verdict, found.final) == ("inconclusive", True)
-    assert "only 36 of 96 pairs are good" in found.why
+    assert "only 36 of 96 blocks are good" in found.why
 
 
 # The rule itself
@@ -446,7 +446,7 @@ def test_the_unit_of_the_figures_changes_nothing(a: list[float], b: list[float],
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.floats(-0.1, 0.4), min_size=24, max_size=24), st.randoms(use_true_random=False))
-def test_the_order_of_the_pairs_changes_nothing(values: list[float], order: Random) -> None:
+def test_the_order_of_the_blocks_changes_nothing(values: list[float], order: Random) -> None:
     shuffled = list(values)
     order.shuffle(shuffled)
 

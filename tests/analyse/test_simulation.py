@@ -46,7 +46,7 @@ def test_it_is_the_rule_of_decide(seed: int, sd: float, effect: float, moved: fl
     played = play(gated, SHORT, controls, [0.0, 0.002])
 
     together = np.concatenate([gated, controls], axis=2)[0]
-    assert played == decided(together[: int(played.mean_pairs)], ["cpu", "memory", "spin"], ["spin"], SHORT)
+    assert played == decided(together[: int(played.mean_blocks)], ["cpu", "memory", "spin"], ["spin"], SHORT)
 
 
 def test_many_series_are_counted_like_each_one_alone() -> None:
@@ -57,7 +57,7 @@ def test_many_series_are_counted_like_each_one_alone() -> None:
 
     assert found.alarms == sum(one.alarms for one in alone)
     assert found.passes == sum(one.passes for one in alone)
-    assert found.mean_pairs == pytest.approx(sum(one.mean_pairs for one in alone) / 40)
+    assert found.mean_blocks == pytest.approx(sum(one.mean_blocks for one in alone) / 40)
 
 
 @pytest.mark.parametrize("sd", [0.01, 0.05, 0.12])
@@ -136,7 +136,7 @@ def test_resampling_is_seeded_and_finds_what_is_planted() -> None:
 
     assert found == resampled(slower, ["spin"])
     assert found.share_found > 0.95
-    assert 12 <= found.mean_pairs <= 48
+    assert 12 <= found.mean_blocks <= 48
 
 
 def test_metrics_and_controls_of_a_block_stay_together() -> None:

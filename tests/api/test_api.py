@@ -21,7 +21,8 @@ from bench.experiment import load as load_experiment
 from bench.measure.process import ROOT
 from bench.rows import append
 from tests.api.made_results import made, reference
-from tests.made_rows import crawl_row, grid, pair_row
+from tests.made_blocks import block
+from tests.made_rows import crawl_row, grid
 from tests.patience import HANG_S
 
 TINY = "strategies = ['callbacks', 'thread_pool']\nrounds = 7\n[[memory]]\nin_flight = [1, 2]\nsite = { links = 0 }\n"
@@ -98,7 +99,7 @@ def test_only_keeps_the_rows_that_have_all_of_it() -> None:
 )
 def test_only_refuses_what_no_row_has(wanted: dict[str, Any], told: str) -> None:
     with pytest.raises(NotInRunError) as refused:
-        made([crawl_row(), pair_row()]).only(**wanted)
+        made([crawl_row(), *block()]).only(**wanted)
 
     assert str(refused.value) == told
 

@@ -12,7 +12,8 @@ from bench.analyse.frames import COLUMNS
 from bench.api import Results
 from bench.measure.process import ROOT
 from tests.api.made_results import HOSTILE, made, reference
-from tests.made_rows import MS, bare_row, crawl_row, memory_row, memory_rows, pair_row
+from tests.made_blocks import block
+from tests.made_rows import MS, bare_row, crawl_row, memory_row, memory_rows
 
 DOCS = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -35,7 +36,7 @@ def types(results: Results, table: str) -> dict[str, str]:
 @pytest.mark.parametrize("table", tidy.COLUMNS)
 def test_columns_and_types_are_those_of_the_documentation_whatever_the_rows(table: str, quick: Results) -> None:
     assert documented(table) == tidy.COLUMNS[table]
-    for results in (quick, made([]), made([crawl_row(status="skipped"), pair_row(), memory_row(HOSTILE)])):
+    for results in (quick, made([]), made([crawl_row(status="skipped"), *block(), memory_row(HOSTILE)])):
         assert types(results, table) == documented(table)
         assert list(getattr(results, table).columns) == list(documented(table))
 

@@ -9,16 +9,16 @@ from functools import wraps
 from typing import Any
 
 from bench.cli import main
-from bench.measure import held, open_checks, pair_checks, swarm_checks, validity
+from bench.measure import arm_checks, held, open_checks, swarm_checks, validity
 from bench.rows import Row
 
 ABOUT_THE_MACHINE = frozenset({
     "CPU work done", "Little's law", "Little's law in the steady state", "added latency exact", "client had its core",
     "client ports left", "no CPU steal", "no listen drops", "reporting was cheap", "server had room",
-    "throughput steady", "turns steady",
+    "throughput steady",
 })  # fmt: skip
 """What another process on this machine can make red; no test may depend on it."""
-TABLES: tuple[dict[str, Any], ...] = (validity.CHECKS, pair_checks.CHECKS, swarm_checks.CHECKS, open_checks.CHECKS)
+TABLES: tuple[dict[str, Any], ...] = (validity.CHECKS, arm_checks.CHECKS, swarm_checks.CHECKS, open_checks.CHECKS)
 
 
 def red_by_itself(row: Row) -> set[str]:

@@ -10,9 +10,10 @@ from markdown_it import MarkdownIt
 
 from bench.analyse.claims import Outcome, Verdict
 from bench.analyse.compare import compare
-from bench.present import claims_pages, readme, report_markdown, stored, verdict
+from bench.present import claims_pages, readme, report_markdown, stored
 from bench.present.claims import Report
 from bench.present.markdown import code, escaped, escaped_in_html
+from bench.studies.compare import show
 from tests.ab.test_verdict_shown import series, shown
 from tests.compare.made_runs import noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
@@ -69,7 +70,7 @@ def the_claims() -> str:
 
 
 def the_verdict() -> str:
-    return verdict.markdown(shown(series(0.2, labels=(LINKS, LINKS))))
+    return show.markdown(shown(series(0.2, labels=(LINKS, LINKS))))
 
 
 def the_comparison() -> str:

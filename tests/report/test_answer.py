@@ -14,7 +14,8 @@ from bench.present import readme, units, words
 from bench.present.answer import MOST, answer
 from bench.present.table import summary_json
 from bench.rows import Row
-from tests.made_rows import MS, bare_row, crawl_row, grid, memory_row, memory_rows, pair_row
+from tests.made_blocks import flat, series
+from tests.made_rows import MS, bare_row, crawl_row, grid, memory_row, memory_rows
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
@@ -261,14 +262,14 @@ def test_limits_are_answered_by_what_binds() -> None:
     )
 
 
-def test_pairs_are_answered_by_their_changes_with_intervals() -> None:
-    found = [pair_row(n, cpu_ns=(10e6, (12 + n / 100) * 1e6)) for n in range(1, 13)]
+def test_a_comparison_is_answered_by_their_changes_with_intervals() -> None:
+    found = flat(series(12, 0.2))
 
     first, *_, last = answer(found)
 
-    assert first.startswith("Over 12 pairs, generators (B) against callbacks (A): CPU per page +20.")
+    assert first.startswith("Over 12 blocks, generators (B) against callbacks (A): CPU per page +22.")
     assert "95 % interval" in first
-    assert last.startswith("Pairs on one machine")
+    assert last.startswith("Blocks on one machine")
 
 
 def test_probes_alone_point_to_their_table() -> None:
@@ -292,7 +293,7 @@ def test_there_are_never_more_than_six_sentences_and_each_is_whole() -> None:
         *grid(["client"], stack="own"),
         *with_work(grid(["a", "b"]), "1ms", MS),
         bare_row("limit", "threads", {"resource": "threads", "through_shared": False}, {"found": 3}),
-        *(pair_row(n, cpu_ns=(10e6, (12 + n / 100) * 1e6)) for n in range(1, 13)),
+        *flat(series(12, 0.2)),
     ]
 
     sentences = answer(found)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import client_checks, open_checks, pair_checks, swarm_checks, validity
+from bench.measure import arm_checks, client_checks, open_checks, swarm_checks, validity
 from bench.present.check_words import MEANINGS, OLDER
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -13,7 +13,7 @@ REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
 def names_in_source() -> set[str]:
     """Return the names in the tables of checks, and that of the check of building blocks, which has no table."""
-    tables = (validity.CHECKS, pair_checks.CHECKS, swarm_checks.CHECKS, open_checks.CHECKS, client_checks.CHECKS)
+    tables = (validity.CHECKS, arm_checks.CHECKS, swarm_checks.CHECKS, open_checks.CHECKS, client_checks.CHECKS)
     return {name for table in tables for name in table} | {
         check.name for check in validity.check_block(1, {"started": 1})
     }

@@ -12,7 +12,8 @@ from bench.present.answer import answer
 from bench.present.check_words import MEANINGS
 from bench.present.report_markdown import MOST, experiment, markdown
 from bench.rows import Row
-from tests.made_rows import MACHINE, RUN, bare_row, crawl_row, grid, pair_row
+from tests.made_blocks import flat, series
+from tests.made_rows import MACHINE, RUN, bare_row, crawl_row, grid
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 HOSTILE = "</details><script>alert(1)</script> `x` | [y](javascript:z) \x1b[31m\n# no"
@@ -59,10 +60,10 @@ def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
     assert "<details>" not in text
 
 
-def test_pairs_have_an_answer_and_no_empty_table() -> None:
-    text = markdown([pair_row(n, cpu_ns=(10e6, (12 + n / 100) * 1e6)) for n in range(1, 13)], MACHINE)
+def test_blocks_have_an_answer_and_no_empty_table() -> None:
+    text = markdown(flat(series(12, 0.2)), MACHINE)
 
-    assert "Over 12 pairs" in text
+    assert "Over 12 blocks" in text
     assert "|" not in text
 
 

@@ -16,7 +16,8 @@ from bench.present.check_words import MEANINGS
 from bench.present.report_page import Extras
 from bench.present.report_shell import shell
 from bench.rows import Check, Row, RowsError
-from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows, pair_row
+from tests.made_blocks import block, flat, series
+from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows
 from tests.report.parsed_page import Parsed, check, parsed
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -140,8 +141,8 @@ def test_a_selftest_is_shown_as_it_was_told(tmp_path: Path) -> None:
     assert "false alarms, both sides callbacks (designed: at most 0.5 %)" in [one.text for one in page.all("p")]
 
 
-def test_pairs_are_shown_with_the_stored_verdict(tmp_path: Path) -> None:
-    folder = made_run(tmp_path, [pair_row(n, cpu_ns=(10e6, 10e6 + 1e4 * n)) for n in range(1, 13)])
+def test_a_comparison_is_shown_with_the_stored_verdict(tmp_path: Path) -> None:
+    folder = made_run(tmp_path, flat(series(12, 0.1)))
     stored = {"verdict": "pass", "why": "B is <b>fine</b>", "looks": [12, 24, 48]}
     (folder / "verdict.json").write_text(json.dumps(stored), encoding="utf-8")
 
@@ -152,14 +153,14 @@ def test_pairs_are_shown_with_the_stored_verdict(tmp_path: Path) -> None:
     assert page.all("svg")
 
 
-def test_pairs_without_a_verdict_say_so(tmp_path: Path) -> None:
-    page = check(written(made_run(tmp_path, [pair_row(n, cpu_ns=(10e6, 1e7 + n)) for n in range(1, 4)])))
+def test_a_comparison_without_a_verdict_says_so(tmp_path: Path) -> None:
+    page = check(written(made_run(tmp_path, flat(series(3)))))
 
     assert "No verdict is stored here" in page.text
 
 
-def test_pairs_that_all_failed_have_a_page(tmp_path: Path) -> None:
-    found = [pair_row(n, status="failed", failed_side="B", reason="crashed") for n in range(1, 4)]
+def test_blocks_that_all_failed_have_a_page(tmp_path: Path) -> None:
+    found = flat(block(n, failed="B", reason="crashed") for n in range(1, 4))
 
     assert "B: crashed" in check(written(made_run(tmp_path, found))).text
 

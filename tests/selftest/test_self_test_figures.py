@@ -1,4 +1,4 @@
-"""What a self-test makes of its pairs, and how it is told."""
+"""What a self-test makes of its blocks, and how it is told."""
 
 import json
 import math
@@ -9,19 +9,20 @@ import pytest
 from bench import rows
 from bench.analyse import self_test
 from bench.analyse.decide import DESIGNED
-from bench.present import readme, selftest, verdict
+from bench.present import readme, selftest
 from bench.present.readme import ReadmeError
+from bench.studies.compare import show
+from tests.made_blocks import block, blocks, series
 from tests.made_rows import MACHINE
-from tests.present.made_pair_rows import pair, series
-from tests.selftest.made_selftest import SAME, SLOWER, made_selftest, timed
+from tests.selftest.made_selftest import SAME, SAME_ROWS, SLOWER, made_selftest
 
 
-def test_pairs_without_a_change_alarm_nobody_and_are_counted_apart_when_resampled() -> None:
+def test_blocks_without_a_change_alarm_nobody_and_are_counted_apart_when_resampled() -> None:
     found = self_test.false_alarms(SAME)
 
     assert (found["real"]["alarms"], found["resampled"]["alarms"]) == (0, 0)
     assert found["resampled"]["decisions"] == 1000
-    assert 5 <= found["real"]["decisions"] <= 104 // 12
+    assert 5 <= found["real"]["decisions"] <= 96 // 12
     assert "upper" not in found["resampled"], "decisions that share pairs have no bound"
 
 
@@ -33,35 +34,36 @@ def test_a_planted_slowdown_is_found_and_seen_as_large_as_it_is(size: int) -> No
     assert math.expm1(found["seen"]) == pytest.approx(size / 100, abs=0.01)
 
 
-def test_pairs_that_are_left_out_are_no_part_of_any_figure_and_are_counted() -> None:
-    broken = [pair(n, 5.0, failed="B") for n in range(1, 4)]
-    red = [pair(n, 5.0, red=True) for n in range(4, 6)]
+def test_blocks_that_are_left_out_are_no_part_of_any_figure_and_are_counted() -> None:
+    broken = blocks([block(n, 5.0, failed="B") for n in range(1, 4)])
+    red = blocks([block(n, 5.0, red=True) for n in range(4, 6)])
 
     assert self_test.noise([*SAME, *broken, *red]) == self_test.noise(SAME)
     lost = self_test.left_out([[*SAME, *broken, *red]])
-    assert (lost["tried"], lost["left_out"]) == (109, 5)
+    assert (lost["tried"], lost["left_out"]) == (101, 5)
     assert lost["reasons"] == {"server had room": 2, "B: it broke": 3}
 
 
 def test_a_figure_of_nothing_does_not_spoil_the_noise_of_the_others() -> None:
-    found = self_test.noise([*SAME, pair(200, math.nan)])
+    found = self_test.noise([*SAME, *blocks([block(200, math.nan)])])
 
     assert found["cpu_per_page"] == pytest.approx(self_test.noise(SAME)["cpu_per_page"])
 
 
-def test_with_too_few_pairs_nothing_is_decided_and_no_bound_is_claimed() -> None:
-    found = self_test.false_alarms(series(5))
+def test_with_too_few_blocks_nothing_is_decided_and_no_bound_is_claimed() -> None:
+    found = self_test.false_alarms(blocks(series(5)))
 
     assert found["real"]["decisions"] == found["resampled"]["decisions"] == 0
     assert found["real"]["upper"] == 1.0
     assert self_test.resolves(SAME[:1]) == []
     assert self_test.detection([]) | {"real": None} == {
-        "pairs": 0, "loops": None, "seen": None, "share": 0.0, "decisions": 0, "mean_pairs": 0.0, "real": None,
+        **dict.fromkeys(("blocks", "share", "decisions", "mean_blocks"), 0),
+        **dict.fromkeys(("loops", "seen", "low", "high", "real")),
     }  # fmt: skip
 
 
 def test_more_time_resolves_a_smaller_change() -> None:
-    found = self_test.resolves(timed(SAME))
+    found = self_test.resolves(SAME)
 
     assert [one["minutes"] for one in found] == [1, 5, 15]
     sizes = [one["smallest"] for one in found]
@@ -73,11 +75,13 @@ def test_more_time_resolves_a_smaller_change() -> None:
 def test_the_text_has_all_rates_and_the_bounds_of_real_decisions() -> None:
     text = selftest.text(made_selftest())
 
-    assert "0 alarms in 1000 decisions simulated with 104 pairs; " in text
-    assert "real decisions, one after another on 104 pairs (rate at most " in text
+    assert "0 alarms in 1000 decisions simulated with 96 blocks; " in text
+    assert "real decisions, one after another on 96 blocks (rate at most " in text
     assert "limited by " in text
-    assert " 5 %: seen as +" in text
-    assert "10 %: seen as +10." in text
+    for size, one in made_selftest()["detection"].items():
+        assert one["low"] < one["seen"] < one["high"]
+        assert f"seen as {show.planted_told(one)} more CPU time per page, over 48 blocks" in text
+        assert f"(asked for: about {size} %)" in text
     assert "harness overhead: 0.20 µs a fetch, 0.8% of the CPU time of callbacks" in text
 
 
@@ -92,16 +96,16 @@ def test_what_is_unknown_is_called_unknown() -> None:
 
 
 def test_a_later_verdict_quotes_it_as_measured() -> None:
-    told = verdict.rates_told(made_selftest(), DESIGNED)
+    told = show.rates_told(made_selftest(), DESIGNED)
 
     assert "measured on this machine (callbacks, CPython 3.11.7, 2026-01-02)" in told
-    assert "0 alarms in 1000 decisions simulated with 104 pairs without a change" in told
+    assert "0 alarms in 1000 decisions simulated with 96 blocks without a change" in told
 
 
 def test_the_readme_quotes_the_self_test_as_it_was_printed(tmp_path: Path) -> None:
     folder = tmp_path / "results" / "x-selftest"
     folder.mkdir(parents=True)
-    for row in SAME[:2]:
+    for row in SAME_ROWS[:2]:
         rows.append(folder, row)
     (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
 

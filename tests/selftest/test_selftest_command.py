@@ -34,7 +34,7 @@ def test_an_unknown_strategy_is_one_sentence(tmp_path: Path) -> None:
     ("alarms", "too_few", "code"),
     [(0, [], 0), (1, [], 0), (30, [], 1), (0, ["callbacks"], 3), (30, ["callbacks"], 3)],
 )
-def test_the_exit_code_says_whether_alarms_are_too_frequent_or_pairs_too_few(
+def test_the_exit_code_says_whether_alarms_are_too_frequent_or_blocks_too_few(
     alarms: int, too_few: list[str], code: int
 ) -> None:
     counted = {"real": {"alarms": alarms, "decisions": 100}, "resampled": {"alarms": 0, "decisions": 1000}}
@@ -56,7 +56,7 @@ def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path
     (folder,) = tmp_path.iterdir()
     assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
     names = {row.workload["id"] for row in rows.read(folder)}
-    assert names >= {"pair/aa", "pair/planted-5", "pair/planted-10"}
+    assert names >= {"compare/aa", "compare/planted-5", "compare/planted-10"}
     assert names >= {f"client/latency={latency}/in_flight=50" for latency in ("0", "10ms", "50ms")}
     assert [one["latency"] for one in found["clients"]["latencies"]] == ["50ms", "10ms", "0"]
     assert {path.name for path in (folder / "plots").iterdir()} >= {"clients.png", "clients.svg"}

@@ -57,6 +57,10 @@ def calibrated(
     Raises ExperimentError when a side cannot do the work at all.
     """
     found = calibrate(comparison, prepared, place, cycles)
+    for row in found.rows:
+        if read.failed(row):
+            label = row.workload["arm"]["label"]
+            raise ExperimentError(f"nothing to compare: {row.strategy}, {label}: {read.reason(row)}")
     moves = read.moves_throughput(found.rows)
     gated = tuple(metric for metric in comparison.metrics if metric != "throughput" or moves)
     return replace(comparison, gated=gated, cycles=found.cycles), found

@@ -17,7 +17,9 @@ from bench.analyse.model import CLEARLY_ABOVE, knee
 from bench.rows import Row
 
 TIMED = ("cpu_per_page", "throughput")
-CONTROLS = {"placebo CPU per page": "cpu_per_page", "placebo throughput": "throughput"}
+PLACEBO = "placebo "
+"""So begin the names of the controls."""
+CONTROLS = {f"{PLACEBO}CPU per page": "cpu_per_page", f"{PLACEBO}throughput": "throughput"}
 """The metric of each control."""
 LEAST_SHARE = 0.5
 """Throughput is gated where a slowdown moves it by at least half of itself; below, it would hide what it is to show."""
@@ -45,9 +47,9 @@ class Block:
     @property
     def failed(self) -> Literal["A", "B"] | None:
         """Whose fault it is that the block has no values; A where both failed: B cannot be held against it."""
-        if any(_failed(row) for row in self.of("A")):
+        if any(failed(row) for row in self.of("A")):
             return "A"
-        return "B" if any(_failed(row) for row in self.of("B")) else None
+        return "B" if any(failed(row) for row in self.of("B")) else None
 
     @property
     def good(self) -> bool:
@@ -59,7 +61,7 @@ class Block:
         """Why it has none: names of red checks, and reasons of failures with their side; each once."""
         blamed = self.failed
         if blamed is not None:
-            return [f"{blamed}: {_reason(row)}" for row in self.of(blamed) if _failed(row)][:1]
+            return [f"{blamed}: {reason(row)}" for row in self.of(blamed) if failed(row)][:1]
         return list(dict.fromkeys(name for row in self.arms.values() if not row.valid for name in _names(row)))
 
     def of(self, side: str) -> list[Row]:
@@ -240,7 +242,7 @@ def per_fetch(block: Block, side: str) -> float:
 def why_no_memory(found: Sequence[Block]) -> str | None:
     """Return why memory has no figure: the first reading that is not to be believed."""
     red = [row for block in found for own in block.memory.values() for row in own if not row.valid]
-    return _reason(red[0]) if red else None
+    return reason(red[0]) if red else None
 
 
 def _readings(block: Block, side: str) -> list[tuple[int, int]]:
@@ -264,7 +266,7 @@ def _worse(metric: str, logarithm: float) -> float:
     return -logarithm if metric == "throughput" else logarithm
 
 
-def _failed(row: Row) -> bool:
+def failed(row: Row) -> bool:
     """Tell whether a row is a failure of its arm: it broke off or was wrong, or broke a rule that the arm can keep.
 
     A reading of memory that is red is no failure: it gives no figure.
@@ -274,7 +276,8 @@ def _failed(row: Row) -> bool:
     return row.kind == "arm" and any(check.name not in OUTSIDE for check in row.failed_checks)
 
 
-def _reason(row: Row) -> str:
+def reason(row: Row) -> str:
+    """Return why a row is not valid."""
     if row.status != "ok":
         return str(row.reason)
     return "; ".join(f"{check.name}: {check.detail}" for check in row.failed_checks)

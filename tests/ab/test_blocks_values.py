@@ -1,0 +1,242 @@
+"""From the rows of blocks to values: their sign, what they leave out, and what a decision makes of them."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.analyse.decide import Decision, Rule
+from bench.studies.compare import read
+from bench.studies.compare.read import Tally
+from tests.made_blocks import CPU_NS, HELD_BYTES, PER_S, TIMED, Rows, block, blocks, lost, series
+
+SHORT = Rule(looks=(3,), shares=(1.0,))
+"""One look, so that a few rows make a decision."""
+changes = st.floats(-1, 1)
+
+
+def one(*arguments: Any, **options: Any) -> read.Block:
+    (found,) = blocks([block(*arguments, **options)])
+    return found
+
+
+def decided(found: list[Rows], rule: Rule = SHORT) -> Decision:
+    return read.decided(blocks(found), rule)
+
+
+# Values
+
+
+def test_a_value_is_above_zero_where_b_is_worse() -> None:
+    found = one(cpu=math.log(1.2), throughput=math.log(1.1), memory=math.log(2))
+
+    assert read.values(found) == pytest.approx(
+        {"cpu_per_page": math.log(1.2), "throughput": math.log(1.1), "memory": math.log(2)}, abs=1e-4
+    )
+
+
+def test_b_is_held_against_the_mean_of_both_measurements_of_a() -> None:
+    found = one(placebo=0.2, placebo_throughput=-0.1)
+
+    assert read.values(found) == pytest.approx({"cpu_per_page": 0.0, "throughput": 0.0}, abs=1e-4)
+    assert read.controls_of(found) == pytest.approx({"placebo CPU per page": 0.2, "placebo throughput": -0.1}, abs=1e-4)
+    assert read.figure([found], "A", "cpu_per_page") == pytest.approx(CPU_NS * math.exp(0.1), rel=1e-3)
+
+
+@given(cpu=changes, throughput=changes, memory=changes, placebo=changes)
+def test_values_are_what_was_put_into_the_rows_and_the_controls_do_not_move_them(
+    cpu: float, throughput: float, memory: float, placebo: float
+) -> None:
+    found = one(cpu=cpu, throughput=throughput, memory=memory, placebo=placebo)
+
+    wanted = {"cpu_per_page": cpu, "throughput": throughput, "memory": memory}
+    assert read.values(found) == pytest.approx(wanted, abs=2e-4)
+
+
+def test_only_what_was_asked_for_has_values() -> None:
+    assert set(read.values(one(memory=0.0, metrics=("memory",)))) == {"memory"}
+    assert set(read.values(one(metrics=("memory", "cpu_per_page")))) == {"cpu_per_page"}
+
+
+def test_a_reading_of_memory_that_is_red_gives_no_value_and_the_block_is_good() -> None:
+    found = one(memory_red="3 connections were lost")
+
+    assert found.good
+    assert "memory" not in read.values(found)
+    assert math.isnan(read.figure([found], "B", "memory"))
+    assert read.why_no_memory([found]) == "no listen drops: 3 connections were lost"
+
+
+def test_figures_are_what_a_side_takes_in_its_own_unit() -> None:
+    found = one(cpu=math.log(2), throughput=math.log(2), memory=math.log(2))
+
+    assert read.figure([found], "A", "cpu_per_page") == pytest.approx(CPU_NS)
+    assert read.figure([found], "B", "throughput") == pytest.approx(PER_S / 2)
+    assert read.figure([found], "B", "memory") == pytest.approx(2 * HELD_BYTES / 1960, rel=1e-4)
+    assert math.isnan(read.figure([], "A", "cpu_per_page"))
+
+
+def test_throughput_that_is_not_gated_has_no_control_either() -> None:
+    assert set(read.controls_of(one(gated=("cpu_per_page",)))) == {"placebo CPU per page"}
+    assert set(read.controls_of(one(gated=("memory",)))) == {"placebo CPU per page"}
+
+
+# What is gated
+
+
+@pytest.mark.parametrize(
+    ("options", "moves"),
+    [
+        ({"share": 0.6}, True),
+        ({"share": 0.2}, True),  # 100 in flight and nothing to wait for: others had the core
+        ({"share": 0.2, "latency": "50ms"}, False),
+        ({"share": 0.6, "latency": "50ms"}, True),
+    ],
+)
+def test_throughput_is_gated_where_cpu_time_moves_it(options: dict[str, Any], moves: bool) -> None:
+    assert read.moves_throughput(block(**options)) == moves
+
+
+def test_throughput_is_not_gated_where_only_one_side_fills_its_core() -> None:
+    full, waiting = block(latency="50ms", share=0.9), block(latency="50ms", share=0.2)
+
+    assert not read.moves_throughput([full[0], waiting[1], full[2]])
+
+
+def test_what_is_gated_is_what_was_fixed_before_the_first_block() -> None:
+    found = blocks(series(3, metrics=TIMED, gated=("cpu_per_page",)))
+
+    assert set(read.gated_values(found)) == {"cpu_per_page"}
+    assert read.asked(found) == list(TIMED)
+
+
+# What becomes of blocks
+
+
+def test_blocks_are_good_failed_or_dropped() -> None:
+    made = [
+        *series(2),
+        block(3, red=True),
+        block(4, failed="A", reason="the strategy raised X"),
+        block(5, failed="B", status="wrong", reason="1 pages missing"),
+        block(6, failed="B", status="timeout", reason="late"),
+        lost(7),
+    ]
+    found = blocks(made)
+
+    assert read.tally(found) == Tally(
+        good=tuple(found[:2]),
+        failed_a=1,
+        failed_b=2,
+        dropped=2,
+        reasons={
+            "server had room": 1,
+            "A: the strategy raised X": 1,
+            "B: 1 pages missing": 1,
+            "B: late": 1,
+            "the fake server died in mid-block": 1,
+        },
+    )
+
+
+def test_a_rule_that_an_arm_breaks_is_its_failure_whatever_its_times() -> None:
+    a, b, again = block()
+    red = replace(a.checks[0], name="cap reached, never exceeded", verdict="failed", detail="101")
+
+    of = {arm.strategy: replace(arm, checks=(red,)) for arm in (a, b, again)}
+    assert blocks([[a, of["B"], again]])[0].failed == "B"
+    assert blocks([[of["A"], b, again]])[0].failed == "A"
+    assert blocks([[a, b, of["A again"]]])[0].failed == "A"
+    assert blocks([[of["A"], of["B"], again]])[0].failed == "A", "B cannot be held against an A that fails"
+
+
+def test_a_side_that_fails_only_when_its_memory_is_read_has_failed() -> None:
+    rows = block(memory=0.0)
+    rows[-1] = replace(rows[-1], status="failed", reason="too many", checks=())
+
+    (found,) = blocks([rows])
+
+    assert (found.failed, found.good, found.reasons) == ("B", False, ["B: too many"])
+
+
+def test_a_block_whose_rows_are_not_all_there_is_left_out() -> None:
+    assert blocks([block(1), block(2)[:2]]) == blocks([block(1)])
+
+
+def test_the_reason_that_most_blocks_have_is_named() -> None:
+    found = blocks([lost(n, reason) for n, reason in enumerate(["a", "b", "b", "c"], 1)])
+
+    assert read.tally(found).mostly_for == "b"
+    assert read.tally([]).mostly_for == ""
+
+
+# What is decided on them
+
+
+def test_a_b_that_takes_much_more_is_a_regression_and_the_other_way_round_a_pass() -> None:
+    worse, better = series(3, 0.3, metrics=TIMED), series(3, -0.3, metrics=TIMED)
+
+    assert (decided(worse).verdict, decided(worse).final) == ("regression", True)
+    assert (decided(better).verdict, decided(better).final) == ("pass", True)
+    assert not decided(worse[:2]).final
+
+
+def test_b_never_passes_with_a_wrong_answer_however_rare() -> None:
+    rule = Rule(looks=(30,), shares=(1.0,))
+    good, wrong = series(30, -0.1, metrics=TIMED), block(31, failed="B", status="wrong", reason="a page is missing")
+
+    assert decided(good, rule).verdict == "pass"
+    decision = decided([*good, wrong], rule)
+    assert (decision.verdict, decision.final) == ("inconclusive", True)
+    assert decision.why.startswith("B gave a wrong answer in 1 of 31 blocks, so it cannot pass")
+
+
+def test_a_placebo_that_differs_keeps_any_verdict_away() -> None:
+    rows = [block(n, 0.3 + 0.001 * n, placebo=0.2 + 0.001 * n, metrics=TIMED[:1]) for n in (1, 2, 3)]
+
+    decision = decided(rows)
+
+    assert (decision.verdict, decision.final) == ("inconclusive", True)
+    assert decision.why.startswith("a control moved (placebo CPU per page +22.4 %)")
+
+
+def test_a_figure_of_nothing_is_no_measurement_and_the_decision_says_so() -> None:
+    decision = decided([block(1, math.nan, throughput=0.0), *series(3)[1:]])
+
+    assert (decision.verdict, decision.final) == ("inconclusive", True)
+    assert decision.why.endswith(" has a value that is no ratio of two measurements")
+
+
+def test_blocks_that_only_b_breaks_are_a_regression_and_blocks_that_a_breaks_too_are_not() -> None:
+    b = [block(n, failed="B") for n in (1, 2, 3)]
+    a = [block(n, failed="A") for n in (4, 5, 6)]
+
+    assert (decided(b).verdict, decided(b).final) == ("regression", True)
+    assert (decided([*b, *a]).verdict, decided([*b, *a]).final) == ("inconclusive", True)
+
+
+def test_blocks_that_are_all_dropped_come_to_an_end() -> None:
+    rows = [block(n, red=True) for n in range(1, 2 * SHORT.looks[0] + 1)]
+
+    assert not decided(rows[:-1]).final
+    assert decided(rows).final
+    assert decided(rows).why == "6 of 6 blocks were left out on an outside signal, mostly for 'server had room'"
+
+
+def test_a_comparison_of_which_nothing_is_gated_is_told_so() -> None:
+    decision = decided([block(1, metrics=("throughput",), gated=())])
+
+    assert (decision.verdict, decision.final) == ("inconclusive", True)
+    assert decision.why == "no metric is gated, so there is nothing to decide on"
+
+
+def test_a_metric_that_only_the_first_block_has_comes_to_an_end_too() -> None:
+    rows = [block(1, metrics=("memory",), memory=0.0)]
+    while not decided(rows).final:
+        rows.append(block(len(rows) + 1, metrics=("memory",)))
+        assert len(rows) <= 2 * SHORT.looks[-1]
+
+    assert decided(rows).verdict == "inconclusive"
