@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from bench.core.arm import Role
 from bench.rows import Check, Row, Status
 
 MS = 1_000_000
@@ -62,7 +63,7 @@ def crawl_row(
 def arm_row(
     strategy: str = "callbacks",
     *,
-    role: Literal["reference", "placebo", "compared"] = "compared",
+    role: Role = "compared",
     latency: str = "0",
     in_flight: int = 100,
     number: int = 1,
@@ -79,7 +80,12 @@ def arm_row(
     replaced: int = 0,
 ) -> Row:
     """Make the row of one arm of a block; ``number`` is that of the block. A placebo is named by its ``strategy``."""
-    arm = {"name": strategy, "strategy": strategy.removesuffix(" again"), "role": role, "label": strategy}
+    arm: dict[str, Any] = {
+        "name": strategy,
+        "strategy": strategy.removesuffix(" again"),
+        "role": role,
+        "label": strategy,
+    }
     arm |= {"in_flight": in_flight} if in_flight != 100 else {}
     arm |= {"connection": connection} if connection != "keep-alive" else {}
     made = crawl_row(
@@ -153,11 +159,10 @@ def block_rows(
     (reference, cheapest_ns), *others = costs.items()
     rows = []
     for number in range(1, blocks + 1):
-        arms: list[tuple[str, Literal["reference", "placebo", "compared"], float]] = [
-            (reference, "reference", cheapest_ns),
-            *([] if latency != "0" else [(f"{reference} again", "placebo", cheapest_ns * (1 + number % 2 / 100))]),
-            *((name, "compared", cost) for name, cost in others),
-        ]
+        arms: list[tuple[str, Role, float]] = [(reference, "reference", cheapest_ns)]
+        if latency == "0":
+            arms.append((f"{reference} again", "placebo", cheapest_ns * (1 + number % 2 / 100)))
+        arms += [(name, "compared", cost) for name, cost in others]
         for name, role, cost in arms:
             cost_ns = cost * (1 + 0.02 * number)
             rate = min(in_flight / (_MEANS[latency] + cost_ns) * 1e9, 1e9 / cost_ns)
