@@ -8,7 +8,7 @@ PART   :=
 ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
 
-.PHONY: help run memory c10k locust c100k c1m map race limits claims selftest test test-long fuzz check speed lock readme schema lessons pictures bench clean
+.PHONY: help run memory c10k locust c100k c1m map race limits claims selftest selftest-long test test-long fuzz check speed lock readme schema lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ check: $(VENV)/.test ## run the linters and the type checker
 
 selftest: $(VENV)/.locust ## measure how noisy this machine is, and how often verdicts are wrong here (a quarter of an hour)
 	$(BIN)/inflight selftest
+
+selftest-long: $(VENV)/.run ## 30 real decisions without a change and 10 with each planted slowdown (an hour or two; runs again where it stopped)
+	$(BIN)/python -m tools.selftest_long $(if $(DISTURBED),--disturbed $(DISTURBED) --sizes 5 --out results/selftest-long-$(DISTURBED))
 
 speed: $(VENV)/.run  ## measure the server and the strategies against their targets (needs wrk)
 	$(BIN)/python -m bench.speed

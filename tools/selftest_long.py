@@ -1,0 +1,142 @@
+"""Make many real decisions of ``inflight ab``: without a change, and with planted slowdowns. An hour or two.
+
+    python -m tools.selftest_long --out results/selftest-long
+    python -m tools.selftest_long --out results/selftest-long-spin --disturbed spin --decisions 30 --sizes 5
+
+Each decision is a comparison of its own, with its own calibration. Rows are in ``rows.jsonl`` of the folder, and a line
+for each decision is in ``decisions.jsonl``: what was decided, in how many blocks and seconds, and how large B was seen.
+Run again with the same folder, it goes on with the decisions that are missing.
+"""
+
+import argparse
+import json
+import math
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from bench import rows
+from bench.analyse.decide import DESIGNED
+from bench.core.arm import Arm
+from bench.measure import host, neighbour
+from bench.measure.neighbour_worker import KINDS
+from bench.studies.compare import loop, read
+from bench.studies.compare.command import place as chosen_place
+from bench.studies.compare.comparison import METRICS, comparison
+from bench.studies.compare.run import Place
+from fake_server.site import SiteConfig
+
+DECISIONS_FILE, LOOP_FILE = "decisions.jsonl", "loop.json"
+PLANTING_BLOCKS, TRIED_LOOPS = 12, 1000
+"""By so many blocks with so many planted loops, half a page's CPU time or so, the cost of one loop is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One decision."""
+
+    name: str
+    verdict: str
+    blocks: int
+    seconds: float
+    seen: float | None
+    """The mean change in CPU time per page, as a share."""
+    why: str
+
+
+def main() -> None:
+    """Make the decisions that are missing, and print what all of them come to."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("results/selftest-long"))
+    parser.add_argument("--strategy", default="callbacks")
+    parser.add_argument("--decisions", type=int, default=30, help="without a change")
+    parser.add_argument("--planted", type=int, default=10, help="with each planted slowdown")
+    parser.add_argument("--sizes", type=float, nargs="*", default=[5.0, 3.0], help="planted slowdowns, in percent")
+    parser.add_argument("--disturbed", choices=KINDS, help="start a neighbour beside the trials")
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    machine = json.dumps(host.machine(asked.disturbed), indent=2)
+    (asked.out / "machine.json").write_text(machine + "\n", encoding="utf-8")
+    rows.drop_unfinished(asked.out)
+    with chosen_place() as place:
+        loop_share = _loop_share(asked.out, asked.strategy, place)
+        with neighbour.beside(asked.disturbed, place.cpus):
+            for name, share in _plan(asked.decisions, asked.planted, asked.sizes):
+                if name not in _made(asked.out):
+                    _decide(asked.out, asked.strategy, name, round(share / loop_share), place)
+    for line in summary(list(_made(asked.out).values())):
+        print(line)
+
+
+def _plan(decisions: int, planted: int, sizes: list[float]) -> list[tuple[str, float]]:
+    """Return the name of each decision, and its planted slowdown as a share; kinds take turns."""
+    kinds = {"aa": (decisions, 0.0)} | {f"planted-{size:g}": (planted, size / 100) for size in sizes}
+    most = max(number for number, _ in kinds.values())
+    return [(f"{kind}-{n}", share) for n in range(most) for kind, (number, share) in kinds.items() if n < number]
+
+
+def _made(out: Path) -> dict[str, Made]:
+    path = out / DECISIONS_FILE
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {one.name: one for one in (Made(**json.loads(line)) for line in lines)}
+
+
+def _decide(out: Path, strategy: str, name: str, loops: int, place: Place) -> None:
+    planned = comparison(*_arms(strategy, loops), SiteConfig(links=10), METRICS, name)
+    begin_s = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="inflight-") as files:
+        planned, prepared = loop.ready(planned, Path(files))
+        planned, _ = loop.calibrated(planned, prepared, place, None)
+        verdict = loop.run(out, planned, prepared, place, DESIGNED, lambda _block, _decision: None)
+    seen = next((one.estimate for one in verdict.decision.effects if one.metric == "cpu_per_page"), None)
+    taken_s = round(time.monotonic() - begin_s, 1)
+    decision = verdict.decision
+    change = None if seen is None else math.expm1(seen)
+    made = Made(name, decision.verdict, decision.blocks, taken_s, change, decision.why)
+    with (out / DECISIONS_FILE).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(made)) + "\n")
+    print(f"{name:<16} {made.verdict:<12} {made.blocks:>3} blocks {taken_s:>6.1f} s  {made.why}", flush=True)
+
+
+def _loop_share(out: Path, strategy: str, place: Place) -> float:
+    """Return what one planted loop costs as a share of a page: as kept in the folder, or measured now."""
+    path = out / LOOP_FILE
+    if not path.exists():
+        planned = comparison(*_arms(strategy, TRIED_LOOPS), SiteConfig(links=10), ("cpu_per_page",), "planting")
+        with tempfile.TemporaryDirectory(prefix="inflight-") as files:
+            planned, prepared = loop.ready(planned, Path(files))
+            planned, _ = loop.calibrated(planned, prepared, place, None)
+            found = [loop.block(out, planned, n, prepared, place) for n in range(1, PLANTING_BLOCKS + 1)]
+        seen = fmean(read.values(one)["cpu_per_page"] for one in found if one.good)
+        path.write_text(json.dumps({"loop_share": math.expm1(seen) / TRIED_LOOPS}) + "\n", encoding="utf-8")
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return float(kept["loop_share"])
+
+
+def _arms(strategy: str, loops: int) -> tuple[Arm, Arm]:
+    return Arm("A", strategy, planted_loops=0), Arm("B", strategy, planted_loops=loops)
+
+
+def summary(made: list[Made]) -> list[str]:
+    """Return a line for each kind of decision: verdicts, blocks, seconds, and how large the change was seen."""
+    kinds: dict[str, list[Made]] = {}
+    for one in made:
+        kinds.setdefault(one.name.rpartition("-")[0], []).append(one)
+    lines = []
+    for kind, own in kinds.items():
+        verdicts = [one.verdict for one in own]
+        counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("regression", "pass", "inconclusive"))
+        seen = fmean(one.seen for one in own if one.seen is not None) if any(one.seen is not None for one in own) else 0
+        most_s, mean_s = max(one.seconds for one in own), fmean(one.seconds for one in own)
+        lines.append(
+            f"{kind}: {len(own)} decisions, {counted}; seen as {seen:+.1%} CPU time per page; "
+            f"{fmean(one.blocks for one in own):.1f} blocks, {mean_s:.0f} s on average, {most_s:.0f} s at most"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    main()
