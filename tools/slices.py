@@ -11,6 +11,7 @@ import argparse
 import math
 import os
 from collections.abc import Sequence
+from random import Random
 
 import strategies
 from bench.core.arm import BlockTrial
@@ -47,7 +48,7 @@ def main() -> None:
             block = block_of(workload, chosen, 1 if isolated else asked.cycles, number)
             prepared = _prepared(block)
             arms = blocks.observe(
-                block, prepared, running, cpus.client, LIFETIME_S, fixed=ISOLATED if isolated else None
+                block, prepared, running, cpus.client, LIFETIME_S, Random(number), fixed=ISOLATED if isolated else None
             )
             found[isolated].append(_ratios(arms))
             print(f"block {number} of {2 * asked.blocks}", flush=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from random import Random
 from typing import Any
 
 from bench.core.arm import ArmTrial, BlockTrial
@@ -21,7 +22,10 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
     """Run a block; return the rows of its arms, in the order in which the block has them."""
     begin, before = Begin.now(), host.disturbances(setting.cpus)
     try:
-        arms = blocks.observe(block, prepared, server, setting.cpus.client, setting.deadline_s(block), setting.unit_ns)
+        draw = Random(f"{setting.run} {block.id}")
+        arms = blocks.observe(
+            block, prepared, server, setting.cpus.client, setting.deadline_s(block), draw, setting.unit_ns
+        )
     except ServerError as error:
         reason = str(error) if server.alive else f"the fake server died in mid-block ({error})"
         lost = Observation(measured={"server_lost": True})

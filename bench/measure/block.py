@@ -129,18 +129,23 @@ def observe(
     server: Server,
     cpus: set[int] | None,
     lifetime_s: float,
+    draw: Random,
     unit_ns: float | None = None,
     fixed: Lengths | None = None,
 ) -> list[Running]:
     """Run a block, and return what was seen of each arm; one that fails leaves the others going.
 
     ``prepared`` has each arm by its name, ``unit_ns`` is what a unit of CPU work costs, ``fixed`` are lengths for all
-    arms instead of their own. Raises ServerError when the server is lost.
+    arms instead of their own. ``draw`` decides which arm starts first and has which port, and the order of the slices:
+    another seed for each block, so that no arm has the same place in all of them. Raises ServerError when the server is
+    lost.
     """
     site = site_of(block)
     server.configure(site)
     ports = server.gates(len(block.arms))
-    arms = [Running(arm, prepared[arm.name], port) for arm, port in zip(block.arms, ports, strict=True)]
+    draw.shuffle(ports)
+    everyone = [Running(arm, prepared[arm.name], port) for arm, port in zip(block.arms, ports, strict=True)]
+    arms = draw.sample(everyone, len(everyone))
     with ExitStack() as stack:
         for one in arms:
             with _blamed(one):
@@ -151,7 +156,6 @@ def observe(
         _each(arms, partial(_begin, server=server, cpus=cpus))
         _each(arms, partial(_await_cap, block=block, server=server))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
-        draw = Random(block.id)
         for cycle, order in enumerate(balanced(len(arms), block.cycles + block.spare, draw)):
             if cycle - block.cycles >= len(disturbed(arms)):
                 break
@@ -162,7 +166,7 @@ def observe(
         readings = server.tell("read")["gates"]
         for one in arms:
             one.requests = readings[str(one.port)]["requests"]
-    return arms
+    return everyone
 
 
 def missing(arms: Sequence[Running]) -> dict[int, float]:
