@@ -17,7 +17,7 @@ _OWN: dict[str, dict[int, str]] = {
     "ab": _VERDICTS,
     "claims": {0: "judged, whatever the verdicts", 1: "a claim could not be run"},
     "limits": {0: "found, or predicted"},
-    "selftest": {0: "measured", 1: "false alarms are more frequent than designed", 3: "too few pairs were good"},
+    "selftest": {0: "measured", 1: "false alarms are more frequent than designed", 3: "too few blocks were good"},
     "swarm": {
         0: "all were in flight at once, confirmed, and answered; or planned",
         1: "they were not, or a check is red",
