@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure.validity import MS, Judgement, compare_knobs, drops_of, server_room
+from bench.measure.validity import MS, Judgement, compare_knobs, server_room
 from bench.rows import Check
 
 
@@ -57,11 +57,6 @@ def server(evidence: Evidence) -> Judgement:
     return server_room(share, evidence.client_share, evidence.measured["pages_per_s"], ceiling)
 
 
-def listen_drops(evidence: Evidence) -> Judgement:
-    """Check that no connection was lost in a full listen queue (TcpExt ListenOverflows and ListenDrops)."""
-    return drops_of(evidence.measured["listen_drops"])
-
-
 def knobs(evidence: Evidence) -> Judgement:
     """Check that what was set for the worker is what the worker found."""
     return compare_knobs(evidence.wanted_knobs, evidence.knobs)
@@ -83,7 +78,6 @@ CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
     "cap reached, never exceeded": cap,
     "requests counted alike": requests,
     "server had room": server,
-    "no listen drops": listen_drops,
     "knobs reached the worker": knobs,
     "CPU work done": work,
 }

@@ -75,7 +75,7 @@ def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *
     """
     round_ns, work_ns = in_flight * cost_ns, in_flight * work_ns
     settle_ns = max(40 * MS, 3 * round_ns) if threads else max(10 * MS, 1.5 * round_ns)
-    window_ns = max(20 * MS, 2 * round_ns)
+    window_ns = max(40 * MS, 2 * round_ns)
     page_ns = max(cost_ns, (latency_ns + cost_ns) / in_flight)
     return Lengths(
         round(max(min(settle_ns, 250 * MS), 1.5 * latency_ns, work_ns)),
