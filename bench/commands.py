@@ -17,7 +17,7 @@ from bench import experiment as experiments
 from bench.experiment import Experiment, ExperimentError
 from bench.judge import check_known
 from bench.measure import host, neighbour
-from bench.plan import AnyTrial, estimate_ns
+from bench.plan import AnyTrial, estimate_ns, row_trials
 from bench.present.console import complain
 from bench.rows import Row, RowsError
 from bench.swarm.hosting import Hosting
@@ -54,7 +54,7 @@ def run(
     trials = runs.plan(experiment, installed=not only_list)
     say_shortages(runs.shortages(trials))
     if only_list:
-        print("\n".join(trial.id for trial in trials))
+        print("\n".join(part.id for trial in trials for part in row_trials(trial)))
         print(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s", file=sys.stderr)
         return 0
     folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))

@@ -109,7 +109,7 @@ def _memory(number: int, arms: Rows, change: float, red: str) -> Rows:
             row = memory_row(arm.workload["arm"]["strategy"], size, uss_bytes, number=number)
             said = {key: arm.workload[key] for key in ("arm", "comparison")}
             checks = (Check("no listen drops", "failed", red),) if red and arm.strategy == "B" else row.checks
-            made.append(replace(row, workload=row.workload | said, checks=checks))
+            made.append(replace(row, workload=row.workload | said, checks=checks, knobs=arm.knobs or row.knobs))
     return made
 
 

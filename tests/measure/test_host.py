@@ -54,11 +54,11 @@ SPLIT = {0: {0, 3}, 1: {1, 4}, 2: {2, 5}, 3: {0, 3}, 4: {1, 4}, 5: {2, 5}}
 @pytest.mark.parametrize(
     ("allowed", "cores", "cpus"),
     [
-        ({0, 1, 2, 3}, PAIRED, Cpus({0}, {3})),
-        ({0, 1, 2}, PAIRED, Cpus({0}, {2})),
+        ({0, 1, 2, 3}, PAIRED, Cpus({0}, {3}, frozenset({1, 2}))),
+        ({0, 1, 2}, PAIRED, Cpus({0}, {2}, frozenset({1}))),
         ({2, 3}, PAIRED, Cpus({2}, {3})),
-        ({0, 3, 4}, SPLIT, Cpus({0}, {4})),
-        ({0, 1, 3}, SPLIT, Cpus({0}, {1})),
+        ({0, 3, 4}, SPLIT, Cpus({0}, {4}, frozenset({3}))),
+        ({0, 1, 3}, SPLIT, Cpus({0}, {1}, frozenset({3}))),
         ({5}, SPLIT, ANY),
         (set(), SPLIT, ANY),
     ],
