@@ -1,0 +1,102 @@
+"""Which cycles of a block count, and how many pages a window had."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import strategies
+from bench.core.arm import Arm
+from bench.measure.arms import _extrapolated, kept_cycles
+from bench.measure.block import MOST_TAKEN, MS, Running, Slice, disturbed, missing
+from bench.measure.process import DEFAULT
+from bench.measure.sides import Prepared
+
+WALL_NS = 20 * MS
+SHARES = st.lists(st.floats(0, 1), max_size=20)
+
+
+def running(*shares: float, wall_ns: int = WALL_NS) -> Running:
+    """Make an arm whose windows used these shares of a core, one window for each cycle."""
+    arm = Arm("callbacks", "callbacks")
+    slices = [window(cycle, share, wall_ns) for cycle, share in enumerate(shares)]
+    return Running(arm, Prepared(arm, strategies.describe("callbacks"), DEFAULT, None), port=1, slices=slices)
+
+
+def window(cycle: int = 0, share: float = 1.0, wall_ns: int = WALL_NS) -> Slice:
+    return Slice(cycle, 1000, 1000 + wall_ns, cpu_ns=round(share * wall_ns), server_cpu_ns=0, requests=500)
+
+
+def test_what_is_missing_of_a_cycle_is_wall_time_without_cpu_time_over_all_its_windows() -> None:
+    shares = missing([running(1.0, 0.5), running(1.0, 0.9, wall_ns=3 * WALL_NS)])
+
+    assert shares == pytest.approx({0: 0.0, 1: 1 - (0.5 + 3 * 0.9) / 4})
+
+
+def test_more_than_one_core_is_nothing_missing() -> None:
+    assert missing([running(1.7)]) == {0: 0.0}
+
+
+def test_arms_without_a_window_have_no_cycles() -> None:
+    assert missing([running()]) == {}
+    assert disturbed([running()]) == set()
+    assert kept_cycles([running()], 3) == set()
+
+
+def test_a_cycle_that_misses_more_than_the_quietest_quarter_is_disturbed() -> None:
+    assert disturbed([running(0.9, 0.9, 0.9, 0.6, 0.9, 0.85, 0.7, 0.9)]) == {3, 6}
+
+
+def test_an_arm_that_ended_early_leaves_the_cycles_of_the_others() -> None:
+    assert set(missing([running(0.9, 0.9, 0.9), running(0.9)])) == {0, 1, 2}
+
+
+@given(SHARES, st.floats(0, 0.5))
+def test_what_an_arm_itself_waits_disturbs_no_cycle(shares: list[float], waited: float) -> None:
+    everyone = [running(*([1 - waited] * len(shares)))]
+
+    assert disturbed(everyone) == set()
+
+
+@given(SHARES)
+def test_a_quarter_of_the_cycles_is_never_disturbed_and_each_that_is_misses_more(shares: list[float]) -> None:
+    everyone = [running(*shares)]
+    worse, taken = disturbed(everyone), missing(everyone)
+    calm = [taken[cycle] for cycle in taken if cycle not in worse]
+
+    assert len(calm) > len(shares) // 4 or not shares
+    assert all(taken[cycle] > max(calm) and taken[cycle] > min(calm) + MOST_TAKEN for cycle in worse)
+
+
+@given(SHARES, st.integers(0, 20))
+def test_as_many_cycles_are_kept_as_were_asked_for_and_disturbed_ones_only_in_need(
+    shares: list[float], wanted: int
+) -> None:
+    everyone = [running(*shares)]
+    kept, worse = kept_cycles(everyone, wanted), disturbed(everyone)
+    good = set(range(len(shares))) - worse
+
+    assert len(kept) == min(wanted, len(shares))
+    assert kept <= good or kept >= good
+
+
+def test_a_disturbed_cycle_is_replaced_by_a_spare_one() -> None:
+    everyone = [running(0.9, 0.2, 0.9, 0.9)]
+
+    assert kept_cycles(everyone, 3) == {0, 2, 3}
+    assert kept_cycles(everyone, 4) == {0, 1, 2, 3}
+
+
+@given(st.integers(2, 1000), st.integers(1, WALL_NS - 1), st.integers(0, WALL_NS))
+def test_pages_of_a_window_follow_from_the_rate_between_the_first_and_the_last(
+    pages: int, between_ns: int, before_ns: int
+) -> None:
+    first_ns = 1000 + min(before_ns, WALL_NS - between_ns)
+
+    found = _extrapolated(window(), pages, first_ns, first_ns + between_ns)
+
+    assert found / WALL_NS == pytest.approx((pages - 1) / between_ns)
+
+
+@pytest.mark.parametrize(("pages", "last_ns"), [(0, 1000), (1, 1000), (1, 1500), (7, 1000)])
+def test_pages_without_a_time_between_them_are_counted(pages: int, last_ns: int) -> None:
+    assert _extrapolated(window(), pages, 1000, last_ns) == pages
