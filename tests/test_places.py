@@ -17,6 +17,7 @@ from bench.measure.places import without_places
 from tests.ab import hurried
 from tests.ab.repositories import new_repository
 from tests.cli.command import ENVIRONMENT, inflight
+from tests.patience import HANG_S
 
 REFERENCE = Path(__file__).parents[1] / "results" / "reference"
 TINY = (
@@ -136,7 +137,7 @@ def test_the_sides_of_a_comparison_name_no_place(tmp_path: Path) -> None:
             *(sys.executable, str(Path(hurried.__file__)), "ab", "callbacks", "callbacks", "--repo", str(fork)),
             *("--python", sys.executable, *small, *variables),
         ],
-        env=ENVIRONMENT, capture_output=True, text=True, timeout=55, check=False,
+        env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
 
     assert done.returncode in {0, 1, 3}, done.stderr
@@ -144,8 +145,8 @@ def test_the_sides_of_a_comparison_name_no_place(tmp_path: Path) -> None:
     (rows,) = (tmp_path / "results").glob("*/rows.jsonl")
     for line in rows.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        assert row["knobs"]["A"]["executable"] == Path(sys.executable).name
-        assert row["knobs"]["A"]["variables"] == {"MINE": "mine"}
+        assert row["knobs"]["executable"] == Path(sys.executable).name
+        assert row["knobs"]["variables"] == {"MINE": "mine"}
         assert "knobs reached the worker" not in [one["name"] for one in row["checks"] if one["verdict"] == "failed"]
 
 
