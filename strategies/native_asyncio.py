@@ -16,7 +16,7 @@ REQUIRES: tuple[str, ...] = ()
 
 CONNECTING = 256
 """So many connections are opened at a time. Each needs over 2 kB while it is being opened, for the frames and futures
-of open_connection; a thousand at once would leave as much memory behind that is free and yet never given back."""
+of create_connection; a thousand at once would leave as much memory behind that is free and yet never given back."""
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
