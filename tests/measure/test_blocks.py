@@ -6,14 +6,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
 import jsonschema
 import psutil
 import pytest
 
 from bench import bare, blocks
-from bench.measure import host, server
+from bench.measure import host
 from bench.measure.building_block import run_building_block
 from bench.measure.controller import Setting
 from bench.measure.preflight import shortage
@@ -25,12 +24,6 @@ from tests.patience import HANG_S
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for name in bare.BLOCKS}
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Server]:
-    with server.running(None) as started:
-        yield started
 
 
 def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row:

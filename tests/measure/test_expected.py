@@ -1,11 +1,9 @@
 """The right answer: what a seeded site must bring, worked out without a crawl and compared with real ones."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from bench.measure import server
 from bench.measure.expected import Answer, difference, expected_answer, root_paths
 from bench.measure.server import Server
 from fake_server.faults import FAULTS
@@ -13,12 +11,6 @@ from fake_server.site import NOT_FOUND_BODY, Site, SiteConfig
 from strategies import callbacks
 from strategies.base import Job
 from strategies.core.frontier import Frontier
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Server]:
-    with server.running(None) as started:
-        yield started
 
 
 def crawled(fake: Server, config: SiteConfig, roots: int, **options: Any) -> Answer:

@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -44,12 +44,6 @@ def strategy(request: pytest.FixtureRequest) -> str:
     if missing := strategies.describe(request.param).missing:
         pytest.skip(f"{request.param} requires {', '.join(missing)}")
     return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Server]:
-    with server.running(None) as started:
-        yield started
 
 
 @pytest.fixture
