@@ -39,9 +39,9 @@ MOST_TAKEN = 0.1
 POLL_S = 0.0004
 """How often to look whether an arm holds its cap again."""
 DRAIN_S, EACH_S = 20.0, 0.01
-"""How long to wait for that, and for the cap to be reached at the start, beside ``DRAIN_ROUNDS`` of the CPU work.
+"""How long to wait for that, and for each word of a worker, beside ``DRAIN_ROUNDS`` of the CPU work.
 
-So much more for each that is in flight: 3,000 threads took more than 20 s to start on two cores that others had filled.
+So much more for each page that is due: 3,000 threads took more than 20 s to start on two cores that others had filled.
 """
 DRAIN_ROUNDS = 5
 """So many times the CPU work of all that is in flight may take, on a core that others use too."""
@@ -153,7 +153,7 @@ def observe(
                     process.running(_start_cpus(cpus), lifetime_s, ["bench.measure.arm_worker"], one.prepared.runtime)
                 )
                 one.worker.send(_order(one, block, site, lifetime_s, unit_ns))
-        _each(arms, partial(_begin, server=server, cpus=cpus))
+        _each(arms, partial(_begin, block=block, server=server, cpus=cpus))
         _each(arms, partial(_await_cap, block=block, server=server))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
         for cycle, order in enumerate(balanced(len(arms), block.cycles + block.spare, draw)):
@@ -161,8 +161,8 @@ def observe(
                 break
             for place in order:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
-        _each(arms, partial(_run_out, server=server))
-        _each(arms, _report)
+        _each(arms, partial(_run_out, block=block, server=server))
+        _each(arms, partial(_report, block=block))
         readings = server.tell("read")["gates"]
         for one in arms:
             one.requests = readings[str(one.port)]["requests"]
@@ -221,11 +221,13 @@ def _order(
 
 @contextmanager
 def _blamed(one: Running) -> Iterator[None]:
-    """Note what breaks an arm, which is then left out of the rest of its block."""
+    """Note what breaks an arm, and end its worker: it is left out of the rest of its block, and disturbs nobody."""
     try:
         yield
     except (process.WorkerError, psutil.Error, OSError) as error:
         one.failure = error
+        if one.worker is not None:
+            one.worker.kill()
 
 
 def _each(arms: list[Running], do: Callable[[Running], object]) -> None:
@@ -241,9 +243,26 @@ def _start_cpus(cpus: set[int] | None) -> set[int] | None:
     return None if cpus is None else cpus | os.sched_getaffinity(0)
 
 
-def _begin(one: Running, server: Server, cpus: set[int] | None) -> None:
+def _patience_s(pages: int, block: BlockTrial) -> float:
+    """Return how long to wait for so many pages of an arm."""
+    return DRAIN_S + EACH_S * pages + DRAIN_ROUNDS * pages * block.workload.cpu_ns / 1e9
+
+
+def _hear(one: Running, event: str, key: str, block: BlockTrial) -> dict[str, Any]:
+    """Wait for the word of an arm that has a lap to crawl at the most.
+
+    Not as long as its worker may live: all arms start together, so that would use up the time of the others.
+    """
     assert one.worker is not None
-    one.knobs = one.worker.expect("ready", "knobs")["knobs"]
+    patience_s = _patience_s(site_of(block).pages, block)
+    if not one.worker.wait_for_word(patience_s):
+        raise process.WorkerTimeoutError(f"the worker did not say {event!r} within {patience_s:.0f} s, and was killed")
+    return one.worker.expect(event, key)
+
+
+def _begin(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None) -> None:
+    assert one.worker is not None
+    one.knobs = _hear(one, "ready", "knobs", block)["knobs"]
     if cpus is not None:
         process.pin(one.worker.pid, one.prepared.runtime.cpus or cpus)
         one.knobs["cpus"] = sorted(os.sched_getaffinity(one.worker.pid))
@@ -257,7 +276,7 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
     Raises WorkerError when it does not come to that, or when there are more.
     """
     assert one.worker is not None
-    patience_s = DRAIN_S + EACH_S * one.cap + DRAIN_ROUNDS * one.cap * block.workload.cpu_ns / 1e9
+    patience_s = _patience_s(one.cap, block)
     give_up_s = time.monotonic() + patience_s
     while True:
         reading: dict[str, Any] = server.tell("read")
@@ -318,22 +337,22 @@ def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
     return round((times.user + times.system) * 1e9)
 
 
-def _run_out(one: Running, server: Server) -> None:
+def _run_out(one: Running, block: BlockTrial, server: Server) -> None:
     """Let the crawl come to its end: pages have no more links."""
     assert one.worker is not None
     one.memory = {"rss_bytes": psutil.Process(one.worker.pid).memory_info().rss}
     one.memory["peak_threads"] = psutil.Process(one.worker.pid).num_threads()
     server.tell("run_out", port=one.port)
     server.tell("pass", port=one.port)
-    error = one.worker.expect("crawled", "error")["error"]
+    error = _hear(one, "crawled", "error", block)["error"]
     if error is not None:
         raise process.WorkerError(f"the strategy raised {error}")
 
 
-def _report(one: Running) -> None:
+def _report(one: Running, block: BlockTrial) -> None:
     assert one.worker is not None
     one.worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})
-    one.outcome = one.worker.expect("outcome", "answer")
+    one.outcome = _hear(one, "outcome", "answer", block)
     one.worker.dismiss()
 
 

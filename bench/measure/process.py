@@ -97,6 +97,10 @@ class Worker:
             raise WorkerError(f"the worker printed rubbish: {line[:60]!r}") from error
         return message
 
+    def kill(self) -> None:
+        """Kill it with all its children, before ``running`` would: what it still does would disturb others."""
+        _kill_group(self.process)
+
     def dismiss(self) -> None:
         """End its input, so that a worker that is done exits while others are still asked."""
         assert self.process.stdin is not None
@@ -241,7 +245,11 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.stdin.close()  # a worker that is done exits by itself
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(0.5)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # the group outlives its leader if a strategy left children
+    _kill_group(process)  # it outlives its leader if a strategy left children
     process.wait()
     process.stdout.close()
+
+
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
