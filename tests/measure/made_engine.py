@@ -1,0 +1,73 @@
+"""Small blocks that really run, and what a good row of theirs says."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+import strategies
+from bench.core.arm import Arm, BlockTrial
+from bench.grid import Workload
+from bench.measure import arms, host
+from bench.measure.controller import Setting
+from bench.measure.process import ROOT, Runtime
+from bench.measure.server import Server
+from bench.measure.sides import Prepared
+from bench.rows import Row
+from fake_server.site import SiteConfig
+from tests.patience import HANG_S
+
+CYCLES = 2
+GOOD_CAP = 20
+GOOD = (
+    Arm("callbacks", "callbacks", "reference", in_flight=GOOD_CAP),
+    Arm("thread_pool", "thread_pool", in_flight=GOOD_CAP),
+)
+OF_THE_MACHINE = {"server had room", "no listen drops"}
+"""Checks that are red when the machine is slow, or when others connect too fast."""
+
+
+def block_of(members: Sequence[Arm], latency: str = "2ms", cpu: str = "0") -> BlockTrial:
+    workload = Workload("throughput/test", "crawl", SiteConfig(delay=latency), GOOD_CAP, "keep-alive", cpu=cpu)
+    return BlockTrial("throughput/test/round=1", 1, workload, tuple(members), CYCLES, spare=0, expected_ns=0)
+
+
+def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
+    """Run a block with the strategies of a folder, and see that nothing of it goes on; return the row of each arm."""
+    before = children()
+    rows = arms.run(
+        trial,
+        {
+            arm.name: Prepared(
+                arm, strategies.describe(arm.strategy, folder / "strategies"), Runtime(strategies=folder), None
+            )
+            for arm in trial.arms
+        },
+        fake,
+        Setting("run", host.ANY, lambda _: HANG_S, unit_ns=1000.0),
+    )
+    assert children() <= before
+    assert [row.strategy for row in rows] == [arm.name for arm in trial.arms]
+    assert all(Row.from_json(row.to_json()) == row for row in rows)
+    return {row.strategy: row for row in rows}
+
+
+def children() -> set[psutil.Process]:
+    return set(psutil.Process().children(recursive=True))
+
+
+def running(processes: set[psutil.Process]) -> list[psutil.Process]:
+    """Leave out those that only wait for their parent to look."""
+    return [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+
+
+def assert_good(row: Row, cap: int = GOOD_CAP) -> None:
+    """See that a row says of a whole block what it should."""
+    measured: dict[str, Any] = row.measured
+    assert (row.status, row.reason) == ("ok", None)
+    assert {check.name for check in row.failed_checks} <= OF_THE_MACHINE
+    assert [window["cycle"] for window in measured["windows"]] == list(range(CYCLES))
+    assert measured["requests"] == measured["tries"] == measured["pages"] > 0
+    assert measured["held_in_flight"] == measured["peak_in_flight"] == cap
+    assert measured["failed_pages"] == 0

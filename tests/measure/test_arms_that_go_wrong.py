@@ -1,0 +1,165 @@
+"""Arms that raise, hang, lie and exceed: the row of each says so, and the other arms of its block go on."""
+
+import re
+import time
+from typing import Any
+
+import pytest
+
+from bench.core.arm import Arm
+from bench.measure import block
+from bench.measure.server import Server
+from bench.rows import Row
+from tests.measure.made_engine import CYCLES, GOOD, assert_good, block_of, children, run, running
+from tests.measure.workshop import Workshop
+
+BAD_CAP = 2
+BAD = {
+    # strategy: (its file behind the imports, the status of its row, what the row says)
+    "raises": (
+        "def crawl(job, frontier):\n    raise LookupError('no such\\n thing')",
+        ("failed", "the strategy raised LookupError: no such thing"),
+    ),
+    "raises_later": (
+        (
+            "def crawl(job, frontier):\n"
+            "    finish = frontier.finish\n"
+            "    def finish_some(fetch, response):\n"
+            "        assert len(frontier.finished) < 9, 'enough'\n"
+            "        return finish(fetch, response)\n"
+            "    frontier.finish = finish_some\n"
+            "    honest_callbacks(job, frontier)"
+        ),
+        ("failed", "the strategy raised AssertionError: enough"),
+    ),
+    "exceeds_its_cap": (
+        "def crawl(job, frontier):\n    honest_callbacks(dataclasses.replace(job, max_in_flight=9), frontier)",
+        ("failed", r"[3-9] in flight, where the cap is 2"),
+    ),
+    "ends_early": ("def crawl(job, frontier):\n    pass", ("failed", "the crawl ended early")),
+    "dies": (
+        "def crawl(job, frontier):\n    os.kill(os.getpid(), signal.SIGKILL)",
+        ("failed", "the worker was killed by signal 9 \\(SIGKILL\\)"),
+    ),
+    "does_not_import": (
+        "import no_such_module_anywhere",
+        ("failed", "the worker exited with 1: ModuleNotFoundError: No module named 'no_such_module_anywhere'"),
+    ),
+    "raises_in_the_end": (
+        "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    raise ValueError('after all')",
+        ("failed", "the strategy raised ValueError: after all"),
+    ),
+    "lies_about_a_size": (
+        "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished[0].size -= 1",
+        ("wrong", "expected status 200 with 1200 bytes, got 200 with 1199"),
+    ),
+    "forgets_a_page": (
+        "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished.pop(0)",
+        ("wrong", "came twice, without the lap before it, or is not of the site"),
+    ),
+}
+
+
+SLOW = {
+    "never_reaches_its_cap": (
+        "def crawl(job, frontier):\n    honest(job, frontier)",
+        ("failed", "[01] in flight, where 2 are due, 2 s after the gate was shut"),
+    ),
+    "hangs": (
+        "def crawl(job, frontier):\n    time.sleep(1000)",
+        ("failed", "0 in flight, where 2 are due, 2 s after the gate was shut"),
+    ),
+    "spins": (
+        "def crawl(job, frontier):\n    while True:\n        pass",
+        ("failed", "0 in flight, where 2 are due, 2 s after the gate was shut"),
+    ),
+}
+LAST = {
+    "hangs_in_the_end": (
+        "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    time.sleep(1000)",
+        ("timeout", "the worker did not say 'crawled' within 1 s, and was killed"),
+    ),
+    "hangs_when_imported": (
+        "time.sleep(1000)",
+        ("timeout", "the worker did not say 'ready' within 1 s, and was killed"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    made = Workshop(tmp_path_factory.mktemp("workshop"))
+    for name, (body, _) in (BAD | SLOW | LAST).items():
+        made.add_strategy(name, "import dataclasses\n\n\n" + body)
+    return made
+
+
+def assert_only_this_goes_wrong(rows: dict[str, Row], name: str) -> None:
+    status, words = (BAD | SLOW | LAST)[name][1]
+    bad = rows.pop(name)
+    assert (bad.status, bad.valid) == (status, False)
+    assert re.search(words, bad.reason or "")
+    for row in rows.values():
+        assert_good(row)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_an_arm_that_goes_wrong_says_why_and_leaves_the_others_going(
+    fake: Server, workshop: Workshop, name: str
+) -> None:
+    rows = run(block_of([*GOOD, Arm(name, name, in_flight=BAD_CAP)]), fake, workshop.folder)
+
+    assert_only_this_goes_wrong(rows, name)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_an_arm_that_does_not_come_to_its_cap_is_waited_for_no_longer_than_its_cap_may_take(
+    fake: Server, workshop: Workshop, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block, "DRAIN_S", 0)
+    monkeypatch.setattr(block, "EACH_S", 1)  # little for the bad arm, whose cap is low, and much for the others
+
+    rows = run(block_of([*GOOD, Arm(name, name, in_flight=BAD_CAP)]), fake, workshop.folder)
+
+    assert_only_this_goes_wrong(rows, name)
+
+
+@pytest.mark.parametrize(("name", "due"), [("hangs_when_imported", "ready"), ("hangs_in_the_end", "crawled")])
+def test_an_arm_that_does_not_say_its_word_does_not_use_up_the_time_of_the_others(
+    fake: Server, workshop: Workshop, name: str, due: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hear = block._hear
+
+    def hear_soon(one: block.Running, event: str, *others: Any) -> dict[str, Any]:
+        with monkeypatch.context() as patch:
+            if (one.arm.name, event) == (name, due):
+                patch.setattr(block, "_patience_s", lambda *_: 1.0)
+            return hear(one, event, *others)
+
+    monkeypatch.setattr(block, "_hear", hear_soon)
+
+    rows = run(block_of([*GOOD, Arm(name, name, in_flight=BAD_CAP)]), fake, workshop.folder)
+
+    assert_only_this_goes_wrong(rows, name)
+
+
+def test_an_arm_that_is_left_out_does_not_run_beside_the_others(
+    fake: Server, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block, "DRAIN_S", 0)
+    monkeypatch.setattr(block, "EACH_S", 1)
+    before, measure, looks = children(), block._slice, 0
+
+    def look_first(one: block.Running, **others: Any) -> None:
+        nonlocal looks
+        while len(running(children() - before)) > len(GOOD):  # pytest's own limit ends it
+            time.sleep(0.02)
+        looks += 1
+        measure(one, **others)
+
+    monkeypatch.setattr(block, "_slice", look_first)
+
+    rows = run(block_of([*GOOD, Arm("spins", "spins", in_flight=BAD_CAP)]), fake, workshop.folder)
+
+    assert looks == CYCLES * len(GOOD)
+    assert_only_this_goes_wrong(rows, "spins")

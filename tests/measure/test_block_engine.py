@@ -1,0 +1,62 @@
+"""Blocks with real workers and a real server: a row for each arm, whatever happens to workers and server."""
+
+from typing import Any
+
+import pytest
+
+from bench.core.arm import Arm, placebo
+from bench.measure import block, server
+from bench.measure.server import Server
+from tests.measure.made_engine import GOOD, GOOD_CAP, assert_good, block_of, run
+
+
+@pytest.mark.parametrize(("latency", "cpu"), [("0", "0"), ("2ms", "0"), ("0", "100us")])
+def test_a_block_has_a_row_of_as_many_windows_for_each_arm(fake: Server, latency: str, cpu: str) -> None:
+    alone = Arm("sequential", "sequential", in_flight=GOOD_CAP)
+
+    rows = run(block_of([*GOOD, placebo(GOOD[0]), alone], latency, cpu), fake)
+
+    for row in rows.values():
+        assert_good(row, cap=1 if row.strategy == "sequential" else GOOD_CAP)
+        assert row.measured.get("worked_pages") == (row.measured["pages"] if cpu != "0" else None)
+
+
+def test_a_worker_that_dies_in_mid_block_is_no_harm_to_the_others(
+    fake: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure = block._slice
+
+    def kill_one(one: block.Running, **others: Any) -> None:
+        if one.arm.role == "placebo" and others["cycle"] == 1:
+            assert one.worker is not None
+            one.worker.process.kill()
+        measure(one, **others)
+
+    monkeypatch.setattr(block, "_slice", kill_one)
+
+    rows = run(block_of([*GOOD, placebo(GOOD[0])]), fake)
+
+    died = rows.pop("callbacks again")
+    assert (died.status, died.reason) == ("failed", "the worker was killed by signal 9 (SIGKILL)")
+    assert "windows" not in died.measured
+    for row in rows.values():
+        assert_good(row)
+
+
+def test_a_server_that_dies_in_mid_block_fails_all_arms_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = block._slice
+    with server.running(None) as doomed:
+
+        def kill_first(one: block.Running, **others: Any) -> None:
+            doomed.process.kill()
+            measure(one, **others)
+
+        monkeypatch.setattr(block, "_slice", kill_first)
+
+        rows = run(block_of(GOOD), doomed)
+
+    for row in rows.values():
+        assert row.status == "failed"
+        assert "the fake server died in mid-block" in (row.reason or "")
+        assert "was killed by signal 9" in (row.reason or "")
+        assert row.measured == {"server_lost": True}
