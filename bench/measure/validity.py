@@ -162,7 +162,13 @@ def timer_lateness(evidence: Evidence) -> Judgement:
 
 
 def listen_drops(evidence: Evidence) -> Judgement:
-    """Check that no connection was lost in a full listen queue (TcpExt ListenOverflows and ListenDrops)."""
+    """Check that no connection was lost in a full listen queue (TcpExt ListenOverflows and ListenDrops).
+
+    The kernel counts those of all processes together. A memory trial is read when exactly as many are held as are due:
+    a connection that took a second try is no part of its figures.
+    """
+    if evidence.kind == "memory":
+        return "not applicable", "the gate held as many as were due"
     return drops_of(evidence.host["listen_drops"])
 
 
