@@ -57,9 +57,10 @@ class RunError(Exception):
 def plan(experiment: Experiment, *, installed: bool = True) -> list[AnyTrial]:
     """Return the trials of an experiment.
 
-    Raises RunError when a timed one asks for more than this machine allows, or all of them do, and when one needs
-    Locust, which is not here (unless ``installed`` is false: the plan is only looked at). One of a ladder over memory
-    that asks for too much is left to ``execute``, which skips it with its reason (``shortages`` tells beforehand).
+    Raises RunError when a timed one asks for more than this machine allows (of a block, all its arms do), or all trials
+    do, and when one needs Locust, which is not here (unless ``installed`` is false: the plan is only looked at). Other
+    trials and arms that ask for too much are left to ``execute``, which skips them with their reason (``shortages``
+    tells beforehand).
     """
     trials = all_trials(experiment)
     if installed and any(trial.kind in {"swarm", "open"} for trial in trials):
@@ -67,9 +68,10 @@ def plan(experiment: Experiment, *, installed: bool = True) -> list[AnyTrial]:
     if not trials:
         raise RunError("nothing to do: none of the strategies can have so many in flight; ask for other ones, or fewer")
     short = shortages(trials)
-    for trial in trials:
-        if trial.id in short and (trial.kind == "crawl" or len(short) == len(trials)):
-            raise RunError(short[trial.id])
+    forbidden = [trial for trial in trials if all(part.id in short for part in row_trials(trial))]
+    for trial in forbidden:
+        if trial.kind in {"crawl", "arm"} or len(forbidden) == len(trials):
+            raise RunError(short[row_trials(trial)[0].id])
     return trials
 
 

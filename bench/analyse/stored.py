@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.analyse import cells as c
+from bench.analyse import workloads
 from bench.analyse.cells import Cell
 from bench.analyse.model import sensitivity
 from bench.analyse.stats import NoSlope, Slope, memory_slope
@@ -26,7 +27,10 @@ HARDWARE = ("system", "machine", "cpu", "cores", "usable_cores", "memory_bytes",
 MEMORY_TOLERANCE = 0.05
 """Memory sizes this near to each other are the same: kernels keep different shares of it for themselves."""
 LARGEST = 1e300
-_FOR_SENSITIVITY = ("cpu_per_page_ns", "pages_per_s", "pages", "makespan_ns", "cpu_user_ns", "cpu_system_ns")
+_FOR_SENSITIVITY = {
+    "crawl": ("cpu_per_page_ns", "pages_per_s", "pages", "makespan_ns", "cpu_user_ns", "cpu_system_ns"),
+    "arm": ("cpu_per_page_ns", "pages_per_s", "pages", "cpu_share"),
+}
 _DECIDES_MEMORY = ("system", "machine", "libc", "python")
 _NOT_SOFTWARE = frozenset({*HARDWARE, "command", "versions"})
 
@@ -174,16 +178,21 @@ def _timed(found: Sequence[Cell]) -> dict[Key, Entry]:
                 figure,
                 labels[workload["id"]],
                 *_counts(cell.rows),
-                json.dumps(workload, sort_keys=True),
+                _asked_for(workload),
                 seen.low if seen is not None and metric == THROUGHPUT else None,
                 _marks(cell.rows),
             )
     return entries
 
 
+def _asked_for(workload: Mapping[str, Any]) -> str:
+    """Return all that was asked for as a text; the role of an arm in its block depends on the other arms."""
+    return workloads.identity(workload) + workload.get("arm", {}).get("label", "")
+
+
 def _is_whole(row: Row) -> bool:
     """Tell whether a row has all that a sensitivity is made from: rows may have been edited, or be of another tool."""
-    return all(number(row.measured.get(key)) is not None for key in _FOR_SENSITIVITY)
+    return all(number(row.measured.get(key)) is not None for key in _FOR_SENSITIVITY[row.kind])
 
 
 def _labels(found: Sequence[Cell]) -> dict[str, str]:

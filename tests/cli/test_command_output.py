@@ -20,14 +20,14 @@ from bench.exits import EXITS, REFUSED
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.compare.made_runs import noisy_run, saved
 from tests.fake_server.running import Running
-from tests.made_rows import grid
+from tests.made_rows import block_rows, grid
 from tests.patience import HANG_S
 from tests.race.made_races import runner
 
 FULL = Path("/dev/full")
 LOST = "inflight: cannot write to standard output: No space left on device\n"
 TINY = "strategies = ['callbacks']\npin = false\n[[crawl]]\npages = 20\nlatency = ['1ms']\n"
-MAP = next((Path(__file__).parents[2] / "results" / "reference").glob("*-map"))
+QUICK = next((Path(__file__).parents[2] / "results" / "reference").glob("*-quick"))
 SERVER = [sys.executable, "-m", "fake_server"]
 
 needs_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="there is no disk that is always full")
@@ -48,7 +48,7 @@ RESULTS = {
     "report md": ["report", "run", "--format", "md"],
     "report csv": ["report", "run", "--format", "csv"],
     "report json": ["report", "run", "--format", "json"],
-    "advise": ["advise", "--latency", "80ms", "--in-flight", "100", "--from", str(MAP)],
+    "advise": ["advise", "--latency", "80ms", "--in-flight", "100", "--from", "costs"],
     "compare": ["compare", "base", "head"],
     "compare --json": ["compare", "base", "head", "--json"],
     "claims": ["claims", "--list"],
@@ -78,6 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "tiny.toml").write_text(TINY, encoding="utf-8")
     saved(place / "base", noisy_run(1))
     saved(place / "head", noisy_run(2))
+    saved(place / "costs", block_rows())
     saved(place / "run", grid(latencies=("50ms",), caps=(1, 10), rounds=1))
     saved(place / "raced", [runner("callbacks", [5, 5]), runner("sequential", [1] * 10)])
     return place
@@ -190,7 +191,7 @@ def test_a_run_goes_on_when_what_it_says_is_lost(folder: Path, tmp_path: Path) -
 
 
 def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_all(folder: Path) -> None:
-    command = [*INFLIGHT, "report", str(MAP), "--format", "csv"]
+    command = [*INFLIGHT, "report", str(QUICK), "--format", "csv"]
     whole = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, timeout=HANG_S, check=True).stdout
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETFL, os.O_NONBLOCK)

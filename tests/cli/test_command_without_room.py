@@ -99,6 +99,6 @@ def test_with_too_few_descriptors_for_the_harness_it_says_how_many_to_allow(tmp_
     done = inflight("run", "smoke", folder=tmp_path, limit=("RLIMIT_NOFILE", 64))
 
     assert done.sentence == (
-        "the harness itself needs 64 descriptors, and 80 in flight 144 in all, but RLIMIT_NOFILE (ulimit -Hn) is 64; "
-        "raise it to at least 144"
+        "the harness itself needs 64 descriptors, and 1 in flight 65 in all, but RLIMIT_NOFILE (ulimit -Hn) is 64; "
+        "raise it to at least 65"
     )

@@ -9,15 +9,15 @@ import tomli_w
 
 from bench import rows
 from bench.experiment import PRESETS, load
-from bench.plan import expand
+from bench.plan import expand, row_trials
 from bench.rows import Row
 from strategies import describe, names
 from tests.cli.command import inflight
 from tests.report.parsed_page import check
 
 STRATEGIES = ["sequential", "thread_pool", "callbacks"]
-IN_FLIGHT = {"crawl": [1, 4], "memory": [5, 10]}
-SMALL = {"latency": ["0", "2ms"], "cpu": ["0", "100us"], "pages": 12}
+IN_FLIGHT = {"crawl": [1, 4], "memory": [5, 10], "throughput": [1, 4]}
+SMALL = {"latency": ["0", "2ms"], "cpu": ["0", "100us"], "pages": 12, "cycles": 1}
 """What takes the place of a key, where a preset has it."""
 
 
@@ -51,7 +51,7 @@ def test_a_preset_cut_small_runs_to_its_report(preset: str, tmp_path: Path) -> N
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.endswith(f"-{preset}")
     found = rows.read(folder)
-    assert [row.trial for row in found] == [trial.id for trial in planned]
+    assert [row.trial for row in found] == [part.id for trial in planned for part in row_trials(trial)]
     assert [row.reason for row in found if not answered(row)] == []
     assert done.code == (0 if any(row.valid for row in found) else 1), done.err
     assert "callbacks" in done.out

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from bench.runs import MACHINE_FILE
 from tests.api.made_results import reference
 from tests.cli.command import inflight
 from tests.compare.made_runs import noisy_run, saved, slowed
-from tests.made_rows import MACHINE, crawl_row
+from tests.made_rows import MACHINE, block_rows, crawl_row
 
 REFERENCE = Path(__file__).parent.parent.parent / "results" / "reference"
 
@@ -107,6 +107,39 @@ def test_unlike_machines_are_refused_unless_asked_for(base: Path, tmp_path: Path
     assert done.code == 3
     assert "The machines differ (cpu Imaginary 9000 / Other; cores 4 / 8)" in done.out
     assert "REGRESSION" not in done.out
+
+
+# Arms of blocks
+
+
+def blocks(folder: Path, costs: dict[str, int]) -> Path:
+    return saved(folder, [replace(row, run=folder.name) for row in block_rows(costs)])
+
+
+def test_runs_of_blocks_are_compared_by_strategy_and_placebos_are_none(tmp_path: Path) -> None:
+    base = blocks(tmp_path / "base", {"callbacks": 20_000, "generators": 24_000})
+    head = blocks(tmp_path / "head", {"callbacks": 20_000, "generators": 32_000})
+
+    done = inflight("compare", base, head, "--json")
+
+    found = json.loads(done.out)
+    assert (done.code, found["verdict"]) == (1, "regression")
+    assert {(one["strategy"], one["metric"], one["verdict"]) for one in found["cells"]} == {
+        (name, metric, verdict)
+        for name, verdict in (("callbacks", "pass"), ("generators", "regression"))
+        for metric in ("cpu_per_page_ns", "pages_per_s")
+    }
+    assert found["one_sided"] == []
+
+
+def test_a_strategy_is_the_same_whatever_it_was_compared_with_in_its_blocks(tmp_path: Path) -> None:
+    base = blocks(tmp_path / "base", {"callbacks": 20_000, "generators": 24_000})
+    head = blocks(tmp_path / "head", {"generators": 24_000})
+
+    found = json.loads(inflight("compare", base, head, "--json").out)
+
+    assert found["verdict"] == "pass"
+    assert {one["strategy"] for one in found["cells"]} == {"generators"}
 
 
 # A real run against an edited copy
