@@ -14,7 +14,7 @@ from bench.core.stats import Interval
 from bench.present import map_table, offered_table, swarm_table
 from bench.present.memory_summary import memory_json
 from bench.rows import FORMAT, Row
-from bench.studies.throughput.read import contrasts, placebos
+from bench.studies.throughput.read import Contrast, contrasts, placebos
 
 
 def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
@@ -26,6 +26,9 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     ``strategies``  one object a strategy: ``strategy``, ``stack``, ``trials`` (how many), ``valid`` (how many)
     ``placebo``     null, or by how much the same code, measured twice, differs in CPU per page: ``workload``,
                     ``estimate`` (a ratio), ``low``, ``high`` (its 95 % interval; null: unknown), ``blocks``, ``noisy``
+    ``ratios``      one object for each strategy on each workload of blocks, against the reference arm of its blocks:
+                    ``strategy``, ``reference``, ``workload``, and of the CPU per page ``estimate``, ``low``, ``high``
+                    and ``blocks``, as for the placebo
     ``cells``       one object for each strategy on each timed workload: ``strategy``, ``workload``, ``latency``,
                     ``mean_latency_ns``, ``cpu``, ``in_flight``, ``connection``, ``pages_per_s`` and
                     ``cpu_per_page_ns``. Each of the two is null, or has ``median``, ``low``, ``high``, ``rounds``,
@@ -71,6 +74,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
         },
         "strategies": [_strategy(name, stack, rows) for name, stack in stacks.items()],
         "placebo": _placebo(rows),
+        "ratios": [_ratio(one) for one in contrasts(c.crawled(rows))],
         "cells": [_cell(cell) for cell in c.cells(rows, "crawl")],
         "map": _map(rows),
         "memory": _memory(c.cells(rows, "memory")),
@@ -112,10 +116,18 @@ def _placebo(rows: Sequence[Row]) -> dict[str, Any] | None:
     found = placebos(contrasts(rows))
     if not found:
         return None
-    interval = found[0].interval
+    return _contrast(found[0]) | {"noisy": found[0].is_noisy}
+
+
+def _ratio(one: Contrast) -> dict[str, Any]:
+    return {"strategy": one.arm, "reference": one.reference} | _contrast(one)
+
+
+def _contrast(one: Contrast) -> dict[str, Any]:
+    interval = one.interval
     low, high = _bounds(interval) or (None, None)
-    told = {"workload": found[0].workload["id"], "estimate": interval.estimate, "low": low, "high": high}
-    return told | {"blocks": interval.n, "noisy": found[0].is_noisy}
+    told = {"workload": one.workload["id"], "estimate": interval.estimate, "low": low, "high": high}
+    return told | {"blocks": interval.n}
 
 
 def _bounds(interval: Interval) -> list[float] | None:

@@ -1,0 +1,71 @@
+"""A table [[throughput]] from ``inflight run`` to the report: the same code measured twice, then each strategy."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import strategies
+from bench.core.arm import REFERENCE
+from tests.cli.command import Done, inflight
+from tests.cli.test_command_run import only_run
+
+BLOCKS = """
+rounds = 2
+[site]
+links = 5
+[[throughput]]
+in_flight = [5]
+cycles = 1
+"""
+SAME = "The same code, measured twice, differs by "
+COSTS = "**CPU per page at no added latency, 5 in flight**"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("blocks")
+
+
+@pytest.fixture(scope="module")
+def done(place: Path) -> Done:
+    (place / "blocks.toml").write_text(BLOCKS, encoding="utf-8")
+    return inflight("run", "blocks.toml", folder=place, calm=True)
+
+
+@pytest.fixture(scope="module")
+def others() -> set[str]:
+    """Return the strategies that can have so many in flight, but for the reference."""
+    most = {name: strategies.describe(name).most_in_flight for name in strategies.names()}
+    return {name for name, number in most.items() if number is None or number >= 5} - {REFERENCE}
+
+
+def test_a_run_of_blocks_begins_with_what_the_same_code_differs_by(done: Done, others: set[str]) -> None:
+    assert done.code == 0
+    assert done.out.startswith(SAME)
+    assert all(name in done.out for name in others)
+
+
+def test_the_report_as_markdown_has_the_placebo_before_a_ratio_of_each_strategy(
+    done: Done, place: Path, others: set[str]
+) -> None:
+    text = inflight("report", only_run(place), "--format", "md").out
+
+    before, _, below = text.partition(COSTS)
+    assert before.count(SAME) == 1
+    lines = [line.strip("| ").split(" | ") for line in below.partition("\n**")[0].splitlines() if line.count("|") == 4]
+    ratios = {line[0].replace("\\", ""): line[2] for line in lines if len(line) == 3}
+    assert ratios[REFERENCE] == "reference"
+    assert {name for name, ratio in ratios.items() if "x (" in ratio} == others
+
+
+def test_the_report_as_json_has_the_placebo_and_a_ratio_of_each_strategy(
+    done: Done, place: Path, others: set[str]
+) -> None:
+    found = json.loads(inflight("report", only_run(place), "--format", "json").out)
+
+    assert found["placebo"]["blocks"] == 2
+    assert {one["strategy"] for one in found["ratios"]} == others
+    for one in (found["placebo"], *found["ratios"]):
+        assert 0 < one["low"] <= one["estimate"] <= one["high"]
+    assert list(found).index("placebo") < list(found).index("ratios")
