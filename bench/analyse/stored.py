@@ -187,7 +187,7 @@ def _timed(found: Sequence[Cell]) -> dict[Key, Entry]:
 
 def _asked_for(workload: Mapping[str, Any]) -> str:
     """Return all that was asked for as a text; the role of an arm in its block depends on the other arms."""
-    return workloads.identity(workload) + workload.get("arm", {}).get("label", "")
+    return f"{workloads.identity(workload)} {workload.get('arm', {}).get('label', '')}"
 
 
 def _is_whole(row: Row) -> bool:
