@@ -7,6 +7,9 @@ from typing import Any
 from bench.measure.validity import MS, Judgement, compare_knobs, server_room
 from bench.rows import Check
 
+MOST_SERVER_SHARE = 0.90
+"""A server that has a tenth of its core left waits for requests now and then, so it is not what bounds the client."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -52,9 +55,12 @@ def requests(evidence: Evidence) -> Judgement:
 
 
 def server(evidence: Evidence) -> Judgement:
-    """Check that the server was not what was measured: it had room, or the client had none."""
+    """Check that the server was not at its ceiling, or else that the client's core was full.
+
+    The limit is wider than that of whole crawls: CPU time per page is compared, which a busy server changes little.
+    """
     share, ceiling = evidence.server["cpu_share"], evidence.server.get("ceiling_per_s")
-    return server_room(share, evidence.client_share, evidence.measured["pages_per_s"], ceiling)
+    return server_room(share, evidence.client_share, evidence.measured["pages_per_s"], ceiling, MOST_SERVER_SHARE)
 
 
 def knobs(evidence: Evidence) -> Judgement:
