@@ -19,8 +19,9 @@ FIGURES = ("cpu_per_page_ns", "pages_per_s")
 
 
 def crawls() -> list[Row]:
-    """Return the valid crawls of the newest quick run."""
-    return [row for row in rows.read(max(REFERENCE.glob("*-quick"))) if row.kind == "crawl" and row.valid]
+    """Return the valid arms of the newest quick run, without the placebo."""
+    found = rows.read(max(REFERENCE.glob("*-quick")))
+    return [row for row in found if row.kind == "arm" and row.valid and row.workload["arm"]["role"] != "placebo"]
 
 
 def noise_of_each(found: Sequence[Row]) -> dict[tuple[str, str], float]:

@@ -47,7 +47,7 @@ def test_the_title_of_what_was_held_states_the_marks_of_each_setting(run: str) -
         told = re.findall(r"(\w+) after ([\d.]+) (ms|s)", own)
         assert told or "within" in own
         for strategy, number, unit in told:
-            (at,) = marks(axes, strategy, y=10_000 if run != "quick" else 2500)
+            (at,) = marks(axes, strategy, y=10_000 if run != "quick" else 1500)
             assert float(number) * {"ms": 1e-3, "s": 1.0}[unit] == pytest.approx(at, rel=0.06)
 
 
