@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,8 +25,14 @@ SHOWN = "return [...document.querySelectorAll(arguments[0])].filter(e => e.check
 
 
 @pytest.fixture(scope="module")
-def run() -> Path:
-    (folder,) = REFERENCE.glob("*-quick")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the reference race, and the same crawls once more as those of another latency."""
+    (reference,) = REFERENCE.glob("*-race")
+    folder = tmp_path_factory.mktemp("runs") / reference.name
+    shutil.copytree(reference, folder)
+    for row in rows.read(reference):
+        other = row.workload | {"id": f"other/{row.workload['id']}", "latency": "40ms", "mean_latency_ns": 40_000_000}
+        rows.append(folder, replace(row, trial=f"other/{row.trial}", workload=other))
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from bench.present.race_page import page
 from bench.rows import read
 from tests.race.made_races import runner
 
-QUICK_RUN = next(Path(__file__).parents[2].glob("results/reference/*-quick"))
+RACE_RUN = next(Path(__file__).parents[2].glob("results/reference/*-race"))
 HOSTILE = (
     "<script>alert(1)</script>", '"><img src=x onerror=1>', "</style>", "]]>", "a\x00\x1b[2J\nb", "\u202egnp", "\ud800",
     "$tables@", "&amp;", "</script ", "a\u2028b", 400 * "x",
@@ -56,8 +57,8 @@ def made(*names: str, **more: Any) -> Fragment:
 
 
 @pytest.fixture(scope="module")
-def quick() -> Fragment:
-    found = fragment(read(QUICK_RUN))
+def raced() -> Fragment:
+    found = fragment(read(RACE_RUN))
     assert found is not None
     return found
 
@@ -71,8 +72,8 @@ def test_no_race_is_no_fragment() -> None:
     assert fragment([runner("callbacks")]) is None
 
 
-def test_the_markup_is_whole_and_lets_a_strict_policy_be(quick: Fragment) -> None:
-    reader = Reader(quick.html)
+def test_the_markup_is_whole_and_lets_a_strict_policy_be(raced: Fragment) -> None:
+    reader = Reader(raced.html)
 
     assert reader.open == []
     assert reader.elements[0] == ("section", {"id": "race", "aria-labelledby": "race-title"})
@@ -84,42 +85,64 @@ def test_the_markup_is_whole_and_lets_a_strict_policy_be(quick: Fragment) -> Non
     assert {tag for tag, _ in reader.elements}.isdisjoint({"script", "style", "iframe", "form"})
 
 
-def test_every_control_is_named(quick: Fragment) -> None:
-    named = re.findall(r"<label[^>]*><span>\w+</span><(?:input|select)", quick.html)
+def test_every_control_is_named(raced: Fragment) -> None:
+    named = re.findall(r"<label[^>]*><span>\w+</span><(?:input|select)", raced.html)
 
-    assert len(named) == len(re.findall("<(?:input|select)", quick.html)) == 3
-    assert all(re.findall(r"<button[^>]*>\w+</button>", quick.html))
+    assert len(named) == len(re.findall("<(?:input|select)", raced.html)) == 3
+    assert all(re.findall(r"<button[^>]*>\w+</button>", raced.html))
 
 
-def test_the_script_finds_every_element_that_it_asks_for(quick: Fragment) -> None:
-    asked = set(re.findall(r'\$\("(\w+)"\)', quick.js))
-    (listed,) = re.findall(r"= \[\s*((?:\"\w+\",?\s*)+)\]\.map\(\$\)", quick.js)
+def test_the_script_finds_every_element_that_it_asks_for(raced: Fragment) -> None:
+    asked = set(re.findall(r'\$\("(\w+)"\)', raced.js))
+    (listed,) = re.findall(r"= \[\s*((?:\"\w+\",?\s*)+)\]\.map\(\$\)", raced.js)
     asked |= set(re.findall(r'"(\w+)"', listed))
 
     assert asked
-    assert {f"race-{name}" for name in asked} <= set(Reader(quick.html).attributes("id"))
+    assert {f"race-{name}" for name in asked} <= set(Reader(raced.html).attributes("id"))
 
 
-def test_the_script_writes_no_markup_and_asks_for_nothing(quick: Fragment) -> None:
+def test_the_script_writes_no_markup_and_asks_for_nothing(raced: Fragment) -> None:
     for forbidden in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(", "fetch(",
                       "XMLHttp", "import(", "http://", "https://", 'setAttribute("style', "localStorage"):  # fmt: skip
-        assert forbidden not in quick.js
-    assert '"use strict"' in quick.js
-    assert "</" not in quick.js + quick.css
-    assert "url(" not in quick.css
-    assert "@import" not in quick.css
+        assert forbidden not in raced.js
+    assert '"use strict"' in raced.js
+    assert "</" not in raced.js + raced.css
+    assert "url(" not in raced.css
+    assert "@import" not in raced.css
 
 
-def test_the_caption_says_that_it_is_a_replay_of_isolated_runs(quick: Fragment) -> None:
-    told = " ".join(Reader(quick.html).texts)
+def test_the_caption_says_that_it_is_a_replay_of_isolated_runs(raced: Fragment) -> None:
+    told = " ".join(Reader(raced.html).texts)
 
     assert "Replayed from recorded time lines: each strategy ran alone, one after another" in told
+
+
+def test_a_lane_that_was_recorded_on_a_smaller_site_says_so() -> None:
+    rows = [
+        replace(
+            row,
+            workload=row.workload | {"site": row.workload["site"] | {"pages": 10}},
+            measured=row.measured
+            | {
+                "pages": 10,
+                "timeline": {"bin_ns": row.measured["timeline"]["bin_ns"], "completions": [10], "in_flight": [0]},
+            },
+        )
+        if row.strategy == "sequential"
+        else row
+        for row in read(RACE_RUN)
+    ]
+
+    found = fragment(rows)
+
+    assert found is not None
+    told = " ".join(Reader(found.html).texts)
     assert "sequential was recorded on a site of 10 pages only: its lane stops there." in told
 
 
-def test_without_a_script_the_tables_say_how_it_ended(quick: Fragment) -> None:
-    races = data(quick)["races"]
-    tables = re.findall(r'<div class="race-static" data-race="(\d)">(.*?)</div>', quick.html, re.DOTALL)
+def test_without_a_script_the_tables_say_how_it_ended(raced: Fragment) -> None:
+    races = data(raced)["races"]
+    tables = re.findall(r'<div class="race-static" data-race="(\d)">(.*?)</div>', raced.html, re.DOTALL)
 
     assert [int(number) for number, _ in tables] == list(range(len(races)))
     for race, (_, table) in zip(races, tables, strict=True):
@@ -131,21 +154,21 @@ def test_without_a_script_the_tables_say_how_it_ended(quick: Fragment) -> None:
             assert lane["finish"] is None or f"<td>{lane['finish']}</td>" in table
 
 
-def test_the_data_agrees_with_the_rows(quick: Fragment) -> None:
+def test_the_data_agrees_with_the_rows(raced: Fragment) -> None:
     rows = {
         (row.workload["in_flight"], row.workload["latency"], row.strategy, -(-row.measured["makespan_ns"] // 1000))
-        for row in read(QUICK_RUN)
+        for row in read(RACE_RUN)
         if row.kind == "crawl"
     }
-    race = data(quick)["races"][0]
+    race = data(raced)["races"][0]
 
-    assert (race["title"], race["pages"]) == ("50 ms added latency, 1,000 in flight", 6000)
+    assert (race["title"], race["pages"]) == ("50 ms added latency, 100 in flight", 300)
     finished = [lane for lane in race["lanes"] if lane["finish_us"] is not None]
-    assert len(finished) == 5
+    assert len(finished) == 6
     for lane in finished:
-        assert sum(lane["done"]) == 6000
+        assert sum(lane["done"]) == 300
         assert len(lane["done"]) == len(lane["flying"])
-        assert (1000, "50ms", lane["name"], lane["finish_us"]) in rows
+        assert (lane["cap"], "50ms", lane["name"], lane["finish_us"]) in rows
     assert race["duration_us"] == max(lane["end_us"] for lane in race["lanes"])
 
 
@@ -236,8 +259,8 @@ def test_many_long_lanes_stay_small() -> None:
     assert "9 slower ones are left out." in found.html
 
 
-def test_a_page_of_its_own_is_whole_and_has_a_policy(quick: Fragment) -> None:
-    text = page(quick, 'the race of "<here>"')
+def test_a_page_of_its_own_is_whole_and_has_a_policy(raced: Fragment) -> None:
+    text = page(raced, 'the race of "<here>"')
     reader = Reader(re.sub(r"<!DOCTYPE html>", "", text))
 
     assert reader.open == []
@@ -245,4 +268,4 @@ def test_a_page_of_its_own_is_whole_and_has_a_policy(quick: Fragment) -> None:
     assert "default-src 'none'" in text
     assert "<here>" not in text
     (block,) = re.findall(r'<script type="application/json" id="race-data">(.*?)</script>', text)
-    assert json.loads(block) == data(quick)
+    assert json.loads(block) == data(raced)
