@@ -4,15 +4,14 @@ Page n is page ``n % pages`` of lap ``n // pages``. A lap is the first six digit
 between the laps of a page is those digits: in its title, in its links, and in the one link to the next lap.
 """
 
-from collections.abc import Iterable
-
 from fake_server.requests import Job
 from fake_server.responses import Answer, page_answer
 from fake_server.site import FIRST_LAP, PageSpec, Site
 
 _LAP, _NEXT = str(FIRST_LAP).encode(), str(FIRST_LAP + 1).encode()
 _PREFIX = b"/p/"
-_BEGIN, _END = len(_PREFIX), len(_PREFIX) + len(_LAP)
+_LAP_END = len(_PREFIX) + len(_LAP)
+_LAPS_KEPT = 1024
 
 
 class Mould:
@@ -28,9 +27,8 @@ class Mould:
         self._delay_ns = 0 if stop else answer.delay_ns
         self._parts = [part.split(_LAP) for part in answer.tail.split(_NEXT)]
 
-    def job(self, lap: bytes) -> Job:
-        """Return what answers a request for this page in a lap."""
-        following = b"%d" % (int(lap) + 1)
+    def job(self, lap: bytes, following: bytes) -> Job:
+        """Return what answers a request for this page in a lap; ``following`` is the next lap."""
         answer = self._answer
         tail = following.join([lap.join(part) for part in self._parts])
         return Job(Answer(answer.status, tail, answer.head_bytes, self._delay_ns, plain=True))
@@ -40,15 +38,25 @@ class EndlessPages:
     """All pages of an endless site, by request target."""
 
     def __init__(self, site: Site, *, stop: bool = False) -> None:
-        first = site.first
+        first, pages = site.first, site.config.pages
         width = len(str(first)) - len(_LAP)
-        numbers: Iterable[int] = range(site.config.pages)
-        self._moulds = {b"%0*d" % (width, n): Mould(*site.render(first + n), stop=stop) for n in numbers}
+        self._moulds = {b"%0*d" % (width, n): Mould(*site.render(first + n), stop=stop) for n in range(pages)}
+        self._laps: dict[bytes, tuple[bytes, bytes]] = {}  # how paths begin: their lap, and the next one
 
     def get(self, target: bytes, /) -> Job | None:
         """Return the job for a request target; None for one that is no page."""
-        mould = self._moulds.get(target[_END:])
-        lap = target[_BEGIN:_END]
-        if mould is None or not target.startswith(_PREFIX) or not lap.isdigit() or lap[0] == 48:
+        mould, start = self._moulds.get(target[_LAP_END:]), target[:_LAP_END]
+        if mould is None:
             return None
-        return mould.job(lap)
+        laps = self._laps.get(start) or self._lap(start)
+        return mould.job(*laps) if laps else None
+
+    def _lap(self, start: bytes) -> tuple[bytes, bytes] | None:
+        """Return the lap that a path begins with, and the next; None when it is not how a page's path begins."""
+        lap = start[len(_PREFIX) :]
+        if not start.startswith(_PREFIX) or not lap.isdigit() or lap.startswith(b"0"):
+            return None
+        if len(self._laps) >= _LAPS_KEPT:
+            self._laps.clear()
+        self._laps[start] = laps = lap, b"%d" % (int(lap) + 1)
+        return laps

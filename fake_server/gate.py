@@ -31,6 +31,7 @@ class Gate:
 
     def __init__(self, jobs: Jobs, loop: "asyncio.AbstractEventLoop", timers: "Timers") -> None:
         self.jobs = jobs
+        self.known: set[bytes] = set()  # what follows the target in requests that were parsed; see RequestReader
         self.holding = False
         self.releasing = False
         self.keep = 0

@@ -16,11 +16,13 @@ MAX_TARGET_BYTES = 8 * 1024
 MAX_HEADER_BYTES = 64 * 1024
 MAX_BODY_BYTES = 1024 * 1024
 SHARED_BYTES = 64 * 1024  # from here on a response is not copied: all who wait for a page share its bytes
+_GET = b"GET "
+_MAX_KNOWN_BYTES, _MOST_KNOWN = 1024, 64  # of what follows a target: per request, and behind one gate
 _MAX_LENGTH = str(MAX_BODY_BYTES).encode()
 _REFUSALS = {status: error_answer(status) for status in (400, 413, 414, 431)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that takes four times as long to make, and an endless site makes one a request
 class Job:
     """A request and its answer. `connection`: the header to send; `refused`: the last job of its client."""
 
@@ -33,8 +35,7 @@ class Job:
     def __post_init__(self) -> None:
         """Work out once what the hot path asks each time."""
         answer = self.answer
-        plain = answer.plain and len(answer.tail) < SHARED_BYTES and not self.head_only and not self.connection
-        object.__setattr__(self, "plain", plain)
+        self.plain = answer.plain and len(answer.tail) < SHARED_BYTES and not self.head_only and not self.connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +52,20 @@ class Pages(Protocol):
     """What a reader needs of the gate."""
 
     jobs: Jobs
+    known: set[bytes]
 
 
 class RequestReader:
     """The parser of one connection. After a refusal it takes everything and returns nothing.
 
     `begun`: a request began in the bytes of the last feed.
+
+    A client's requests differ only in their target. So what follows the target of a plain GET is remembered behind
+    each gate, and a request that has the same there, and the target of a page, is not parsed again.
     """
 
     __slots__ = (
+        "_between",
         "_body_bytes",
         "_fed_bytes",
         "_has_connection",
@@ -69,6 +75,7 @@ class RequestReader:
         "_jobs",
         "_pages",
         "_parser",
+        "_plain",
         "_url",
         "begun",
         "refused",
@@ -79,6 +86,8 @@ class RequestReader:
         self._parser = httptools.HttpRequestParser(self)
         self._jobs: list[Job | Wanted] = []
         self._in_message = False
+        self._between = True  # the parser waits for the first byte of a request
+        self._plain = False  # the last request was a GET of a page that keeps the connection
         self._fed_bytes = 0
         self.refused = False
         self.begun = False
@@ -87,6 +96,13 @@ class RequestReader:
         """Return a job for each request that these bytes complete."""
         if self.refused:
             return []
+        raw = bytes(data) if self._between and len(data) <= _MAX_KNOWN_BYTES else b""
+        target_end = raw.find(b" ", len(_GET))
+        if raw[target_end:] in self._pages.known and raw.startswith(_GET):
+            job = self._pages.jobs.get(raw[len(_GET) : target_end])
+            if job is not None:
+                self.begun = True
+                return [job]
         jobs: list[Job | Wanted] = []
         self._jobs, self.begun = jobs, False
         try:
@@ -99,7 +115,16 @@ class RequestReader:
             self._refuse(400)
         if self._in_message:
             self._count(len(data))
+        elif self._plain and self._between and len(jobs) == 1 and raw.startswith(_GET):
+            self._remember(raw[target_end:])
         return jobs
+
+    def _remember(self, rest: bytes) -> None:
+        """Remember what followed the target of a request which was whole, alone, and of a page."""
+        known = self._pages.known
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known.add(rest)
 
     def forget(self) -> None:
         """Let go of the parser, which refers back to this object."""
@@ -122,7 +147,7 @@ class RequestReader:
         self._url = b""
         self._hosts = self._header_bytes = self._body_bytes = 0
         self._in_message = self.begun = True
-        self._has_connection = False
+        self._has_connection = self._between = self._plain = False
 
     def on_url(self, part: bytes) -> None:
         """Collect the request target, which comes in parts when it was split."""
@@ -162,12 +187,13 @@ class RequestReader:
         parser = self._parser
         method = parser.get_method()
         # Nothing else is spoken here, so a request to upgrade is answered, and is the last one.
-        keep = parser.should_keep_alive() and not parser.should_upgrade()
+        keep = self._between = parser.should_keep_alive() and not parser.should_upgrade()
         # Without a Connection header, only HTTP/1.1 keeps the connection. To ask the parser is slow.
         version = "1.1" if keep and not self._has_connection else parser.get_http_version()
         if method == b"GET" and keep and version != "1.0":
             job = self._pages.jobs.get(self._url)
             if job is not None:
+                self._plain = True
                 self._jobs.append(job)
                 return
         connection = "close" if not keep else "keep-alive" if version == "1.0" else ""

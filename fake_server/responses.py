@@ -12,7 +12,7 @@ RESET_PAUSE_NS = 1_000_000  # so that the half body is on its way before the res
 DRIP_PIECES = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as a Job is not: an endless site makes one a request
 class Answer:
     """One response: after `delay_ns`, the opening lines and `tail`; then each of `later` after its own wait.
 

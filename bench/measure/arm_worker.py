@@ -28,6 +28,8 @@ from strategies.core import record
 from strategies.core.frontier import Frontier
 from strategies.core.page import Fetch
 
+FREED_BYTES = 1024 * 1024
+"""The block of memory that each worker takes and gives back before it crawls."""
 LAP_AT, PAGE_AT = 3, 9
 """Where in a path of an endless site the number of the lap begins, and behind it that of the page: /p/100000017."""
 
@@ -41,6 +43,7 @@ def main() -> None:
     if order["planted_loops"] is not None:
         plant(frontier, order["planted_loops"])
     own = {"executable": sys.executable, "variables": {name: os.environ.get(name) for name in order["variables"]}}
+    age_allocator()
     say({"event": "ready", "knobs": knobs_of_strategy(order["strategy"], strategy.REQUIRES) | own})
     if not sys.stdin.readline():
         return
@@ -54,6 +57,16 @@ def main() -> None:
     if error is None and (line := sys.stdin.readline()):
         say({"event": "outcome", **outcome(frontier, json.loads(line)["windows"]), **worked(job)})
         sys.stdin.readline()
+
+
+def age_allocator() -> None:
+    """Bring the C allocator to the state that it has in a process which has run for a while.
+
+    Until a large block is freed, glibc maps every block of 128 KiB or more on its own, at three page faults each
+    (mallopt(3), M_MMAP_THRESHOLD: the threshold then rises to the size of that block). asyncio reads into 256 KiB, so
+    its pages would cost 1.7 times as much up to some moment in a crawl: when a table of the frontier has grown.
+    """
+    bytes(FREED_BYTES)
 
 
 def outcome(frontier: Frontier, windows: Sequence[Sequence[int]]) -> dict[str, Any]:
