@@ -18,6 +18,8 @@ _MEMORY_NS = 300_000_000
 _SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 50_000_000, 22, 20, 4
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several rounds of all that is in flight, and no longer than this."""
+SPARE_EACH = 6
+"""For each so many cycles, a block has one more to replace a disturbed one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ def _block(
     waited_ns = _SLICE_LATENCIES * waits_ns + worked_ns
     slices_ns = sum(max(_SLICE_NS, min(_MOST_SLICE_NS, _CROWD_NS * arm.in_flight)) + waited_ns for arm in arms)
     expected_ns = round(len(arms) * START_NS + cycles * slices_ns)
-    return BlockTrial(block_id, number, workload, arms, cycles, 0 if waits_ns else cycles // 3, expected_ns)
+    return BlockTrial(block_id, number, workload, arms, cycles, 0 if waits_ns else cycles // SPARE_EACH, expected_ns)
 
 
 def _arm(strategy: Description, workload: Workload, settings: Mapping[str, Any]) -> Arm:

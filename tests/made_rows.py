@@ -18,7 +18,8 @@ MACHINE: dict[str, Any] = {
     "versions": {"inflight-bench": "0.1.0"},
     "command": ["/usr/bin/inflight", "run", "quick"],
 }
-_MEANS = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "500ms": 500 * MS}
+_MEANS = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "200ms": 200 * MS, "500ms": 500 * MS}
+_WORKS = {"0": 0, "100us": MS // 10, "1ms": MS, "10ms": 10 * MS}
 GREEN = Check("server had room", "passed", "20% of its core, limit 70%")
 RED = Check("server had room", "failed", "80% of its core, limit 70%")
 
@@ -78,8 +79,14 @@ def arm_row(
     cycles: int = 3,
     disturbed: int = 0,
     replaced: int = 0,
+    work: str = "0",
+    site: dict[str, Any] | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> Row:
-    """Make the row of one arm of a block; ``number`` is that of the block. A placebo is named by its ``strategy``."""
+    """Make the row of one arm of a block; ``number`` is that of the block. A placebo is named by its ``strategy``.
+
+    ``asked`` is what else the arm was given; ``cpu_per_page_ns`` has the CPU ``work`` in it.
+    """
     arm: dict[str, Any] = {
         "name": strategy,
         "strategy": strategy.removesuffix(" again"),
@@ -99,8 +106,10 @@ def arm_row(
         red=red,
         connection=connection,
         pages=1000,
+        site=site,
     )
-    cell = made.workload["id"].replace("crawl/", "throughput/")
+    cell = made.workload["id"].replace("crawl/", "throughput/") + (f"/cpu={work}" if work != "0" else "")
+    worked = {"cpu": work, "cpu_ns": _WORKS[work]} if work != "0" else {}
     measured: dict[str, Any] = {}
     if status in {"ok", "wrong"}:
         windows = [
@@ -142,7 +151,7 @@ def arm_row(
         made,
         trial=f"{cell}/{strategy}/round={number}",
         kind="arm",
-        workload=made.workload | {"id": cell, "arm": arm},
+        workload=made.workload | {"id": cell, "arm": arm | dict(asked or {})} | worked,
         measured=measured,
         server={"cpu_share": 0.2, "ceiling_per_s": 100_000.0} if measured else {},
     )

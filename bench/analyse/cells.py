@@ -107,7 +107,7 @@ class Cell:
 
 
 def pages_per_s(row: Row) -> float | None:
-    """Return the throughput: verified pages per second."""
+    """Return the throughput: verified pages per second; of an arm, while its gate was open."""
     return row.measured.get("pages_per_s")
 
 

@@ -164,4 +164,4 @@ class ArmTrial:
     def values(self) -> dict[str, Any]:
         """What the row says of the workload: in flight and use of connections are the arm's own."""
         own = {"in_flight": self.arm.in_flight, "connection": self.arm.connection, "arm": self.arm.to_dict()}
-        return self.block.workload.to_dict() | own | dict(self.block.said)
+        return self.block.values | own

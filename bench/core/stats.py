@@ -62,10 +62,6 @@ class Estimate:
 
         return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
 
-    def is_below(self, bound: float, confidence: float = CONFIDENCE) -> bool:
-        """Tell whether it is below a bound, by a one-sided t test."""
-        return self.interval(2 * confidence - 1).high < bound
-
     def is_within(self, margin: float, confidence: float = CONFIDENCE) -> bool:
         """Tell whether it is within a margin of 0, by two one-sided t tests (D. J. Schuirmann, 1987)."""
         interval = self.interval(2 * confidence - 1)

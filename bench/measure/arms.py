@@ -1,7 +1,7 @@
 """One block to its rows: one row for each arm, whatever happens."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
@@ -11,11 +11,12 @@ from bench.measure import host
 from bench.measure.arm_checks import Evidence, check
 from bench.measure.block import Running, Slice
 from bench.measure.controller import Begin, Observation, Setting, row_of
+from bench.measure.expected import lap_answer, told
 from bench.measure.process import WorkerTimeoutError
 from bench.measure.server import Server, ServerError
 from bench.measure.sides import Prepared
 from bench.rows import Row, Status
-from fake_server.site import FIRST_LAP, Site, SiteConfig
+from fake_server.site import SiteConfig
 
 
 def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, setting: Setting) -> list[Row]:
@@ -31,40 +32,60 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
         lost = Observation(measured={"server_lost": True})
         return [row_of(trial, setting.run, begin, "failed", reason, lost) for trial in block.trials]
     outside = host.disturbances(setting.cpus).since(before)
-    kept = kept_cycles(arms, block.cycles)
-    return [_row(block, one, arms, kept, outside, server, setting, begin) for one in arms]
+    done = _Done(block, setting, begin, _cycles(arms, block.cycles), outside, server)
+    return [_row(one, done) for one in arms]
 
 
-def kept_cycles(arms: Sequence[Running], wanted: int) -> set[int]:
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """What became of the cycles of a block, the same for all of its arms."""
+
+    kept: frozenset[int]
+    """Those that count."""
+    disturbed: int
+    replaced: int
+    missing_share: float
+    """The mean share of their windows in which no worker of ours ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What the rows of a block share."""
+
+    block: BlockTrial
+    setting: Setting
+    begin: Begin
+    cycles: Cycles
+    outside: Mapping[str, Any]
+    server: Server
+
+
+def _cycles(arms: Sequence[Running], wanted: int) -> Cycles:
+    shares, worse = blocks.missing(arms), blocks.disturbed(arms)
+    kept = kept_cycles(shares, worse, wanted)
+    missing_share = sum(shares.values()) / max(1, len(shares))
+    return Cycles(frozenset(kept), len(worse), len(worse - kept), missing_share)
+
+
+def kept_cycles(cycles: Iterable[int], disturbed: Container[int], wanted: int) -> set[int]:
     """Return the cycles that count, the same for all arms: disturbed ones only where there are not enough others."""
-    cycles = sorted(blocks.missing(arms))
-    worse = blocks.disturbed(arms)
-    return set(sorted(cycles, key=lambda cycle: (cycle in worse, cycle))[:wanted])
+    return set(sorted(cycles, key=lambda cycle: (cycle in disturbed, cycle))[:wanted])
 
 
-def _row(
-    block: BlockTrial,
-    one: Running,
-    arms: Sequence[Running],
-    kept: set[int],
-    outside: Mapping[str, Any],
-    server: Server,
-    setting: Setting,
-    begin: Begin,
-) -> Row:
+def _row(one: Running, done: _Done) -> Row:
     """Return the row of one arm."""
-    seen = Observation({"block": block.id}, knobs=one.knobs)
-    windows = [] if one.failure else _windows(block, one, kept)
+    block, setting = done.block, done.setting
+    trial, seen = ArmTrial(block, one.arm), Observation({"block": block.id}, knobs=one.knobs)
+    windows = [] if one.failure else _windows(block, one, done.cycles.kept)
     if not any(window["kept"] and window["pages"] for window in windows):
         reason = str(one.failure) if one.failure else "no page was finished in its windows"
         status: Status = "timeout" if isinstance(one.failure, WorkerTimeoutError) else "failed"
-        return row_of(ArmTrial(block, one.arm), setting.run, begin, status, reason, seen)
-    worse, shares = blocks.disturbed(arms), blocks.missing(arms)
+        return row_of(trial, setting.run, done.begin, status, reason, seen)
     counted = {key: one.outcome[key] for key in _COUNTED if key in one.outcome}
     seen.measured = (
         counted
         | one.memory
-        | dict(outside)
+        | dict(done.outside)
         | _figures(windows)
         | {
             "block": block.id,
@@ -72,21 +93,20 @@ def _row(
             "settle_ns": one.lengths.settle_ns,
             "requests": one.requests,
             "held_in_flight": one.cap,
-            "missing_share": sum(shares.values()) / len(shares),
-            "disturbed": len(worse),
-            "replaced": len(worse - kept),
+            "missing_share": done.cycles.missing_share,
+            "disturbed": done.cycles.disturbed,
+            "replaced": done.cycles.replaced,
         }
     )
     wall_ns = sum(window["wall_ns"] for window in windows)
     seen.server = {
         "cpu_share": sum(window["server_cpu_ns"] for window in windows) / wall_ns,
-        "ceiling_per_s": server.ceiling_per_s,
+        "ceiling_per_s": done.server.ceiling_per_s,
     }
     difference = answer_difference(blocks.site_of(block), one.outcome["answer"])
     checks = check(_evidence(block, one, setting, seen, difference))
     status = "ok" if difference is None else "wrong"
-    trial = ArmTrial(block, one.arm)
-    return row_of(trial, setting.run, begin, status, difference, seen, checks)
+    return row_of(trial, setting.run, done.begin, status, difference, seen, checks)
 
 
 _COUNTED = (
@@ -113,11 +133,11 @@ def _extrapolated(each: Slice, pages: int, first_ns: int, last_ns: int) -> float
     return (pages - 1) * (each.end_ns - each.begin_ns) / (last_ns - first_ns)
 
 
-def _windows(block: BlockTrial, one: Running, kept: set[int]) -> list[dict[str, Any]]:
+def _windows(block: BlockTrial, one: Running, kept: Container[int]) -> list[dict[str, Any]]:
     return [_window(each, pages, kept) for each, pages in zip(one.slices, _pages(block, one), strict=True)]
 
 
-def _window(each: Slice, pages: float, kept: set[int]) -> dict[str, Any]:
+def _window(each: Slice, pages: float, kept: Container[int]) -> dict[str, Any]:
     values = asdict(each)
     wall_ns = values.pop("end_ns") - each.begin_ns
     del values["requests"]
@@ -142,18 +162,14 @@ def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str
 
     A line is (path of the first lap, laps, status, bytes); see ``arm_worker.laps``.
     """
-    site, paths = Site(config), set()
+    expected, waiting = lap_answer(config), set(lap_answer(config))
     for path, _, status, size in lines:
-        number = site.number(path)
-        if number is None or number // config.pages != FIRST_LAP or path in paths:
+        if path not in waiting:
             return f"{path} came twice, without the lap before it, or is not of the site"
-        paths.add(path)
-        page = site.page(number)
-        if (status, size) != (page.status, page.body_bytes):
-            return f"{path}: expected status {page.status} with {page.body_bytes} bytes, got {status} with {size}"
-    if len(paths) < config.pages:
-        return f"{config.pages - len(paths)} of {config.pages} pages are missing"
-    return None
+        waiting.remove(path)
+        if (status, size) != expected[path]:
+            return f"{path}: expected {told(expected[path])}, got {told((status, size))}"
+    return f"{len(waiting)} of {config.pages} pages are missing" if waiting else None
 
 
 def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observation, difference: str | None) -> Evidence:

@@ -30,7 +30,7 @@ from fake_server.site import SiteConfig
 from strategies.base import Job
 
 MS = 1_000_000
-WARM_NS = 100 * MS
+WARM_NS = 60 * MS
 """How long each arm runs before anything counts; its cost per page is found meanwhile."""
 LATENCIES = 20
 """Length of a window, at the least, in added latencies."""

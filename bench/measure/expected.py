@@ -45,6 +45,14 @@ def mean_delay_ns(config: SiteConfig, roots: int, max_redirects: int) -> float:
     return sum(delays_ns) / max(1, len(delays_ns))
 
 
+@lru_cache(maxsize=16)
+def lap_answer(config: SiteConfig) -> Answer:
+    """Return what the first lap of an endless site brings; so do all others, whose paths only differ in their lap."""
+    site = Site(config)
+    pages = (site.page(n) for n in range(site.first, site.first + config.pages))
+    return {page.path: (page.status, page.body_bytes) for page in pages}
+
+
 def root_paths(config: SiteConfig, count: int) -> list[str]:
     """Return the paths of the first ``count`` pages, where a crawl with that many in flight begins."""
     site = Site(config)
@@ -60,10 +68,11 @@ def difference(expected: Answer, got: Answer) -> str | None:
     counts = f"{len(missing)} pages missing, {len(extra)} too many, {len(unlike)} different"
     if unlike:
         path = min(unlike)
-        return f"{counts}; for example {path}: expected {_say(expected[path])}, got {_say(got[path])}"
+        return f"{counts}; for example {path}: expected {told(expected[path])}, got {told(got[path])}"
     return f"{counts}; for example {min(missing or extra)}"
 
 
-def _say(result: tuple[int | None, int]) -> str:
+def told(result: tuple[int | None, int]) -> str:
+    """Say what a page brought."""
     status, size = result
     return "a failure" if status is None else f"status {status} with {size} bytes"

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from bench.present import units, words
 from bench.rows import Row
 
-SEEN = 0.5
-"""From this sensitivity on, throughput shows at least half of a slowdown."""
 MOST_RED = 12
 """So many strategies have their red trials explained; the rest are counted."""
 

@@ -37,12 +37,6 @@ def memory(slope: Slope | NoSlope | None) -> str:
     return units.size_and_error(slope.per_fetch, max(slope.high - slope.per_fetch, slope.per_fetch - slope.low))
 
 
-def share_between(low: float, high: float) -> str:
-    """Write a share, or two where they differ in the digits shown: ``1``, ``0.0018 to 0.014``."""
-    texts = [units.number_tick(float(units.number(value, 2))) for value in (low, high)]
-    return " to ".join(dict.fromkeys(texts))
-
-
 def neighbour(kind: str) -> str:
     """Say that the figures were disturbed on purpose."""
     return f"A neighbour ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fake_server.gate import Jobs
 from fake_server.requests import Job, RequestReader, Wanted
 from fake_server.responses import Answer
 
@@ -33,7 +34,7 @@ class Behind:
     """A gate, as far as a reader knows it."""
 
     def __init__(self, known: set[bytes]) -> None:
-        self.jobs = {b"/": PAGE, b"/p/1": PAGE}
+        self.jobs: Jobs = {b"/": PAGE, b"/p/1": PAGE}
         self.known = known
 
 

@@ -6,8 +6,7 @@ from random import Random
 
 from bench.analyse.model import bound_per_s
 from bench.rows import Row
-from tests.made_arms import arm_row
-from tests.made_rows import MS
+from tests.made_rows import MS, arm_row
 
 LATENCIES = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "200ms": 200 * MS}
 WORKS = {"0": 0, "1ms": MS, "10ms": 10 * MS}
@@ -46,6 +45,14 @@ def map_rows(
                 )  # fmt: skip
             fast = 3 * found[-1].measured["pages_per_s"]
             found.append(
-                arm_row(latency=latency, work=work, in_flight=cap, number=number, pages_per_s=fast, placebo=True)
+                arm_row(
+                    "callbacks again",
+                    role="placebo",
+                    latency=latency,
+                    work=work,
+                    in_flight=cap,
+                    number=number,
+                    pages_per_s=fast,
+                )
             )
     return found

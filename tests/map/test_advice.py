@@ -15,8 +15,7 @@ from bench.core.stats import Logs
 from bench.present import advice as show
 from bench.present.advice import Basis
 from bench.rows import Row
-from tests.made_arms import arm_row
-from tests.made_rows import MS, crawl_row
+from tests.made_rows import MS, arm_row, crawl_row
 from tests.map.made_maps import MODELS
 
 LINES = {"callbacks": 240, "native_asyncio": 100, "thread_pool": 200}
@@ -154,9 +153,9 @@ def test_the_cost_of_a_page_is_from_the_nearest_number_in_flight() -> None:
         arms(100, latency="10ms"),
         arms(100, work="1ms"),
         arms(100, red=True),
-        arms(100, placebo=True),
-        arms(100, arm={"revision": "v1"}),
-        arms(100, strategy="A", arm={"strategy": "callbacks"}),
+        arms(100, strategy="callbacks again", role="placebo"),
+        arms(100, asked={"revision": "v1"}),
+        arms(100, strategy="A", asked={"strategy": "callbacks"}),
         arms(100, site={"links": 3}),
         [crawl_row(number=number) for number in (1, 2, 3)],
     ],

@@ -10,8 +10,7 @@ import pytest
 from bench.analyse import cells as c
 from bench.analyse.decision_map import Map, Tile, decide
 from bench.rows import Row
-from tests.made_arms import arm_row
-from tests.made_rows import crawl_row
+from tests.made_rows import arm_row, crawl_row
 from tests.map.made_maps import CAPS, LATENCIES, MODELS, WORKS, map_rows
 
 NAMES = ("callbacks", "generators", "native_asyncio", "thread_pool")

@@ -33,15 +33,15 @@ MISTAKES = {
     "no page at all": ([*WHOLE, line(0, path="/about")], f"/about {STRANGE}"),
     "another status": (
         [line(0, status=404), *WHOLE[1:]],
-        f"{PATH}: expected status 200 with {SIZE} bytes, got 404 with {SIZE}",
+        f"{PATH}: expected status 200 with {SIZE} bytes, got status 404 with {SIZE} bytes",
     ),
     "another size": (
         [line(0, size=SIZE - 1), *WHOLE[1:]],
-        f"{PATH}: expected status 200 with {SIZE} bytes, got 200 with {SIZE - 1}",
+        f"{PATH}: expected status 200 with {SIZE} bytes, got status 200 with {SIZE - 1} bytes",
     ),
     "a page that failed": (
         [line(0, status=None, size=0), *WHOLE[1:]],
-        f"{PATH}: expected status 200 with {SIZE} bytes, got None with 0",
+        f"{PATH}: expected status 200 with {SIZE} bytes, got a failure",
     ),
 }
 

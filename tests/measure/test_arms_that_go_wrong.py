@@ -51,7 +51,7 @@ BAD = {
     ),
     "lies_about_a_size": (
         "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished[0].size -= 1",
-        ("wrong", "expected status 200 with 1200 bytes, got 200 with 1199"),
+        ("wrong", "expected status 200 with 1200 bytes, got status 200 with 1199"),
     ),
     "forgets_a_page": (
         "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished.pop(0)",

@@ -1,11 +1,11 @@
 """From the rows of arms to ratios: each arm against the reference arm of its own blocks. Pure.
 
-The value of a block is the logarithm of an arm's figure over that of the block's reference arm. The block is the unit
-of analysis: its arms ran in the same fresh processes at the same time, so what disturbed one disturbed the other.
+The value of a block is the logarithm of an arm's CPU time a page over that of the block's reference arm. The block is
+the unit of analysis: its arms ran in fresh processes at the same time, so what disturbed one disturbed the other.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,6 @@ from bench.rows import Row
 
 NOISY = 0.05
 """A run is noisy if its placebo may differ from the reference by more than this."""
-
-Figure = Callable[[Row], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class Contrast:
     workload: Mapping[str, Any]
     """The workload of the arm, as its rows have it."""
     logs: Mapping[str, float]
-    """By block: the logarithm of the arm's figure over the reference's."""
+    """By block: the logarithm of the arm's CPU time a page over the reference's."""
 
     @property
     def interval(self) -> Interval:
@@ -44,16 +42,6 @@ class Contrast:
         return not (interval.low >= 1 - NOISY and interval.high <= 1 + NOISY)
 
 
-def cpu_per_page_ns(row: Row) -> float | None:
-    """Return the CPU time of the worker per page."""
-    return row.measured.get("cpu_per_page_ns")
-
-
-def pages_per_s(row: Row) -> float | None:
-    """Return the pages per second while the arm's gate was open."""
-    return row.measured.get("pages_per_s")
-
-
 def role(row: Row) -> str:
     """Return the role of an arm in its block: reference, placebo or compared; empty for rows of other kinds."""
     return str(row.workload["arm"]["role"]) if row.kind == "arm" else ""
@@ -64,10 +52,10 @@ def is_placebo(row: Row) -> bool:
     return role(row) == "placebo"
 
 
-def contrasts(rows: Iterable[Row], figure: Figure = cpu_per_page_ns) -> list[Contrast]:
-    """Return each arm on each workload against its reference, in the order of the rows.
+def contrasts(rows: Iterable[Row]) -> list[Contrast]:
+    """Return the CPU time a page of each arm on each workload against its reference's, in the order of the rows.
 
-    A block counts for an arm if both the arm and the reference have valid rows with the figure.
+    A block counts for an arm if both the arm and the reference have valid rows.
     """
     groups: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
     for block in blocks(rows):
@@ -75,7 +63,7 @@ def contrasts(rows: Iterable[Row], figure: Figure = cpu_per_page_ns) -> list[Con
         for row in block:
             if reference is not None and row is not reference:
                 groups.setdefault((row.strategy, workloads.identity(row.workload)), []).append((row, reference))
-    return [found for pairs in groups.values() if (found := _contrast(pairs, figure)) is not None]
+    return [found for pairs in groups.values() if (found := _contrast(pairs)) is not None]
 
 
 def blocks(rows: Iterable[Row]) -> list[list[Row]]:
@@ -92,10 +80,10 @@ def placebos(found: Sequence[Contrast]) -> list[Contrast]:
     return [contrast for contrast in found if contrast.role == "placebo"]
 
 
-def _contrast(pairs: Sequence[tuple[Row, Row]], figure: Figure) -> Contrast | None:
+def _contrast(pairs: Sequence[tuple[Row, Row]]) -> Contrast | None:
     logs = {}
     for row, reference in pairs:
-        one, other = figure(row), figure(reference)
+        one, other = (each.measured.get("cpu_per_page_ns") for each in (row, reference))
         if one and other:
             logs[f"{row.run}/{row.measured['block']}"] = math.log(one / other)
     row, reference = pairs[0]
