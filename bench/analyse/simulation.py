@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from bench.analyse.effect import sign_flip_ps
+from bench.analyse.effect import CONFIDENCE, sign_flip_ps
 from bench.analyse.rule import DESIGNED, Rule
 from bench.core.stats import t_quantile
 
@@ -158,6 +158,8 @@ def _at_a_look(
             significant[where, metric] = sign_flip_ps(seen[where, :, metric], level) < level
     upper = mean + t_quantile(size - 1, 1 - rule.pass_level(look)) * error
     not_passed = upper >= rule.acceptable
+    if look < len(rule.looks):  # what looks worse waits for more blocks
+        not_passed |= (mean > rule.least) & (mean > t_quantile(size - 1, (1 + CONFIDENCE) / 2) * error)
     hopeless = (sd > rule.most_noise) & (mean < rule.acceptable)
     return significant.any(axis=1), ~not_passed.any(axis=1), (hopeless | ~not_passed).all(axis=1)
 

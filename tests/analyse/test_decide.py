@@ -128,6 +128,25 @@ def test_a_significant_change_that_is_too_small_to_matter_passes() -> None:
     assert found.verdict == "pass"
 
 
+@pytest.mark.parametrize(("mean", "verdict"), [(0.025, "inconclusive"), (0.019, "pass")])
+def test_a_pass_waits_while_a_metric_looks_worse(mean: float, verdict: str) -> None:
+    found = on(noise(12, mean=mean, sd=0.02))
+
+    (cpu,) = found.effects
+    assert cpu.low > 0
+    assert cpu.upper < DESIGNED.acceptable
+    assert (found.verdict, found.final) == (verdict, verdict == "pass")
+
+
+def test_at_the_last_look_no_pass_waits() -> None:
+    found = on(noise(48, mean=0.021, sd=0.06))
+
+    (cpu,) = found.effects
+    assert cpu.low > 0
+    assert cpu.estimate > DESIGNED.least
+    assert (found.verdict, found.final) == ("pass", True)
+
+
 def test_one_metric_that_is_worse_is_enough_for_a_regression_and_not_for_a_pass() -> None:
     slow = noise(12, mean=0.1)
     found = decide({"cpu": noise(12), "memory": slow}, {}, DESIGNED)

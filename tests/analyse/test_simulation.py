@@ -112,7 +112,7 @@ def test_more_blocks_find_less() -> None:
 
 def test_what_limits_the_smallest_effect_is_named() -> None:
     quiet, noisy = smallest_found(0.002), smallest_found(0.2)
-    passing = smallest_found(0.02)
+    passing = smallest_found(0.05)
 
     assert quiet.limited_by == "least"
     assert DESIGNED.least < quiet.effect < math.log(1.025)
