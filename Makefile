@@ -78,10 +78,11 @@ lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --constraint constraints-test.txt pyproject.toml --output-file constraints.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --extra locust --constraint constraints-test.txt pyproject.toml --output-file constraints-locust.txt
 
-readme: $(VENV)/.run ## write what README.md, docs/scale.md and docs/claims.md quote and show again, from results/reference/
+readme: $(VENV)/.run ## write what README.md and docs/ quote and show of results/reference/ again
 	$(BIN)/python -m bench.present.reference_plots
 	$(BIN)/python -m bench.present.readme
 	$(BIN)/python -m bench.present.scale_figures
+	$(BIN)/python -m bench.studies.compare.worked
 	$(BIN)/python -m bench.present.claims "$$(ls -d results/reference/*-claims | tail -1)" --docs docs/claims.md
 
 schema: $(VENV)/.run ## write bench/row.schema.json again, from the records of bench/core/records

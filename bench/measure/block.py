@@ -45,8 +45,11 @@ So much more for each page that is due: 3,000 threads took more than 20 s to sta
 """
 DRAIN_ROUNDS = 5
 """So many times the CPU work of all that is in flight may take, on a core that others use too."""
-PAGES = 20
-"""Pages of a window, at the least."""
+PAGES, MOST_WINDOWS = 20, 20
+"""Pages of a window, at the least: one that has fewer is prolonged by its own length, and again, up to so many times.
+
+A thousand threads that wake up at once finish nothing for a while when others have filled their core.
+"""
 FETCH_TIMEOUT_NS = 600_000_000_000
 """The deadline of a fetch: it waits behind its gate for the slices of all others."""
 
@@ -312,7 +315,10 @@ def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Ra
     server.tell("pass", port=one.port, over_ns=round(block.workload.mean_latency_ns))
     _sleep_ns(one.lengths.settle_ns + draw.random() * one.lengths.jitter_ns)
     before = server.tell("read")
-    _sleep_ns(one.lengths.window_ns)
+    for _ in range(MOST_WINDOWS):
+        _sleep_ns(one.lengths.window_ns)
+        if _pages_since(before, server.tell("read"), one) >= PAGES:
+            break
     after = server.tell("pass", port=None)
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
     _await_cap(one, block, server)
@@ -323,9 +329,16 @@ def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Ra
             after["clock_ns"],
             _cpu_ns(new, one) - _cpu_ns(old, one),
             after["server_cpu_ns"] - before["server_cpu_ns"],
-            new["requests"] - old["requests"],
+            _pages_since(before, after, one),
         )
     )
+
+
+def _pages_since(before: Mapping[str, Any], after: Mapping[str, Any], one: Running) -> int:
+    """Return how many requests of the arm the server received between two readings."""
+    port = str(one.port)
+    pages: int = after["gates"][port]["requests"] - before["gates"][port]["requests"]
+    return pages
 
 
 def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:

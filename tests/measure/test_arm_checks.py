@@ -55,10 +55,10 @@ RED = [
     ),
     (
         "server had room",
-        replace(GOOD, server={"cpu_share": 0.95, "ceiling_per_s": 10_000.0}),
-        "asked for 100% of the server's ceiling",
+        replace(GOOD, server=dict(GOOD.server) | {"cpu_share": 0.95}, client_share=0.85),
+        "95% of its core, limit 90%; the client used 85% of its own",
     ),
-    ("server had room", replace(GOOD, server={"cpu_share": 0.95}), "95% of its core"),
+    ("server had room", replace(GOOD, server={"cpu_share": 0.95}, client_share=None), "95% of its core"),
     (
         "knobs reached the worker",
         replace(GOOD, knobs=dict(GOOD.knobs) | {"cpus": [0, 1]}),
@@ -92,5 +92,8 @@ def test_what_nobody_asked_for_is_not_applicable() -> None:
     assert {name for name, verdict in found.items() if verdict == "not applicable"} == {"CPU work done"}
 
 
-def test_a_full_server_does_no_harm_to_a_client_that_is_full_itself() -> None:
-    assert CHECKS["server had room"](replace(GOOD, server=dict(GOOD.server) | {"cpu_share": 0.95}))[0] == "passed"
+@pytest.mark.parametrize(("share", "client"), [(0.95, 0.99), (0.95, 0.86), (1.0, 0.9)])
+def test_a_full_server_does_no_harm_to_a_client_that_is_about_as_full(share: float, client: float) -> None:
+    evidence = replace(GOOD, server=dict(GOOD.server) | {"cpu_share": share}, client_share=client)
+
+    assert CHECKS["server had room"](evidence)[0] == "passed"

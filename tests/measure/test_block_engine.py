@@ -21,6 +21,22 @@ def test_a_block_has_a_row_of_as_many_windows_for_each_arm(fake: Server, latency
         assert row.measured.get("worked_pages") == (row.measured["pages"] if cpu != "0" else None)
 
 
+def test_a_window_with_too_few_pages_is_prolonged(fake: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure, seen = block._slice, []
+
+    def watch(one: block.Running, **others: Any) -> None:
+        measure(one, **others)
+        seen.append(one.slices[-1])
+
+    monkeypatch.setattr(block, "_slice", watch)
+    monkeypatch.setattr(block, "lengths", lambda *_, **__: block.Lengths(0, 25 * block.MS))
+
+    run(block_of(GOOD, latency="50ms"), fake)  # 20 in flight: a page each 2.5 ms
+
+    assert all(each.requests >= block.PAGES for each in seen)
+    assert all(each.end_ns - each.begin_ns >= 2 * 25 * block.MS for each in seen)
+
+
 def test_a_worker_that_dies_in_mid_block_is_no_harm_to_the_others(
     fake: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
