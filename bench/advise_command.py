@@ -19,6 +19,7 @@ from bench.measured_here import SITE, Source
 from bench.plan import estimate_ns, row_trials
 from bench.present import advice as show
 from bench.present.advice import Basis
+from bench.studies.throughput import show as throughput
 from fake_server.delays import Delay, duration_text, parse_delay, parse_duration_ns
 
 T = TypeVar("T")
@@ -63,7 +64,10 @@ def run(asked: Asked) -> int:
     wanted = Wanted(parse_delay(workload.latency[0]).mean_ns, parse_duration_ns(workload.cpu[0]), asked.in_flight)
     advice = analyse.advise(source.costs, wanted, Facts(left_out, memory, lines))
     differs = measured_here.differs(source.machine, machine)
-    basis = Basis(str(source.folder), source.in_flight, differs, None if memory_run is None else str(memory_run))
+    placebo = throughput.about_placebo(rows.read(source.folder))
+    basis = Basis(
+        str(source.folder), source.in_flight, differs, None if memory_run is None else str(memory_run), placebo
+    )
     if not asked.as_json:
         print(show.text(advice, basis).rstrip("\n"))
     verified, folder = _verified(asked, workload, advice) if asked.verify else (None, None)

@@ -32,6 +32,8 @@ class Basis:
     differs: tuple[str, ...] = ()
     """What of the run's machine is not as it is here, in words; the machine is another one then."""
     memory_run: str | None = None
+    placebo: str | None = None
+    """By how much the run's reference differs from itself, as a sentence."""
 
 
 def text(advice: Advice, basis: Basis, width: int = WIDTH) -> str:
@@ -61,7 +63,7 @@ def notes(advice: Advice, basis: Basis) -> list[str]:
     told += [f"{words.plain(name, 30)}: left out, {words.plain(why)}." for name, why in left_out]
     if basis.differs:
         told.append(f"The figures are of another machine: {words.plain('; '.join(basis.differs), 400)}.")
-    return told
+    return [*told, basis.placebo] if basis.placebo else told
 
 
 def sources(basis: Basis) -> list[str]:

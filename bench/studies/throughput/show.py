@@ -97,13 +97,14 @@ def _costs(own: Sequence[Cell], cpu: Column, where: str) -> Grid:
     """Return the table of CPU per page and its ratio to the reference, at one workload."""
     here = _at(own, cpu)
     reference = reference_of(here)
-    name = words.plain(reference.strategy, 20) if reference else "no reference"
-    lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration), _ratio(cell, reference)))
     title = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
-    heads = ("strategy", "CPU per page", f"ratio to {name} ({SURE})")
-    return Grid(
-        title, heads, lines, tuple(_marks(lines)), ("\nstrategy", "CPU\nper page", f"ratio to\n{name} ({SURE})")
-    )
+    if reference is None:  # all rows are red, so nothing is held against anything
+        lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration),))
+        return Grid(title, ("strategy", "CPU per page"), lines, tuple(_marks(lines)), ("\nstrategy", "CPU\nper page"))
+    lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration), _ratio(cell, reference)))
+    ratio = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})"
+    short = ("\nstrategy", "CPU\nper page", ratio.replace(" to ", " to\n", 1))
+    return Grid(title, ("strategy", "CPU per page", ratio), lines, tuple(_marks(lines)), short)
 
 
 def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: str) -> Grid:
@@ -162,8 +163,8 @@ def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], s
     return f"{text}{off}{'' if figure.valid else '✗'}"
 
 
-def _ratio(cell: Cell | None, reference: Cell | None) -> str:
-    if cell is None or reference is None or not cell.valid_rows:
+def _ratio(cell: Cell, reference: Cell) -> str:
+    if not cell.valid_rows:
         return "-"
     if cell is reference:
         return "reference"
