@@ -71,6 +71,11 @@ def imported(name: str, *, at_start_only: bool = False) -> set[str]:
     return {found for node in nodes for found in names_in(node, name)}
 
 
+def imports(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Return each of these modules with each name that it imports."""
+    return ((name, found) for name in names for found in sorted(imported(name)))
+
+
 def at_start(node: ast.AST) -> Iterator[ast.AST]:
     """Walk over all that runs when a module is imported: no function's body, nothing for type checkers only."""
     for child in ast.iter_child_nodes(node):
@@ -115,23 +120,21 @@ def test_there_is_something_to_check() -> None:
     assert "strategies.core.links" in imported("strategies.core.http1")
 
 
-@pytest.mark.parametrize("name", modules("strategies.core"))
-def test_the_core_imports_the_standard_library_and_does_no_io(name: str) -> None:
-    for found in imported(name):
+def test_the_core_imports_the_standard_library_and_does_no_io() -> None:
+    for name, found in imports(modules("strategies.core")):
         if found == "strategies.base":  # the Job that a frontier is made from: its type only
-            assert found not in imported(name, at_start_only=True)
+            assert found not in imported(name, at_start_only=True), name
         else:
-            assert within(found, ["strategies.core"]) or top(found) in STANDARD
-            assert not within(found, DOES_IO)
+            assert within(found, ["strategies.core"]) or top(found) in STANDARD, (name, found)
+            assert not within(found, DOES_IO), (name, found)
 
 
-@pytest.mark.parametrize("name", strategies.names())
-def test_a_strategy_imports_the_core_and_its_own_package_only(name: str) -> None:
-    own = top_levels(strategies.describe(name).requires)
-
-    for found in imported(f"strategies.{name}"):
-        allowed = ("strategies.core", "strategies.base")
-        assert within(found, allowed) or top(found) in STANDARD or top(found) in own, found
+def test_a_strategy_imports_the_core_and_its_own_package_only() -> None:
+    for strategy in strategies.names():
+        own = top_levels(strategies.describe(strategy).requires)
+        for name, found in imports([f"strategies.{strategy}"]):
+            allowed = ("strategies.core", "strategies.base")
+            assert within(found, allowed) or top(found) in STANDARD or top(found) in own, (name, found)
 
 
 @pytest.mark.parametrize("name", strategies.names())
@@ -142,42 +145,39 @@ def test_a_strategy_that_shares_the_stack_parses_with_the_core(name: str) -> Non
     assert strategies.describe(name).stack == ("shared" if "ResponseParser" in taken else "own")
 
 
-@pytest.mark.parametrize("name", ["strategies", "strategies.base"])
-def test_the_package_of_strategies_imports_none_of_them(name: str) -> None:
-    for found in imported(name):
-        assert within(found, ["strategies.core", "strategies.base"]) or top(found) in STANDARD
+def test_the_package_of_strategies_imports_none_of_them() -> None:
+    for name, found in imports(["strategies", "strategies.base"]):
+        assert within(found, ["strategies.core", "strategies.base"]) or top(found) in STANDARD, (name, found)
 
 
-@pytest.mark.parametrize("name", ["bench.measure.worker", "bench.measure.arm_worker"])
-def test_the_worker_imports_what_every_python_has(name: str) -> None:
+def test_the_worker_imports_what_every_python_has() -> None:
     ours = ["strategies.core", "strategies.base", "bench.measure.worker"]
-    for found in imported(name):
-        assert top(found) in STANDARD or within(found, ours) or found == "strategies"
+    for name, found in imports(["bench.measure.worker", "bench.measure.arm_worker"]):
+        assert top(found) in STANDARD or within(found, ours) or found == "strategies", (name, found)
 
 
-@pytest.mark.parametrize("name", modules("fake_server"))
-def test_the_server_imports_nothing_of_ours(name: str) -> None:
-    for found in imported(name):
-        assert top(found) not in set(PACKAGES) - {"fake_server"}
+def test_the_server_imports_nothing_of_ours() -> None:
+    for name, found in imports(modules("fake_server")):
+        assert top(found) not in set(PACKAGES) - {"fake_server"}, (name, found)
 
 
-@pytest.mark.parametrize("name", modules("bench"))
-def test_the_harness_knows_the_site_and_not_the_server(name: str) -> None:
-    for found in imported(name):
+def test_the_harness_knows_the_site_and_not_the_server() -> None:
+    for name, found in imports(modules("bench")):
         if top(found) == "fake_server" and not (name in SERVES and within(found, ["fake_server.__main__"])):
-            assert within(found, PURE_PARTS_OF_THE_SITE) or found == "fake_server"  # which is empty, and names a folder
+            # "fake_server" itself is empty, and names a folder
+            assert within(found, PURE_PARTS_OF_THE_SITE) or found == "fake_server", (name, found)
 
 
-@pytest.mark.parametrize("name", modules("bench"))
-def test_the_harness_names_no_strategy(name: str) -> None:
-    for found in imported(name):
+def test_the_harness_names_no_strategy() -> None:
+    shared = ["strategies.core", "strategies.base", "strategies.names"]
+    for name, found in imports(modules("bench")):
         if top(found) == "strategies":
             assert (
                 found == "strategies"
-                or within(found, ["strategies.core", "strategies.base", "strategies.names"])
+                or within(found, shared)
                 or (found.removeprefix("strategies.") not in strategies.names())
                 or found in EXHIBITS.get(name, ())
-            )
+            ), (name, found)
 
 
 def parts_of_studies(*parts: str) -> list[str]:
@@ -189,32 +189,28 @@ MEASURING = [*modules("bench.measure"), *parts_of_studies("run", "checks")]
 READING = [*modules("bench.analyse", "bench.present"), *parts_of_studies("read", "show")]
 
 
-@pytest.mark.parametrize("name", MEASURING)
-def test_the_measuring_half_knows_nothing_of_the_reading_half(name: str) -> None:
-    for found in imported(name):
-        assert our_module(found) not in set(READING) - {"bench.present", "bench.present.units"}
+def test_the_measuring_half_knows_nothing_of_the_reading_half() -> None:
+    for name, found in imports(MEASURING):
+        assert our_module(found) not in set(READING) - {"bench.present", "bench.present.units"}, (name, found)
 
 
-@pytest.mark.parametrize("name", READING)
-def test_the_reading_half_knows_rows_and_nothing_of_how_they_are_made(name: str) -> None:
+def test_the_reading_half_knows_rows_and_nothing_of_how_they_are_made() -> None:
     known = ["bench.core", "bench.rows", "bench.experiment"]
-    for found in imported(name):
-        assert top(found) not in {"strategies", "fake_server"}
+    for name, found in imports(READING):
+        assert top(found) not in {"strategies", "fake_server"}, (name, found)
         if top(found) == "bench":
-            assert our_module(found) in READING or within(found, known), found
+            assert our_module(found) in READING or within(found, known), (name, found)
 
 
-@pytest.mark.parametrize("name", modules("bench.studies"))
-def test_a_study_knows_no_other_study(name: str) -> None:
-    room = ".".join(name.split(".")[:3])
-    for found in imported(name):
-        assert not within(found, ["bench.studies"]) or within(found, [room]), found
+def test_a_study_knows_no_other_study() -> None:
+    for name, found in imports(modules("bench.studies")):
+        room = ".".join(name.split(".")[:3])
+        assert not within(found, ["bench.studies"]) or within(found, [room]), (name, found)
 
 
-@pytest.mark.parametrize("name", modules("bench.measure"))
-def test_the_laboratory_knows_no_study(name: str) -> None:
-    for found in imported(name):
-        assert not within(found, ["bench.studies"]), found
+def test_the_laboratory_knows_no_study() -> None:
+    for name, found in imports(modules("bench.measure")):
+        assert not within(found, ["bench.studies"]), (name, found)
 
 
 def test_the_two_halves_share_few_modules() -> None:
@@ -238,11 +234,10 @@ def test_commands_import_what_is_heavy_when_they_need_it(name: str) -> None:
     assert not {top(found) for found in loaded_with(name)} & HEAVY
 
 
-@pytest.mark.parametrize("name", sorted(set(modules("bench")) - PATCHED))
-def test_what_patches_its_whole_process_is_loaded_in_processes_of_its_own(name: str) -> None:
-    for found in imported(name):
-        assert top(found) not in LOCUST
-        assert not {top(further) for further in loaded_with(found)} & LOCUST, found
+def test_what_patches_its_whole_process_is_loaded_in_processes_of_its_own() -> None:
+    for name, found in imports(sorted(set(modules("bench")) - PATCHED)):
+        assert top(found) not in LOCUST, (name, found)
+        assert not {top(further) for further in loaded_with(found)} & LOCUST, (name, found)
 
 
 # In a running process

@@ -6,6 +6,7 @@ import pytest
 
 from bench import rows
 from bench.present import claims, claims_pages, readme
+from bench.studies.compare import worked
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "results" / "reference"
@@ -19,7 +20,13 @@ def test_the_readme_quotes_the_reference_runs(monkeypatch: pytest.MonkeyPatch) -
     assert readme.main(["--check"]) == 0, "run `make readme`"
 
 
-@pytest.mark.parametrize("experiment", ["quick", "memory", "c10k", "limits", "claims"])
+def test_the_worked_verdict_is_that_of_a_reference_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+    assert worked.main(["--check"]) == 0, "run `make readme`"
+
+
+@pytest.mark.parametrize("experiment", ["quick", "ab", "memory", "c10k", "limits", "claims"])
 def test_there_is_a_reference_run_of(experiment: str) -> None:
     assert [run for run in RUNS if run.name.endswith(f"-{experiment}")]
 

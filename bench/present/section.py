@@ -14,7 +14,7 @@ from bench.present.text_grid import Grid
 if TYPE_CHECKING:
     from rich.text import Text
 
-PROSE = frozenset({"stopped by", "bound by", "connections", "best", "verdict"})
+PROSE = frozenset({"stopped by", "bound by", "connections", "best", "verdict", "where it comes from"})
 """Heads of columns that hold words, not figures."""
 
 
@@ -61,7 +61,8 @@ def table_markdown(grid: Grid) -> str:
     if not grid.heads:
         lines = [f"- {': '.join(escaped(cell) for cell in cells)}" for cells in grid.lines]
     else:
-        lines = [row(map(escaped, grid.heads)), f"|---|{'---:|' * (len(grid.heads) - 1)}"]
+        rules = ["---", *("---" if head in PROSE else "---:" for head in grid.heads[1:])]
+        lines = [row(map(escaped, grid.heads)), f"|{'|'.join(rules)}|"]
         for cells in grid.lines:
             group = [cells[0].strip("─ "), *[""] * (len(grid.heads) - 1)]
             lines.append(row(map(escaped, cells if len(cells) > 1 else group)))

@@ -87,7 +87,7 @@ def _of_block(block: Block) -> list[tuple[str, str, str]]:
     sums = f"{units.duration(cpu_ns, 4)} of CPU time in {len(kept)} windows, over {units.count(round(pages))} pages"
     value = read.values(block)[METRIC]
     return [
-        (f"A in block {block.number}", told[0], f"`cpu_per_page_ns`: {sums}"),
+        (f"A in block {block.number}", told[0], sums),
         ("A again", told[1], "the same code in another process, in the windows beside those of A"),
         ("B", told[2], "likewise"),
         ("value of the block", percent(value), "ln(B) - (ln(A) + ln(A again)) / 2, written as a change"),
@@ -102,7 +102,7 @@ def _over_blocks(good: Sequence[Block], effect: Effect) -> list[tuple[str, str, 
     between = f"{percent(min(values)).removesuffix(' %')} to {percent(max(values))}"
     return [
         (f"values of all {n} blocks", between, "the unit of analysis: one value a block"),
-        ("change", percent(effect.estimate), "exp(mean of the values) - 1"),
+        ("change", percent(effect.estimate), "the mean of the values, written as a change"),
         ("SD of a block", amount(effect.sd), "the standard deviation of the values"),
         ("standard error", amount(error), f"SD / sqrt({n})"),
         ("95 % interval", ends, f"mean ± {times} standard errors: Student's t with {n - 1} degrees of freedom"),
@@ -115,21 +115,20 @@ def _held_against(decision: Decision, effect: Effect) -> list[tuple[str, str, st
     level, pass_level = rule.level(look, gated), rule.pass_level(look)
     p = units.number(effect.p, 2) if effect.p >= LEAST_P else f"below {LEAST_P:f}".rstrip("0")
     t = effect.estimate * math.sqrt(effect.blocks) / effect.sd
-    spent = (
-        f"{rule.alpha:.1%} for the whole comparison x {rule.shares[look - 1]:g} for look {look} / {gated} gated metrics"
-    )
+    share = rule.shares[look - 1]
+    spent = f"{100 * rule.alpha:g} % for the whole comparison x {share:g} for look {look} / {gated} gated metrics"
     (control,) = (one for one in decision.controls if read.CONTROLS[one.metric] == METRIC)
-    moved = f"A again against A, over the blocks; 95 %: {percent(control.low)} to {percent(control.high)}"
+    ends = f"{percent(control.low).removesuffix(' %')} to {percent(control.high)}"
     return [
         ("t", units.number(t, 3), "mean / standard error"),
         ("p", p, "one-sided: the chance of such a t, or a larger one, without a change"),
         ("level", units.number(level, 2), spent),
         ("least", amount(rule.least), "a smaller change is no regression, however sure it is"),
-        ("control", percent(control.estimate), moved),
+        ("control", percent(control.estimate), f"A again against A, over the blocks; 95 %: {ends}"),
         (
             "bound of a pass",
             percent(effect.upper),
-            f"the upper bound of {1 - pass_level:.1%}; a pass needs it below 5 %",
+            f"the upper bound of {100 * (1 - pass_level):g} %; a pass needs it below 5 %",
         ),
         (
             "verdict",
