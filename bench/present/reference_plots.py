@@ -14,9 +14,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.present import plot_claims, plot_clients, plot_selftest, plots, readme, report_files
+from bench.present import plot_claims, plot_clients, plot_comparison, plot_selftest, plots, readme, report_files
+from bench.present.report_comparison import rule_of
 from bench.rows import RowsError, read
-from bench.studies.compare.read import blocks, comparisons
+from bench.studies.compare.read import blocks, comparisons, decided
 
 FOLDER = "plots"
 
@@ -61,6 +62,9 @@ def save(run: Path, folder: Path) -> list[Path]:
         machine = extras.selftest["machine"]
         saved = plot_selftest.save_selftest(extras.selftest, series, machine, folder)
         return [*saved, *plot_clients.save_clients(rows, machine, folder)]
+    if extras.verdict is not None:
+        found, rule = blocks(rows), rule_of(extras.verdict)
+        return plot_comparison.save_comparison(found, decided(found, rule), rule, machine, folder)
     return plots.save_all(rows, machine, folder)
 
 

@@ -34,7 +34,7 @@ def compared(rows: Sequence[Row], stored: Mapping[str, Any] | None) -> Compared 
     (own,) = (read.blocks(each) for each in found.values())
     if not own:
         return None
-    rule = _rule(stored)
+    rule = rule_of(stored)
     decision = read.decided(own, rule)
     is_stored = stored is not None and str(stored.get("verdict")) in show.WORDS
     if stored is not None and is_stored:
@@ -64,7 +64,7 @@ def plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> list[
         return [] if figure is None else [of_figure("comparison", figure)]
 
 
-def _rule(stored: Mapping[str, Any] | None) -> Rule:
+def rule_of(stored: Mapping[str, Any] | None) -> Rule:
     """Return the rule by which the blocks were judged: the designed one, with the looks that the time allowed."""
     try:
         looks = tuple((stored or {}).get("looks") or DESIGNED.looks)
