@@ -6,6 +6,10 @@
 Each decision is a comparison of its own, with its own calibration. Rows are in ``rows.jsonl`` of the folder, and a line
 for each decision is in ``decisions.jsonl``: what was decided, in how many blocks and seconds, and how large B was seen.
 Run again with the same folder, it goes on with the decisions that are missing.
+
+    python -m tools.selftest_long --docs docs/method.md
+
+writes what the series in results/decisions/ came to between the marks of that file.
 """
 
 import argparse
@@ -13,6 +17,8 @@ import json
 import math
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -23,12 +29,16 @@ from bench.analyse.decide import DESIGNED
 from bench.core.arm import Arm
 from bench.measure import host, neighbour
 from bench.measure.neighbour_worker import KINDS
+from bench.present.markdown import row
+from bench.present.readme import replaced
 from bench.studies.compare import loop, read
 from bench.studies.compare.command import place as chosen_place
 from bench.studies.compare.comparison import METRICS, comparison
 from bench.studies.compare.run import Place
 from fake_server.site import SiteConfig
 
+STORED = Path("results/decisions")
+MARKS = ("<!-- decisions: begin -->", "<!-- decisions: end -->")
 DECISIONS_FILE, LOOP_FILE = "decisions.jsonl", "loop.json"
 PLANTING_BLOCKS, TRIED_LOOPS = 12, 1000
 """By so many blocks with so many planted loops, half a page's CPU time or so, the cost of one loop is found."""
@@ -56,7 +66,14 @@ def main() -> None:
     parser.add_argument("--planted", type=int, default=10, help="with each planted slowdown")
     parser.add_argument("--sizes", type=float, nargs="*", default=[5.0, 3.0], help="planted slowdowns, in percent")
     parser.add_argument("--disturbed", choices=KINDS, help="start a neighbour beside the trials")
+    parser.add_argument(
+        "--docs", type=Path, help="measure nothing; write what the stored series came to into this file"
+    )
     asked = parser.parse_args()
+    if asked.docs is not None:
+        text = asked.docs.read_text(encoding="utf-8")
+        asked.docs.write_text(with_series(text, STORED, asked.docs.name), encoding="utf-8")
+        return
     asked.out.mkdir(parents=True, exist_ok=True)
     machine = json.dumps(host.machine(asked.disturbed), indent=2)
     (asked.out / "machine.json").write_text(machine + "\n", encoding="utf-8")
@@ -120,22 +137,70 @@ def _arms(strategy: str, loops: int) -> tuple[Arm, Arm]:
     return Arm("A", strategy, planted_loops=0), Arm("B", strategy, planted_loops=loops)
 
 
-def summary(made: list[Made]) -> list[str]:
-    """Return a line for each kind of decision: verdicts, blocks, seconds, and how large the change was seen."""
-    kinds: dict[str, list[Made]] = {}
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the decisions with one planted slowdown, or with none, came to."""
+
+    name: str
+    decisions: int
+    verdicts: Mapping[str, int]
+    seen: float
+    """The mean of the changes in CPU time per page, as a share."""
+    blocks: float
+    mean_s: float
+    most_s: float
+
+    @property
+    def told(self) -> str:
+        """The verdicts, with how many there were of each."""
+        return ", ".join(f"{number} {verdict}" for verdict, number in self.verdicts.items())
+
+
+def kinds(made: Iterable[Made]) -> list[Kind]:
+    """Return what became of the decisions of each kind, in the order in which they were first made."""
+    by_name: dict[str, list[Made]] = {}
     for one in made:
-        kinds.setdefault(one.name.rpartition("-")[0], []).append(one)
-    lines = []
-    for kind, own in kinds.items():
-        verdicts = [one.verdict for one in own]
-        counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("regression", "pass", "inconclusive"))
-        seen = fmean(one.seen for one in own if one.seen is not None) if any(one.seen is not None for one in own) else 0
-        most_s, mean_s = max(one.seconds for one in own), fmean(one.seconds for one in own)
-        lines.append(
-            f"{kind}: {len(own)} decisions, {counted}; seen as {seen:+.1%} CPU time per page; "
-            f"{fmean(one.blocks for one in own):.1f} blocks, {mean_s:.0f} s on average, {most_s:.0f} s at most"
-        )
-    return lines
+        by_name.setdefault(one.name.rpartition("-")[0], []).append(one)
+    return [_kind(name, own) for name, own in by_name.items()]
+
+
+def _kind(name: str, own: Sequence[Made]) -> Kind:
+    counted = Counter(one.verdict for one in own)
+    seconds = [one.seconds for one in own]
+    return Kind(
+        name,
+        len(own),
+        {verdict: counted[verdict] for verdict in ("regression", "pass", "inconclusive")},
+        fmean([one.seen for one in own if one.seen is not None] or [0.0]),
+        fmean(one.blocks for one in own),
+        fmean(seconds),
+        max(seconds),
+    )
+
+
+def summary(made: Iterable[Made]) -> list[str]:
+    """Return a line for each kind of decision."""
+    return [
+        f"{kind.name}: {kind.decisions} decisions, {kind.told}; seen as {100 * kind.seen:+.1f} % CPU time per page; "
+        f"{kind.blocks:.1f} blocks, {kind.mean_s:.0f} s on average, {kind.most_s:.0f} s at most"
+        for kind in kinds(made)
+    ]
+
+
+def with_series(text: str, stored: Path, name: str) -> str:
+    """Return the text of a file with a table of the stored series between its marks. Raises ReadmeError."""
+    heads = ("decisions", "neighbour", "verdicts", "seen as", "blocks", "seconds", "at most")
+    lines = [row(heads), "|---|---|---|---:|---:|---:|---:|"]
+    for folder in sorted(path.parent for path in stored.glob(f"*/{DECISIONS_FILE}")):
+        machine = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
+        lines += [row(_cells(kind, machine.get("neighbour") or "none")) for kind in kinds(_made(folder).values())]
+    return replaced(text, "\n".join(lines), name, MARKS)
+
+
+def _cells(kind: Kind, beside: str) -> tuple[str, ...]:
+    planted = "without a change" if kind.name == "aa" else f"planted, meant to be {kind.name.rpartition('-')[2]} %"
+    figures = f"{100 * kind.seen:+.1f} %", f"{kind.blocks:.1f}", f"{kind.mean_s:.0f}", f"{kind.most_s:.0f}"
+    return f"{kind.decisions} {planted}", beside, kind.told, *figures
 
 
 if __name__ == "__main__":
