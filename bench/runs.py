@@ -110,14 +110,14 @@ class Planned(Protocol):
 def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None = None) -> Path:
     """Make the folder of a new run, with the experiment as it is run and the machine; never one that exists.
 
-    ``machine`` is what ``host.machine()`` said before this process was pinned, where it is by now. A neighbour that
-    disturbs on purpose is part of the name, so that nobody takes the run for an ordinary one.
+    ``machine`` is what ``host.machine()`` said before this process was pinned, where it is by now. The name
+    says of a run that is disturbed on purpose that it is, so that nobody takes it for an ordinary one.
     """
     machine = machine or host.machine()
     now = datetime.now(UTC)
     machine_name = re.sub(r"[^0-9A-Za-z]+", "-", socket.gethostname()).strip("-") or "machine"
     name = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}Z-{machine_name}-{experiment.name}"
-    name += f"-{machine['neighbour']}" if "neighbour" in machine else ""
+    name += "-disturbed" if "neighbour" in machine else ""
     folder = parent / name
     try:
         folder.mkdir(parents=True)

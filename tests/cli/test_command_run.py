@@ -247,7 +247,7 @@ def test_a_run_beside_a_neighbour_says_so(tiny: Path, tmp_path: Path) -> None:
     assert done.out.rstrip().endswith(
         "A neighbour (spin) ran on the same cores for half of the time, on purpose (--disturbed)."
     )
-    assert only_run(tmp_path).name.endswith("-tiny-spin")
+    assert only_run(tmp_path).name.endswith("-tiny-disturbed")
     assert json.loads((only_run(tmp_path) / "machine.json").read_text(encoding="utf-8"))["neighbour"] == "spin"
 
 
