@@ -84,6 +84,7 @@ readme: $(VENV)/.run ## write what README.md and docs/ quote and show of results
 	$(BIN)/python -m bench.present.scale_figures
 	$(BIN)/python -m bench.studies.compare.worked
 	$(BIN)/python -m tools.selftest_long --docs docs/method.md
+	$(BIN)/python -m tools.neighbours
 	$(BIN)/python -m bench.present.claims "$$(ls -d results/reference/*-claims | tail -1)" --docs docs/claims.md
 
 schema: $(VENV)/.run ## write bench/row.schema.json again, from the records of bench/core/records

@@ -7,6 +7,7 @@ import pytest
 from bench import rows
 from bench.present import claims, claims_pages, readme
 from bench.studies.compare import worked
+from tools import neighbours
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "results" / "reference"
@@ -26,7 +27,11 @@ def test_the_worked_verdict_is_that_of_a_reference_run(monkeypatch: pytest.Monke
     assert worked.main(["--check"]) == 0, "run `make readme`"
 
 
-@pytest.mark.parametrize("experiment", ["quick", "ab", "memory", "c10k", "limits", "claims"])
+def test_what_a_neighbour_changes_is_of_reference_runs() -> None:
+    assert neighbours.table(REFERENCE) in (ROOT / "docs" / "method.md").read_text(encoding="utf-8"), "run `make readme`"
+
+
+@pytest.mark.parametrize("experiment", ["quick", "quick-disturbed", "selftest", "ab", "memory", "c10k", "limits", "claims"])
 def test_there_is_a_reference_run_of(experiment: str) -> None:
     assert [run for run in RUNS if run.name.endswith(f"-{experiment}")]
 
