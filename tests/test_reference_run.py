@@ -31,7 +31,9 @@ def test_what_a_neighbour_changes_is_of_reference_runs() -> None:
     assert neighbours.table(REFERENCE) in (ROOT / "docs" / "method.md").read_text(encoding="utf-8"), "run `make readme`"
 
 
-@pytest.mark.parametrize("experiment", ["quick", "quick-disturbed", "selftest", "ab", "memory", "c10k", "limits", "claims"])
+@pytest.mark.parametrize(
+    "experiment", ["quick", "quick-disturbed", "selftest", "ab", "memory", "c10k", "limits", "claims"]
+)
 def test_there_is_a_reference_run_of(experiment: str) -> None:
     assert [run for run in RUNS if run.name.endswith(f"-{experiment}")]
 
