@@ -23,7 +23,7 @@ REFERENCE = Path(__file__).parents[1] / "results" / "reference"
 TINY = (
     "strategies = ['callbacks']\n[[crawl]]\npages = 20\nlatency = ['1ms']\n[[block]]\nblocks = ['thread']\nn = [10]\n"
 )
-ABSOLUTE = re.compile(r"(?:(?<![\w./~<])|(?<=file://))/[\w@+-][^\s'\"`,;()<>|]*|(?<!\w)[A-Za-z]:\\\w[^\s'\"]*")
+ABSOLUTE = re.compile(r"(?:(?<![\w./~<)])|(?<=file://))/[\w@+-][^\s'\"`,;()<>|]*|(?<!\w)[A-Za-z]:\\\w[^\s'\"]*")
 """An absolute path, of POSIX or of Windows, wherever it stands in a text."""
 ALLOWED = (
     re.compile(r"/(proc|sys)/"),  # what the kernel says, under the same name on every machine

@@ -107,7 +107,7 @@ HOSTILE = [
 @pytest.mark.parametrize(("kind", "path", "value"), HOSTILE, ids=lambda text: text[:12])
 def test_a_hostile_row_is_refused_with_one_sentence(kind: str, path: str, value: str) -> None:
     with pytest.raises(ValueError, match=r"^[^\n]{1,210}$"):
-        Row.from_json(written(stored(kind), path, value))
+        Row.from_json(written(stored(kind, *(['"comparison":'] if "comparison" in path else [])), path, value))
 
 
 @pytest.mark.parametrize("form", ["html", "md", "csv", "json", "parquet"])

@@ -85,12 +85,15 @@ def test_every_check_of_the_run_is_shown_with_its_meaning(quick: Parsed) -> None
     assert all(" ".join(MEANINGS[name].split()) in told for name in names)
 
 
-def test_red_trials_are_named_with_their_detail(quick: Parsed) -> None:
-    red = [(row, found) for row in rows.read(reference("quick")) for found in row.failed_checks]
+def test_red_trials_are_named_with_their_detail(tmp_path: Path) -> None:
+    for file in ("machine.json", "experiment.toml"):
+        shutil.copy(reference("quick") / file, tmp_path)
+    red = Check("server had room", "failed", "99% of its core & all of it")
+    kept = rows.read(reference("quick"))[:6]
+    for row in (replace(kept[0], checks=(*kept[0].checks[:-1], red)), *kept[1:]):
+        rows.append(tmp_path, row)
 
-    assert red
-    for row, found in red:
-        assert f"{row.trial}: {found.detail}" in quick.text
+    assert f"{kept[0].trial}: {red.detail}" in check(written(tmp_path)).text
 
 
 def test_the_rows_come_out_of_the_page_as_they_are(quick: Parsed) -> None:
@@ -126,7 +129,7 @@ def test_claims_are_shown_with_their_verdicts_and_explanations() -> None:
     markup = parsed(report_verdicts.verdicts([], extras))
 
     for verdict in extras.claims.verdicts:
-        assert f"{verdict.id}: {verdict.outcome.verdict}" in [one.text for one in markup.all("summary")]
+        assert f"{verdict.id}: {verdict.word}" in [one.text for one in markup.all("summary")]
     assert markup.unclosed == []
 
 
