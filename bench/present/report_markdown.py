@@ -25,11 +25,15 @@ _ROOM_FOR_TABLES, _ROOM_FOR_GRIDS, _ROOM_FOR_CLAIMS, _ROOM_FOR_RED = 22_000, 10_
 _MOST_REASONS = 5
 
 
+def _disturbed(machine: Mapping[str, Any]) -> list[str]:
+    return [words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []
+
+
 def markdown(rows: Sequence[Row], machine: Mapping[str, Any], verdicts: Sequence[Verdict] | None = None) -> str:
     """Return the report of a run; ``verdicts`` are those of its claims, if it tested any."""
     parts = [
         f"## inflight: {escaped(experiment(rows, machine), 60)}",
-        "\n".join(f"- {escaped(sentence)}" for sentence in answer(rows)),
+        "\n".join(f"- {escaped(sentence)}" for sentence in [*_disturbed(machine), *answer(rows)]),
         _claims(verdicts or ()),
         _tables(rows, machine),
         _grids(rows),

@@ -124,7 +124,9 @@ def _body(title: str, rows: Sequence[Row], machine: dict[str, Any], sections: Se
     parts = [
         '<a class="skip" href="#main">Skip to the answer</a>',
         f"<header><h1>{text(title, 200)}</h1>",
-        f'<p class="source">{text(look.source(rows, machine))}</p></header>',
+        f'<p class="source">{text(look.source(rows, machine))}</p>',
+        *([paragraph(words.neighbour(str(kind)))] if (kind := machine.get("neighbour")) else []),
+        "</header>",
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>',
         '<main id="main">',
         *(one.inside if one.id == RACE else _section(one) for one in kept),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench import rows
-from bench.present import report_download, report_files, report_page, report_verdicts
+from bench.present import report_download, report_files, report_markdown, report_page, report_verdicts
 from bench.present.check_words import MEANINGS
 from bench.present.report_page import Extras
 from bench.present.report_shell import shell
@@ -94,6 +94,17 @@ def test_red_trials_are_named_with_their_detail(tmp_path: Path) -> None:
         rows.append(tmp_path, row)
 
     assert f"{kept[0].trial}: {red.detail}" in check(written(tmp_path)).text
+
+
+def test_a_run_that_was_disturbed_on_purpose_says_so_first() -> None:
+    folder = reference("quick-disturbed")
+    kind = json.loads((folder / "machine.json").read_text(encoding="utf-8"))["neighbour"]
+    sentence = f"A neighbour ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
+    machine, _ = report_files.read(folder)
+    told = report_markdown.markdown(rows.read(folder), machine)
+
+    assert 0 < written(folder).index(sentence) < written(folder).index('id="answer"')
+    assert told.splitlines()[2].replace("\\", "") == f"- {sentence}"
 
 
 def test_the_rows_come_out_of_the_page_as_they_are(quick: Parsed) -> None:
