@@ -167,9 +167,14 @@ def _slope(slope: Slope | NoSlope) -> Line:
     return *middle, slope.straight, slope.points, slope.sizes, None
 
 
+def _observed(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the crawls that were looked at all the time: an arm was not, whatever else its row holds."""
+    return (row for row in _crawled(rows) if row.kind != "arm")
+
+
 def _timeline(rows: Iterable[Row]) -> Iterator[Line]:
     """Yield a line a bin, at the time of its end."""
-    for row in _crawled(rows):
+    for row in _observed(rows):
         line = row.measured.get("timeline")
         if line:
             key = _key(row)
@@ -181,7 +186,7 @@ def _timeline(rows: Iterable[Row]) -> Iterator[Line]:
 
 def _samples(rows: Iterable[Row]) -> Iterator[Line]:
     """Yield a line each time that somebody looked at the worker from outside."""
-    for row in _crawled(rows):
+    for row in _observed(rows):
         seen = row.measured.get("samples")
         if seen:
             key = _key(row)

@@ -13,7 +13,7 @@ from bench.api import Results
 from bench.measure.process import ROOT
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_blocks import block
-from tests.made_rows import MS, bare_row, crawl_row, memory_row, memory_rows
+from tests.made_rows import MS, arm_row, bare_row, crawl_row, memory_row, memory_rows
 
 DOCS = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -167,3 +167,11 @@ def test_times_have_their_quantiles() -> None:
     assert [found["callbacks", "service"][name] for name in ("count", "p50_ns", "max_ns")] == [3, 20, 30]
     assert found["callbacks", "response"]["max_ns"] == 60
     assert found["none", "service"]["count"] == 0
+
+
+@pytest.mark.parametrize("name", ["timeline", "samples"])
+def test_an_arm_has_no_line_over_time_whatever_its_row_holds(name: str) -> None:
+    row = arm_row()
+    strange = replace(row, measured=row.measured | {"timeline": "{x}", "samples": "{x}"})
+
+    assert len(tidy.table(name, [strange])) == 0
