@@ -164,7 +164,7 @@ def observe(
                 break
             for place in order:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
-        _each(arms, partial(_run_out, block=block, server=server))
+        _each(arms, partial(_run_out, block=block, server=server, cpus=cpus))
         _each(arms, partial(_report, block=block))
         readings = server.tell("read")["gates"]
         for one in arms:
@@ -350,8 +350,11 @@ def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
     return round((times.user + times.system) * 1e9)
 
 
-def _run_out(one: Running, block: BlockTrial, server: Server) -> None:
-    """Let the crawl come to its end: pages have no more links."""
+def _run_out(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None) -> None:
+    """Let the crawl come to its end, because pages have no more links, and ask for the report.
+
+    The worker counts on any core while other arms run out: nothing is measured any more.
+    """
     assert one.worker is not None
     one.memory = {"rss_bytes": psutil.Process(one.worker.pid).memory_info().rss}
     one.memory["peak_threads"] = psutil.Process(one.worker.pid).num_threads()
@@ -360,11 +363,12 @@ def _run_out(one: Running, block: BlockTrial, server: Server) -> None:
     error = _hear(one, "crawled", "error", block)["error"]
     if error is not None:
         raise process.WorkerError(f"the strategy raised {error}")
+    process.pin(one.worker.pid, _start_cpus(cpus))
+    one.worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})
 
 
 def _report(one: Running, block: BlockTrial) -> None:
     assert one.worker is not None
-    one.worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})
     one.outcome = _hear(one, "outcome", "answer", block)
     one.worker.dismiss()
 
