@@ -5,7 +5,6 @@ its path, and what was expected. The half that reads works with the plain values
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -64,7 +63,7 @@ def _judge(found: dict[str, Any]) -> dict[str, Any]:
     record = msgspec.convert(found, Record)
     if isinstance(record, bare.Probe):
         probes.judge(record.workload.probe, found["measured"], "$.measured", is_ok=record.status == "ok")
-    _judge_more(record, found, "$")
+    _leave_known(record, found, "$")
     return found
 
 
@@ -79,19 +78,17 @@ def _sentence(message: str) -> str:
     return f"{shown}..." if len(sentence) > MOST_SHOWN else shown
 
 
-def _judge_more(record: Struct, found: Mapping[str, Any], path: str) -> None:
-    """Judge what a record has beyond its known keys, at any depth."""
-    known = record.__struct_fields__
+def _leave_known(record: Struct, found: dict[str, Any], path: str) -> None:
+    """Leave out what a record does not know, at any depth: nothing reads what nothing has judged."""
+    known = {*record.__struct_fields__, "kind"}
+    for name in [name for name in found if name not in known]:
+        values.plain(found.pop(name), f"{path}.{name}")
     for name, value in found.items():
-        if name not in known:
-            if name != "kind":
-                values.plain(value, f"{path}.{name}")
-            continue
-        own = getattr(record, name)
+        own = getattr(record, name, None)
         if isinstance(own, Struct):
-            _judge_more(own, value, f"{path}.{name}")
+            _leave_known(own, value, f"{path}.{name}")
         elif isinstance(own, dict):
             values.plain(value, f"{path}.{name}")
         elif isinstance(own, list) and own and isinstance(own[0], values.Open):
             for place, (one, plain) in enumerate(zip(own, value, strict=True)):
-                _judge_more(one, plain, f"{path}.{name}[{place}]")
+                _leave_known(one, plain, f"{path}.{name}[{place}]")

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET
 
+from bench.core.records import values
 from bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, Open, PositiveCount, PositiveNs, Text
 
 
@@ -214,7 +215,10 @@ _PROBES: dict[str, type[Probed]] = {
 
 
 def judge(probe: str, measured: dict[str, Any], path: str, *, is_ok: bool) -> None:
-    """Raise ValueError unless these are the figures of a probe; of one that is not known, anything may be measured."""
+    """Raise ValueError unless these are the figures of a probe, and leave out what its record does not know.
+
+    Of a probe that is not known, anything may be measured.
+    """
     kind = _PROBES.get(probe)
     if kind is None:
         return
@@ -222,6 +226,8 @@ def judge(probe: str, measured: dict[str, Any], path: str, *, is_ok: bool) -> No
         found = msgspec.convert(measured, kind)
     except msgspec.ValidationError as error:
         raise ValueError(str(error).replace("`$", f"`{path}")) from error
+    for name in [name for name in measured if name not in kind.__struct_fields__]:
+        values.plain(measured.pop(name), f"{path}.{name}")
     if not is_ok or (kind.EXCUSED_BY and getattr(found, kind.EXCUSED_BY) is not UNSET):
         return
     for name in kind.NEEDED:
