@@ -8,7 +8,7 @@ PART   :=
 ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
 
-.PHONY: help run memory c10k locust c100k c1m map race limits claims selftest selftest-long test test-long fuzz check speed lock readme schema lessons pictures bench clean
+.PHONY: help run goldens memory c10k locust c100k c1m map race limits claims selftest selftest-long test test-long fuzz check speed lock readme schema lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -67,10 +67,10 @@ selftest-long: $(VENV)/.run ## 30 real decisions without a change and 10 with ea
 	$(BIN)/python -m tools.selftest_long $(if $(DISTURBED),--disturbed $(DISTURBED) --sizes 5 --out results/selftest-long-$(DISTURBED))
 
 speed: $(VENV)/.run  ## measure the server and the strategies against their targets (needs wrk)
-	$(BIN)/python -m bench.speed
+	$(BIN)/python -m tools.speed
 
 bench: $(VENV)/.test ## benchmark every strategy with pytest-benchmark; BENCH= takes more options, such as --benchmark-compare
-	$(BIN)/python -m pytest bench/suite --benchmark-only --benchmark-autosave --benchmark-columns=min,median,max,rounds -o timeout=300 $(BENCH)
+	$(BIN)/python -m pytest tests/suite/benchmarks.py --benchmark-only --benchmark-autosave --benchmark-columns=min,median,max,rounds -o timeout=300 $(BENCH)
 
 lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 	$(BIN)/pip install --quiet uv
@@ -79,19 +79,20 @@ lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --extra locust --constraint constraints-test.txt pyproject.toml --output-file constraints-locust.txt
 
 readme: $(VENV)/.run ## write what README.md and docs/ quote and show of results/reference/ again
-	$(BIN)/python -m bench.present.reference_plots
-	$(BIN)/python -m bench.present.readme
-	$(BIN)/python -m bench.present.scale_figures
-	$(BIN)/python -m bench.studies.compare.worked
-	$(BIN)/python -m tools.selftest_long --docs docs/method.md
-	$(BIN)/python -m tools.neighbours
-	$(BIN)/python -m bench.present.claims "$$(ls -d results/reference/*-claims | tail -1)" --docs docs/claims.md
+	$(BIN)/python -m tools.document
+
+goldens: $(VENV)/.run ## show what has changed since BASE (a revision) in every output of the reference runs
+	@rm -rf .goldens && git worktree prune && git worktree add --quiet --detach .goldens/base $(or $(BASE),HEAD)
+	@cd .goldens/base && PYTHONPATH=. $(abspath $(BIN))/python -m tools.goldens ../before --runs $(CURDIR)/results/reference
+	@$(BIN)/python -m tools.goldens .goldens/after --runs $(CURDIR)/results/reference
+	@git worktree remove --force .goldens/base
+	@diff --recursive --unified=0 .goldens/before .goldens/after && echo "no output has changed"
 
 schema: $(VENV)/.run ## write bench/row.schema.json again, from the records of bench/core/records
 	$(BIN)/python -m bench.core.records.schema
 
 lessons: $(VENV)/.run ## run the commands of docs/lessons again, and write what they print into the pages
-	$(BIN)/python -m bench.present.lessons
+	$(BIN)/python -m tools.lessons
 
 pictures: $(VENV)/.test ## photograph the pages of the reference runs for the README (needs chromium and chromedriver)
 	$(BIN)/python docs/pictures/make.py

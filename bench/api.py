@@ -19,8 +19,7 @@ from bench import judge, rows
 from bench.analyse.tidy import NotInRunError
 from bench.judge import ExperimentError
 from bench.results import Results
-from bench.rows import Row, RowsError
-from bench.stored_runs import MACHINE_FILE
+from bench.rows import MACHINE_FILE, Row, RowsError
 
 if TYPE_CHECKING:
     from bench.experiment import Experiment

@@ -137,11 +137,11 @@ def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial]) -> str:
 def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reused: int) -> int:
     """Print the verdicts, write them into the folder, and return the exit code."""
     from bench.present.console import wants_colour
-    from bench.present.page import source
+    from bench.present.provenance import source
 
     judged = judge(needed, found)
     verdicts = tuple(verdict for verdict, _ in judged)
-    machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
+    machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
     own_runs = tuple(sorted({row.run for row in found}))
     told = source([], machine) + (f" · {found[0].started_at[:10]}" if found else "")
     report = Report(verdicts, machine, told, own_runs, len(found) - reused, reused, needed.left_out)

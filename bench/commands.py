@@ -144,7 +144,7 @@ def experiment_of(
 
 
 def _interrupted(folder: Path) -> Experiment:
-    for file in (runs.EXPERIMENT_FILE, runs.MACHINE_FILE, rows.ROWS_FILE):
+    for file in (runs.EXPERIMENT_FILE, rows.MACHINE_FILE, rows.ROWS_FILE):
         if not (folder / file).is_file():
             raise RowsError(f"{folder} is not a run: it has no {file}")
     return experiments.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import rows, runs
+from bench import rows
 from bench.analyse.benchmark_json import BenchmarkError, of_json, parse
 from bench.analyse.compare import Comparison, compare_sides
 from bench.analyse.stored import Side, differences, of_rows
@@ -94,7 +94,7 @@ def _run(folder: Path) -> Side:
         raise CompareError(f"{folder} has no rows: its run ended before the first trial did")
     if not any(row.valid for row in found):
         raise CompareError(f"{folder} has no valid row among {len(found)}: nothing in it can be compared")
-    side = of_rows(without_places(str(folder)), found, _machine(folder / runs.MACHINE_FILE))
+    side = of_rows(without_places(str(folder)), found, _machine(folder / rows.MACHINE_FILE))
     if not side.entries:
         raise CompareError(f"{folder} has no crawls and no memory trials, and only these are compared")
     return side

@@ -163,7 +163,7 @@ def _draw(folder: Path) -> None:
     """Draw what there is to draw of a whole run, and say where it is."""
     from bench.present import plots
 
-    machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
+    machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
     print(f"rows:  {folder / rows.ROWS_FILE}", file=sys.stderr)
     try:
         saved = plots.save_all(rows.read(folder), machine, folder / "plots")

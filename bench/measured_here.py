@@ -11,9 +11,9 @@ from bench.analyse import advice
 from bench.analyse import cells as c
 from bench.analyse.advice import Costs
 from bench.analyse.stats import Slope
-from bench.rows import Row, RowsError
+from bench.rows import MACHINE_FILE, Row, RowsError
 from bench.selftests import SAME
-from bench.stored_runs import MACHINE_FILE, is_run
+from bench.stored_runs import is_run
 from fake_server.site import SiteConfig
 
 SITE = SiteConfig()

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 FORMAT = 5
-ROWS_FILE = "rows.jsonl"
+ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest.json"
+"""What lies in the folder of a run: its rows, its machine, and what a self-test came to."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
 Kind = Literal["crawl", "memory", "block", "probe", "limit", "swarm", "open", "client", "arm"]

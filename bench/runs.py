@@ -20,7 +20,7 @@ import psutil
 import tomli_w
 
 import strategies
-from bench import rows, stored_runs
+from bench import rows
 from bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
 from bench.experiment import Experiment, ExperimentError
 from bench.measure import arms, host, process
@@ -34,11 +34,10 @@ from bench.measure.process import Runtime
 from bench.measure.server import Server, ServerError, running
 from bench.measure.sides import Prepared, interpreter
 from bench.plan import AnyTrial, BareTrial, Trial, expand, row_trials
-from bench.rows import Cause, Row
+from bench.rows import MACHINE_FILE, Cause, Row
 from bench.swarm.hosting import ALONE, Hosting
 
 EXPERIMENT_FILE = "experiment.toml"
-MACHINE_FILE = stored_runs.MACHINE_FILE
 CALIBRATION_S = 60.0
 FREE_THREADED_NAMES = ("python3.14t", "python3.13t")
 OLDEST_LOCUST = (2, 29)

@@ -140,7 +140,7 @@ def run(asked: Asked) -> int:
         return 130
     _keep(folder, found)
     print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
-    _say(f"kept:  {folder / selftests.SELFTEST_FILE}")
+    _say(f"kept:  {folder / rows.SELFTEST_FILE}")
     return code(found)
 
 
@@ -293,7 +293,7 @@ def _keep(folder: Path, found: dict[str, Any]) -> None:
 
     try:
         told = json.dumps(found, indent=2, allow_nan=False) + "\n"
-        (folder / selftests.SELFTEST_FILE).write_text(told, encoding="utf-8")
+        (folder / rows.SELFTEST_FILE).write_text(told, encoding="utf-8")
         (folder / "selftest.txt").write_text(text(found) + "\n", encoding="utf-8")
         every = rows.read(folder)
         series = {name: read.blocks(own) for name, own in read.comparisons(every).items()}

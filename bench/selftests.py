@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-SELFTEST_FILE = "selftest.json"
+from bench.rows import SELFTEST_FILE
+
 FORMAT = 2
 SAME = ("cpu", "system", "usable_cores", "python", "neighbour")
 """What must be alike in ``machine.json`` for a self-test to speak for a later run."""

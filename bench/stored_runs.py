@@ -5,8 +5,6 @@ from pathlib import Path
 
 from bench.rows import ROWS_FILE, RowsError
 
-MACHINE_FILE = "machine.json"
-
 
 def is_run(folder: Path) -> bool:
     """Tell whether a folder holds the rows of a run, at least one of them."""

@@ -42,8 +42,8 @@ PATCHED = {
 """The modules that may import Locust, which patches the whole process: they run in processes of their own."""
 TAKEN_IF_THERE = {"aiohttp_client": {"brotli", "_brotli"}}
 """What a strategy's own package loads where something else (Locust) has brought it along."""
-SERVES = {"bench.cli", "bench.aiohttp_baseline"}
-"""The modules that start a server themselves: the command that does, and what the server is compared with."""
+SERVES = {"bench.cli"}
+"""The modules that start a server themselves: the command that does."""
 
 
 def module_name(path: Path) -> str:

@@ -4,7 +4,7 @@ As somebody who knows aiohttp writes it: one handler, bodies rendered once and k
 event loop that web.run_app takes by default, asyncio's own. It has no faults, no gate and no counters, but
 it has the added latency.
 
-    python -m bench.aiohttp_baseline --port 0 --pages 1000
+    python -m tools.aiohttp_baseline --port 0 --pages 1000
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 ::
 
-    python -m bench.present.lessons [--check] [PAGE...]
+    python -m tools.lessons [--check] [PAGE...]
 
 How a page marks its commands is in ``lesson_pages``. They run in an empty folder with nothing in it but docs/. Standard
 output is quoted: without a first line that names the machine (which stands below it), lines wrapped at 110 characters,
@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.present import page as sheets
-from bench.present import readme
-from bench.present.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, read, written_wrong
+from bench.present import provenance
 from bench.present.markdown import escaped
+from bench.rows import MACHINE_FILE
+from tools.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, read, written_wrong
 
 PLOTS = "plots"
 PROGRAMS = {"inflight": [sys.executable, "-m", "bench"], "python": [sys.executable]}
@@ -53,7 +53,7 @@ class Done:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m bench.present.lessons", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.lessons", description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "pages", metavar="PAGE", type=Path, nargs="*", help="only these (default: all of docs/lessons/)"
     )
@@ -172,10 +172,10 @@ def trimmed(out: str, machine: str) -> list[str]:
 
 def _machine(folder: Path) -> str:
     """Return the machine as the newest run of the folder describes it; without one, Python and system."""
-    made = sorted(folder.glob(f"results/*/{readme.MACHINE_FILE}"))
+    made = sorted(folder.glob(f"results/*/{MACHINE_FILE}"))
     if not made:
         return f"{platform.python_implementation()} {platform.python_version()} on {platform.system()}"
-    return sheets.source([], json.loads(made[-1].read_text(encoding="utf-8")))
+    return provenance.source([], json.loads(made[-1].read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,6 @@
 Each decision is a comparison of its own, with its own calibration. Rows are in ``rows.jsonl`` of the folder, and a line
 for each decision is in ``decisions.jsonl``: what was decided, in how many blocks and seconds, and how large B was seen.
 Run again with the same folder, it goes on with the decisions that are missing.
-
-    python -m tools.selftest_long --docs docs/method.md
-
-writes what the series in results/decisions/ came to between the marks of that file.
 """
 
 import argparse
@@ -29,16 +25,12 @@ from bench.analyse.decide import DESIGNED
 from bench.core.arm import Arm
 from bench.measure import host, neighbour
 from bench.measure.neighbour_worker import KINDS
-from bench.present.markdown import row
-from bench.present.readme import replaced
 from bench.studies.compare import loop, read
 from bench.studies.compare.command import place as chosen_place
 from bench.studies.compare.comparison import METRICS, comparison
 from bench.studies.compare.run import Place
 from fake_server.site import SiteConfig
 
-STORED = Path("results/decisions")
-MARKS = ("<!-- decisions: begin -->", "<!-- decisions: end -->")
 DECISIONS_FILE, LOOP_FILE = "decisions.jsonl", "loop.json"
 PLANTING_BLOCKS, TRIED_LOOPS = 12, 1000
 """By so many blocks with so many planted loops, half a page's CPU time or so, the cost of one loop is found."""
@@ -66,25 +58,18 @@ def main() -> None:
     parser.add_argument("--planted", type=int, default=10, help="with each planted slowdown")
     parser.add_argument("--sizes", type=float, nargs="*", default=[5.0, 3.0], help="planted slowdowns, in percent")
     parser.add_argument("--disturbed", choices=KINDS, help="start a neighbour beside the trials")
-    parser.add_argument(
-        "--docs", type=Path, help="measure nothing; write what the stored series came to into this file"
-    )
     asked = parser.parse_args()
-    if asked.docs is not None:
-        text = asked.docs.read_text(encoding="utf-8")
-        asked.docs.write_text(with_series(text, STORED, asked.docs.name), encoding="utf-8")
-        return
     asked.out.mkdir(parents=True, exist_ok=True)
     machine = json.dumps(host.machine(asked.disturbed), indent=2)
-    (asked.out / "machine.json").write_text(machine + "\n", encoding="utf-8")
+    (asked.out / rows.MACHINE_FILE).write_text(machine + "\n", encoding="utf-8")
     rows.drop_unfinished(asked.out)
     with chosen_place() as place:
         loop_share = _loop_share(asked.out, asked.strategy, place)
         with neighbour.beside(asked.disturbed, place.cpus):
             for name, share in _plan(asked.decisions, asked.planted, asked.sizes):
-                if name not in _made(asked.out):
+                if name not in made(asked.out):
                     _decide(asked.out, asked.strategy, name, round(share / loop_share), place)
-    for line in summary(list(_made(asked.out).values())):
+    for line in summary(list(made(asked.out).values())):
         print(line)
 
 
@@ -95,7 +80,8 @@ def _plan(decisions: int, planted: int, sizes: list[float]) -> list[tuple[str, f
     return [(f"{kind}-{n}", share) for n in range(most) for kind, (number, share) in kinds.items() if n < number]
 
 
-def _made(out: Path) -> dict[str, Made]:
+def made(out: Path) -> dict[str, Made]:
+    """Return the decisions that a folder has, by their names."""
     path = out / DECISIONS_FILE
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return {one.name: one for one in (Made(**json.loads(line)) for line in lines)}
@@ -112,10 +98,10 @@ def _decide(out: Path, strategy: str, name: str, loops: int, place: Place) -> No
     taken_s = round(time.monotonic() - begin_s, 1)
     decision = verdict.decision
     change = None if seen is None else math.expm1(seen)
-    made = Made(name, decision.verdict, decision.blocks, taken_s, change, decision.why)
+    one = Made(name, decision.verdict, decision.blocks, taken_s, change, decision.why)
     with (out / DECISIONS_FILE).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(made)) + "\n")
-    print(f"{name:<16} {made.verdict:<12} {made.blocks:>3} blocks {taken_s:>6.1f} s  {made.why}", flush=True)
+        file.write(json.dumps(asdict(one)) + "\n")
+    print(f"{name:<16} {one.verdict:<12} {one.blocks:>3} blocks {taken_s:>6.1f} s  {one.why}", flush=True)
 
 
 def _loop_share(out: Path, strategy: str, place: Place) -> float:
@@ -185,22 +171,6 @@ def summary(made: Iterable[Made]) -> list[str]:
         f"{kind.blocks:.1f} blocks, {kind.mean_s:.0f} s on average, {kind.most_s:.0f} s at most"
         for kind in kinds(made)
     ]
-
-
-def with_series(text: str, stored: Path, name: str) -> str:
-    """Return the text of a file with a table of the stored series between its marks. Raises ReadmeError."""
-    heads = ("decisions", "neighbour", "verdicts", "seen as", "blocks", "seconds", "at most")
-    lines = [row(heads), "|---|---|---|---:|---:|---:|---:|"]
-    for folder in sorted(path.parent for path in stored.glob(f"*/{DECISIONS_FILE}")):
-        machine = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
-        lines += [row(_cells(kind, machine.get("neighbour") or "none")) for kind in kinds(_made(folder).values())]
-    return replaced(text, "\n".join(lines), name, MARKS)
-
-
-def _cells(kind: Kind, beside: str) -> tuple[str, ...]:
-    planted = "without a change" if kind.name == "aa" else f"planted, meant to be {kind.name.rpartition('-')[2]} %"
-    figures = f"{100 * kind.seen:+.1f} %", f"{kind.blocks:.1f}", f"{kind.mean_s:.0f}", f"{kind.most_s:.0f}"
-    return f"{kind.decisions} {planted}", beside, kind.told, *figures
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ TARGETS: dict[str, Target] = dict([
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure everything, print it against its target; return 0 when all are met, 1 when one is not, 2 for errors."""
-    parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.speed", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=_number, default=3, help="how often everything is measured; default: 3")
     parser.add_argument("--pages", type=_number, default=PAGES, help=f"that a strategy crawls; default: {PAGES:,}")
     parser.add_argument("--seconds", type=_number, default=WRK_SECONDS, help=f"of each wrk; default: {WRK_SECONDS}")
@@ -207,7 +207,7 @@ def _deadline(_trial: AnyTrial) -> float:
 def _baseline(cpus: set[int] | None) -> Iterator[str]:
     """Serve the same pages with aiohttp.web on the same core, and yield its URL."""
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "bench.aiohttp_baseline", *_BASELINE_SITE],
+        [sys.executable, "-P", "-m", "tools.aiohttp_baseline", *_BASELINE_SITE],
         stdout=subprocess.PIPE,
         text=True,
         env=process.environment(),

@@ -129,7 +129,7 @@ def _rows(folder: Path) -> list[Row]:
 
 def _same_machine(folder: Path, machine: Mapping[str, object]) -> bool:
     try:
-        before = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
+        before = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
         return all(before.get(key) == machine.get(key) for key in SAME_MACHINE)
     except (OSError, ValueError, AttributeError, RecursionError):
         return False

@@ -1,26 +1,16 @@
-"""Verdicts for people and programs: a line on the terminal, the whole of one claim, JSON.
+"""Verdicts for people and programs: a line on the terminal, the whole of one claim, JSON."""
 
-::
-
-    python -m bench.present.claims FOLDER [--docs docs/claims.md]
-
-FOLDER is one that ``inflight claims`` has made. Without ``--docs`` the lines are printed again; with it the page is
-written (``bench.present.claims_pages``). Only ``claims.json`` is read, so this needs no strategy and no server.
-"""
-
-import argparse
 import json
 import re
-import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.analyse.claims import Kind, Outcome, Value, Verdict, Word
 from bench.present import units, words
-from bench.present.console import DIM, GREEN, PLAIN, RED, wants_colour
+from bench.present.console import DIM, GREEN, PLAIN, RED
 
 FORMAT = 1
 JSON_FILE = "claims.json"
@@ -194,30 +184,6 @@ def load(folder: Path) -> Report:
     return from_json(values)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; return the exit code."""
-    from bench.present import claims_pages
-
-    parser = argparse.ArgumentParser(prog="python -m bench.present.claims", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, help="a folder that `inflight claims` has made")
-    parser.add_argument("--docs", type=Path, help="write the page of all claims to this file")
-    chosen = parser.parse_args(arguments)
-    try:
-        report = load(chosen.folder)
-        if chosen.docs is not None:
-            chosen.docs.write_text(claims_pages.docs(report, chosen.docs.as_posix()), encoding="utf-8")
-            return 0
-    except ClaimsError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
-    print(report.source)
-    print("\n".join(lines(report.verdicts, colour=wants_colour(sys.stdout))))
-    return 0
-
-
 _UNITS: dict[str, Callable[[float], str]] = {
     "_ns": units.duration,
     "_bytes": units.size,
@@ -265,7 +231,3 @@ def _wrapped(text: str, width: int) -> str:
 def _cut(text: str, width: int) -> str:
     clean = "".join(char if char.isprintable() else "?" for char in text.expandtabs())
     return clean if len(clean) <= width else clean[: width - 1] + "…"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

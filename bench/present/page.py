@@ -6,14 +6,13 @@ nothing smaller than 11 points.
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.present import name_looks, words
+from bench.present import name_looks
 from bench.present.name_looks import Look
-from bench.rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,34 +106,6 @@ def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Fi
 def kept_together(text: str) -> str:
     """Keep a number and its unit on one line."""
     return _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
-
-
-def source(rows: Sequence[Row], machine: dict[str, Any]) -> str:
-    """Return the footer: machine, interpreter, date, version, run."""
-    cores = machine.get("cores")
-    parts = [
-        f"{machine.get('cpu') or 'unknown CPU'}, {cores or '?'} {'core' if cores == 1 else 'cores'}",
-        machine.get("system") or "unknown system",
-        pythons(rows, machine),
-        dates(rows),
-        f"inflight {(machine.get('versions') or {}).get('inflight-bench') or '(version unknown)'}",
-        ", ".join(sorted({row.run for row in rows})),
-    ]
-    return words.plain(" · ".join(part for part in parts if part), 400)
-
-
-def pythons(rows: Sequence[Row], machine: dict[str, Any]) -> str:
-    """Return which Pythons the workers ran on."""
-    found = sorted(
-        {f"{row.knobs.get('implementation', 'cpython')} {row.knobs['python']}" for row in rows if "python" in row.knobs}
-    )
-    text = ", ".join(found).replace("cpython", "CPython") or str(machine.get("python") or "unknown Python")
-    return text + (", no GIL" if any(row.knobs.get("gil") is False for row in rows) else "")
-
-
-def dates(rows: Sequence[Row]) -> str:
-    """Return the day on which the first trial started."""
-    return min((row.started_at for row in rows), default="")[:10]
 
 
 def save(figure: "Figure", folder: Path, name: str) -> list[Path]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bench.present import findings_memory, page, words
+from bench.present import findings_memory, page, provenance, words
 from bench.rows import Row
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def save_claims(claims: Sequence[Tested], rows: Sequence[Row], machine: dict[str
     written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    footer = page.source(rows, machine)
+    footer = provenance.source(rows, machine)
     if any(map(_is_close, claims)):
         footer = f"{CLOSE}: close to the boundary of its rule, another run may say otherwise · {footer}"
     tested, shown = ([one for one in claims if (one.kind == "demonstration") is last] for last in (False, True))

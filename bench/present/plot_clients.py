@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bench.analyse.clients import Client, Comparison, Latency, compare
 from bench.analyse.stats import Spread
-from bench.present import page, units, words
+from bench.present import page, provenance, units, words
 from bench.present.name_looks import Look
 from bench.rows import Row
 
@@ -48,7 +48,7 @@ def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
     shown = found.latencies[:MOST_PANELS]
     names = sorted({client.name for one in shown for client in one.clients})
     looks = page.looks(names)
-    sheet = page.sheet(title(found), _NOTES, page.source(own, machine))
+    sheet = page.sheet(title(found), _NOTES, provenance.source(own, machine))
     for one, (above, below) in zip(shown, _axes(sheet, len(shown)), strict=True):
         _draw_panel(above, one, "per_s", names, looks)
         _draw_panel(below, one, "added", names, looks)

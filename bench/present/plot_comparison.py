@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bench.analyse.decide import Decision, Effect, Rule, better_ones
 from bench.analyse.effect import NAMES
 from bench.core.arm import IN_FLIGHT
-from bench.present import change_axis, page, units, words
+from bench.present import change_axis, page, provenance, units, words
 from bench.present.change_axis import Dot, Range
 from bench.rows import Row
 from bench.studies.compare import read
@@ -86,7 +86,7 @@ def draw(found: Sequence[Block], decision: Decision, rule: Rule, machine: dict[s
     if not tally.good:
         return None
     metrics, controls, lost = panels(found, decision), control_panels(found, decision), lost_of(found)
-    footer = page.source(rows_of(found), machine)
+    footer = provenance.source(rows_of(found), machine)
     sheet = page.sheet(title(decision, rule, tally), _notes(metrics, tally, rule, lost), footer)
     change_axis.fit_texts(sheet)
     every = _axes(sheet, len(metrics))
@@ -376,6 +376,6 @@ def _size(number: int) -> float:
 
 def _sides(first: Block) -> str:
     """Name both sides, and on what they ran where that differs."""
-    pythons = {side: page.pythons(first.of(side), {}) for side in "AB"}
+    pythons = {side: provenance.pythons(first.of(side), {}) for side in "AB"}
     on = {side: f" on {python}" if len(set(pythons.values())) > 1 else "" for side, python in pythons.items()}
     return " ".join(f"{side}: {words.plain(read.label(first, side), 60)}{on[side]}." for side in "AB")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.analyse.decide import DESIGNED
 from bench.analyse.effect import NAMES
-from bench.present import change_axis, name_looks, page, units, words
+from bench.present import change_axis, name_looks, page, provenance, units, words
 from bench.present.change_axis import Dot, Range
 from bench.present.plot_comparison import rows_of
 from bench.studies.compare import read
@@ -63,7 +63,7 @@ def draw(
             if name.partition("-")[0] == SAME}  # fmt: skip
     every = [block for name, blocks in series.items() if name != "planting" for block in blocks]
     noise = dict(sorted(selftest["noise"].items(), key=lambda item: -_known(item[1].get("cpu_per_page"))))
-    sheet = page.sheet(title(selftest), _notes(selftest, every, noise), page.source(rows_of(every), machine))
+    sheet = page.sheet(title(selftest), _notes(selftest, every, noise), provenance.source(rows_of(every), machine))
     axes = _axes(sheet)
     strips = [[_dots(place, group, metric) for place, group in enumerate(found)] for metric in DRAWN]
     shown = change_axis.range_of([[dot.value for _, dot in strip] for metric in strips for strip in metric])

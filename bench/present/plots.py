@@ -24,6 +24,7 @@ from bench.present import (
     plot_swarm_memory,
     plot_throughput,
     plot_times,
+    provenance,
 )
 from bench.present.name_looks import Look
 from bench.present.subjects import is_layered, subjects
@@ -61,7 +62,7 @@ def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list
 
 def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[tuple[str, "Figure"]]:
     """Draw these plots one after another, each with its name; to be called and saved under ``page.settings()``."""
-    footer = page.source(rows, machine)
+    footer = provenance.source(rows, machine)
     looks = looks_of(rows)
     decided = plot_map.draw(c.cells(rows, "crawl"), looks, footer) if map_table.is_map(rows) else None
     cells, layers = _of_cells(rows, looks, footer), _of_layers(rows, looks, footer)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.present import page, units, words
-from bench.present.readme import command
+from bench.present import provenance, units, words
 from bench.present.report_files import Extras
 from bench.present.report_markup import NOTES, Cell, Head, Table, block, folded, listed, paragraph, table
 from bench.rows import Row
@@ -15,7 +14,7 @@ _ABOUT_THE_RUN = frozenset({"command", "versions"})
 
 def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> str:
     """Return what is known of the machine as a table, and which runs the rows are of."""
-    lines = [(Cell("Python of the workers"), Cell(page.pythons(rows, dict(values))))]
+    lines = [(Cell("Python of the workers"), Cell(provenance.pythons(rows, values)))]
     lines += [
         (Cell(_name(key)), Cell(_value(key, value))) for key, value in values.items() if key not in _ABOUT_THE_RUN
     ]
@@ -31,7 +30,7 @@ def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> str:
 
 def reproduce(values: Mapping[str, Any], extras: Extras) -> str:
     """Return the command that made the run, its version, and the experiment as it was run."""
-    made = command(dict(values))
+    made = provenance.command(values)
     parts = [block(made)] if made else [paragraph("The command that made this run is not known.")]
     version = (values.get("versions") or {}).get("inflight-bench")
     parts.append(paragraph(f"inflight {version}" if version else "The version of inflight is not known."))

@@ -8,8 +8,7 @@ from typing import Any
 from bench.analyse.claims import WORDS, Verdict
 from bench.present import claims, selftest
 from bench.present.claims import ClaimsError, Report
-from bench.present.readme import MACHINE_FILE, SELFTEST_FILE
-from bench.rows import ROWS_FILE
+from bench.rows import MACHINE_FILE, ROWS_FILE, SELFTEST_FILE
 
 EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
 

@@ -10,14 +10,15 @@ from typing import Any
 
 from bench.analyse import cells as c
 from bench.analyse.claims import Verdict
-from bench.present import check_words, findings_memory, map_table, readme, section, units, words
+from bench.present import check_words, findings_memory, map_table, notes, provenance, section, units, words
 from bench.present.answer import answer
 from bench.present.claims import parted
-from bench.present.markdown import escaped, escaped_in_html, row
+from bench.present.markdown import MOST_TEXT, escaped, escaped_in_html, row
 from bench.present.memory_table import grids
 from bench.present.notes import why_red
 from bench.present.report_validity import judged
 from bench.rows import Row
+from bench.studies.throughput import show as throughput
 
 MOST = 60_000
 """So many characters at most, in all."""
@@ -55,10 +56,17 @@ def _tables(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
     decided = map_table.of_rows(rows)
     if decided is None and c.crawled(rows):
-        return _within(readme.headline_markdown(rows, told), _ROOM_FOR_TABLES)
-    where = readme.provenance(rows, told) if rows else ""
+        return _within(headline(rows, told), _ROOM_FOR_TABLES)
+    where = provenance.markdown(rows, told) if rows else ""
     maps = [] if decided is None else map(section.table_markdown, map_table.grids(decided))
     return _within("\n\n".join([where, *maps]), _ROOM_FOR_TABLES)
+
+
+def headline(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """Return the section of throughput, with how it was made, where and when."""
+    red = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in notes.about_red(rows))
+    made = provenance.markdown(rows, machine)
+    return "\n\n".join(filter(None, [made, section.markdown(throughput.section(rows)), red]))
 
 
 def _grids(rows: Sequence[Row]) -> str:

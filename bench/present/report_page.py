@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.present import page as look
 from bench.present import (
+    provenance,
     race,
     report_about,
     report_comparison,
@@ -124,7 +124,7 @@ def _body(title: str, rows: Sequence[Row], machine: dict[str, Any], sections: Se
     parts = [
         '<a class="skip" href="#main">Skip to the answer</a>',
         f"<header><h1>{text(title, 200)}</h1>",
-        f'<p class="source">{text(look.source(rows, machine))}</p>',
+        f'<p class="source">{text(provenance.source(rows, machine))}</p>',
         *([paragraph(words.neighbour(str(kind)))] if (kind := machine.get("neighbour")) else []),
         "</header>",
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>',
@@ -146,7 +146,7 @@ def _section(one: Section) -> str:
 def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
     """Return which experiment, on which machine, on which day."""
     where = str(machine.get("cpu") or machine.get("host") or "an unknown machine")
-    day = look.dates(rows)
+    day = provenance.date(rows)
     return words.plain(f"inflight: {_experiment(extras.name)} on {where}{f', {day}' if day else ''}", 160)
 
 

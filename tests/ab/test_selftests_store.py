@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench import selftests
+from bench import rows, selftests
 
 MACHINE = {"cpu": "Imaginary 9000", "system": "Linux 6.1", "usable_cores": 4, "python": "CPython 3.11.7", "host": "x"}
 SEEN = {"seen": 0.048, "low": 0.041, "high": 0.055}
@@ -27,7 +27,7 @@ def keep(out: Path, name: str, test: object) -> None:
     folder = out / name
     folder.mkdir(parents=True)
     text = test if isinstance(test, str) else json.dumps(test)
-    (folder / selftests.SELFTEST_FILE).write_text(text, encoding="utf-8")
+    (folder / rows.SELFTEST_FILE).write_text(text, encoding="utf-8")
 
 
 def test_without_any_there_is_none(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_rubbish_is_passed_over(tmp_path: Path, name: str) -> None:
 def test_a_file_that_is_no_text_and_a_folder_of_that_name_are_passed_over(tmp_path: Path) -> None:
     keep(tmp_path, "good", whole())
     keep(tmp_path, "binary", "")
-    (tmp_path / "binary" / selftests.SELFTEST_FILE).write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "folder" / selftests.SELFTEST_FILE).mkdir(parents=True)
+    (tmp_path / "binary" / rows.SELFTEST_FILE).write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "folder" / rows.SELFTEST_FILE).mkdir(parents=True)
 
     assert selftests.latest([tmp_path], MACHINE) == whole()

@@ -53,7 +53,7 @@ def row_of(asked: AnyTrial, status: Status = "ok", *, red: bool = False, started
 def make_run(out: Path, *found: Row, name: str = "one", pin: str = "pin = true", **machine: Any) -> Path:
     folder = out / name
     folder.mkdir(parents=True)
-    (folder / runs.MACHINE_FILE).write_text(json.dumps(host.machine() | machine), encoding="utf-8")
+    (folder / rows.MACHINE_FILE).write_text(json.dumps(host.machine() | machine), encoding="utf-8")
     (folder / runs.EXPERIMENT_FILE).write_text(f"{pin}\n", encoding="utf-8")
     for row in found:
         rows.append(folder, replace(row, run=name))
@@ -146,7 +146,7 @@ def test_a_run_that_cannot_be_read_is_passed_over(tmp_path: Path, needed: Needed
     broken = make_run(tmp_path, name="broken")
     (broken / rows.ROWS_FILE).write_text("rubbish\n", encoding="utf-8")
     no_machine = make_run(tmp_path, row_of(trial, started_at=LATER), name="no-machine")
-    (no_machine / runs.MACHINE_FILE).write_text("{", encoding="utf-8")
+    (no_machine / rows.MACHINE_FILE).write_text("{", encoding="utf-8")
 
     assert reuse.find(tmp_path, needed.trials)[key][0].run == "good"
 

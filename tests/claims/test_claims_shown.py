@@ -16,6 +16,7 @@ from bench.present import claims_pages
 from bench.present.claims import ClaimsError, Report
 from tests.claims.cases import CASES
 from tests.made_rows import MACHINE
+from tools.document import claims as document
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -173,7 +174,7 @@ def test_markdown_names_machine_command_and_what_was_left_out() -> None:
 def test_the_page_has_a_section_for_each_claim() -> None:
     each = {verdict.id: verdict for verdict in verdicts() if verdict.outcome.verdict == "holds"}
 
-    page = claims_pages.docs(report(*each.values()))
+    page = document.page(report(*each.values()))
 
     for verdict in each.values():
         assert f"\n## {verdict.id}\n" in page
@@ -188,7 +189,7 @@ def test_demonstrations_stand_below_a_heading_of_their_own_and_are_shown() -> No
     outcomes = made("does not hold here", id="races", kind="demonstration"), made(), made("not tested", id="no-gil")
 
     lines = show.lines([shown, *outcomes])
-    table = claims_pages.readme_table([shown, *outcomes])
+    table = document.table([shown, *outcomes])
     stored = show.to_json(report(shown, *outcomes))
 
     assert [line.split()[0] for line in lines if line] == [
@@ -205,7 +206,7 @@ def test_demonstrations_stand_below_a_heading_of_their_own_and_are_shown() -> No
 
 
 def test_the_readme_table_is_in_the_order_of_the_claims() -> None:
-    table = claims_pages.readme_table([made(order=2, id="c10k", claim="Second."), made(order=1, claim="First.")])
+    table = document.table([made(order=2, id="c10k", claim="Second."), made(order=1, claim="First.")])
 
     lines = table.splitlines()
     assert lines[2].startswith("| First. | 50k | [holds](docs/claims.md#thread-memory) |")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.present import reference_plots
+from tools.document import plots
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 RUNS = sorted(path.parent for path in REFERENCE.glob("*/plots"))
@@ -27,7 +27,7 @@ def colours(path: Path) -> set[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_the_stored_plots_are_those_of_the_code(run: Path, tmp_path: Path) -> None:
-    made = reference_plots.save(run, tmp_path)
+    made = plots.save(run, tmp_path)
 
     assert {path.name for path in made} == {path.name for path in (run / "plots").iterdir()}
     for path in made:
@@ -44,10 +44,10 @@ def test_plots_are_drawn_again_and_those_that_are_no_longer_drawn_are_removed(tm
     (run / "plots" / "ramp.svg").write_text("old")
     (run / "plots" / "throughput-9.svg").write_text("no longer drawn")
 
-    assert reference_plots.main(["--runs", str(tmp_path)]) == 0
+    plots.renew_all(tmp_path)
 
     assert sorted(path.name for path in (run / "plots").iterdir()) == ["ramp.png", "ramp.svg"]
     assert (run / "plots" / "ramp.svg").read_bytes().count(b"<text") == stored.count(b"<text")
     once = (run / "plots" / "ramp.svg").read_bytes()
-    assert reference_plots.main(["--runs", str(tmp_path)]) == 0
+    plots.renew_all(tmp_path)
     assert (run / "plots" / "ramp.svg").read_bytes() == once

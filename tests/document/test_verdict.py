@@ -1,4 +1,4 @@
-"""One verdict, number by number: each number is what it says it is, and the page is renewed between its marks."""
+"""One verdict, number by number: each number is what it says it is."""
 
 import math
 from pathlib import Path
@@ -10,13 +10,15 @@ from bench import rows as stored
 from bench.analyse.decide import DESIGNED
 from bench.analyse.effect import amount, percent
 from bench.present import units
-from bench.studies.compare import read, worked
+from bench.studies.compare import read
 from tests.made_blocks import blocks, series
+from tools.document import verdict
+from tools.document.stored import DocumentError
 
 
 def numbers(change: float) -> dict[str, str]:
     found = blocks(series(12, change))
-    (grid,) = worked.explained(found, read.decided(found, DESIGNED)).tables
+    (grid,) = verdict.explained(found, read.decided(found, DESIGNED)).tables
     return {name: here for name, here, _ in grid.lines}
 
 
@@ -50,24 +52,17 @@ def folder(runs: Path, name: str, change: float) -> Path:
     return made
 
 
-def test_the_newest_comparison_that_ended_as_a_regression_is_shown_between_the_marks(tmp_path: Path) -> None:
-    runs, page = tmp_path / "runs", tmp_path / "method.md"
-    shown = folder(runs, "2", 0.08)
-    folder(runs, "1", 0.09)
-    folder(runs, "3", 0.0)
-    page.write_text("before\n{}\n{}\nbehind\n".format(*worked.MARKS), encoding="utf-8")
-    arguments = ["--docs", str(page), "--runs", str(runs)]
+def test_the_newest_comparison_that_ended_as_a_regression_is_shown(tmp_path: Path) -> None:
+    shown = folder(tmp_path, "2", 0.08)
+    folder(tmp_path, "1", 0.09)
+    folder(tmp_path, "3", 0.0)
 
-    assert worked.newest(runs) == shown
-    assert worked.main([*arguments, "--check"]) == 1
-    assert worked.main(arguments) == 0
-    assert worked.main([*arguments, "--check"]) == 0
-    assert f"| change | {numbers(0.08)['change']} |" in page.read_text(encoding="utf-8")
+    assert verdict.regression(tmp_path).folder == shown
+    assert f"| change | {numbers(0.08)['change']} |" in verdict.part(tmp_path, tmp_path)
 
 
-def test_without_such_a_comparison_one_sentence_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_such_a_comparison_one_sentence_says_so(tmp_path: Path) -> None:
     folder(tmp_path, "1", 0.0)
-    (tmp_path / "page.md").write_text("", encoding="utf-8")
 
-    assert worked.main(["--docs", str(tmp_path / "page.md"), "--runs", str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("no comparison in ")
+    with pytest.raises(DocumentError, match=r"^no comparison in "):
+        verdict.part(tmp_path, tmp_path)

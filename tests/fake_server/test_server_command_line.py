@@ -225,7 +225,7 @@ def test_thousands_who_connect_at_once_all_get_in(server: Running) -> None:
 
 
 def test_the_aiohttp_baseline_serves_the_same_pages(server: Running) -> None:
-    command = [sys.executable, "-m", "bench.aiohttp_baseline", "--port", "0", "--redirects", "0.2"]
+    command = [sys.executable, "-m", "tools.aiohttp_baseline", "--port", "0", "--redirects", "0.2"]
     server.do("configure", site={"redirects": 0.2})
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

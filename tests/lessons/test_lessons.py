@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bench.experiment import load
-from bench.present import lessons
-from bench.present.lesson_pages import (
+from tools import lessons
+from tools.lesson_pages import (
     LESSONS,
     LessonError,
     Run,
@@ -17,7 +17,7 @@ from bench.present.lesson_pages import (
     read,
     written_wrong,
 )
-from bench.present.lessons import Done, check, perform, renew, trimmed, went_wrong, working_folder
+from tools.lessons import Done, check, perform, renew, trimmed, went_wrong, working_folder
 
 PAGES = lesson_paths()
 LONG = [path for path in PAGES if path.stem.startswith(("01-", "06-", "07-", "08-", "10-"))]

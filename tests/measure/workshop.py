@@ -12,7 +12,7 @@ from bench.rows import Row
 from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("bench", "strategies", "fake_server")
+PACKAGES = ("bench", "strategies", "fake_server", "tests/suite")
 
 # Measures and does not present: all that `inflight run` does between the plan and the last row.
 _DRIVER = """

@@ -10,14 +10,14 @@ import pytest
 
 import strategies
 from bench.grid import Workload
-from bench.suite.measuring import CHECKS
-from bench.suite.test_strategies import CRAWL, PAGES, ROUNDS, SLEEPY
 from tests.measure.workshop import Workshop
 from tests.patience import HANG_S
 from tests.plugin.projects import ENVIRONMENT, assert_passed, run_pytest
+from tests.suite.benchmarks import CRAWL, PAGES, ROUNDS, SLEEPY
+from tests.suite.measuring import CHECKS
 
 ROOT = Path(__file__).parents[2]
-SUITE = "bench/suite"
+SUITE = "tests/suite/benchmarks.py"
 
 
 def run_suite(json_file: Path, chosen: str) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from markdown_it import MarkdownIt
 
 from bench.analyse.claims import Outcome, Verdict
 from bench.analyse.compare import compare
-from bench.present import claims_pages, readme, report_markdown, stored
+from bench.present import claims_pages, report_markdown, stored
 from bench.present.claims import Report
 from bench.present.markdown import code, escaped, escaped_in_html
 from bench.studies.compare import show
 from tests.ab.test_verdict_shown import series, shown
 from tests.compare.made_runs import noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
+from tools.document import claims
 
 LINKS = "@one x@two.example (@org/three) #4 o/r#5 http://six.example HTTPS://seven.example www.eight.example ftp://nine"
 LINKING = re.compile(r"@\w|#\d|\w://\w|www\.\w", re.IGNORECASE)
@@ -61,12 +62,12 @@ def the_report() -> str:
 
 
 def the_headline() -> str:
-    return readme.headline_markdown(grid([LINKS, "b"], caps=(100,)), MACHINE | {"cpu": LINKS})
+    return report_markdown.headline(grid([LINKS, "b"], caps=(100,)), MACHINE | {"cpu": LINKS})
 
 
 def the_claims() -> str:
     report = Report((hostile_claim(),), MACHINE | {"command": ["inflight", LINKS]}, LINKS, (), 1, 0, ())
-    return "\n\n".join([claims_pages.markdown(report), claims_pages.docs(report)])
+    return "\n\n".join([claims_pages.markdown(report), claims.page(report)])
 
 
 def the_verdict() -> str:

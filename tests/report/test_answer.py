@@ -10,12 +10,13 @@ import pytest
 
 from bench import rows as stored
 from bench.analyse.stats import Spread
-from bench.present import readme, units, words
+from bench.present import units, words
 from bench.present.answer import MOST, answer
 from bench.present.table import summary_json
 from bench.rows import Row
 from tests.made_blocks import flat, series
 from tests.made_rows import MS, bare_row, crawl_row, grid, memory_row, memory_rows
+from tools.document.stored import newest
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
@@ -311,7 +312,7 @@ def test_every_reference_run_has_an_answer(run: Path) -> None:
 
 
 def test_what_it_says_of_the_reference_run_is_in_the_summary() -> None:
-    found = stored.read(readme.newest(REFERENCE))
+    found = newest(REFERENCE, "quick").rows
     text, summary = told(found), summary_json(found)
     rates = {
         units.number(rate["median"], words.digits(Spread(rate["median"], rate["low"], rate["high"], rate["rounds"])))

@@ -9,12 +9,13 @@ import pytest
 from bench import rows
 from bench.analyse import self_test
 from bench.analyse.decide import DESIGNED
-from bench.present import readme, selftest
-from bench.present.readme import ReadmeError
+from bench.present import selftest
 from bench.studies.compare import show
 from tests.made_blocks import block, blocks, series
 from tests.made_rows import MACHINE
 from tests.selftest.made_selftest import SAME, SAME_ROWS, SLOWER, made_selftest
+from tools.document import readme
+from tools.document.stored import DocumentError
 
 
 def test_blocks_without_a_change_alarm_nobody_and_are_counted_apart_when_resampled() -> None:
@@ -109,8 +110,8 @@ def test_the_readme_quotes_the_self_test_as_it_was_printed(tmp_path: Path) -> No
         rows.append(folder, row)
     (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
 
-    with pytest.raises(ReadmeError, match="does not hold a self-test"):
-        readme.WRITERS["selftest"](folder, tmp_path)
+    with pytest.raises(DocumentError, match="does not hold a self-test"):
+        readme.selftest(folder.parent, tmp_path)
     (folder / "selftest.json").write_text(json.dumps(made_selftest()), encoding="utf-8")
 
-    assert f"```text\n{selftest.text(made_selftest())}\n```" in readme.WRITERS["selftest"](folder, tmp_path)
+    assert f"```text\n{selftest.text(made_selftest())}\n```" in readme.selftest(folder.parent, tmp_path)

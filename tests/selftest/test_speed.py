@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.speed import TARGETS
 from tests.cli.command import ENVIRONMENT
 from tests.patience import HANG_S
 from tests.selftest.test_wrk_report import FAST
+from tools.speed import TARGETS
 
 FAKE_WRK = f"""#!{sys.executable}
 import http.client
@@ -31,7 +31,7 @@ SHORT = ("--rounds", "1", "--pages", "300", "--seconds", "1")
 
 def speed(path: str, *options: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "bench.speed", *options],
+        [sys.executable, "-m", "tools.speed", *options],
         env=ENVIRONMENT | {"PATH": path}, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
 

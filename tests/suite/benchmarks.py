@@ -7,8 +7,8 @@ import strategies
 from bench.grid import Workload
 from bench.measure.host import Cpus
 from bench.measure.server import Server
-from bench.suite.measuring import measure
 from fake_server.site import SiteConfig
+from tests.suite.measuring import measure
 
 ROUNDS = 7
 CRAWL = Workload("crawl", "crawl", SiteConfig(pages=3000), 100, "keep-alive")
@@ -20,7 +20,7 @@ SLEEPY = Workload("sleepy", "crawl", SiteConfig(pages=1000, links=0, delay="50ms
 ONE_BY_ONE = Workload("sleepy, one by one", "crawl", SiteConfig(pages=20, links=0, delay="50ms"), 1, "keep-alive")
 """The same, with as many pages as a model gets in a second that has one in flight."""
 
-pytestmark = pytest.mark.filterwarnings("default::bench.suite.measuring.RedBenchmarkWarning")
+pytestmark = pytest.mark.filterwarnings("default::tests.suite.measuring.RedBenchmarkWarning")
 
 
 def test_crawl(benchmark: BenchmarkFixture, strategy: str, site_server: Server, cpus: Cpus) -> None:

@@ -144,7 +144,7 @@ def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] 
         if asked.markdown is not None:
             with asked.markdown.open("a", encoding="utf-8") as file:
                 file.write(present.markdown(shown))
-        machine = json.loads((folder / runs.MACHINE_FILE).read_text(encoding="utf-8"))
+        machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
         plots = save_comparison(verdict.blocks, verdict.decision, verdict.rule, machine, folder / "plots")
     except OSError as error:
         where = error.filename or folder

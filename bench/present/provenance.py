@@ -1,0 +1,54 @@
+"""Where figures come from: the command, the machine, the interpreter, the day and the run."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from bench.present import words
+from bench.present.markdown import code, escaped
+from bench.rows import Row
+
+
+def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """Return one line: machine, interpreter, date, version, run."""
+    cores = machine.get("cores")
+    parts = [
+        f"{machine.get('cpu') or 'unknown CPU'}, {cores or '?'} {'core' if cores == 1 else 'cores'}",
+        machine.get("system") or "unknown system",
+        pythons(rows, machine),
+        date(rows),
+        f"inflight {(machine.get('versions') or {}).get('inflight-bench') or '(version unknown)'}",
+        ", ".join(sorted({row.run for row in rows})),
+    ]
+    return words.plain(" · ".join(part for part in parts if part), 400)
+
+
+def pythons(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """Return which Pythons the workers ran on."""
+    found = sorted(
+        {f"{row.knobs.get('implementation', 'cpython')} {row.knobs['python']}" for row in rows if "python" in row.knobs}
+    )
+    text = ", ".join(found).replace("cpython", "CPython") or str(machine.get("python") or "unknown Python")
+    return text + (", no GIL" if any(row.knobs.get("gil") is False for row in rows) else "")
+
+
+def date(rows: Sequence[Row]) -> str:
+    """Return the day on which the first trial started."""
+    return min((row.started_at for row in rows), default="")[:10]
+
+
+def command(machine: Mapping[str, Any]) -> str | None:
+    """Return the command that made the run, without where the program was installed."""
+    if not machine.get("command"):
+        return None
+    return shlex.join(
+        ["inflight", *(PurePath(word).name if word.startswith("/") else word for word in machine["command"][1:])]
+    )
+
+
+def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """Return by which command a run was made, and on which machine."""
+    made = command(machine)
+    by = f"Made by {code(made)}" if made else "Made"
+    return f"{by} on {escaped(source(rows, machine).replace(' · ', ', '))}."

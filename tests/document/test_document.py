@@ -1,0 +1,122 @@
+"""What README.md and docs/ quote of the stored runs: written between marks, and up to date."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import rows
+from bench.rows import Row
+from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
+from tools.document import __main__ as program
+from tools.document import readme
+from tools.document.__main__ import PAGES, document, renewed
+from tools.document.stored import REFERENCE, DocumentError, newest, replaced
+
+ROOT = Path(__file__).parents[2]
+MARKED = "# before\n<!-- headline: begin -->\nold\n<!-- headline: end -->\nafter\n"
+PARTS = {"headline": readme.headline}
+
+
+def store(folder: Path, many: list[Row]) -> Path:
+    folder.mkdir(parents=True)
+    for row in many:
+        rows.append(folder, row)
+    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a README and a stored run, where nothing else quotes anything."""
+    monkeypatch.setattr(program, "PAGES", {"README.md": PARTS})
+    (tmp_path / "README.md").write_text(MARKED, encoding="utf-8")
+    store(tmp_path / REFERENCE / "20260101T000000000Z-a-quick", grid(["one"]))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_pages_quote_the_reference_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "PAGES", {name: PAGES[name]})
+
+    assert document(ROOT, is_check=True) == 0, "run `make readme`"
+
+
+def test_a_part_is_written_between_its_marks_and_then_up_to_date(root: Path) -> None:
+    assert document(root, is_check=True) == 1
+    assert document(root, is_check=False) == 0
+    assert document(root, is_check=True) == 0
+
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert text.startswith("# before\n<!-- headline: begin -->\nMade by")
+    assert text.endswith("\n<!-- headline: end -->\nafter\n")
+    assert "old" not in text
+
+
+def test_check_writes_nothing_and_says_what_to_do(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert document(root, is_check=True) == 1
+
+    assert (root / "README.md").read_text(encoding="utf-8") == MARKED
+    assert "README.md is not up to date; run `make readme`" in capsys.readouterr().err
+
+
+def test_the_newest_run_of_an_experiment_is_taken(tmp_path: Path) -> None:
+    for name in ("20260101T0-b-quick", "20260301T0-a-quick", "20260201T0-c-quick", "20260401T0-d-memory"):
+        store(tmp_path / name, [crawl_row()])
+
+    assert newest(tmp_path, "quick").folder.name == "20260301T0-a-quick"
+    assert newest(tmp_path, "memory").folder.name == "20260401T0-d-memory"
+
+
+def test_an_experiment_without_a_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="no run of claims in"):
+        newest(tmp_path, "claims")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<!-- part: begin -->",
+        "<!-- part: end -->\n<!-- part: begin -->",
+        "<!-- part: begin --><!-- part: begin --><!-- part: end -->",
+    ],
+)
+def test_a_page_without_both_marks_is_refused(text: str) -> None:
+    with pytest.raises(DocumentError, match="it needs the line <!-- part: begin -->"):
+        replaced(text, "part", "new")
+
+
+def test_the_page_that_lacks_its_marks_is_named_and_left_alone(root: Path) -> None:
+    (root / "README.md").write_text("nothing", encoding="utf-8")
+
+    with pytest.raises(DocumentError, match=r"^README\.md: it needs the line"):
+        document(root, is_check=False)
+    assert (root / "README.md").read_text(encoding="utf-8") == "nothing"
+
+
+def test_a_machine_that_is_not_json_is_named(root: Path) -> None:
+    (newest(root / REFERENCE, "quick").folder / "machine.json").write_text("{", encoding="utf-8")
+
+    with pytest.raises(DocumentError, match=r"machine\.json is not JSON"):
+        document(root, is_check=True)
+
+
+def test_plots_are_shown_where_a_run_has_them(tmp_path: Path) -> None:
+    memory = store(tmp_path / "runs" / "20260103T0-host-memory", [memory_rows()[0]])
+    text = "<!-- memory: begin -->\n<!-- memory: end -->"
+
+    assert "![" not in renewed(text, {"memory": readme.memory}, tmp_path / "runs", tmp_path)
+
+    (memory / "plots").mkdir()
+    (memory / "plots" / "layers.svg").write_text("<svg/>", encoding="utf-8")
+
+    shown = renewed(text, {"memory": readme.memory}, tmp_path / "runs", tmp_path / "docs")
+    assert "![Memory per task, in layers](../runs/20260103T0-host-memory/plots/layers.svg)" in shown
+
+
+def test_a_run_of_claims_without_its_verdicts_is_one_sentence(tmp_path: Path) -> None:
+    store(tmp_path / "20260101T0-host-claims", [crawl_row()])
+
+    with pytest.raises(DocumentError, match=r"claims\.json"):
+        readme.claims_table(tmp_path, tmp_path)

@@ -1,0 +1,87 @@
+"""Write what README.md and docs/ quote and show of the stored runs.
+
+    python -m tools.document [--check]
+
+Plots are drawn again first. ``--check`` writes nothing and draws nothing; its exit code is 1 when a file is not up to
+date.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from bench.rows import RowsError
+from tools.document import claims, decisions, neighbours, plots, readme, scale, verdict
+from tools.document.stored import REFERENCE, DocumentError, replaced
+
+Part = Callable[[Path, Path], str]
+"""Returns what stands between two marks; asks for the folder of runs, and for the folder of the file."""
+
+PAGES: Mapping[str, Mapping[str, Part]] = {
+    "README.md": {
+        "headline": readme.headline,
+        "map": readme.decision_map,
+        "memory": readme.memory,
+        "claims": readme.claims_table,
+        "selftest": readme.selftest,
+        "swarm": scale.in_short,
+    },
+    "docs/scale.md": {"c100k": scale.c100k, "c1m": scale.c1m},
+    "docs/method.md": {
+        "verdict": verdict.part,
+        "neighbours": neighbours.part,
+        "decisions": decisions.part,
+    },
+    "docs/claims.md": {"claims": claims.part},
+}
+"""Each part by its file and the name of its marks."""
+
+
+def main() -> int:
+    """Do what the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is not up to date")
+    asked = parser.parse_args()
+    try:
+        if not asked.check:
+            plots.renew_all(REFERENCE)
+        return document(Path(), is_check=asked.check)
+    except (DocumentError, RowsError) as error:
+        print(error, file=sys.stderr)
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+    return 1
+
+
+def document(root: Path, *, is_check: bool) -> int:
+    """Write every page that is not as it should be, or say so; return the exit code."""
+    stale = [(path, text) for path, old, text in pages(root) if old != text]
+    for path, text in stale:
+        if is_check:
+            print(f"{path} is not up to date; run `make readme`", file=sys.stderr)
+        else:
+            path.write_text(text, encoding="utf-8")
+    return 1 if stale and is_check else 0
+
+
+def pages(root: Path) -> Iterator[tuple[Path, str, str]]:
+    """Yield each page below a folder, with its text and what it should be."""
+    for name, parts in PAGES.items():
+        path = root / name
+        old = path.read_text(encoding="utf-8")
+        try:
+            yield path, old, renewed(old, parts, root / REFERENCE, path.parent)
+        except DocumentError as error:
+            raise DocumentError(f"{name}: {error}") from error
+
+
+def renewed(text: str, parts: Mapping[str, Part], runs: Path, beside: Path) -> str:
+    """Return the text of a file with each of its parts written again. Raises DocumentError."""
+    for mark, part in parts.items():
+        text = replaced(text, mark, part(runs, beside))
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

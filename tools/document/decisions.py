@@ -1,0 +1,27 @@
+"""What the series of real decisions in results/decisions/ came to, for docs/method.md."""
+
+import json
+from pathlib import Path
+
+from bench.present.markdown import row
+from bench.rows import MACHINE_FILE
+from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
+
+STORED = "decisions"
+"""The folder of the series, beside that of the runs."""
+
+
+def part(runs: Path, _beside: Path) -> str:
+    """Return a table with a line for each kind of decision."""
+    heads = ("decisions", "neighbour", "verdicts", "seen as", "blocks", "seconds", "at most")
+    lines = [row(heads), "|---|---|---|---:|---:|---:|---:|"]
+    for folder in sorted(path.parent for path in (runs.parent / STORED).glob(f"*/{DECISIONS_FILE}")):
+        machine = json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8"))
+        lines += [row(_cells(kind, machine.get("neighbour") or "none")) for kind in kinds(made(folder).values())]
+    return "\n".join(lines)
+
+
+def _cells(kind: Kind, beside: str) -> tuple[str, ...]:
+    planted = "without a change" if kind.name == "aa" else f"planted, meant to be {kind.name.rpartition('-')[2]} %"
+    figures = f"{100 * kind.seen:+.1f} %", f"{kind.blocks:.1f}", f"{kind.mean_s:.0f}", f"{kind.most_s:.0f}"
+    return f"{kind.decisions} {planted}", beside, kind.told, *figures

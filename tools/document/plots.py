@@ -1,0 +1,49 @@
+"""The plots of the reference runs, which README.md and docs/ show, drawn again from their rows.
+
+A run without a folder ``plots`` gets none. The same rows and the same versions of matplotlib give the same files.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from bench.present import plot_claims, plot_clients, plot_comparison, plot_selftest, plots, report_files
+from bench.present.report_comparison import rule_of
+from bench.rows import read
+from bench.studies.compare.read import blocks, comparisons, decided
+
+FOLDER = "plots"
+
+
+def renew_all(runs: Path) -> None:
+    """Replace the plots of all runs in a folder that have some. Raises RowsError and OSError."""
+    for folder in sorted(path.parent for path in runs.glob(f"*/{FOLDER}")):
+        renew(folder)
+
+
+def renew(run: Path) -> None:
+    """Replace the plots of a run by new ones; those that are no longer drawn are removed."""
+    with tempfile.TemporaryDirectory() as made:
+        paths = save(run, Path(made))
+        for old in (run / FOLDER).iterdir():
+            if old.name not in {path.name for path in paths}:
+                old.unlink()
+        for path in paths:
+            shutil.copyfile(path, run / FOLDER / path.name)
+
+
+def save(run: Path, folder: Path) -> list[Path]:
+    """Write the plots that the command which made a run saved, into a folder; return the files."""
+    rows = read(run)
+    machine, extras = report_files.read(run)
+    if extras.claims is not None:
+        return plot_claims.save_claims(extras.claims.verdicts, rows, extras.claims.machine, folder)
+    if extras.selftest is not None:
+        series = {name: blocks(own) for name, own in comparisons(rows).items()}
+        machine = extras.selftest["machine"]
+        saved = plot_selftest.save_selftest(extras.selftest, series, machine, folder)
+        return [*saved, *plot_clients.save_clients(rows, machine, folder)]
+    if extras.verdict is not None:
+        found, rule = blocks(rows), rule_of(extras.verdict)
+        return plot_comparison.save_comparison(found, decided(found, rule), rule, machine, folder)
+    return plots.save_all(rows, machine, folder)

@@ -1,0 +1,57 @@
+"""The parts of README.md."""
+
+import json
+from pathlib import Path
+
+from bench.analyse import cells as c
+from bench.present import map_table, section
+from bench.present import selftest as show
+from bench.present.markdown import escaped
+from bench.present.memory_table import user_grids
+from bench.present.report_markdown import headline as throughput
+from bench.rows import SELFTEST_FILE
+from tools.document import claims
+from tools.document.stored import DocumentError, joined, newest
+
+
+def headline(runs: Path, beside: Path) -> str:
+    """Return the tables of the newest ``quick``, and its plot of throughput."""
+    run = newest(runs, "quick")
+    memory = map(section.table_markdown, user_grids(c.cells(run.rows, "memory")))
+    picture = run.picture("throughput", "Throughput over fetches in flight", beside)
+    return joined(throughput(run.rows, run.machine), *memory, picture)
+
+
+def decision_map(runs: Path, beside: Path) -> str:
+    """Return the finding of the decision map, how it was made, and its plot."""
+    run = newest(runs, "map")
+    decided = map_table.of_rows(run.rows)
+    if decided is None:
+        raise DocumentError(f"{run.folder} holds no map: its crawls do not differ in latency and in CPU work")
+    finding = f"**{escaped(map_table.finding(decided))}.**"
+    return joined(run.provenance, finding, run.picture("map", "The decision map", beside))
+
+
+def memory(runs: Path, beside: Path) -> str:
+    """Return the plot of the layers, and how it was made."""
+    run = newest(runs, "memory")
+    return joined(run.provenance, run.picture("layers", "Memory per task, in layers", beside))
+
+
+def claims_table(runs: Path, beside: Path) -> str:
+    """Return the table of verdicts, how it was made, and its plot."""
+    run = newest(runs, "claims")
+    table = claims.table(claims.report(run.folder).verdicts)
+    return joined(claims.own(run).provenance, table, run.picture("claims", "The claims and their verdicts", beside))
+
+
+def selftest(runs: Path, beside: Path) -> str:
+    """Return what a self-test found, as it printed it, how it was made, and its plot."""
+    run = newest(runs, "selftest")
+    path = run.folder / SELFTEST_FILE
+    try:
+        told = show.text(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError) as error:
+        raise DocumentError(f"{path} does not hold a self-test: {error}") from error
+    picture = run.picture("selftest", "Blocks without a change, and with planted slowdowns", beside)
+    return joined(run.provenance, f"```text\n{told}\n```", picture)

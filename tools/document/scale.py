@@ -1,0 +1,38 @@
+"""What docs/scale.md and README.md quote of the runs c100k and c1m."""
+
+from functools import partial
+from pathlib import Path
+
+from bench.present import findings_swarms, swarm_table
+from bench.present.markdown import escaped
+from bench.present.section import table_markdown
+from tools.document.stored import DocumentError, Run, joined, newest
+
+RUNS = ("c100k", "c1m")
+"""The experiments, and the names of their marks."""
+PICTURES = {"swarm": "Fetches in flight over time", "swarm_memory": "Memory per fetch in flight, in layers"}
+
+
+def in_full(experiment: str, runs: Path, beside: Path) -> str:
+    """Return the sentences, tables and plots of the newest run of an experiment."""
+    run = newest(runs, experiment)
+    tables = map(table_markdown, swarm_table.grids(run.rows))
+    return joined(findings(run), *tables, *(run.picture(name, told, beside) for name, told in PICTURES.items()))
+
+
+c100k, c1m = (partial(in_full, name) for name in RUNS)
+
+
+def in_short(runs: Path, beside: Path) -> str:
+    """Return the sentences of the newest run of each experiment, and its first plot."""
+    found = [newest(runs, name) for name in RUNS]
+    name, told = next(iter(PICTURES.items()))
+    return joined(*(part for run in found for part in (findings(run), run.picture(name, told, beside))))
+
+
+def findings(run: Run) -> str:
+    """Return how a run was made, and what it says in a few sentences."""
+    told = [escaped(sentence[0].upper() + sentence[1:]) for sentence in findings_swarms.answer(run.rows)]
+    if not told:
+        raise DocumentError(f"{run.folder} holds no valid swarm: there is nothing to quote")
+    return joined(run.provenance, "\n".join(f"- {sentence}." for sentence in told))

@@ -1,0 +1,76 @@
+"""The stored runs that documents quote, and the marks between which they quote them."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import rows
+from bench.present import provenance
+from bench.rows import MACHINE_FILE, ROWS_FILE, Row
+
+REFERENCE = Path("results/reference")
+
+
+class DocumentError(Exception):
+    """A document or a stored run is not as it must be; the message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stored run."""
+
+    folder: Path
+    rows: Sequence[Row]
+    machine: dict[str, Any]
+    """As in ``machine.json``; empty without one."""
+
+    @property
+    def provenance(self) -> str:
+        """How it was made, as Markdown."""
+        return provenance.markdown(self.rows, self.machine)
+
+    def picture(self, name: str, words_for_it: str, beside: Path) -> str:
+        """Return a link to one of its plots for a file in the folder ``beside``; empty if it has none of that name."""
+        plot = self.folder / "plots" / f"{name}.svg"
+        if not plot.is_file():
+            return ""
+        return f"![{words_for_it}]({Path(os.path.relpath(plot.resolve(), beside.resolve())).as_posix()})"
+
+
+def run(folder: Path) -> Run:
+    """Read a stored run. Raises RowsError, and DocumentError for a machine that cannot be read."""
+    path = folder / MACHINE_FILE
+    try:
+        machine = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise DocumentError(f"{path} is not JSON: {error}") from error
+    return Run(folder, rows.read(folder), machine)
+
+
+def folders(runs: Path, experiment: str) -> list[Path]:
+    """Return the runs of an experiment, the oldest first: names begin with the time and end with the experiment."""
+    return sorted(path.parent for path in runs.glob(f"*-{experiment}/{ROWS_FILE}"))
+
+
+def newest(runs: Path, experiment: str) -> Run:
+    """Return the newest run of an experiment. Raises DocumentError when there is none."""
+    found = folders(runs, experiment)
+    if not found:
+        raise DocumentError(f"no run of {experiment} in {runs}; make one with `inflight`, and move its folder there")
+    return run(found[-1])
+
+
+def replaced(text: str, name: str, part: str) -> str:
+    """Return the text with a part between its marks ``<!-- name: begin -->`` and ``<!-- name: end -->``."""
+    begin, end = (f"<!-- {name}: {place} -->" for place in ("begin", "end"))
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise DocumentError(f"it needs the line {begin} and, below it, the line {end}, each once")
+    return f"{text[: text.index(begin)]}{begin}\n{part}\n{text[text.index(end) :]}"
+
+
+def joined(*parts: str) -> str:
+    """Return the parts that are not empty as paragraphs."""
+    return "\n\n".join(filter(None, parts))

@@ -1,0 +1,102 @@
+"""One verdict of a stored comparison, number by number, for docs/method.md."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.analyse.decide import DESIGNED, Decision, Effect
+from bench.analyse.effect import LEAST_P, amount, percent
+from bench.core.stats import t_quantile
+from bench.present import section, units
+from bench.present.section import Section
+from bench.present.text_grid import Grid
+from bench.studies.compare import read, show
+from bench.studies.compare.read import Block
+from tools.document.stored import DocumentError, Run, folders, joined, run
+
+METRIC = "cpu_per_page"
+
+
+def part(runs: Path, _beside: Path) -> str:
+    """Return how the comparison was made, the verdict as it was printed, and where each of its numbers comes from."""
+    shown = regression(runs)
+    blocks = read.blocks(shown.rows)
+    decision = read.decided(blocks, DESIGNED)
+    printed = show.text(show.Shown(decision, blocks, DESIGNED, None), colour=False)
+    return joined(shown.provenance, f"```text\n{printed}\n```", section.markdown(explained(blocks, decision)))
+
+
+def regression(runs: Path) -> Run:
+    """Return the newest comparison that ended as a regression. Raises DocumentError when there is none."""
+    for folder in reversed(folders(runs, "ab")):
+        found = run(folder)
+        if read.decided(read.blocks(found.rows), DESIGNED).verdict == "regression":
+            return found
+    raise DocumentError(f"no comparison in {runs} ended as a regression; store one that `inflight ab` made")
+
+
+def explained(blocks: Sequence[Block], decision: Decision) -> Section:
+    """Return the section that follows the CPU time per page from the first good block to the verdict."""
+    good = [block for block in blocks if block.good]
+    (effect,) = (one for one in decision.effects if one.metric == METRIC)
+    lines = [*_of_block(good[0]), *_over_blocks(good, effect), *_held_against(decision, effect)]
+    return Section("", (Grid("", ("number", "here", "where it comes from"), tuple(lines)),))
+
+
+def _of_block(block: Block) -> list[tuple[str, str, str]]:
+    a, again, b = (block.arms[role].measured for role in ("reference", "placebo", "compared"))
+    kept = [window for window in a["windows"] if window["kept"]]
+    cpu_ns, pages = (sum(window[key] for window in kept) for key in ("cpu_ns", "pages"))
+    told = [units.duration(one["cpu_per_page_ns"], 4) for one in (a, again, b)]
+    sums = f"{units.duration(cpu_ns, 4)} of CPU time in {len(kept)} windows, over {units.count(round(pages))} pages"
+    value = read.values(block)[METRIC]
+    return [
+        (f"A in block {block.number}", told[0], sums),
+        ("A again", told[1], "the same code in another process, in the windows beside those of A"),
+        ("B", told[2], "likewise"),
+        ("value of the block", percent(value), "ln(B) - (ln(A) + ln(A again)) / 2, written as a change"),
+    ]
+
+
+def _over_blocks(good: Sequence[Block], effect: Effect) -> list[tuple[str, str, str]]:
+    values = [read.values(block)[METRIC] for block in good]
+    n, error = effect.blocks, effect.sd / math.sqrt(effect.blocks)
+    ends = f"{percent(effect.low).removesuffix(' %')} to {percent(effect.high)}"
+    times = units.number(t_quantile(n - 1, 0.975), 3)
+    between = f"{percent(min(values)).removesuffix(' %')} to {percent(max(values))}"
+    return [
+        (f"values of all {n} blocks", between, "the unit of analysis: one value a block"),
+        ("change", percent(effect.estimate), "the mean of the values, written as a change"),
+        ("SD of a block", amount(effect.sd), "the standard deviation of the values"),
+        ("standard error", amount(error), f"SD / sqrt({n})"),
+        ("95 % interval", ends, f"mean ± {times} standard errors: Student's t with {n - 1} degrees of freedom"),
+    ]
+
+
+def _held_against(decision: Decision, effect: Effect) -> list[tuple[str, str, str]]:
+    rule, look = DESIGNED, decision.look or len(DESIGNED.looks)
+    gated = len(decision.effects)
+    level, pass_level = rule.level(look, gated), rule.pass_level(look)
+    p = units.number(effect.p, 2) if effect.p >= LEAST_P else f"below {LEAST_P:f}".rstrip("0")
+    t = effect.estimate * math.sqrt(effect.blocks) / effect.sd
+    share = rule.shares[look - 1]
+    spent = f"{100 * rule.alpha:g} % for the whole comparison x {share:g} for look {look} / {gated} gated metrics"
+    (control,) = (one for one in decision.controls if read.CONTROLS[one.metric] == METRIC)
+    ends = f"{percent(control.low).removesuffix(' %')} to {percent(control.high)}"
+    return [
+        ("t", units.number(t, 3), "mean / standard error"),
+        ("p", p, "one-sided: the chance of such a t, or a larger one, without a change"),
+        ("level", units.number(level, 2), spent),
+        ("least", amount(rule.least), "a smaller change is no regression, however sure it is"),
+        ("control", percent(control.estimate), f"A again against A, over the blocks; 95 %: {ends}"),
+        (
+            "bound of a pass",
+            percent(effect.upper),
+            f"the upper bound of {100 * (1 - pass_level):g} %; a pass needs it below 5 %",
+        ),
+        (
+            "verdict",
+            show.WORDS[decision.verdict],
+            "p is below the level, the change above the least, and no control moved",
+        ),
+    ]

@@ -1,0 +1,89 @@
+"""Write every output of every stored run, to see what a change does to them.
+
+    python -m tools.goldens FOLDER [--runs results/reference]
+
+Each run has a folder in FOLDER: what the terminal shows, the Markdown, the JSON, the tables, the page and the plots.
+``make goldens BASE=REVISION`` writes them of that revision and of what lies here, and shows how the two differ.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import advise_command, race_command, report_command, rows
+from bench.analyse.decide import DESIGNED
+from bench.api import load
+from bench.present import selftest, table
+from bench.present.plots import save_all
+from bench.rows import MACHINE_FILE, SELFTEST_FILE, RowsError
+from bench.studies.compare import read, show
+from tools.document.stored import REFERENCE
+
+FORMS = ("html", "md", "csv", "json")
+TABLES = ("trials", "cells", "memory", "timeline", "samples", "checks", "times")
+JSON_SPACES = 1
+
+
+def main() -> None:
+    """Write what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--runs", type=Path, default=REFERENCE)
+    asked = parser.parse_args()
+    for run in sorted(path.parent for path in asked.runs.glob(f"*/{rows.ROWS_FILE}")):
+        out = asked.folder / run.name
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in outputs(run, out):
+            (out / name).write_text(text, encoding="utf-8")
+
+
+def outputs(run: Path, out: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each output of a run; its page and its plots are written into ``out``."""
+    found = rows.read(run)
+    machine: dict[str, Any] = json.loads((run / MACHINE_FILE).read_text(encoding="utf-8"))
+    with io.StringIO() as summary:
+        table.print_summary(found, summary)
+        yield "summary.txt", summary.getvalue()
+    for form in FORMS:
+        with _quietly():
+            report_command.run(report_command.Asked(run, form, out / f"report.{form}", run.parent))
+    results = load(run)
+    for name in TABLES:
+        yield f"{name}.csv", getattr(results, name).to_csv()
+    yield "answer.txt", "\n".join(results.answer())
+    for path in save_all(found, machine, out / "plots"):
+        if path.suffix == ".png":
+            path.unlink()
+    yield from _of_kind(run, found)
+
+
+def _of_kind(run: Path, found: list[rows.Row]) -> Iterator[tuple[str, str]]:
+    """Yield what only some runs have: a verdict, a self-test, a race, advice."""
+    if any(row.of_comparison for row in found) and not (run / SELFTEST_FILE).exists():
+        blocks = read.blocks(found)
+        shown = show.Shown(read.decided(blocks, DESIGNED), blocks, DESIGNED, None)
+        yield "verdict.txt", show.text(shown, colour=False)
+        yield "verdict.md", show.markdown(shown)
+        yield "verdict.json", json.dumps(show.to_json(shown), indent=JSON_SPACES)
+    if (run / SELFTEST_FILE).exists():
+        yield "selftest.txt", selftest.text(json.loads((run / SELFTEST_FILE).read_text(encoding="utf-8")))
+    with contextlib.suppress(RowsError), _quietly() as said:
+        race_command.run(race_command.Asked(run, None, 1.0, run.parent))
+        yield "race.txt", said.getvalue()
+    with contextlib.suppress(*advise_command.REFUSALS), _quietly() as said:
+        advise_command.run(advise_command.Asked("50ms", "0", 100, run, False, False, run.parent))
+        yield "advice.txt", said.getvalue()
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[io.StringIO]:
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()):
+        yield said
+
+
+if __name__ == "__main__":
+    main()
