@@ -88,7 +88,7 @@ goldens: $(VENV)/.run ## show what has changed since BASE (a revision) in every 
 	@git worktree remove --force .goldens/base
 	@diff --recursive --unified=0 .goldens/before .goldens/after && echo "no output has changed"
 
-schema: $(VENV)/.run ## write bench/row.schema.json again, from the records of bench/core/records
+schema: $(VENV)/.run ## write bench/core/row.schema.json again, from the records of bench/core/records
 	$(BIN)/python -m bench.core.records.schema
 
 lessons: $(VENV)/.run ## run the commands of docs/lessons again, and write what they print into the pages

@@ -15,14 +15,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench import judge, rows
-from bench.analyse.tidy import NotInRunError
-from bench.judge import ExperimentError
-from bench.results import Results
-from bench.rows import MACHINE_FILE, Row, RowsError
+from bench.core import judge, rows
+from bench.core.judge import ExperimentError
+from bench.core.rows import MACHINE_FILE, Row, RowsError
+from bench.report.results import Results
+from bench.report.tidy import NotInRunError
 
 if TYPE_CHECKING:
-    from bench.experiment import Experiment
+    from bench.core.experiment import Experiment
 
 __all__ = ["ExperimentError", "NotInRunError", "Results", "RowsError", "load", "run"]
 
@@ -56,8 +56,9 @@ def run(
     Raises ExperimentError, RunError or StrategyError when it cannot be run so. An interrupted run raises
     KeyboardInterrupt with a note: the rows so far are kept.
     """
-    from bench import commands, runs
+    from bench.commands import run as commands
     from bench.measure import host
+    from bench.measure import run as runs
 
     asked, options = _asked(str(experiment), strategies, rounds, seed)
     budget_bytes = _bytes(memory_budget)
@@ -83,7 +84,7 @@ def _asked(
     name: str, chosen: str | Iterable[str] | None, rounds: int | None, seed: int | None
 ) -> tuple["Experiment", list[str]]:
     """Return the experiment with its changes, and the options of the command line that would make them."""
-    from bench import experiment as experiments
+    from bench.core import experiment as experiments
     from strategies import names
 
     known = names()
@@ -104,7 +105,7 @@ def _asked(
 
 
 def _bytes(budget: str | int | None) -> int | None:
-    from bench import commands
+    from bench.commands import run as commands
 
     if budget is None or isinstance(budget, str):
         return None if budget is None else commands.size_bytes(budget, "memory_budget")

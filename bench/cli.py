@@ -1,6 +1,6 @@
 """The commands: parse, call one function, exit code. What they need is imported when they are called.
 
-The exit codes are in ``bench.exits``; docs/cli.md shows them and everything else that the commands have in common.
+The exit codes are in ``bench.commands.exits``; docs/cli.md shows them and all else that the commands have in common.
 """
 
 import importlib
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from bench import address_space
-from bench.exits import BUG, INTERRUPTED, REFUSED, told
-from bench.output import watched
+from bench.commands import address_space
+from bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
+from bench.commands.output import watched
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -39,7 +39,7 @@ def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], "l
     """Return a callback for ``shell_complete``: a function of the module that is imported when a shell asks."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-        found: list[CompletionItem] = getattr(importlib.import_module("bench.completion_command"), name)(incomplete)
+        found: list[CompletionItem] = getattr(importlib.import_module("bench.commands.completion"), name)(incomplete)
         return found
 
     return complete
@@ -163,7 +163,7 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
     inflight crawl http://localhost:8080/ --strategy native_asyncio --max-in-flight 10 --json
     """
     try:
-        from bench import crawl as command
+        from bench.studies.crawl import command
 
         job = command.job(urls, **options)
         sys.exit(command.run(options["strategy"], job, as_json=as_json))
@@ -204,7 +204,7 @@ def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
     inflight run my-experiment.toml --list
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
-    from bench import commands
+    from bench.commands import run as commands
 
     try:
         with _talk(quiet=quiet):
@@ -513,7 +513,7 @@ def list_() -> None:
     \b
     inflight list
     """
-    from bench import commands
+    from bench.commands import run as commands
 
     try:
         commands.show_list()

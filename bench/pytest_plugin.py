@@ -161,9 +161,9 @@ def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlW
         connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
         deadline_s: float = 60,
     ) -> Crawled:
-        from bench import judge
-        from bench.crawl import CrawlError, check_available
-        from bench.grid import CONNECTIONS, MOST_IN_FLIGHT
+        from bench.core import judge
+        from bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT
+        from bench.studies.crawl.command import CrawlError, check_available
         from strategies.base import Job
 
         try:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Literal
 
-from bench.rows import Check, Row, Status
+from bench.core.rows import Check, Row, Status
 from bench.studies.compare.read import Block
 from bench.studies.compare.read import blocks as read_blocks
 from tests.made_rows import GREEN, MS, RED, RUN, made_site, memory_row, times

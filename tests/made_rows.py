@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from bench.core.arm import Role
-from bench.rows import Check, Row, Status
+from bench.core.rows import Check, Row, Status
 
 MS = 1_000_000
 RUN = "20260102T030405678Z-host-made"

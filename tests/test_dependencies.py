@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -25,16 +25,31 @@ DOES_IO = {
 }  # fmt: skip
 PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
 SHARED_BY_BOTH_HALVES = {
-    "bench", "bench.core", "bench.core.stats", "bench.core.arm",
-    "bench.studies", "bench.studies.throughput", "bench.studies.compare",
-    "bench.rows", "bench.experiment", "bench.grid", "bench.bare", "bench.judge", "bench.present",
-    "bench.present.units",
+    "bench", "bench.core", "bench.core.stats", "bench.core.arm", "bench.core.arrivals", "bench.core.bare",
+    "bench.core.experiment", "bench.core.grid", "bench.core.judge", "bench.core.rows", "bench.core.units",
 }  # fmt: skip
-EXHIBITS = {"bench.blocks": {"strategies.generators"}}
+RUNNERS = {"run", "checks", "worker", "crowd", "wrk", "building_blocks"}
+"""The modules of a study that measure; they do it with the laboratory (bench/measure)."""
+COMMANDS = {
+    "command",
+    "comparison",
+    "loop",
+    "written",
+    "layout",
+    "allowances",
+    "plan_text",
+    "measured_here",
+    "reuse",
+    "cells",
+}
+"""The modules of a study between the two: they plan, and call the one half and the other."""
+SUBJECTS = {"bench.studies.selftest": {"bench.studies.compare", "bench.studies.clients"}}
+"""The studies whose subject are other ones: the self-test is one of comparisons and of clients."""
+EXHIBITS = {"bench.measure.building_blocks": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}
 PATCHED = {
-    f"bench.swarm.{name}"
+    f"bench.measure.locust.{name}"
     for name in (
         "page_user", "strategy_user", "locustfile", "master", "node", "open_loop", "closed_loop", "bulk", "lifeline"
     )
@@ -152,7 +167,7 @@ def test_the_package_of_strategies_imports_none_of_them() -> None:
 
 def test_the_worker_imports_what_every_python_has() -> None:
     ours = ["strategies.core", "strategies.base", "bench.measure.worker"]
-    for name, found in imports(["bench.measure.worker", "bench.measure.arm_worker"]):
+    for name, found in imports(["bench.measure.worker", "bench.measure.blocks.worker"]):
         assert top(found) in STANDARD or within(found, ours) or found == "strategies", (name, found)
 
 
@@ -180,37 +195,52 @@ def test_the_harness_names_no_strategy() -> None:
             ), (name, found)
 
 
-def parts_of_studies(*parts: str) -> list[str]:
-    """Return the modules of these names in the rooms of all studies."""
-    return [name for name in modules("bench.studies") if name.count(".") == 3 and name.rpartition(".")[2] in parts]
+def parts_of_studies(wanted: Callable[[str], bool]) -> list[str]:
+    """Return the modules in the rooms of all studies whose names are wanted."""
+    return [name for name in modules("bench.studies") if name.count(".") > 2 and wanted(name.split(".")[3])]
 
 
-MEASURING = [*modules("bench.measure"), *parts_of_studies("run", "checks")]
-READING = [*modules("bench.analyse", "bench.present"), *parts_of_studies("read", "show")]
+MEASURING = [*modules("bench.measure"), *parts_of_studies(lambda name: name in RUNNERS)]
+READING = [
+    *modules("bench.present", "bench.report"),
+    *parts_of_studies(lambda name: name not in RUNNERS | COMMANDS | {"record", "programs", "pulse"}),
+]
 
 
 def test_the_measuring_half_knows_nothing_of_the_reading_half() -> None:
     for name, found in imports(MEASURING):
-        assert our_module(found) not in set(READING) - {"bench.present", "bench.present.units"}, (name, found)
+        assert our_module(found) not in READING, (name, found)
 
 
 def test_the_reading_half_knows_rows_and_nothing_of_how_they_are_made() -> None:
-    known = ["bench.core", "bench.rows", "bench.experiment"]
     for name, found in imports(READING):
         assert top(found) not in {"strategies", "fake_server"}, (name, found)
         if top(found) == "bench":
-            assert our_module(found) in READING or within(found, known), (name, found)
+            assert our_module(found) in READING or within(found, ["bench.core"]), (name, found)
 
 
 def test_a_study_knows_no_other_study() -> None:
     for name, found in imports(modules("bench.studies")):
         room = ".".join(name.split(".")[:3])
-        assert not within(found, ["bench.studies"]) or within(found, [room]), (name, found)
+        if name != f"{room}.command":
+            known = {room, *SUBJECTS.get(room, ())}
+            assert not within(found, ["bench.studies"]) or within(found, known), (name, found)
 
 
-def test_the_laboratory_knows_no_study() -> None:
-    for name, found in imports(modules("bench.measure")):
+def test_what_all_share_knows_no_study_but_their_records() -> None:
+    for name, found in imports(modules("bench.core", "bench.present")):
+        if within(found, ["bench.studies", "bench.report"]):
+            assert found.endswith(".record"), (name, found)
+
+
+def test_the_laboratory_knows_no_study_but_where_their_trials_are_run() -> None:
+    for name, found in imports(sorted(set(modules("bench.measure")) - {"bench.measure.run"})):
         assert not within(found, ["bench.studies"]), (name, found)
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}), ids=str)
+def test_a_folder_has_at_most_twenty_modules(folder: Path) -> None:
+    assert len(list(folder.glob("*.py"))) <= 21, "twenty and its __init__.py"
 
 
 def test_the_two_halves_share_few_modules() -> None:
@@ -229,7 +259,7 @@ def our_module(name: str) -> str | None:
     return name or None
 
 
-@pytest.mark.parametrize("name", ["bench", "bench.cli", "bench.__main__", "bench.commands"])
+@pytest.mark.parametrize("name", ["bench", "bench.cli", "bench.__main__", "bench.commands.run"])
 def test_commands_import_what_is_heavy_when_they_need_it(name: str) -> None:
     assert not {top(found) for found in loaded_with(name)} & HEAVY
 
@@ -294,7 +324,14 @@ def test_the_site_needs_nothing_installed() -> None:
 
 
 def test_the_harness_never_loads_locust() -> None:
-    programs = ("cli", "commands", "runs", "swarm_command", "swarm.layout", "swarm.plan_text", "measure.controller")
+    programs = (
+        "cli",
+        "commands.run",
+        "measure.run",
+        "studies.swarm.command",
+        "studies.swarm.plan_text",
+        "measure.controller",
+    )
 
     loaded = loaded_by("import " + ", ".join(f"bench.{name}" for name in programs))
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import strategies
-from bench.experiment import parse
+from bench.core.experiment import parse
 from fake_server.faults import FAULTS
 from fake_server.site import SiteConfig
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import rows
+from bench.core import rows
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "results" / "reference"

@@ -9,9 +9,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bench import rows
+from bench.core import rows
 from bench.core.records import schema
-from bench.rows import Row, RowsError
+from bench.core.rows import Row, RowsError
 from tests.made_blocks import block, lost
 from tests.made_rows import RED, arm_row, bare_row, crawl_row, memory_row, times
 

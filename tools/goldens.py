@@ -14,13 +14,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import advise_command, race_command, report_command, rows
-from bench.analyse.decide import DESIGNED
 from bench.api import load
-from bench.present import selftest, table
-from bench.present.plots import save_all
-from bench.rows import MACHINE_FILE, SELFTEST_FILE, RowsError
+from bench.commands import report as report_command
+from bench.core import rows
+from bench.core.rows import MACHINE_FILE, SELFTEST_FILE, RowsError
+from bench.report import terminal as table
+from bench.report.plots import save_all
+from bench.studies.advice import command as advise_command
 from bench.studies.compare import read, show
+from bench.studies.compare.decide import DESIGNED
+from bench.studies.race import command as race_command
+from bench.studies.selftest import show as selftest
 from tools.document.stored import REFERENCE
 
 FORMS = ("html", "md", "csv", "json")

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.core.rows import MACHINE_FILE
 from bench.present import provenance
 from bench.present.markdown import escaped
-from bench.rows import MACHINE_FILE
 from tools.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, read, written_wrong
 
 PLOTS = "plots"

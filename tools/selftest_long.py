@@ -20,14 +20,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench import rows
-from bench.analyse.decide import DESIGNED
+from bench.core import rows
 from bench.core.arm import Arm
 from bench.measure import host, neighbour
 from bench.measure.neighbour_worker import KINDS
 from bench.studies.compare import loop, read
 from bench.studies.compare.command import place as chosen_place
 from bench.studies.compare.comparison import METRICS, comparison
+from bench.studies.compare.decide import DESIGNED
 from bench.studies.compare.run import Place
 from fake_server.site import SiteConfig
 

@@ -2,7 +2,7 @@
 
     python -m tools.slices --blocks 8 --in-flight 100
 
-Blocks with the slices of ``bench.measure.block.lengths`` and blocks with turns of a second alternate. For each model
+Blocks with the slices of ``blocks.block.lengths`` and blocks with turns of a second alternate. For each model
 the ratio of its CPU time per page to that of callbacks is printed for both, and the one over the other with its 95 %
 interval. docs/method.md quotes what it prints.
 """
@@ -15,13 +15,13 @@ from random import Random
 
 import strategies
 from bench.core.arm import BlockTrial
+from bench.core.grid import Workload
+from bench.core.plan import block_of
 from bench.core.stats import t_interval, welch
-from bench.grid import Workload
-from bench.measure import block as blocks
 from bench.measure import host, process, server
-from bench.measure.block import Lengths, Running
-from bench.measure.sides import Prepared
-from bench.plan import block_of
+from bench.measure.blocks import block as blocks
+from bench.measure.blocks.block import Lengths, Running
+from bench.measure.blocks.sides import Prepared
 from fake_server.site import SiteConfig
 
 ISOLATED = Lengths(300_000_000, 1_000_000_000)

@@ -18,13 +18,13 @@ from functools import partial
 from statistics import median
 
 import strategies
-from bench.experiment import Workload
+from bench.core.experiment import Workload
+from bench.core.plan import AnyTrial, Trial
+from bench.core.rows import Row
 from bench.measure import host, process
 from bench.measure.controller import Setting, run_trial
 from bench.measure.server import Server, ServerError, running
-from bench.measure.wrk import MISSING, Driven, Wrk, WrkError, find
-from bench.plan import AnyTrial, Trial
-from bench.rows import Row
+from bench.studies.clients.wrk import MISSING, Driven, Wrk, WrkError, find
 from fake_server.site import SiteConfig
 
 PAGES = 30_000
@@ -172,7 +172,7 @@ def _measure_rates(
 
 
 def _measure_memory(found: dict[str, list[float]], server: Server, setting: Setting) -> None:
-    from bench.analyse.stats import NoSlope, memory_slope
+    from bench.core.figures import NoSlope, memory_slope
 
     for key in TARGETS:
         kind, _, name = key.partition("/")

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from bench.grid import Workload
+from bench.core.grid import Workload
 
 Role = Literal["reference", "placebo", "compared"]
 FREE_THREADED = "free-threaded"

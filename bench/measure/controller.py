@@ -11,14 +11,14 @@ from typing import Any
 
 import psutil
 
+from bench.core.plan import AnyTrial, RowTrial, Trial
+from bench.core.rows import Cause, Check, Row, Status
 from bench.measure import held, host, memory, preflight, process, validity
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
+from bench.measure.locust.hosting import ALONE, Hosting
 from bench.measure.places import without_places
 from bench.measure.sampler import Sampler
 from bench.measure.server import Server, ServerError
-from bench.plan import AnyTrial, RowTrial, Trial
-from bench.rows import Cause, Check, Row, Status
-from bench.swarm.hosting import ALONE, Hosting
 from strategies.base import Job
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import psutil
 
+from bench.core.plan import Trial
 from bench.measure import memory, process
 from bench.measure.memory import Layers
 from bench.measure.server import Server
-from bench.plan import Trial
 
 
 def observe(

@@ -3,10 +3,10 @@
 from functools import lru_cache
 
 import strategies
-from bench.bare import WITH_SOCKET
 from bench.core.arm import ArmTrial
+from bench.core.bare import WITH_SOCKET
+from bench.core.plan import BareTrial, RowTrial, Trial
 from bench.measure import limits
-from bench.plan import BareTrial, RowTrial, Trial
 
 FEW_THREADS = 1000
 """So many are not worth a look at the limits: any machine that runs this starts them."""

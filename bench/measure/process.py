@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import bench
-from bench.rows import Cause
+from bench.core.rows import Cause
 
 ROOT = Path(bench.__file__).parent.parent
 TICK_S = 0.02

@@ -10,7 +10,7 @@ from itertools import accumulate
 from math import sqrt
 from typing import Any, Literal
 
-from bench.rows import Check
+from bench.core.rows import Check
 
 MS = 1_000_000
 MOST_SERVER_SHARE = 0.70

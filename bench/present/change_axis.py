@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench.present import page, units
+from bench.core import units
+from bench.present import page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

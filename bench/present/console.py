@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from typing import TextIO
 
-from bench.present import units, words
+from bench.core import units
+from bench.core.rows import Row
+from bench.present import words
 from bench.present.notes import why_red
-from bench.rows import Row
 
 RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _NAME, _WHERE = 16, 34

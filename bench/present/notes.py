@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from bench.present import units, words
-from bench.rows import Row
+from bench.core import units
+from bench.core.rows import Row
+from bench.present import words
 
 MOST_RED = 12
 """So many strategies have their red trials explained; the rest are counted."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from bench.core.rows import Row
 from bench.present import words
 from bench.present.markdown import code, escaped
-from bench.rows import Row
 
 
 def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.present import report_markup, text_grid
+from bench.present import markup as report_markup
+from bench.present import text_grid
 from bench.present.markdown import escaped, row
 from bench.present.text_grid import Grid
 

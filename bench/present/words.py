@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from bench.analyse import cells as c
-from bench.analyse.cells import Figure
-from bench.analyse.stats import NoSlope, Slope, Spread
-from bench.present import units
+from bench.core import cells as c
+from bench.core import units
+from bench.core.cells import Figure
+from bench.core.figures import NoSlope, Slope, Spread
 
 STEADY = 0.02
 """Where the rounds differ by more than this share of their median, two digits are shown; else three."""

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bench import load
-from bench.stored_runs import newest
+from bench.core.stored_runs import newest
 
 # %% [markdown]
 # ## The run

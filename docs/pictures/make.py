@@ -11,8 +11,10 @@ from pathlib import Path
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from bench import rows
-from bench.present import race, race_page, report_page
+from bench.core import rows
+from bench.report import page as report_page
+from bench.studies.race import fragment as race
+from bench.studies.race import page as race_page
 
 HERE = Path(__file__).parent
 REFERENCE = HERE.parents[1] / "results" / "reference"

@@ -1,6 +1,6 @@
 """What a page links to: ``href`` values found in a body, and the URLs that they mean.
 
-The rules are the crawl's (docs/architecture.md): values in single or double quotes, joined to the page's URL, fragment
+The rules are the crawl's (docs/crawl.md): values in single or double quotes, joined to the page's URL, fragment
 removed, other schemes than http ignored.
 """
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from bench.analyse.decide import Rule
 from bench.core.arm import Arm
-from bench.judge import ExperimentError
+from bench.core.judge import ExperimentError
 from bench.measure import host
-from bench.measure.sides import prepare
-from bench.runs import ServerKeeper
+from bench.measure.blocks.sides import prepare
+from bench.measure.run import ServerKeeper
 from bench.studies.compare import loop
 from bench.studies.compare.comparison import Comparison, Metric, comparison
+from bench.studies.compare.decide import Rule
 from bench.studies.compare.loop import Verdict
 from bench.studies.compare.run import Place
 from fake_server.site import SiteConfig

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from bench import rows
-from bench.analyse.decide import Rule
+from bench.core import rows
 from bench.core.arm import Arm
-from bench.judge import ExperimentError
-from bench.runs import RunError, new_folder
+from bench.core.judge import ExperimentError
+from bench.measure.run import RunError, new_folder
 from bench.studies.compare import read
 from bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, Asked, seconds, tell
 from bench.studies.compare.comparison import comparison
+from bench.studies.compare.decide import Rule
 from bench.studies.compare.loop import Verdict
 from fake_server.site import SiteConfig
 from tests.ab import hurried

@@ -9,9 +9,9 @@ import pytest
 
 import strategies
 from bench.core.arm import Arm
-from bench.judge import ExperimentError
-from bench.measure import sides
-from bench.measure.sides import Prepared
+from bench.core.judge import ExperimentError
+from bench.measure.blocks import sides
+from bench.measure.blocks.sides import Prepared
 from tests.ab.repositories import (
     HONEST,
     NO_CONFIG,

@@ -7,7 +7,7 @@ import pytest
 
 import strategies
 from bench.core.arm import Arm
-from bench.judge import ExperimentError
+from bench.core.judge import ExperimentError
 from bench.studies.compare import written
 from bench.studies.compare.comparison import METRICS, Comparison
 from bench.studies.compare.written import Written, comparison

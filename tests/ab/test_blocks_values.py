@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.analyse.decide import Decision, Rule
 from bench.studies.compare import read
+from bench.studies.compare.decide import Decision, Rule
 from bench.studies.compare.read import Tally
 from tests.made_blocks import CPU_NS, HELD_BYTES, PER_S, TIMED, Rows, block, blocks, lost, series
 

@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from bench.core.arm import Arm
-from bench.judge import ExperimentError
+from bench.core.judge import ExperimentError
+from bench.core.rows import SCHEMA_FILE, Row
 from bench.measure import host
-from bench.rows import SCHEMA_FILE, Row
-from bench.runs import ServerKeeper
+from bench.measure.run import ServerKeeper
 from bench.studies.compare import loop, read, run
 from bench.studies.compare.comparison import MEMORY_SIZES, Comparison, comparison
 from bench.studies.compare.read import Block

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bench.analyse.decide import Decision, Rule
 from bench.studies.compare import read
+from bench.studies.compare.decide import Decision, Rule
 from bench.studies.compare.show import Shown, block_line, lines, markdown, rates_told, text, to_json
 from tests.made_blocks import TIMED, Rows, block, blocks
 

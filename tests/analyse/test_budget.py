@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.analyse.budget import Refusal, rule_for
-from bench.analyse.decide import Rule
+from bench.studies.compare.budget import Refusal, rule_for
+from bench.studies.compare.decide import Rule
 
 
 @pytest.mark.parametrize(

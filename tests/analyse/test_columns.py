@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.analyse import cells as c
-from bench.analyse.columns import Column, choose_caps, choose_columns, usual_cap
+from bench.core import cells as c
+from bench.core.columns import Column, choose_caps, choose_columns, usual_cap
 from tests.made_rows import crawl_row, grid
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.analyse.decide import DESIGNED, Decision, Rule, decide, effect, sign_flip_p
-from bench.analyse.effect import sign_flip_ps
 from bench.core.stats import t_quantile
+from bench.studies.compare.decide import DESIGNED, Decision, Rule, decide, effect, sign_flip_p
+from bench.studies.compare.effect import sign_flip_ps
 
 SLEEP = (1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4)
 """Additional hours of sleep, one drug against the other: Student's own example (Biometrika, 1908)."""

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 from scipy.stats import binom
 
-from bench.analyse.error_rates import Block, lower_bound, real, upper_bound
-from bench.analyse.simulation import Counts
+from bench.studies.compare.error_rates import Block, lower_bound, real, upper_bound
+from bench.studies.compare.simulation import Counts
 
 
 def made(count: int, sd: float, ratio: float = 1.0) -> list[Block]:

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from bench.analyse import cells as c
-from bench.analyse.extremes import differ, of_cells
+from bench.core import cells as c
+from bench.core.extremes import differ, of_cells
 from bench.core.stats import Logs
 from tests.made_rows import crawl_row
 

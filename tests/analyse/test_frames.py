@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.analyse.frames import COLUMNS, csv, frame
+from bench.report.frames import COLUMNS, csv, frame
 from tests.made_rows import crawl_row, grid, memory_row
 
 RESULTS_README = Path(__file__).parents[2] / "results" / "README.md"

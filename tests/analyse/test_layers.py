@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bench.analyse.layers import FULL, LAYERS, by_subject, cost, full_points, points
-from bench.analyse.stats import NoSlope, Slope
-from bench.rows import Row
+from bench.core.figures import NoSlope, Slope
+from bench.core.layers import FULL, LAYERS, by_subject, cost, full_points, points
+from bench.core.rows import Row
 from tests.made_rows import bare_row, memory_row
 
 EACH = {"uss_bytes": 16_600, "page_tables_bytes": 4_160, "kernel_stack_bytes": 16_384, "slab_bytes": 7_900}

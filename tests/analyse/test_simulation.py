@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from bench.analyse.decide import DESIGNED, Rule
-from bench.analyse.error_rates import real
-from bench.analyse.simulation import Counts, normal, play, resampled, smallest_found
+from bench.studies.compare.decide import DESIGNED, Rule
+from bench.studies.compare.error_rates import real
+from bench.studies.compare.simulation import Counts, normal, play, resampled, smallest_found
 
 SHORT = Rule(looks=(6, 12), shares=(0.3, 0.7), alpha=0.05, sign_flip_from=12)
 """A rule that is quick to play."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.analyse.stats import (
+from bench.core.figures import (
     BEND,
     Histogram,
     NoSlope,

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bench.api import Results
+from bench.core.rows import Row
 from bench.measure.process import ROOT
-from bench.rows import Row
 from tests.made_rows import MACHINE
 
 HOSTILE = "$x^{2}\\bad$ <b>\n\x1b[31m"

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import bench
-from bench.analyse import tidy
 from bench.api import ExperimentError, NotInRunError, Results, RowsError
-from bench.experiment import load as load_experiment
+from bench.core.experiment import load as load_experiment
+from bench.core.rows import append
 from bench.measure.process import ROOT
-from bench.rows import append
+from bench.report import tidy
 from tests.api.made_results import made, reference
 from tests.made_blocks import block
 from tests.made_rows import crawl_row, grid
@@ -105,8 +105,8 @@ def test_only_refuses_what_no_row_has(wanted: dict[str, Any], told: str) -> None
 
 
 def test_summary_and_answer_are_those_of_the_rows(quick: Results) -> None:
-    from bench.present.answer import answer
-    from bench.present.summary import summary_json
+    from bench.report.answer import answer
+    from bench.report.summary import summary_json
 
     assert quick.summary() == summary_json(quick.rows)
     assert quick.answer() == answer(quick.rows)
@@ -132,7 +132,7 @@ def test_importing_bench_loads_nothing_and_reading_loads_nothing_that_measures()
     alone, loaded = json.loads(done.stdout)
 
     assert alone == []
-    heavy = {"pandas", "matplotlib", "numpy", "scipy", "psutil", "strategies", "fake_server", "bench.runs"}
+    heavy = {"pandas", "matplotlib", "numpy", "scipy", "psutil", "strategies", "fake_server", "bench.measure.run"}
     assert not heavy & set(loaded)
 
 

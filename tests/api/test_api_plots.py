@@ -9,7 +9,7 @@ import pytest
 
 import bench
 from bench.api import NotInRunError, Results
-from bench.rows import Row
+from bench.core.rows import Row
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_rows import MS, crawl_row, grid, memory_row
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 import bench
-from bench.analyse import tidy
-from bench.analyse.frames import COLUMNS
 from bench.api import Results
 from bench.measure.process import ROOT
+from bench.report import tidy
+from bench.report.frames import COLUMNS
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_blocks import block
 from tests.made_rows import MS, arm_row, bare_row, crawl_row, memory_row, memory_rows

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from selenium.webdriver import ActionChains
 
-from bench import rows
-from bench.present import report_page
-from bench.present.report_files import Extras
+from bench.core import rows
+from bench.report import page as report_page
+from bench.report.files import Extras
 from tests.browser.conftest import Browser
 from tests.made_rows import MACHINE, crawl_row
 from tests.patience import HANG_S

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.analyse.claims import RULES, Word
-from bench.rows import Cause, Row
+from bench.core.rows import Cause, Row
+from bench.studies.claims.rules import RULES, Word
 from tests.claims.made_claim_rows import (
     arm_rows,
     bare_row,
@@ -140,6 +140,7 @@ def speed() -> Iterator[Case]:
     yield "no-gil", "gains nothing", _gil(gain=0.9, price=1.4), NOT_HERE
     yield "no-gil", "gains nothing where nothing is free", _gil(gain=0.9, price=1.4, share=0.6), UNSURE
     yield "no-gil", "across", _gil(gain=1.1, price=1.0, swing=0.2), UNSURE
+    yield "no-gil", "gains, and the price lies across the boundary", _gil(gain=1.8, price=1.03, swing=0.1), HOLDS
     yield "no-gil", "no second core", _gil(gain=1.8, price=1.0)[:10], UNSURE
     yield "no-gil", "no interpreter", _skipped(_gil(gain=1.8, price=1.0)), NOT_TESTED
     yield "no-gil", "no row", [], NOT_TESTED
@@ -317,7 +318,7 @@ def _gil(gain: float, price: float, swing: float = 0.01, share: float = 0.95) ->
                 "thread_pool",
                 *_around(value, own),
                 read=read,
-                in_flight=100 if cores == 1 else 10,
+                in_flight=10,
                 gil=gil,
                 cores=cores,
                 changes={"cpu_share": share if gil else 1.9},

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.rows import Kind, Row, Status
+from bench.core.rows import Kind, Row, Status
 from tests.made_rows import MS, RED, RUN, crawl_row, memory_row
 
 SIZES = (1000, 2000, 4000, 7000, 10_000)

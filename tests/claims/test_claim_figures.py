@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bench.analyse.claims import RULES, Value, Word
-from bench.rows import Row
+from bench.core.rows import Row
+from bench.studies.claims.rules import RULES, Value, Word
 from tests.claims.made_claim_rows import (
     arm_rows,
     block_rows,

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
-from bench import claims
-from bench.analyse.cells import cpu_per_page_ns
-from bench.analyse.claims import RULES, WORDS, Word
-from bench.analyse.claims.evidence import ratio
-from bench.present.claims import explained, places
-from bench.rows import Cause, Row
+from bench.core.cells import cpu_per_page_ns
+from bench.core.rows import Cause, Row
+from bench.studies import claims
+from bench.studies.claims.rules import RULES, WORDS, Word
+from bench.studies.claims.rules.evidence import ratio
+from bench.studies.claims.show import explained, places
 from tests.claims.cases import CASES, Case
 from tests.claims.made_claim_rows import arm_rows, held_row
 from tests.made_rows import RED

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import strategies
-from bench import claims
-from bench.analyse.claims import RULES
-from bench.claims.cells import key_of_row, parts_of
-from bench.claims_command import could_not_run, rows_of, work_out
-from bench.experiment import ExperimentError, parse
-from bench.plan import estimate_ns, row_trials
-from bench.rows import Row, Status
+from bench.core.experiment import ExperimentError, parse
+from bench.core.plan import estimate_ns, row_trials
+from bench.core.rows import Row, Status
+from bench.studies import claims
+from bench.studies.claims.cells import key_of_row, parts_of
+from bench.studies.claims.command import could_not_run, rows_of, work_out
+from bench.studies.claims.rules import RULES
 from tests.made_rows import crawl_row
 
 KNOWN = strategies.names()

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 import strategies
-from bench import claims, rows, runs
-from bench.claims import reuse
-from bench.claims.cells import Key
-from bench.claims_command import Needed, work_out
+from bench.core import rows
+from bench.core.plan import AnyTrial, row_trials
+from bench.core.rows import Row, Status
 from bench.measure import host
-from bench.plan import AnyTrial, row_trials
-from bench.rows import Row, Status
+from bench.measure import run as runs
+from bench.studies import claims
+from bench.studies.claims import reuse
+from bench.studies.claims.cells import Key
+from bench.studies.claims.command import Needed, work_out
 from tests.made_rows import RED, crawl_row
 
 LATER = "2026-02-02T00:00:00.000+00:00"

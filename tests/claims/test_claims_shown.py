@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 
 import strategies
-from bench import claims
-from bench.analyse.claims import RULES, WORDS, Outcome, Value, Verdict
-from bench.present import claims as show
-from bench.present import claims_pages
-from bench.present.claims import ClaimsError, Report
+from bench.studies import claims
+from bench.studies.claims import pages as claims_pages
+from bench.studies.claims import show
+from bench.studies.claims.rules import RULES, WORDS, Outcome, Value, Verdict
+from bench.studies.claims.show import ClaimsError, Report
 from tests.claims.cases import CASES
 from tests.made_rows import MACHINE
 from tools.document import claims as document
@@ -213,28 +213,17 @@ def test_the_readme_table_is_in_the_order_of_the_claims() -> None:
     assert lines[3].startswith("| Second. |")
 
 
-def test_a_page_is_written_from_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_written_into_a_folder_is_read_again(tmp_path: Path) -> None:
     (tmp_path / show.JSON_FILE).write_text(json.dumps(show.to_json(report(made()))), encoding="utf-8")
 
-    assert show.main([str(tmp_path)]) == 0
-    assert "thread-memory" in capsys.readouterr().out
-    assert show.main([str(tmp_path), "--docs", str(tmp_path / "claims.md")]) == 0
-    assert "## thread-memory" in (tmp_path / "claims.md").read_text(encoding="utf-8")
+    assert show.load(tmp_path).verdicts == (made(),)
 
 
 @pytest.mark.parametrize("text", [None, "{", "{}"], ids=["no_file", "no_json", "other_json"])
-def test_a_folder_without_claims_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None
-) -> None:
+def test_a_folder_without_claims_is_refused_with_one_sentence(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / show.JSON_FILE).write_text(text, encoding="utf-8")
 
-    assert show.main([str(tmp_path)]) == 1
-    assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_a_page_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / show.JSON_FILE).write_text(json.dumps(show.to_json(report(made()))), encoding="utf-8")
-
-    assert show.main([str(tmp_path), "--docs", str(tmp_path / "nowhere" / "claims.md")]) == 1
-    assert "nowhere" in capsys.readouterr().err
+    with pytest.raises(ClaimsError) as refused:
+        show.load(tmp_path)
+    assert "\n" not in str(refused.value)

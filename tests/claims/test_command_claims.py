@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench import rows, runs
-from bench.present import claims as show
+from bench.core import rows
+from bench.measure import run as runs
+from bench.studies.claims import show
 from tests.cli.command import Done, inflight, running
 
 CHOSEN = ("redirects-coalesce", "stack-ripping")

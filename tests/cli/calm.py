@@ -9,9 +9,12 @@ from functools import wraps
 from typing import Any
 
 from bench.cli import main
-from bench.measure import arm_checks, held, open_checks, swarm_checks, validity
+from bench.core.rows import Row
+from bench.measure import held, validity
+from bench.measure.blocks import checks as arm_checks
 from bench.measure.validity import Judgement
-from bench.rows import Row
+from bench.studies.open_loop import checks as open_checks
+from bench.studies.swarm import checks as swarm_checks
 
 ABOUT_THE_MACHINE = frozenset({
     "CPU work done", "Little's law", "Little's law in the steady state", "added latency exact", "client had its core",

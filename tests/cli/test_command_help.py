@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import strategies
-from bench.experiment import preset_names
+from bench.core.experiment import preset_names
 from tests.cli.command import inflight
 
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")

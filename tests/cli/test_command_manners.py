@@ -15,11 +15,13 @@ import click
 import pytest
 
 import strategies
-from bench import bare, claims, completion_command
 from bench.cli import main
-from bench.completion_command import SHELLS, CompletionError, named_by
-from bench.exits import EXITS
-from bench.experiment import preset_names
+from bench.commands import completion as completion_command
+from bench.commands.completion import SHELLS, CompletionError, named_by
+from bench.commands.exits import EXITS
+from bench.core import bare
+from bench.core.experiment import preset_names
+from bench.studies import claims
 from tests.cli.command import inflight
 from tests.compare.made_runs import noisy_run, saved
 

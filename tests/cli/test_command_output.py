@@ -14,9 +14,9 @@ from typing import IO
 import click
 import pytest
 
-from bench import rows
 from bench.cli import main
-from bench.exits import EXITS, REFUSED
+from bench.commands.exits import EXITS, REFUSED
+from bench.core import rows
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.compare.made_runs import noisy_run, saved
 from tests.fake_server.running import Running

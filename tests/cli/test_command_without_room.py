@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import rows
+from bench.core import rows
 from tests.cli.command import ENVIRONMENT, inflight
 from tests.patience import HANG_S
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import tomli_w
 
-from bench import rows
-from bench.experiment import PRESETS, load
-from bench.plan import expand, row_trials
-from bench.rows import Row
+from bench.core import rows
+from bench.core.experiment import PRESETS, load
+from bench.core.plan import expand, row_trials
+from bench.core.rows import Row
 from strategies import describe, names
 from tests.cli.command import inflight
 from tests.report.parsed_page import check

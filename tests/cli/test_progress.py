@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench import rows
+from bench.core import rows
 from bench.present.console import trial_line
 from bench.present.progress import Clock, Progress, Stand, minutes, of_trials, sentence, shown, told
 from tests.cli.command import ENVIRONMENT, INFLIGHT

@@ -7,9 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench import rows
-from bench.rows import Row
-from bench.runs import MACHINE_FILE
+from bench.core import rows
+from bench.core.rows import MACHINE_FILE, Row
 from tests.made_rows import MACHINE, crawl_row, memory_rows
 
 STRATEGIES = ("callbacks", "generators")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bench import rows
-from bench.compare_command import JSON_FILE, MARKDOWN_FILE
-from bench.runs import MACHINE_FILE
+from bench.core import rows
+from bench.core.rows import MACHINE_FILE
+from bench.studies.stored.command import JSON_FILE, MARKDOWN_FILE
 from tests.api.made_results import reference
 from tests.cli.command import inflight
 from tests.compare.made_runs import noisy_run, saved, slowed

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bench.analyse.benchmark_json import BenchmarkError, of_json, parse
-from bench.analyse.compare import Comparison, compare_sides
-from bench.analyse.stored import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample
+from bench.studies.stored.benchmark_json import BenchmarkError, of_json, parse
+from bench.studies.stored.read import Comparison, compare_sides
+from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample
 from tests.cli.command import inflight
 from tests.patience import HANG_S
 

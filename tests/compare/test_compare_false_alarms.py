@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from bench import rows
-from bench.analyse.compare import compare
-from bench.rows import Row
+from bench.core import rows
+from bench.core.rows import Row
+from bench.studies.stored.read import compare
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 COMPARISONS = 20

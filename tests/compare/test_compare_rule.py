@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from bench.analyse.compare import (
+from bench.core.rows import Row
+from bench.studies.stored.read import (
     ALL,
     FAMILY,
     PASS_BELOW,
@@ -20,8 +21,7 @@ from bench.analyse.compare import (
     compare,
     compare_sides,
 )
-from bench.analyse.stored import CPU, MEMORY, THROUGHPUT, Key, Sample, of_rows, sample
-from bench.rows import Row
+from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, Key, Sample, of_rows, sample
 from tests.compare.made_runs import changed, noisy_run, slowed, with_ceiling
 from tests.made_rows import MACHINE, crawl_row, memory_row, memory_rows
 

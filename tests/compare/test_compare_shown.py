@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.analyse.compare import Change, Comparison, compare
-from bench.present import page, plot_forest
-from bench.present import stored as show
-from bench.present.plot_forest import MOST_HALF, MOST_ROWS, draw, reach, save_forest, ticks
-from bench.rows import Row
+from bench.core.rows import Row
+from bench.present import page
+from bench.studies.stored import plot as plot_forest
+from bench.studies.stored import show
+from bench.studies.stored.plot import MOST_HALF, MOST_ROWS, draw, reach, save_forest, ticks
+from bench.studies.stored.read import Change, Comparison, compare
 from tests.compare.made_runs import noisy_run, slowed, with_ceiling
 from tests.made_rows import MACHINE, bare_row, crawl_row
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from scipy.stats import ttest_1samp
 
-from bench import rows as stored
-from bench.analyse.decide import DESIGNED
-from bench.analyse.effect import amount, percent
-from bench.present import units
+from bench.core import rows as stored
+from bench.core import units
 from bench.studies.compare import read
+from bench.studies.compare.decide import DESIGNED
+from bench.studies.compare.effect import amount, percent
 from tests.made_blocks import blocks, series
 from tools.document import verdict
 from tools.document.stored import DocumentError

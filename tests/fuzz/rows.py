@@ -31,9 +31,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 import strategies  # noqa: E402 - these are found from the root, when this is run as a program
-from bench import claims  # noqa: E402
-from bench.claims_command import Needed, rows_of, work_out  # noqa: E402
-from bench.rows import ROWS_FILE, Row  # noqa: E402
+from bench.core.rows import ROWS_FILE, Row  # noqa: E402
+from bench.studies import claims  # noqa: E402
+from bench.studies.claims.command import Needed, rows_of, work_out  # noqa: E402
 
 REFERENCE = ROOT / "results" / "reference"
 MOST_ROWS = 24
@@ -150,7 +150,7 @@ def _mutate(row: Values, where: Path_, random: Random) -> None:
 
 def _of_report(form: str) -> Callable[[Path, Path], None]:
     def show(run: Path, out: Path) -> None:
-        from bench import report_command
+        from bench.commands import report as report_command
 
         report_command.run(report_command.Asked(run, form, out / f"report.{form}", run.parent))
 
@@ -158,16 +158,16 @@ def _of_report(form: str) -> Callable[[Path, Path], None]:
 
 
 def _summary(run: Path, out: Path) -> None:
-    from bench import rows
-    from bench.present import table
+    from bench.core import rows
+    from bench.report import terminal as table
 
     with (out / "summary.txt").open("w", encoding="utf-8", errors="replace") as file:
         table.print_summary(rows.read(run), file)
 
 
 def _plots(run: Path, out: Path) -> None:
-    from bench import rows
-    from bench.present import plots
+    from bench.core import rows
+    from bench.report import plots
 
     plots.save_all(rows.read(run), {}, out / "plots")
 
@@ -183,7 +183,7 @@ def _tables(run: Path, out: Path) -> None:
 
 
 def _compare(run: Path, out: Path) -> None:
-    from bench import compare_command
+    from bench.studies.stored import command as compare_command
 
     for sides in ((run.parent / "before", run), (run, run.parent / "before")):
         with contextlib.suppress(*compare_command.REFUSALS):
@@ -191,15 +191,15 @@ def _compare(run: Path, out: Path) -> None:
 
 
 def _race(run: Path, out: Path) -> None:
-    from bench import race_command
-    from bench.rows import RowsError
+    from bench.core.rows import RowsError
+    from bench.studies.race import command as race_command
 
     with contextlib.suppress(RowsError):
         race_command.run(race_command.Asked(run, None, 1.0, out))
 
 
 def _advise(run: Path, out: Path) -> None:
-    from bench import advise_command
+    from bench.studies.advice import command as advise_command
 
     for as_json in (False, True):
         with contextlib.suppress(*advise_command.REFUSALS):
@@ -208,10 +208,10 @@ def _advise(run: Path, out: Path) -> None:
 
 
 def _claims(run: Path, out: Path) -> None:
-    from bench import rows
-    from bench.claims_command import judge
-    from bench.present import claims as show
-    from bench.present.plot_claims import save_claims
+    from bench.core import rows
+    from bench.studies.claims import show
+    from bench.studies.claims.command import judge
+    from bench.studies.claims.plot import save_claims
 
     found = rows.read(run)
     verdicts = [verdict for verdict, _ in judge(needed_by_claims(), found)]

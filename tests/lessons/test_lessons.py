@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.experiment import load
+from bench.core.experiment import load
 from tools import lessons
 from tools.lesson_pages import (
     LESSONS,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import strategies
-from bench import bare, rows
-from bench.experiment import load
-from bench.limits_command import Printer
+from bench.core import bare, rows
+from bench.core.experiment import load
 from bench.measure.limits import RESOURCES, Ceiling
+from bench.studies.limits.command import Printer
 from tests.cli.command import inflight, running, survivors
 
 LIMIT = ("RLIMIT_NOFILE", 300)

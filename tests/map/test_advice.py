@@ -7,14 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.analyse import cells as c
-from bench.analyse.advice import MOST_OFF, Advice, Facts, Wanted, advise, candidates, holds, nearest, verify, worst_off
-from bench.analyse.model import bound_per_s, knee
-from bench.analyse.stats import NoSlope, Slope
+from bench.core import cells as c
+from bench.core.figures import NoSlope, Slope
+from bench.core.model import bound_per_s, knee
+from bench.core.rows import Row
 from bench.core.stats import Logs
-from bench.present import advice as show
-from bench.present.advice import Basis
-from bench.rows import Row
+from bench.studies.advice import show
+from bench.studies.advice.read import (
+    MOST_OFF,
+    Advice,
+    Facts,
+    Wanted,
+    advise,
+    candidates,
+    holds,
+    nearest,
+    verify,
+    worst_off,
+)
+from bench.studies.advice.show import Basis
 from tests.made_rows import MS, arm_row, crawl_row
 from tests.map.made_maps import MODELS
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from bench import advise_command, measured_here, rows, runs
-from bench.advise_command import AdviseError, Asked
-from bench.experiment import Experiment
+from bench.core import rows
+from bench.core.experiment import Experiment
+from bench.core.rows import Row, RowsError
 from bench.measure import host
-from bench.rows import Row, RowsError
+from bench.measure import run as runs
+from bench.studies.advice import command as advise_command
+from bench.studies.advice import measured_here
+from bench.studies.advice.command import AdviseError, Asked
 from tests.cli.command import inflight
 from tests.made_rows import memory_rows
 from tests.map.made_maps import map_rows

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from bench.analyse import cells as c
-from bench.analyse.decision_map import Map, Tile, decide
-from bench.rows import Row
+from bench.core import cells as c
+from bench.core.rows import Row
+from bench.studies.decision_map.read import Map, Tile, decide
 from tests.made_rows import arm_row, crawl_row
 from tests.map.made_maps import CAPS, LATENCIES, MODELS, WORKS, map_rows
 

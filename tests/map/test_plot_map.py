@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from bench.analyse import cells as c
-from bench.analyse.decision_map import decide
-from bench.present import map_table, page, plot_map
-from bench.rows import Row
+from bench.core import cells as c
+from bench.core.rows import Row
+from bench.present import page
+from bench.studies.decision_map import plot as plot_map
+from bench.studies.decision_map import show as map_table
+from bench.studies.decision_map.read import decide
 from tests.made_rows import crawl_row
 from tests.map.made_maps import MODELS, map_rows
 

@@ -8,13 +8,14 @@ import psutil
 
 import strategies
 from bench.core.arm import Arm, BlockTrial
-from bench.grid import Workload
-from bench.measure import arms, host
+from bench.core.grid import Workload
+from bench.core.rows import Row
+from bench.measure import host
+from bench.measure.blocks import run as arms
+from bench.measure.blocks.sides import Prepared
 from bench.measure.controller import Setting
 from bench.measure.process import ROOT, Runtime
 from bench.measure.server import Server
-from bench.measure.sides import Prepared
-from bench.rows import Row
 from fake_server.site import SiteConfig
 from tests.patience import HANG_S
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.measure.arms import answer_difference
+from bench.measure.blocks.run import answer_difference
 from fake_server.site import FIRST_LAP, Site, SiteConfig
 
 SITE = SiteConfig(pages=10, links=3, endless=True, body_spread=0.5)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bench.measure.arm_checks import CHECKS, Evidence, check
-from bench.measure.block import MS
+from bench.measure.blocks.block import MS
+from bench.measure.blocks.checks import CHECKS, Evidence, check
 
 MEASURED = {
     "pages": 9000, "failed_pages": 0, "tries": 9000, "requests": 9000, "peak_in_flight": 100, "held_in_flight": 100,

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 import strategies
 from bench.core.arm import Arm
-from bench.measure.arms import _extrapolated, kept_cycles
-from bench.measure.block import MOST_TAKEN, MS, Running, Slice, disturbed, missing
+from bench.measure.blocks.block import MOST_TAKEN, MS, Running, Slice, disturbed, missing
+from bench.measure.blocks.run import _extrapolated, kept_cycles
+from bench.measure.blocks.sides import Prepared
 from bench.measure.process import DEFAULT
-from bench.measure.sides import Prepared
 
 WALL_NS = 20 * MS
 SHARES = st.lists(st.floats(0, 1), max_size=20)

@@ -5,15 +5,16 @@ from typing import Any, cast
 import pytest
 
 import strategies
-from bench.grid import Grid
-from bench.measure import arms, host
-from bench.measure.block import Running, Slice
+from bench.core.grid import Grid
+from bench.core.plan import block_of
+from bench.core.rows import Row
+from bench.measure import host
+from bench.measure.blocks import run as arms
+from bench.measure.blocks.block import Running, Slice
+from bench.measure.blocks.sides import Prepared
 from bench.measure.controller import Setting
 from bench.measure.process import DEFAULT
 from bench.measure.server import Server
-from bench.measure.sides import Prepared
-from bench.plan import block_of
-from bench.rows import Row
 
 
 @pytest.mark.parametrize("latency", ["0", "10ms"])
@@ -28,7 +29,7 @@ def test_an_arm_without_a_page_in_its_windows_is_a_failed_row(latency: str, monk
         slices=[Slice(cycle=0, begin_ns=10, end_ns=20, cpu_ns=5, server_cpu_ns=1, requests=0)],
         outcome={"windows": [[0, 10, 10]]},
     )
-    monkeypatch.setattr("bench.measure.block.observe", lambda *_: [idle])
+    monkeypatch.setattr("bench.measure.blocks.block.observe", lambda *_: [idle])
 
     (row,) = arms.run(block, {}, cast("Server", None), Setting("run", host.ANY, lambda _: 1.0))
 

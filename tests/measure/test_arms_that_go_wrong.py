@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bench.core.arm import Arm
-from bench.measure import block
+from bench.core.rows import Row
+from bench.measure.blocks import block
 from bench.measure.server import Server
-from bench.rows import Row
 from tests.measure.made_engine import CYCLES, GOOD, assert_good, block_of, children, run, running
 from tests.measure.workshop import Workshop
 

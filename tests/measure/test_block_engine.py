@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from bench.core.arm import Arm, placebo
-from bench.measure import block, server
+from bench.measure import server
+from bench.measure.blocks import block
 from bench.measure.server import Server
 from tests.measure.made_engine import GOOD, GOOD_CAP, assert_good, block_of, run
 

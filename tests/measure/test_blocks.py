@@ -11,15 +11,16 @@ import jsonschema
 import psutil
 import pytest
 
-from bench import bare, blocks
+from bench.core import bare
+from bench.core.plan import BareTrial
+from bench.core.rows import SCHEMA_FILE, Row
+from bench.measure import building_blocks as blocks
 from bench.measure import host
-from bench.measure.building_block import run_building_block
 from bench.measure.controller import Setting
 from bench.measure.preflight import shortage
 from bench.measure.process import environment
 from bench.measure.server import Server
-from bench.plan import BareTrial
-from bench.rows import SCHEMA_FILE, Row
+from bench.studies.memory.run import run_building_block
 from tests.patience import HANG_S
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
@@ -137,7 +138,7 @@ def test_a_million_coroutines_are_forbidden_by_nothing_but_memory() -> None:
 
 
 def test_a_worker_whose_controller_has_gone_ends_at_once_and_says_nothing_of_its_tasks() -> None:
-    command = [sys.executable, "-P", "-m", "bench.measure.building_block_worker"]
+    command = [sys.executable, "-P", "-m", "bench.studies.memory.worker"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
     ) as worker:

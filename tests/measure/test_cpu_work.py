@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from bench import rows, runs
-from bench.experiment import Experiment
-from bench.grid import Grid
+from bench.core import rows
+from bench.core.experiment import Experiment
+from bench.core.grid import Grid
+from bench.core.plan import AnyTrial
 from bench.measure import host, process
-from bench.plan import AnyTrial
+from bench.measure import run as runs
 from fake_server.site import SiteConfig
 from strategies.base import Job
 from tests.made_rows import crawl_row

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
-from bench.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
-from bench.grid import CONNECTIONS
-from bench.judge import MOST_SECONDS
+from bench.core.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
+from bench.core.grid import CONNECTIONS
+from bench.core.judge import MOST_SECONDS
 from fake_server.delays import parse_delay
 from fake_server.site import SiteConfig
 

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.measure.order import balanced
+from bench.measure.blocks.order import balanced
 
 ARMS, SEEDS = st.integers(1, 9), st.integers()
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench import bare
+from bench.core import bare
 from bench.core.arm import BlockTrial
-from bench.experiment import Experiment, Grid, load, parse
-from bench.plan import Trial, estimate_ns, expand, row_trials
+from bench.core.experiment import Experiment, Grid, load, parse
+from bench.core.plan import Trial, estimate_ns, expand, row_trials
 from fake_server.site import SiteConfig
 from strategies import Description, describe, names
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.grid import endless
-from bench.measure.block import LATENCIES, MS, PAGES, lengths
+from bench.core.grid import endless
+from bench.measure.blocks.block import LATENCIES, MS, PAGES, lengths
 from fake_server.site import SiteConfig
 
 COSTS_NS = st.floats(5_000, 300 * MS)

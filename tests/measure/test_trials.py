@@ -10,12 +10,12 @@ import jsonschema
 import pytest
 
 import strategies
-from bench.experiment import Experiment, Grid
+from bench.core.experiment import Experiment, Grid
+from bench.core.plan import Trial, expand
+from bench.core.rows import SCHEMA_FILE, Row
 from bench.measure import host, process, server
 from bench.measure.controller import Setting, run_trial, skipped
 from bench.measure.server import Server, ServerError
-from bench.plan import Trial, expand
-from bench.rows import SCHEMA_FILE, Row
 from fake_server.faults import FAULTS
 from fake_server.site import SiteConfig
 from strategies.base import Job

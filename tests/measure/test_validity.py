@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from bench.core.rows import Check
 from bench.measure.validity import CHECKS, Evidence, check
-from bench.rows import Check
 
 STEADY = {"window_ns": 100_000, "completions": 1000, "mean_service_ns": 1000, "mean_in_flight": 10.0}
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import rows
-from bench.analyse.model import core_share
+from bench.core import rows
+from bench.core.model import core_share
+from bench.core.rows import Row
 from bench.measure import validity
 from bench.measure.validity import Evidence, Judgement
-from bench.rows import Row
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 

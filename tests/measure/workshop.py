@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import rows
-from bench.rows import Row
+from bench.core import rows
+from bench.core.rows import Row
 from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]

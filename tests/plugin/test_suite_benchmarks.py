@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import strategies
-from bench.grid import Workload
+from bench.core.grid import Workload
 from tests.measure.workshop import Workshop
 from tests.patience import HANG_S
 from tests.plugin.projects import ENVIRONMENT, assert_passed, run_pytest

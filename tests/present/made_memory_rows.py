@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from bench.rows import Row, Status
+from bench.core.rows import Row, Status
 from tests.made_rows import MS, memory_row
 
 PARKED: dict[str, tuple[int, int, int, int]] = {

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bench.present.attribution import attribution_lines
-from bench.rows import Row
+from bench.core.rows import Row
+from bench.studies.probes.show import attribution_lines
 from tests.made_rows import bare_row, crawl_row
 
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from bench.core.rows import Status
 from bench.present import console
 from bench.present.console import complain, hushed, trial_line, wants_colour, wants_live
-from bench.rows import Status
 from tests.made_rows import crawl_row, memory_row
 
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from bench.analyse import cells as c
-from bench.analyse.stats import NoSlope, Slope, spread
-from bench.present import findings
-from bench.present.findings import Side
-from bench.rows import Row
+from bench.core import cells as c
+from bench.core.figures import NoSlope, Slope, spread
+from bench.core.rows import Row
+from bench.studies.memory.findings import of_user_memory
+from bench.studies.throughput import findings
+from bench.studies.throughput.findings import Side
 from tests.made_rows import crawl_row, grid
 
 
@@ -68,7 +69,7 @@ def test_red_trials_conclude_nothing() -> None:
     assert throughput([crawl_row(red=True)]) == "No valid throughput: nothing to conclude"
     assert findings.of_cpu(c.cells([crawl_row(red=True)])) == "No valid CPU time: nothing to conclude"
     assert findings.of_times([], 0.5, "") == "No valid times: nothing to conclude"
-    assert findings.of_memory({}) == "No memory slope: nothing to conclude"
+    assert of_user_memory({}) == "No memory slope: nothing to conclude"
 
 
 def test_cpu_compares_cheapest_and_dearest() -> None:
@@ -113,7 +114,7 @@ def test_times_name_their_quantile() -> None:
 def test_memory_compares_slopes_with_their_intervals() -> None:
     slopes = {"a": ("shared", slope(1000, 20)), "b": ("shared", slope(20_000, 100)), "c": ("own", slope(90_000, 100))}
 
-    assert findings.of_memory(slopes) == (
+    assert of_user_memory(slopes) == (
         "One more fetch in flight takes 1.00 ±0.02 kB of user memory with a, 20.0 ±0.1 kB with b: 20x"
     )
 
@@ -127,10 +128,10 @@ def test_memory_compares_slopes_with_their_intervals() -> None:
     ],
 )
 def test_memory_makes_no_ratio_of_what_is_too_wide_or_bent(least: Slope, end: str) -> None:
-    assert findings.of_memory({"a": ("shared", least), "b": ("shared", slope(20_000, 100))}).endswith(end)
+    assert of_user_memory({"a": ("shared", least), "b": ("shared", slope(20_000, 100))}).endswith(end)
 
 
 def test_bent_lines_alone_give_ranges_only() -> None:
-    assert findings.of_memory({"a": ("shared", slope(1, 1, straight=False)), "b": ("shared", NoSlope("few"))}) == (
+    assert of_user_memory({"a": ("shared", slope(1, 1, straight=False)), "b": ("shared", NoSlope("few"))}) == (
         "No straight line of memory: ranges only"
     )

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from bench.analyse.layers import LAYERS, Cost
-from bench.analyse.stats import NoSlope, Slope, Spread, spread
-from bench.present import findings_memory
-from bench.present.findings_memory import of_claims, of_in_flight, of_layers, of_ramp
-from bench.present.subjects import BLOCKS, IN_FLIGHT, PARKED, Subject
+from bench.core.figures import NoSlope, Slope, Spread, spread
+from bench.core.layers import LAYERS, Cost
+from bench.studies.claims.show import of_claims
+from bench.studies.limits.show import limit_of, of_ramp
+from bench.studies.memory.findings import of_in_flight, of_layers
+from bench.studies.memory.subjects import BLOCKS, IN_FLIGHT, PARKED, Subject
 
 S = 1_000_000_000
 
@@ -106,7 +107,7 @@ def test_the_lowest_shared_limit_is_the_one_that_was_kept_off() -> None:
         {"name": "near", "most": 2, "shared": True},
     ]
 
-    assert findings_memory.limit_of({"stopped_by": "shared limit", "bound_by": None, "ceilings": ceilings}) == "near"
+    assert limit_of({"stopped_by": "shared limit", "bound_by": None, "ceilings": ceilings}) == "near"
 
 
 def test_in_flight_names_the_first_and_the_last() -> None:

@@ -1,6 +1,6 @@
 """The section of throughput as Markdown, with how it was made, where and when."""
 
-from bench.present.report_markdown import headline
+from bench.report.markdown import headline
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
 
 

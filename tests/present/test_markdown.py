@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
-from bench.analyse.claims import Outcome, Verdict
-from bench.analyse.compare import compare
-from bench.present import claims_pages, report_markdown, stored
-from bench.present.claims import Report
 from bench.present.markdown import code, escaped, escaped_in_html
+from bench.report import markdown as report_markdown
+from bench.studies.claims import pages as claims_pages
+from bench.studies.claims.rules import Outcome, Verdict
+from bench.studies.claims.show import Report
 from bench.studies.compare import show
+from bench.studies.stored import show as stored
+from bench.studies.stored.read import compare
 from tests.ab.test_verdict_shown import series, shown
 from tests.compare.made_runs import noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows

@@ -9,9 +9,12 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bench.present import name_looks, page, plot_clients, plots, race
-from bench.present.race_field import races
-from bench.rows import Row
+from bench.core.rows import Row
+from bench.present import name_looks, page
+from bench.report import plots
+from bench.studies.clients import plot as plot_clients
+from bench.studies.race import fragment as race
+from bench.studies.race.field import races
 from tests.made_rows import MACHINE, crawl_row, memory_rows
 from tests.present.made_memory_rows import c10k_run, ladder
 from tests.race.made_races import runner

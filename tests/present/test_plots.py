@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.core.rows import Row
 from bench.present import labels, name_looks, page, scales
-from bench.present.plots import save_all
-from bench.rows import Row
+from bench.report.plots import save_all
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row, memory_rows
 
 HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.present import page, plot_claims
-from bench.present.plot_claims import VERDICTS, save_claims
+from bench.present import page
+from bench.studies.claims import plot as plot_claims
+from bench.studies.claims.plot import VERDICTS, save_claims
 from tests.made_rows import MACHINE, crawl_row
 
 SYMBOLS = {symbol for symbol, _ in VERDICTS.values()}

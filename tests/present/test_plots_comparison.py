@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.analyse import self_test
-from bench.analyse.decide import DESIGNED, Rule
-from bench.present import change_axis, page, plot_comparison, plot_selftest
+from bench.present import change_axis, page
 from bench.present.change_axis import Range
-from bench.present.plot_comparison import save_comparison
-from bench.present.plot_selftest import save_selftest
+from bench.studies.compare import plot as plot_comparison
 from bench.studies.compare import read
+from bench.studies.compare.decide import DESIGNED, Rule
+from bench.studies.compare.plot import save_comparison
 from bench.studies.compare.read import decided
+from bench.studies.selftest import plot as plot_selftest
+from bench.studies.selftest import read as self_test
+from bench.studies.selftest.plot import save_selftest
 from tests.made_blocks import Rows, block, blocks, series
 from tests.made_rows import MACHINE
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench.analyse import cells as c
-from bench.present import name_looks, page, plot_in_flight, plot_ladder, plot_layers, plot_ramp
-from bench.present.plots import save_all
-from bench.present.subjects import subjects
-from bench.rows import Row
+from bench.core import cells as c
+from bench.core.rows import Row
+from bench.present import name_looks, page
+from bench.report.plots import save_all
+from bench.studies.limits import plot as plot_ramp
+from bench.studies.memory import plot_in_flight, plot_ladder, plot_layers
+from bench.studies.memory.subjects import subjects
 from tests.made_rows import MACHINE, crawl_row, memory_row
 from tests.present.made_memory_rows import (
     PARKED,

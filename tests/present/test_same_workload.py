@@ -11,11 +11,13 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 
-from bench.analyse import cells as c
-from bench.analyse import swarms
-from bench.present import memory_table, page, plots
-from bench.present.answer import answer
-from bench.rows import Row, read
+from bench.core import cells as c
+from bench.core.rows import Row, read
+from bench.present import page
+from bench.report import plots
+from bench.report.answer import answer
+from bench.studies.memory import show as memory_table
+from bench.studies.swarm import read as swarms
 from bench.studies.throughput import show
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row
 from tests.present.made_memory_rows import held_row

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.present.table import WIDTH, print_summary, summary_json, summary_table
-from bench.rows import Row
+from bench.core.rows import Row
+from bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
 from tests.made_rows import arm_row, block_rows, crawl_row, grid, memory_row, memory_rows
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"

@@ -9,8 +9,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.present import name_looks, page, plots, units
-from bench.rows import Row, read
+from bench.core import units
+from bench.core.rows import Row, read
+from bench.present import name_looks, page
+from bench.report import plots
 from tests.made_rows import MACHINE, crawl_row, memory_row
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"

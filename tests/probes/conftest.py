@@ -21,7 +21,7 @@ def serve(_server: Server) -> Callable[[str], str]:
     """Give a function that serves a probe's site and returns its base."""
 
     def serve(name: str) -> str:
-        _server.configure(SiteConfig.from_dict(importlib.import_module(f"bench.probes.{name}").SITE))
+        _server.configure(SiteConfig.from_dict(importlib.import_module(f"bench.studies.probes.programs.{name}").SITE))
         return _server.base
 
     return serve

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.probes._arguments import LIFETIME_S, ArgumentError, find_probe, probes, read_order
+from bench.studies.probes.programs._arguments import LIFETIME_S, ArgumentError, find_probe, probes, read_order
 from fake_server.site import SiteConfig
 from tests.patience import HANG_S
 from tests.probes.asking import refusal, run
@@ -29,7 +29,7 @@ def test_the_probes_are_found_by_their_files() -> None:
 
 @pytest.mark.parametrize("name", probes())
 def test_a_probe_says_what_it_shows_and_what_it_takes(name: str) -> None:
-    module = importlib.import_module(f"bench.probes.{name}")
+    module = importlib.import_module(f"bench.studies.probes.programs.{name}")
 
     assert (module.__doc__ or "").splitlines()[0].endswith((".", ":"))
     assert all(values and isinstance(values, tuple) for values in module.ARGUMENTS.values())
@@ -40,12 +40,18 @@ def test_a_probe_says_what_it_shows_and_what_it_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", probes())
 def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> None:
-    code = f"import sys; sys.path.insert(0, '.'); import bench.probes.{name}; print(*sys.modules)"
+    code = f"import sys; sys.path.insert(0, '.'); import bench.studies.probes.programs.{name}; print(*sys.modules)"
 
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
 
     loaded = {module for module in done.stdout.split() if module.startswith(("bench", "fake_server", "strategies."))}
-    allowed = {"bench", "bench.probes", "bench.probes._answer", "bench.probes._arguments", f"bench.probes.{name}"}
+    allowed = {
+        "bench",
+        "bench.studies.probes.programs",
+        "bench.studies.probes.programs._answer",
+        "bench.studies.probes.programs._arguments",
+        f"bench.studies.probes.programs.{name}",
+    }
     assert loaded <= allowed
 
 
@@ -127,7 +133,7 @@ def test_a_process_refuses_what_is_no_order(line: bytes) -> None:
     ],
 )
 def test_bad_arguments_are_refused_in_one_sentence(name: str, arguments: dict[str, object], said: str) -> None:
-    measure = importlib.import_module(f"bench.probes.{name}").measure
+    measure = importlib.import_module(f"bench.studies.probes.programs.{name}").measure
 
     with pytest.raises(ArgumentError) as refused:
         measure(arguments, None)
@@ -144,7 +150,7 @@ def test_a_process_refuses_a_bad_argument() -> None:
     "base", [None, "", "http://192.0.2.1:80", "http://127.0.0.1", "http://127.0.0.1:65536", "http://127.0.0.1:1/x"]
 )
 def test_a_probe_that_crawls_needs_a_server_on_this_machine(name: str, base: str | None) -> None:
-    measure = importlib.import_module(f"bench.probes.{name}").measure
+    measure = importlib.import_module(f"bench.studies.probes.programs.{name}").measure
 
     with pytest.raises(ArgumentError, match="base must be"):
         measure({}, base)
@@ -173,7 +179,7 @@ def ignores_ctrl_c(pid: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells which signals a process ignores")
 def test_ctrl_c_is_left_to_the_controller() -> None:
-    command = [sys.executable, "-P", "-m", "bench.probes", "spin"]
+    command = [sys.executable, "-P", "-m", "bench.studies.probes.programs", "spin"]
     order = json.dumps({"arguments": {"how": "selector", "wait_ms": 800}, "base": None}).encode() + b"\n"
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bench.probes.selectors import IN_FLIGHT, KINDS, SITE
+from bench.studies.probes.programs.selectors import IN_FLIGHT, KINDS, SITE
 from tests.patience import HANG_S
 from tests.probes.asking import ask
 
@@ -49,7 +49,7 @@ def test_more_idle_connections_than_descriptors_is_a_result(serve: Serve) -> Non
     limit = 300
     order = json.dumps({"arguments": {"selector": "poll", "idle": 250}, "base": serve("selectors")})
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "bench.probes", "selectors"],
+        [sys.executable, "-P", "-m", "bench.studies.probes.programs", "selectors"],
         input=order,
         text=True,
         capture_output=True,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.rows import Row
+from bench.core.rows import Row
 from tests.made_rows import MS, crawl_row
 
 BIN_NS = 10 * MS

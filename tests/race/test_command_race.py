@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.experiment import load
-from bench.plan import expand
-from bench.present.race_field import races
-from bench.rows import append, read
+from bench.core.experiment import load
+from bench.core.plan import expand
+from bench.core.rows import append, read
+from bench.studies.race.field import races
 from strategies import describe, names
 from tests.cli.command import inflight
 from tests.made_rows import memory_row

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from bench.present import race_field
-from bench.present.race import place_text, sharers
-from bench.present.race_field import Race, races
-from bench.present.race_lanes import Lane
+from bench.studies.race import field as race_field
+from bench.studies.race.field import Race, races
+from bench.studies.race.fragment import place_text, sharers
+from bench.studies.race.lanes import Lane
 from tests.made_rows import MS, crawl_row, memory_row
 from tests.race.made_races import BIN_NS, runner
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bench.present.race import HEADS, Fragment, fragment
-from bench.present.race_field import MOST_LANES
-from bench.present.race_page import page
-from bench.rows import read
+from bench.core.rows import read
+from bench.studies.race.field import MOST_LANES
+from bench.studies.race.fragment import HEADS, Fragment, fragment
+from bench.studies.race.page import page
 from tests.race.made_races import runner
 
 RACE_RUN = next(Path(__file__).parents[2].glob("results/reference/*-race"))

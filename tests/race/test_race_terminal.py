@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.present import race_terminal
-from bench.present.race_field import Race, races
-from bench.present.race_keyboard import keys_of
-from bench.present.race_terminal import ASCII, Replay, finish, frame
-from bench.rows import append
+from bench.core.rows import append
+from bench.studies.race import terminal as race_terminal
+from bench.studies.race.field import Race, races
+from bench.studies.race.keyboard import keys_of
+from bench.studies.race.terminal import ASCII, Replay, finish, frame
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import MS
 from tests.patience import HANG_S

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from bench import rows as stored
-from bench.analyse.stats import Spread
-from bench.present import units, words
-from bench.present.answer import MOST, answer
-from bench.present.table import summary_json
-from bench.rows import Row
+from bench.core import rows as stored
+from bench.core import units
+from bench.core.figures import Spread
+from bench.core.rows import Row
+from bench.present import words
+from bench.report.answer import MOST, answer
+from bench.report.terminal import summary_json
 from tests.made_blocks import flat, series
 from tests.made_rows import MS, bare_row, crawl_row, grid, memory_row, memory_rows
 from tools.document.stored import newest

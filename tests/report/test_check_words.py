@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import arm_checks, client_checks, open_checks, swarm_checks, validity
-from bench.present.check_words import MEANINGS, OLDER
+from bench.measure import validity
+from bench.measure.blocks import checks as arm_checks
+from bench.report.check_words import MEANINGS, OLDER
+from bench.studies.clients import checks as client_checks
+from bench.studies.open_loop import checks as open_checks
+from bench.studies.swarm import checks as swarm_checks
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 

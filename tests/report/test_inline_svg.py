@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.present import name_looks, page, report_plots, svg_colours
+from bench.present import name_looks, page, svg_colours
 from bench.present.inline_svg import Drawing, inline
+from bench.report import page_plots as report_plots
 from tests.report.parsed_page import parsed
 
 SVG = (

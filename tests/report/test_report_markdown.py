@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bench import rows as stored
-from bench.analyse.claims import Outcome, Verdict
-from bench.present.answer import answer
-from bench.present.check_words import MEANINGS
-from bench.present.report_markdown import MOST, experiment, markdown
-from bench.rows import Row
+from bench.core import rows as stored
+from bench.core.rows import Row
+from bench.report.answer import answer
+from bench.report.check_words import MEANINGS
+from bench.report.markdown import MOST, experiment, markdown
+from bench.studies.claims.rules import Outcome, Verdict
 from tests.made_blocks import flat, series
 from tests.made_rows import MACHINE, RUN, bare_row, crawl_row, grid
 

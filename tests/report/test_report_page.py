@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from bench import rows
-from bench.present import report_download, report_files, report_markdown, report_page, report_verdicts
-from bench.present.check_words import MEANINGS
-from bench.present.report_page import Extras
-from bench.present.report_shell import shell
-from bench.rows import Check, Row, RowsError
+from bench.core import rows
+from bench.core.rows import Check, Row, RowsError
+from bench.present.shell import shell
+from bench.report import download as report_download
+from bench.report import files as report_files
+from bench.report import markdown as report_markdown
+from bench.report import page as report_page
+from bench.report import verdicts as report_verdicts
+from bench.report.check_words import MEANINGS
+from bench.report.page import Extras
 from tests.made_blocks import block, flat, series
 from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows
 from tests.report.parsed_page import Parsed, check, parsed

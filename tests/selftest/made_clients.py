@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from bench.measure import client_checks, clients
-from bench.rows import Row, Status
+from bench.core.rows import Row, Status
+from bench.studies.clients import checks as client_checks
+from bench.studies.clients import run as clients
 from tests.made_rows import MS, RUN
 
 AGREEING = {"callbacks": (990.0, 991.0, 989.0), "locust": (980.0, 985.0, 982.0), "wrk": (981.0, 981.5, 980.5)}

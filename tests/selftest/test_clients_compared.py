@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.analyse import clients
-from bench.analyse.clients import Comparison, Judged
-from bench.measure.clients import CLIENTS, SECONDS, plan, trial
-from bench.present import clients as told_of_clients
-from bench.present import plot_clients, selftest
-from bench.rows import Row
+from bench.core.rows import Row
+from bench.studies.clients import plot as plot_clients
+from bench.studies.clients import read as clients
+from bench.studies.clients import show as told_of_clients
+from bench.studies.clients.read import Comparison, Judged
+from bench.studies.clients.run import CLIENTS, SECONDS, plan, trial
+from bench.studies.selftest import show as selftest
 from tests.made_rows import MACHINE, MS
 from tests.selftest.made_clients import AGREEING, client_row, client_rows
 from tests.selftest.made_selftest import made_selftest

@@ -7,10 +7,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bench.measure import clients, host
+from bench.core.rows import SCHEMA_FILE, Row
+from bench.measure import host
 from bench.measure.controller import Setting
 from bench.measure.server import Server, running
-from bench.rows import SCHEMA_FILE, Row
+from bench.studies.clients import run as clients
 
 IN_FLIGHT = 10
 SETTING = Setting("made", host.choose_cpus(pin=True), lambda _trial: 20.0)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import rows
-from bench.analyse import self_test
-from bench.analyse.decide import DESIGNED
-from bench.present import selftest
+from bench.core import rows
 from bench.studies.compare import show
+from bench.studies.compare.decide import DESIGNED
+from bench.studies.selftest import read as self_test
+from bench.studies.selftest import show as selftest
 from tests.made_blocks import block, blocks, series
 from tests.made_rows import MACHINE
 from tests.selftest.made_selftest import SAME, SAME_ROWS, SLOWER, made_selftest

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import rows, selftest_command
+from bench.core import rows
 from bench.measure.process import environment
+from bench.studies.selftest import command as selftest_command
 from tests.cli.command import INFLIGHT, inflight
 from tests.patience import HANG_S
 

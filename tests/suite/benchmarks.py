@@ -4,7 +4,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import strategies
-from bench.grid import Workload
+from bench.core.grid import Workload
 from bench.measure.host import Cpus
 from bench.measure.server import Server
 from fake_server.site import SiteConfig

@@ -6,7 +6,7 @@ import pytest
 
 import strategies
 from bench.measure import host, server
-from bench.runs import beside_the_server
+from bench.measure.run import beside_the_server
 
 
 @pytest.fixture(scope="session")

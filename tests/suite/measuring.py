@@ -8,14 +8,14 @@ from typing import Any
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import strategies
-from bench.grid import Workload
+from bench.core.grid import Workload
+from bench.core.plan import trial_of
+from bench.core.rows import Check
 from bench.measure import host, memory, preflight, validity
 from bench.measure.expected import expected_answer, mean_delay_ns
 from bench.measure.server import Server
-from bench.measure.turns import Crawler, Turn, crawler
-from bench.plan import trial_of
-from bench.rows import Check
 from strategies.base import Job
+from tests.suite.turns import Crawler, Turn, crawler
 
 LIFETIME_S = 120
 CHECKS = (

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Any
 
-from bench.swarm import node
+from bench.measure.locust import node
 
 
 def compute(_node: Any, seconds: float) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from bench.rows import Check, Row, Status
+from bench.core.rows import Check, Row, Status
 from fake_server.site import SiteConfig
 from tests.made_rows import MS, RUN, times
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.swarm.bulk import Bulk, bulk_of, rounded_ms
+from bench.measure.locust.bulk import Bulk, bulk_of, rounded_ms
 from tests.patience import HANG_S
 
 # Importing Locust patches the whole process, so whatever needs it runs in one of its own.
@@ -118,6 +118,6 @@ def test_no_fetches_make_a_bulk_that_adds_nothing() -> None:
 
 
 def test_what_sums_up_imports_no_locust() -> None:
-    code = "import sys, bench.swarm.bulk; sys.exit('locust' in sys.modules or 'gevent' in sys.modules)"
+    code = "import sys, bench.measure.locust.bulk; sys.exit('locust' in sys.modules or 'gevent' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], timeout=HANG_S, check=False).returncode == 0

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.analyse.offered import Curve, backlog, curves
-from bench.present import findings_offered as findings
-from bench.rows import Row
+from bench.core.rows import Row
+from bench.studies.open_loop import findings
+from bench.studies.open_loop.read import Curve, backlog, curves
 from tests.made_rows import MS, crawl_row
 from tests.swarm.made_open_rows import RATES, TARGET, open_row, open_run
 

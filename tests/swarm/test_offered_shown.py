@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.analyse.frames import frame
-from bench.analyse.tidy import table
-from bench.present import page, plot_backlog, plot_offered
-from bench.present.answer import answer
-from bench.present.client_table import finding
-from bench.present.offered_table import grids, print_offered
-from bench.present.plots import save_all
-from bench.present.report_files import Extras
-from bench.present.report_markdown import markdown
-from bench.present.report_page import page as whole_page
-from bench.present.table import WIDTH, print_summary, summary_json, summary_table
-from bench.rows import Row
+from bench.core.rows import Row
+from bench.present import page
+from bench.report.answer import answer
+from bench.report.files import Extras
+from bench.report.frames import frame
+from bench.report.markdown import markdown
+from bench.report.page import page as whole_page
+from bench.report.plots import save_all
+from bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
+from bench.report.tidy import table
+from bench.studies.clients.table import finding
+from bench.studies.open_loop import plot_backlog, plot_offered
+from bench.studies.open_loop.show import grids, print_offered
 from tests.cli.command import inflight
 from tests.made_rows import MACHINE, grid
 from tests.present.test_plots_memory import beyond, overlapping, text_of

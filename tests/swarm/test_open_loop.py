@@ -15,18 +15,19 @@ from typing import Any, Self
 import jsonschema
 import pytest
 
-from bench import open_loop_command, rows, scale
-from bench.analyse.offered import UNTOLD, curves
+from bench.core import rows, scale
+from bench.core.arrivals import CANNOT_TELL, NO_ANSWER
+from bench.core.plan import BareTrial
+from bench.core.rows import Row
 from bench.measure import host
 from bench.measure.controller import Setting
-from bench.measure.open_checks import Seen, check, long_enough, wrong_answer
-from bench.measure.open_loop import run_open, split_target, who_was_full
 from bench.measure.server import Server, running
-from bench.open_loop_command import REFUSALS, Asked
-from bench.plan import BareTrial
-from bench.present.findings_offered import not_kept
-from bench.rows import Row
-from bench.swarm.arrivals import CANNOT_TELL, NO_ANSWER
+from bench.studies.open_loop import command as open_loop_command
+from bench.studies.open_loop.checks import Seen, check, long_enough, wrong_answer
+from bench.studies.open_loop.command import REFUSALS, Asked
+from bench.studies.open_loop.findings import not_kept
+from bench.studies.open_loop.read import UNTOLD, curves
+from bench.studies.open_loop.run import run_open, split_target, who_was_full
 from fake_server.site import Site, SiteConfig
 from tests.patience import HANG_S
 

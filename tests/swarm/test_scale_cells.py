@@ -9,9 +9,10 @@ import pytest
 import tomli_w
 
 import strategies
-from bench import runs, scale
-from bench.experiment import Experiment, ExperimentError, load, parse
-from bench.plan import BareTrial, expand
+from bench.core import scale
+from bench.core.experiment import Experiment, ExperimentError, load, parse
+from bench.core.plan import BareTrial, expand
+from bench.measure import run as runs
 from fake_server.site import SiteConfig
 
 KNOWN = strategies.names()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.cli import main
-from bench.swarm_command import address, ramp_per_s
+from bench.studies.swarm.command import address, ramp_per_s
 from tests.cli.command import inflight
 
 

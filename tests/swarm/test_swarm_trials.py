@@ -14,21 +14,28 @@ from typing import Any
 import psutil
 import pytest
 
-import bench.swarm as locustfile_folder
-from bench import scale
-from bench.measure import crowd, host, swarm
+from bench.core import scale
+from bench.core.plan import BareTrial
+from bench.core.rows import Row
+from bench.measure import host
+from bench.measure import locust as locustfile_folder
 from bench.measure.controller import Setting
-from bench.measure.swarm import Swarm, run_swarm
-from bench.plan import BareTrial
-from bench.rows import Row
-from bench.swarm.hosting import Hosting
-from bench.swarm.identity import identity
+from bench.measure.locust.hosting import Hosting
+from bench.measure.locust.identity import identity
+from bench.studies.swarm import crowd
+from bench.studies.swarm import run as swarm
+from bench.studies.swarm.run import Swarm, run_swarm
 from fake_server.site import SiteConfig
 from tests.patience import HANG_S
 
 IN_FLIGHT = 400
 LOCUSTFILE = Path(locustfile_folder.__file__).parent / "locustfile.py"
-PROGRAMS = ("bench.swarm.master", "bench.swarm.node", "tests.swarm.deaf_node", "bench.measure.swarm_worker")
+PROGRAMS = (
+    "bench.measure.locust.master",
+    "bench.measure.locust.node",
+    "tests.swarm.deaf_node",
+    "bench.measure.locust.strategy_worker",
+)
 SILENCE_S = 3
 """No process of ours sleeps for so long on end, however slow the machine is."""
 UNHEARD_S = 15
@@ -96,7 +103,7 @@ def kill(_: Swarm, program: str) -> int:
 
 def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
     pids = []
-    at_the_peak(lambda one, _: pids.append(kill(one, "bench.measure.swarm_worker")))
+    at_the_peak(lambda one, _: pids.append(kill(one, "bench.measure.locust.strategy_worker")))
 
     row = run_swarm(trial(), SETTING)
 
@@ -139,7 +146,7 @@ def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_a
 
     def with_few_descriptors(one: Swarm) -> None:
         for child in ours():
-            if "bench.measure.swarm_worker" in child.cmdline():
+            if "bench.measure.locust.strategy_worker" in child.cmdline():
                 child.rlimit(psutil.RLIMIT_NOFILE, (120, 120))
         ramp(one)
 
@@ -156,7 +163,7 @@ def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_a
 
 @pytest.mark.long
 def test_a_killed_locust_worker_takes_its_shares_along_and_the_other_one_finishes(at_the_peak: Any) -> None:
-    at_the_peak(lambda one, _: kill(one, "bench.swarm.node"))
+    at_the_peak(lambda one, _: kill(one, "bench.measure.locust.node"))
 
     row = run_swarm(trial(), replace(SETTING, hosting=Hosting(nodes=2)))
 
@@ -185,7 +192,7 @@ def test_a_locust_worker_that_is_silent_because_it_is_busy_is_not_lost(
 @pytest.mark.long
 def test_a_frozen_locust_worker_is_killed_and_named_and_the_other_one_finishes(at_the_peak: Any) -> None:
     frozen = []
-    at_the_peak(lambda _, __: frozen.append(send(signal.SIGSTOP, "bench.swarm.node")))
+    at_the_peak(lambda _, __: frozen.append(send(signal.SIGSTOP, "bench.measure.locust.node")))
 
     row = run_swarm(trial(), replace(SETTING, hosting=Hosting(nodes=2, silence_s=SILENCE_S)))
 
@@ -199,7 +206,7 @@ def test_a_frozen_locust_worker_is_killed_and_named_and_the_other_one_finishes(a
 
 @pytest.mark.long
 def test_a_frozen_master_ends_the_trial_and_is_named(at_the_peak: Any) -> None:
-    at_the_peak(lambda _, __: send(signal.SIGSTOP, "bench.swarm.master"))
+    at_the_peak(lambda _, __: send(signal.SIGSTOP, "bench.measure.locust.master"))
 
     row = run_swarm(trial(processes=1), replace(SETTING, hosting=Hosting(silence_s=SILENCE_S)))
 

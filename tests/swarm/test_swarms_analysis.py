@@ -6,8 +6,10 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from bench.analyse.stats import Slope
-from bench.analyse.swarm_rows import (
+from bench.core.figures import Slope
+from bench.core.rows import SCHEMA_FILE, Row
+from bench.studies.swarm.read import cost, full_points, settings, swarms
+from bench.studies.swarm.read_row import (
     LAYERS,
     added_bytes,
     all_added_bytes,
@@ -18,8 +20,6 @@ from bench.analyse.swarm_rows import (
     released_ns,
     timeline,
 )
-from bench.analyse.swarms import cost, full_points, settings, swarms
-from bench.rows import SCHEMA_FILE, Row
 from tests.made_rows import crawl_row
 from tests.swarm.made_swarm_rows import PID_MAX, SIZES, S, c100k_run, every_kind, lossy_row, skipped_row, swarm_row
 

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.analyse.frames import csv, frame
-from bench.present import (
-    findings_swarms,
-    page,
-    plot_swarm,
-    plot_swarm_memory,
-    plot_swarm_one,
-    plots,
-    report_markdown,
-    report_page,
-)
-from bench.present.answer import answer
+from bench.core.rows import Row
+from bench.present import page
 from bench.present.console import trial_line
-from bench.present.report_files import Extras
-from bench.present.swarm_table import grids
-from bench.present.table import WIDTH, summary_json, summary_table
-from bench.results import Results
-from bench.rows import Row
+from bench.report import markdown as report_markdown
+from bench.report import page as report_page
+from bench.report import plots
+from bench.report.answer import answer
+from bench.report.files import Extras
+from bench.report.frames import csv, frame
+from bench.report.results import Results
+from bench.report.terminal import WIDTH, summary_json, summary_table
+from bench.studies.swarm import findings as findings_swarms
+from bench.studies.swarm import plot_memory as plot_swarm_memory
+from bench.studies.swarm import plot_one as plot_swarm_one
+from bench.studies.swarm import plot_swarm
+from bench.studies.swarm.show import grids
 from tests.made_rows import MACHINE, crawl_row
 from tests.present.test_plots_memory import beyond, overlapping, text_of
 from tests.swarm.made_swarm_rows import (

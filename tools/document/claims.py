@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bench.analyse.claims import Verdict
-from bench.present import claims as show
-from bench.present import claims_pages as pages
-from bench.present.claims import TRACES, Report, explained
 from bench.present.markdown import escaped, row
+from bench.studies.claims import pages, show
+from bench.studies.claims.rules import Verdict
+from bench.studies.claims.show import TRACES, Report, explained
 from tools.document.stored import DocumentError, Run, newest
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bench.core.rows import Row
 from bench.core.stats import Interval
 from bench.present.markdown import row
-from bench.rows import Row
 from bench.studies.throughput.read import contrasts
 from tools.document.stored import folders, newest, run
 

@@ -7,10 +7,15 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from bench.present import plot_claims, plot_clients, plot_comparison, plot_selftest, plots, report_files
-from bench.present.report_comparison import rule_of
-from bench.rows import read
+from bench.core.rows import read
+from bench.report import files as report_files
+from bench.report import plots
+from bench.report.comparison import rule_of
+from bench.studies.claims import plot as plot_claims
+from bench.studies.clients import plot as plot_clients
+from bench.studies.compare import plot as plot_comparison
 from bench.studies.compare.read import blocks, comparisons, decided
+from bench.studies.selftest import plot as plot_selftest
 
 FOLDER = "plots"
 

@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 
-from bench.analyse import cells as c
-from bench.present import map_table, section
-from bench.present import selftest as show
+from bench.core import cells as c
+from bench.core.rows import SELFTEST_FILE
+from bench.present import section
 from bench.present.markdown import escaped
-from bench.present.memory_table import user_grids
-from bench.present.report_markdown import headline as throughput
-from bench.rows import SELFTEST_FILE
+from bench.report.markdown import headline as throughput
+from bench.studies.decision_map import show as map_table
+from bench.studies.memory.show import user_grids
+from bench.studies.selftest import show
 from tools.document import claims
 from tools.document.stored import DocumentError, joined, newest
 

@@ -3,9 +3,10 @@
 from functools import partial
 from pathlib import Path
 
-from bench.present import findings_swarms, swarm_table
 from bench.present.markdown import escaped
 from bench.present.section import table_markdown
+from bench.studies.swarm import findings as findings_swarms
+from bench.studies.swarm import show as swarm_table
 from tools.document.stored import DocumentError, Run, joined, newest
 
 RUNS = ("c100k", "c1m")

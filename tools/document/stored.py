@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import rows
+from bench.core import rows
+from bench.core.rows import MACHINE_FILE, ROWS_FILE, Row
 from bench.present import provenance
-from bench.rows import MACHINE_FILE, ROWS_FILE, Row
 
 REFERENCE = Path("results/reference")
 

@@ -4,13 +4,14 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.analyse.decide import DESIGNED, Decision, Effect
-from bench.analyse.effect import LEAST_P, amount, percent
+from bench.core import units
 from bench.core.stats import t_quantile
-from bench.present import section, units
+from bench.present import section
 from bench.present.section import Section
 from bench.present.text_grid import Grid
 from bench.studies.compare import read, show
+from bench.studies.compare.decide import DESIGNED, Decision, Effect
+from bench.studies.compare.effect import LEAST_P, amount, percent
 from bench.studies.compare.read import Block
 from tools.document.stored import DocumentError, Run, folders, joined, run
 

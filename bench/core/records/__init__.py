@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bench.core.records import bare, crawls, probes, scale, values
+from bench.core.records import bare, crawls, values
 from bench.core.records.parts import NEWEST_FORMAT
+from bench.studies.probes import record as probes
+from bench.studies.swarm import record as scale
 from bench.studies.throughput import record as throughput
 
 Record = (

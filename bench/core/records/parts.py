@@ -63,7 +63,7 @@ class Trial(Closed, tag_field="kind", tag=str.lower, kw_only=True):
     """Whether a trial of this kind that ended well has checks."""
 
     format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]
-    """The format of the row; bench/rows.py has the history. A newer format only adds kinds and figures, so rows of
+    """The format of the row; bench/core/rows.py has the history. A newer format only adds kinds and figures, so rows of
     older ones are valid as they are.
     """
     run: Name

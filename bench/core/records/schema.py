@@ -14,7 +14,7 @@ from msgspec import Struct
 from bench.core.records import Record
 from bench.core.records.parts import NEWEST_FORMAT, Trial
 
-FILE = Path(__file__).parents[2] / "row.schema.json"
+FILE = Path(__file__).parents[1] / "row.schema.json"
 _HEAD = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": f"A row of inflight, format {NEWEST_FORMAT}",

@@ -11,8 +11,16 @@ package, except on systems without ``/proc``.
 """
 
 from bench.measure.limits.ceilings import Ceiling
-from bench.measure.limits.front import RESOURCES, find, known, predict, thread_shortage
-from bench.measure.limits.shortage import RESERVE, descriptor_shortage, descriptors_needed
+from bench.measure.limits.front import (
+    RESERVE,
+    RESOURCES,
+    descriptor_shortage,
+    descriptors_needed,
+    find,
+    known,
+    predict,
+    thread_shortage,
+)
 
 __all__ = [
     "RESERVE",

@@ -9,17 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import commands, rows, runs, selftests
-from bench.analyse import budget, simulation
-from bench.analyse.decide import DESIGNED, Decision, Rule
-from bench.judge import ExperimentError, need
+from bench.commands import run as commands
+from bench.core import rows, selftests, units
+from bench.core.judge import ExperimentError, need
 from bench.measure import host
+from bench.measure import run as runs
+from bench.measure.blocks.sides import Prepared
 from bench.measure.places import without_places
-from bench.measure.sides import Prepared
-from bench.present import progress, units
+from bench.present import progress
 from bench.present.console import complain
-from bench.studies.compare import loop
+from bench.studies.compare import budget, loop, simulation
 from bench.studies.compare.comparison import Comparison
+from bench.studies.compare.decide import DESIGNED, Decision, Rule
 from bench.studies.compare.loop import Verdict
 from bench.studies.compare.read import Block
 from bench.studies.compare.run import Calibration, Place
@@ -130,8 +131,8 @@ def place() -> Iterator[Place]:
 def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] | None) -> int:
     """Print the verdict, write it beside its rows, and return its exit code."""
     from bench.present.console import wants_colour
-    from bench.present.plot_comparison import save_comparison
     from bench.studies.compare import show as present
+    from bench.studies.compare.plot import save_comparison
 
     shown = present.Shown(verdict.decision, verdict.blocks, verdict.rule, rates)
     told = present.to_json(shown) | {"folder": str(folder)}

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bench.core.arm import Arm, BlockTrial, placebo
-from bench.grid import Workload
-from bench.plan import Trial, trial_of
+from bench.core.grid import Workload
+from bench.core.plan import Trial, trial_of
 from fake_server.site import SiteConfig
 from strategies import Description
 

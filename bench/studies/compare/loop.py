@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench import rows
-from bench.analyse.decide import Decision, Rule
-from bench.judge import ExperimentError
-from bench.rows import Row
-from bench.runs import RunError
+from bench.core import rows
+from bench.core.judge import ExperimentError
+from bench.core.rows import Row
+from bench.measure.run import RunError
 from bench.studies.compare import read
 from bench.studies.compare.comparison import Comparison
+from bench.studies.compare.decide import Decision, Rule
 from bench.studies.compare.read import Block
 from bench.studies.compare.run import Arms, Calibration, Place, calibrate, measure, prepare_arms
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any, Literal
 
-from bench.analyse.decide import Decision, Rule, decide
-from bench.analyse.model import CLEARLY_ABOVE, knee
-from bench.rows import Row
+from bench.core.model import CLEARLY_ABOVE, knee
+from bench.core.rows import Row
+from bench.studies.compare.decide import Decision, Rule, decide
 
 TIMED = ("cpu_per_page", "throughput")
 PLACEBO = "placebo "

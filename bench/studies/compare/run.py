@@ -10,14 +10,15 @@ from typing import Any
 
 import psutil
 
-from bench.judge import ExperimentError
-from bench.measure import arms, host
+from bench.core.judge import ExperimentError
+from bench.core.plan import AnyTrial
+from bench.core.rows import Row
+from bench.measure import host
+from bench.measure.blocks import run as arms
+from bench.measure.blocks.sides import Prepared, prepare
 from bench.measure.controller import Setting, run_trial
 from bench.measure.limits import descriptor_shortage
-from bench.measure.sides import Prepared, prepare
-from bench.plan import AnyTrial
-from bench.rows import Row
-from bench.runs import ServerKeeper
+from bench.measure.run import ServerKeeper
 from bench.studies.compare.comparison import Comparison
 
 PROCESS_SD = 0.015

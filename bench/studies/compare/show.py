@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.analyse.decide import Decision, Effect, Rule
-from bench.analyse.effect import NAMES, amount, named, own, percent
-from bench.analyse.rule import MOST
-from bench.analyse.simulation import smallest_found
+from bench.core import units
 from bench.core.arm import IN_FLIGHT
-from bench.present import units, words
+from bench.present import words
 from bench.present.markdown import escaped, row
 from bench.studies.compare import read
+from bench.studies.compare.decide import Decision, Effect, Rule
+from bench.studies.compare.effect import NAMES, amount, named, own, percent
 from bench.studies.compare.read import Block, Tally
+from bench.studies.compare.rule import MOST
+from bench.studies.compare.simulation import smallest_found
 
 WORDS = {"regression": "REGRESSION", "pass": "PASS", "inconclusive": "INCONCLUSIVE"}
 COLOURS = {"regression": "\x1b[1;31m", "pass": "\x1b[1;32m", "inconclusive": "\x1b[1;33m"}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.core.arm import IN_FLIGHT, Arm
-from bench.grid import CONNECTIONS, MOST_IN_FLIGHT
-from bench.judge import ExperimentError, check_known, judged, need, whole
+from bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT
+from bench.core.judge import ExperimentError, check_known, judged, need, whole
 from bench.studies.compare.comparison import METRICS, Comparison, Metric
 from bench.studies.compare.comparison import comparison as compared
 from fake_server.delays import parse_delay

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.analyse import workloads
+from bench.core import workloads
+from bench.core.cells import role
+from bench.core.rows import Row
 from bench.core.stats import Interval, t_interval
-from bench.rows import Row
 
 NOISY = 0.05
 """A run is noisy if its placebo may differ from the reference by more than this."""
@@ -40,16 +41,6 @@ class Contrast:
         """Whether the ratio may be further from 1 than a placebo should be."""
         interval = self.interval
         return not (interval.low >= 1 - NOISY and interval.high <= 1 + NOISY)
-
-
-def role(row: Row) -> str:
-    """Return the role of an arm in its block: reference, placebo or compared; empty for rows of other kinds."""
-    return str(row.workload["arm"]["role"]) if row.kind == "arm" else ""
-
-
-def is_placebo(row: Row) -> bool:
-    """Tell whether a row is of the reference once more, which is no strategy of its own."""
-    return role(row) == "placebo"
 
 
 def contrasts(rows: Iterable[Row]) -> list[Contrast]:

@@ -4,16 +4,17 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from bench.analyse import cells as c
-from bench.analyse.cells import Cell, Figure, Setting
-from bench.analyse.columns import Column, choose_columns
+from bench.core import cells as c
+from bench.core import units
 from bench.core.arm import REFERENCE
+from bench.core.cells import Cell, Figure, Setting, role
+from bench.core.columns import Column, choose_columns
+from bench.core.rows import Row
 from bench.core.stats import CONFIDENCE, Interval
-from bench.present import findings, notes, units, words
+from bench.present import notes, words
 from bench.present.section import Section
 from bench.present.text_grid import Grid
-from bench.rows import Row
-from bench.studies.throughput import read
+from bench.studies.throughput import findings, read
 from bench.studies.throughput.read import NOISY
 
 SURE = f"{CONFIDENCE * 100:.0f} %"
@@ -143,7 +144,7 @@ def _lines(
 def reference_of(found: Sequence[Cell]) -> Cell | None:
     """Return the cell that others are held against: the reference arm, or else callbacks, or else the cheapest."""
     good = [cell for cell in found if cell.valid_rows]
-    named = [cell for cell in good if read.role(cell.valid_rows[0]) == "reference"]
+    named = [cell for cell in good if role(cell.valid_rows[0]) == "reference"]
     named = named or [cell for cell in good if cell.strategy == REFERENCE]
     named = named or sorted(good, key=lambda cell: (cell.stack != "shared", _cpu_ns(cell)))
     return named[0] if named else None

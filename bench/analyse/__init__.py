@@ -1,1 +1,0 @@
-"""From rows to figures; needs no strategy, no server and no worker."""

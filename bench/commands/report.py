@@ -1,0 +1,125 @@
+"""What ``inflight report`` does: a stored run as a page, as Markdown, as a table, or as JSON."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.core import rows, stored_runs
+from bench.core.rows import RowsError
+
+PARQUET_FILE = "rows.parquet"
+
+
+class ReportError(Exception):
+    """A report that cannot be made; the message says why, and what to do."""
+
+
+REFUSALS = (ReportError, RowsError)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    run: Path | None
+    form: str
+    out: Path | None
+    results: Path
+
+
+def run(asked: Asked) -> int:
+    """Make the report that was asked for; return 0. Raises one of REFUSALS when it cannot be made."""
+    folder = asked.run or stored_runs.newest(asked.results)
+    _FORMS[asked.form](folder, asked.out)
+    return 0
+
+
+def _html(folder: Path, out: Path | None) -> None:
+    from bench.report import page as report_page
+
+    target = out or folder / report_page.PAGE_FILE
+    with _Writing(target):
+        written = report_page.write(folder, out)
+    _say(f"page:  {written}")
+
+
+def _markdown(folder: Path, out: Path | None) -> None:
+    from bench.report import files as report_files
+    from bench.report import markdown as report_markdown
+
+    found = rows.read(folder)
+    machine, extras = report_files.read(folder)
+    for sentence in extras.missing:
+        _say(sentence)
+    claims = None if extras.claims is None else extras.claims.verdicts
+    _put(report_markdown.markdown(found, machine, claims), out)
+
+
+def _csv(folder: Path, out: Path | None) -> None:
+    from bench.report.frames import csv
+
+    _put(csv(rows.read(folder)), out)
+
+
+def _json(folder: Path, out: Path | None) -> None:
+    from bench.report.answer import answer
+    from bench.report.summary import summary_json
+
+    found = rows.read(folder)
+    told = summary_json(found) | {"answer": answer(found) if found else [], "folder": str(folder)}
+    _put(json.dumps(told, allow_nan=False), out)
+
+
+def _parquet(folder: Path, out: Path | None) -> None:
+    """Write the table of the trials as a Parquet file, by default beside the rows."""
+    from bench.report.frames import frame
+
+    table, target = frame(rows.read(folder)), out or folder / PARQUET_FILE
+    mixed = [name for name in table.columns if table[name].dtype == object]
+    table[mixed] = table[mixed].astype("string")  # a column of numbers and words: Parquet has one kind a column
+    try:
+        with _Writing(target):
+            table.to_parquet(target, index=False)
+    except ImportError as error:
+        raise ReportError("Parquet needs one more package: pip install pyarrow (it is the extra `parquet`)") from error
+    _say(f"table: {target}")
+
+
+_FORMS: dict[str, Callable[[Path, Path | None], None]] = {
+    "html": _html,
+    "md": _markdown,
+    "csv": _csv,
+    "json": _json,
+    "parquet": _parquet,
+}
+
+
+def _put(text: str, out: Path | None) -> None:
+    """Print a text, or write it where asked for."""
+    text = text.rstrip("\n")
+    if out is None:
+        print(text)
+        return
+    with _Writing(out):
+        out.write_text(f"{text}\n", encoding="utf-8", errors="replace", newline="\n")
+    _say(f"written: {out}")
+
+
+class _Writing:
+    """Writing to a place; an OSError becomes a ReportError of one sentence."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise ReportError(f"cannot write {self._target}: {error.strerror or error}") from error
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr)

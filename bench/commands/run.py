@@ -1,0 +1,260 @@
+"""What ``inflight run`` and ``inflight list`` do, one step after another."""
+
+import json
+import re
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import strategies
+from bench.commands import address_space
+from bench.core import experiment as experiments
+from bench.core import rows
+from bench.core.experiment import Experiment, ExperimentError
+from bench.core.judge import check_known
+from bench.core.plan import AnyTrial, estimate_ns, row_trials
+from bench.core.rows import Row, RowsError
+from bench.measure import host, neighbour
+from bench.measure import run as runs
+from bench.measure.locust.hosting import Hosting
+from bench.present.console import complain
+
+REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(
+    name: str | None,
+    *,
+    chosen: str | None,
+    rounds: int | None,
+    seed: int | None,
+    out: Path,
+    resume: Path | None,
+    as_json: bool,
+    only_list: bool,
+    memory_budget: str | None = None,
+    strict: bool = False,
+    disturbed: str | None = None,
+) -> int:
+    """Run an experiment, or go on with one; print a line a trial, then the table, and save the plots.
+
+    Returns 0 when at least one row is valid (``strict``: when no row is bad, see ``bad_rows``), else 1; 130 when
+    interrupted. ``disturbed`` is the kind of neighbour that runs beside the trials; one that is resumed has its own.
+    """
+    if resume is not None and (name, chosen, rounds, seed, disturbed) != (None,) * 5:
+        raise ExperimentError(
+            "--resume goes on with what was begun; leave out EXPERIMENT and the options that change it"
+        )
+    experiment = experiment_of(name or "quick", chosen, rounds, seed) if resume is None else _interrupted(resume)
+    budget_bytes = None if memory_budget is None else size_bytes(memory_budget, "--memory-budget")
+    trials = runs.plan(experiment, installed=not only_list)
+    say_shortages(runs.shortages(trials))
+    if only_list:
+        print("\n".join(part.id for trial in trials for part in row_trials(trial)))
+        print(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s", file=sys.stderr)
+        return 0
+    folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
+    with neighbour.beside(runs.machine_of(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
+        interrupted = execute(folder, experiment, trials, budget_bytes)
+    found = rows.read(folder)
+    present(folder, found, as_json=as_json)
+    if interrupted:
+        complain(f"interrupted after {len(found)} of {len(trials)} trials; go on with: inflight run --resume {folder}")
+        return 130
+    if strict:
+        for sentence in strictly(found):
+            complain(sentence)
+        if bad_rows(found):
+            return 1
+    if any(row.valid for row in found):
+        return 0
+    complain(f"no valid trial among {len(found)}: nothing here supports a conclusion")
+    return 1
+
+
+def bad_rows(found: Sequence[Row]) -> list[Row]:
+    """Return the rows that are neither valid nor skipped: red, wrong, failed, timed out."""
+    return [row for row in found if not row.valid and row.status != "skipped"]
+
+
+def strictly(found: Sequence[Row]) -> list[str]:
+    """Say how many rows are bad, which checks failed how often, how many rows ended badly, and what was skipped."""
+    bad, skipped = bad_rows(found), [row for row in found if row.status == "skipped"]
+    checks = Counter(check.name for row in bad for check in row.failed_checks)
+    endings = Counter(row.status for row in bad if row.status != "ok")
+    said = [f"strict: {len(bad)} of {len(found)} trials are not valid"] if bad else []
+    said += [f'strict: "{name}" failed {_often(number)}' for name, number in checks.most_common()]
+    said += [f"strict: {_trials(number)} ended as {status}" for status, number in endings.most_common()]
+    reasons = Counter(row.reason or "no reason given" for row in skipped)
+    said += [f"strict: {_trials(number)} skipped: {reason}" for reason, number in reasons.most_common()]
+    return said
+
+
+def _often(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _trials(number: int) -> str:
+    return "1 trial" if number == 1 else f"{number} trials"
+
+
+def show_list() -> None:
+    """Print the strategies, with why one is unavailable, and the presets."""
+    lines = ["strategies"]
+    for name in strategies.names():
+        described = strategies.describe(name)
+        lines.append(f"  {name:<16} {_gist(described.model)}")
+        if described.missing:
+            lines.append(f"  {'':<16} unavailable: needs {', '.join(described.missing)}")
+    lines.append("\npresets (inflight run NAME)")
+    for name in experiments.preset_names():
+        preset = experiments.load(name, strategies.names())
+        lines.append(f"  {name:<16} about {estimate_ns(runs.all_trials(preset)) / 1e9:.0f} s. {_gist(preset.about)}")
+    print("\n".join(lines))
+
+
+def _gist(text: str) -> str:
+    """Return a text up to its first colon or full stop: what it says in short."""
+    return re.split(r"[:.](?:\s|$)", text, maxsplit=1)[0].replace("``", "").replace("\n", " ")
+
+
+def experiment_of(
+    name: str, chosen: str | None = None, rounds: int | None = None, seed: int | None = None
+) -> Experiment:
+    """Return an experiment with what was asked to be different. Raises ExperimentError."""
+    known = strategies.names()
+    experiment = experiments.load(name, known)
+    changes: dict[str, Any] = {}
+    if chosen is not None:
+        wanted = [part.strip() for part in chosen.split(",") if part.strip()]
+        for strategy in wanted:
+            check_known(strategy, known, "strategy", "--strategies")
+        if not wanted:
+            raise ExperimentError("--strategies names none; write them with commas, as in callbacks,thread_pool")
+        changes["strategies"] = tuple(dict.fromkeys(wanted))
+    if rounds is not None:
+        changes["rounds"] = rounds
+    if seed is not None:
+        changes["seed"] = seed
+    return replace(experiment, **changes)
+
+
+def _interrupted(folder: Path) -> Experiment:
+    for file in (runs.EXPERIMENT_FILE, rows.MACHINE_FILE, rows.ROWS_FILE):
+        if not (folder / file).is_file():
+            raise RowsError(f"{folder} is not a run: it has no {file}")
+    return experiments.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
+
+
+def say_shortages(short: dict[str, str]) -> None:
+    """Say before anything starts which limits leave trials out, and how many each."""
+    for reason, number in Counter(short.values()).items():
+        _say(f"left out, {number} {'trial' if number == 1 else 'trials'}: {reason}")
+
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?)i?B?", re.IGNORECASE)
+_FACTORS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
+
+
+def size_bytes(text: str, where: str) -> int:
+    """Return a size such as 500MB or 2GB, in bytes. Raises ExperimentError."""
+    found = _SIZE.fullmatch(text.strip())
+    size = round(float(found[1]) * _FACTORS[found[2].lower()]) if found else 0
+    if size < 1:
+        raise ExperimentError(f"{where} must be a size such as 500MB or 2GB, not {text!r}")
+    return size
+
+
+def execute(
+    folder: Path,
+    experiment: Experiment,
+    trials: list[AnyTrial],
+    budget_bytes: int | None = None,
+    free_threaded: str | None = None,
+    *,
+    hosting: Hosting | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> bool:
+    """Run what is left to run; say whether it was interrupted. The rows so far are on the disk in any case."""
+    from bench.present import progress
+
+    done = {row.trial for row in rows.read(folder)}
+    waiting = [trial for trial in trials if trial.id not in done]
+    try:
+        with interruptible(), progress.of_trials(waiting) as report:
+            runs.execute(folder, experiment, trials, report, budget_bytes, free_threaded, hosting, tell)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Turn Ctrl-C and what `timeout` sends into one KeyboardInterrupt while this lasts."""
+    heard = [number for number in INTERRUPTS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
+    previous = {number: signal.signal(number, _interrupt) for number in heard}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """End the trial and keep the rows, at Ctrl-C and at what `timeout` sends; a second one must not disturb that."""
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
+    """Print the summary of a run, and save its table, its plots and its page. Raises RunError."""
+    check_room(folder)
+    from bench.present import words
+    from bench.report import terminal as table
+
+    kind = runs.machine_of(folder).get("neighbour")
+    if not as_json:
+        table.print_summary(found, sys.stdout)
+        if kind is not None:
+            print(words.neighbour(kind))
+    files = save(folder, found)
+    if as_json:
+        print(json.dumps(table.summary_json(found) | files | {"neighbour": kind}))
+
+
+def check_room(folder: Path) -> None:
+    """Raise RunError where tables and plots cannot be made of a run that has just ended."""
+    if (short := address_space.shortage()) is not None:
+        raise runs.RunError(f"{short}, then: inflight report {folder} (its {rows.ROWS_FILE} is complete)")
+
+
+def save(folder: Path, found: list[Row]) -> dict[str, Any]:
+    """Write what shows a run into its folder, say where it is, and return it for JSON. Raises RunError."""
+    check_room(folder)
+    from bench.report import page as report_page
+    from bench.report import plots
+    from bench.report.frames import csv
+
+    _say(f"rows:  {folder / rows.ROWS_FILE}")
+    try:
+        (folder / "rows.csv").write_text(csv(found), encoding="utf-8", newline="\n")
+        saved = plots.save_all(found, runs.machine_of(folder), folder / "plots")
+        page = report_page.write(folder)
+    except OSError as error:
+        raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
+    for path in saved:
+        if path.suffix == ".png":
+            _say(f"plot:  {path}")
+    _say(f"page:  {page}")
+    return {"folder": str(folder), "report": str(page), "plots": [str(path) for path in saved]}
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr)

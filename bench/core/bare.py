@@ -1,0 +1,140 @@
+"""Trials that are no crawl of one strategy by itself: building blocks, probes and limits, as tables ask for them.
+
+- A **block** is one of the things that concurrency is built of (a thread, a task ...), held N times.
+- A **probe** is a small program that shows one claim in figures: ``bench.studies.probes.programs``.
+- A **limit** is how much of something this machine lets a process have: ``bench.measure.limits``.
+
+``scale`` has the cells of more than one process, and of other clients than the strategies.
+"""
+
+import importlib
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.core import judge
+
+BareKind = Literal["block", "probe", "limit", "swarm", "open", "client"]
+
+BLOCKS = ("thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream")
+"""The building blocks; ``bench/measure/building_blocks.py`` has the program of each."""
+WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
+RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
+PROGRAMS = Path(__file__).parents[1] / "studies" / "probes" / "programs"
+PROBES = tuple(sorted(path.stem for path in PROGRAMS.glob("[!_]*.py")))
+COMPARED = frozenset({"swarm", "client"})
+"""Kinds whose cells of one workload differ in who does it."""
+MOST_N = 2_000_000
+MOST_ROUNDS = 1000
+
+_LIMIT_NS = 10_000_000_000
+_PROBE_NS = 1_500_000_000
+_BLOCK_NS = 600_000_000
+_EACH_NS = {"thread": 60_000, "asyncio_task_socket": 150_000, "asyncio_task_stream": 250_000}
+_COROUTINE_NS = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """One cell: what is looked at, and all that its rows say of the workload."""
+
+    kind: BareKind
+    subject: str
+    """What the rows have as their strategy: the block, the probe, the resource; of a scale, the strategy or client."""
+    values: dict[str, Any]
+    """The row's workload; ``id`` names it."""
+    expected_ns: int
+    """About how long it takes; a plan is never changed by it."""
+    stack: str = "none"
+    """Whose HTTP stack it is, where one is compared; of a swarm, what ``plan`` finds its strategy to have."""
+
+    @property
+    def id(self) -> str:
+        """Name the cell: its workload, and who does it where several do the same."""
+        workload: str = self.values["id"]
+        return f"{workload}/{self.subject}" if self.kind in COMPARED else workload
+
+
+@dataclass(frozen=True, slots=True)
+class BareGrid:
+    """One table of the experiment, as it was written, and its cells."""
+
+    kind: BareKind
+    table: dict[str, Any]
+    cells: tuple[Bare, ...]
+    rounds: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table that ``parse`` reads back as an equal grid."""
+        return self.table
+
+
+def parse(kind: BareKind, table: Any, where: str) -> BareGrid:
+    """Turn a [[block]], [[probe]] or [[limit]] table into its cells. Raises ExperimentError."""
+    judge.need(isinstance(table, dict), f"{where} must be a table")
+    rounds = None if "rounds" not in table else judge.whole(table["rounds"], 1, MOST_ROUNDS, f"{where}: rounds")
+    return BareGrid(kind, dict(table), tuple(_READERS[kind](table, where)), rounds)
+
+
+def block(name: str, n: int) -> Bare:
+    """Return the cell of one building block at one N."""
+    each_ns = _EACH_NS.get(name, _COROUTINE_NS)
+    return Bare("block", name, {"id": f"block/{name}/n={n}", "block": name, "n": n}, _BLOCK_NS + n * each_ns)
+
+
+def probe(name: str, arguments: Mapping[str, Any]) -> Bare:
+    """Return the cell of one probe with its arguments."""
+    told = "".join(f"/{key}={value}" for key, value in sorted(arguments.items()))
+    values = {"id": f"probe/{name}{told}", "probe": name, "arguments": dict(arguments)}
+    return Bare("probe", name, values, _PROBE_NS)
+
+
+def limit(resource: str, *, through_shared: bool) -> Bare:
+    """Return the cell of one resource of the machine."""
+    told = "/through-shared" if through_shared else ""
+    values = {"id": f"limit/{resource}{told}", "resource": resource, "through_shared": through_shared}
+    return Bare("limit", resource, values, _LIMIT_NS)
+
+
+def _blocks(table: dict[str, Any], where: str) -> Iterable[Bare]:
+    judge.check_keys(table, ("blocks", "n", "rounds"), where)
+    blocks, sizes = table.get("blocks", list(BLOCKS)), table.get("n")
+    judge.check_list(blocks, str, f"{where}: blocks")
+    judge.check_list(sizes, int, f"{where}: n")
+    for name in judge.distinct(blocks, f"{where}: blocks"):
+        judge.check_known(name, BLOCKS, "block", where)
+        for n in judge.distinct(sizes or (), f"{where}: n"):
+            yield block(name, judge.whole(n, 1, MOST_N, f"{where}: n"))
+
+
+def _probes(table: dict[str, Any], where: str) -> Iterable[Bare]:
+    judge.check_keys(table, ("probe", "each", "rounds"), where)
+    name, each = table.get("probe"), table.get("each", {})
+    judge.need(isinstance(name, str), f"{where}: probe must be the name of one, not {name!r}")
+    judge.check_known(str(name), PROBES, "probe", where)
+    fine = isinstance(each, dict) and all(isinstance(values, list) and values for values in each.values())
+    judge.need(fine, f"{where}: each must give a list of values for each argument, not {each!r}")
+    known = importlib.import_module(f"bench.studies.probes.programs.{name}").ARGUMENTS
+    for argument, values in each.items():
+        judge.check_known(argument, known, f"argument of {name}", where)
+        plain = all(type(value) in {str, int, bool} for value in values)
+        judge.need(plain, f"{where}: {argument} must be a list of texts or whole numbers, not {values!r}")
+        judge.distinct(values, f"{where}: {argument}")
+    for values in itertools.product(*each.values()):
+        yield probe(str(name), dict(zip(each, values, strict=True)))
+
+
+def _limits(table: dict[str, Any], where: str) -> Iterable[Bare]:
+    judge.check_keys(table, ("resources", "through_shared", "rounds"), where)
+    resources = table.get("resources", list(RESOURCES))
+    judge.check_list(resources, str, f"{where}: resources")
+    through = judge.truth(table.get("through_shared", False), f"{where}: through_shared")
+    for resource in judge.distinct(resources, f"{where}: resources"):
+        judge.check_known(resource, RESOURCES, "resource", where)
+        yield limit(resource, through_shared=through)
+
+
+_READERS = {"block": _blocks, "probe": _probes, "limit": _limits}
+KINDS: tuple[BareKind, ...] = ("block", "probe", "limit")

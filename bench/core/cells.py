@@ -1,0 +1,293 @@
+"""Rows put together by what they have in common: a cell is one strategy on one workload, over all rounds. Pure."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bench.core import units, workloads
+from bench.core.figures import NoSlope, Slope, Spread, memory_slope, spread
+from bench.core.rows import Row
+from bench.core.stats import MOST, Interval, compare, t_interval
+
+Read = Callable[[Row], float | None]
+
+_OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
+"""Values of a workload that a cell or its setting has by name."""
+TIMED = frozenset({"crawl", "arm"})
+"""The kinds of rows that have a throughput: whole crawls, and arms of blocks."""
+CRAWLED = TIMED | {"memory"}
+"""The kinds of rows that cells are made of: in which one process of one strategy crawled."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Setting:
+    """What cells must share before they are put into one table or curve: all but latency and number in flight.
+
+    ``site`` is JSON: the site without its delay, and whatever else a workload has (``parked``). The number of pages is
+    part of it, as the name of a curve, only where workloads do not make one curve (``workloads.curves``).
+    """
+
+    connection: str
+    site: str
+    cpu_ns: int = 0
+    cpu: str = "0"
+    """The CPU work of a page, as the experiment wrote it."""
+
+    def site_values(self) -> dict[str, Any]:
+        """Return the values of ``site``."""
+        values: dict[str, Any] = json.loads(self.site)
+        return values
+
+    def told(self) -> dict[str, Any]:
+        """Return what people are told where settings differ: the site's values, and the CPU work of its pages."""
+        return self.site_values() | {"CPU work": units.latency(self.cpu) if self.cpu_ns else "none"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a cell: its median and range over the rounds.
+
+    Not ``valid``: made of red rows only, no basis for any conclusion.
+    """
+
+    spread: Spread
+    valid: bool
+
+    @property
+    def interval(self) -> Interval:
+        """The geometric mean over the rounds, which are the blocks of arms, with its 95 % t interval."""
+        logs = list(self.spread.logs.values()) or [-MOST]
+        return t_interval(logs).ratio()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """All rows of one strategy on one workload."""
+
+    strategy: str
+    stack: str
+    kind: Literal["crawl", "memory"]
+    """``crawl``: timed, as a whole crawl or as an arm of a block."""
+    setting: Setting
+    latency: str
+    mean_latency_ns: int
+    in_flight: int
+    pages: int
+    rows: tuple[Row, ...]
+
+    @property
+    def cpu(self) -> str:
+        """The CPU work of a page, as the experiment wrote it; ``0`` for none."""
+        return self.setting.cpu
+
+    @property
+    def cpu_ns(self) -> int:
+        """The CPU work of a page that was asked for."""
+        return self.setting.cpu_ns
+
+    @property
+    def valid_rows(self) -> tuple[Row, ...]:
+        """The rows that conclusions may rest on."""
+        return tuple(row for row in self.rows if row.valid)
+
+    @property
+    def red_rows(self) -> tuple[Row, ...]:
+        """The rows that came to their end but have a failed check."""
+        return tuple(row for row in self.rows if row.status == "ok" and not row.valid)
+
+    def figure(self, read: Read) -> Figure | None:
+        """Return the figure of the valid rows; of the red ones when there is no valid row; None without either."""
+        for rows, valid in ((self.valid_rows, True), (self.red_rows, False)):
+            if found := spread_of(rows, read):
+                return Figure(found, valid)
+        return None
+
+
+def pages_per_s(row: Row) -> float | None:
+    """Return the throughput: verified pages per second; of an arm, while its gate was open."""
+    return row.measured.get("pages_per_s")
+
+
+def cpu_per_page_ns(row: Row) -> float | None:
+    """Return the client's CPU time a page, user and system."""
+    return row.measured.get("cpu_per_page_ns")
+
+
+def server_ceiling(row: Row) -> float | None:
+    """Return how many responses per second the server could give, as a null client found before the run's trials."""
+    return row.server.get("ceiling_per_s")
+
+
+def present(values: Iterable[float | None]) -> list[float]:
+    """Return the values that are there."""
+    return [value for value in values if value is not None]
+
+
+def spread_of(rows: Iterable[Row], read: Read) -> Spread | None:
+    """Return the spread of a figure over the rows that have it."""
+    found = [(value, (row.run, row.round)) for row in rows if (value := read(row)) is not None]
+    return spread(*zip(*found, strict=True)) if found else None
+
+
+def ratio(one: Cell, other: Cell, read: Read) -> Interval | None:
+    """Return a figure over that of another cell, by the rounds that they have in common; None without valid rows."""
+    logs = [found.logs if (found := spread_of(cell.valid_rows, read)) else {} for cell in (one, other)]
+    return compare(*logs).interval().ratio() if all(logs) else None
+
+
+def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> list[Cell]:
+    """Return the cells of one kind, by setting, latency, number in flight and strategy; placebos are no strategies."""
+    kinds = TIMED if kind == "crawl" else {kind}
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
+    for row in crawled(rows):
+        if row.kind in kinds:
+            key = row.strategy, row.stack, row.kind, workloads.identity(row.workload)
+            groups.setdefault(key, []).append(row)
+    curves = _curves(group[0] for group in groups.values())
+    found = [_cell(kind, tuple(group), curves) for group in groups.values()]
+    return sorted(found, key=lambda c: (c.setting, c.mean_latency_ns, c.latency, c.in_flight, c.strategy, c.pages))
+
+
+def crawled(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that cells are made of."""
+    return [row for row in rows if row.kind in CRAWLED and not is_placebo(row) and not row.of_comparison]
+
+
+def is_timed(rows: Iterable[Row]) -> bool:
+    """Tell whether any row has a throughput."""
+    return any(row.kind in TIMED for row in rows)
+
+
+def settings(found: Sequence[Cell]) -> list[Setting]:
+    """Return the settings, the one with the most cells first."""
+    numbers = {setting: sum(cell.setting == setting for cell in found) for setting in {c.setting for c in found}}
+    return sorted(numbers, key=lambda setting: (-numbers[setting], setting))
+
+
+def differing(setting: Setting, others: Iterable[Setting]) -> dict[str, object]:
+    """Return the values of a setting, but for its use of connections, that not all of the others have."""
+    values = setting.told()
+    told = [other.told() for other in others]
+    return {key: values[key] for key in sorted(values) if any(other.get(key) != values[key] for other in told)}
+
+
+def latencies(found: Iterable[Cell]) -> list[str]:
+    """Return the added latencies, the shortest mean first."""
+    means = {cell.latency: cell.mean_latency_ns for cell in found}
+    return sorted(means, key=lambda latency: (means[latency], latency))
+
+
+def caps(found: Iterable[Cell], latency: str) -> list[int]:
+    """Return the numbers in flight that were tried at a latency, the least first."""
+    return sorted({cell.in_flight for cell in found if cell.latency == latency})
+
+
+def at(found: Iterable[Cell], strategy: str, latency: str, in_flight: int) -> Cell | None:
+    """Return the cell, of cells that share a setting: they have one at most."""
+    wanted = strategy, latency, in_flight
+    return next((cell for cell in found if (cell.strategy, cell.latency, cell.in_flight) == wanted), None)
+
+
+def strategies(rows: Iterable[Row]) -> dict[str, str]:
+    """Return every strategy with its stack: shared stack first, then by name."""
+    found = {row.strategy: row.stack for row in rows}
+    return dict(sorted(found.items(), key=lambda item: (item[1] != "shared", item[0])))
+
+
+def strategies_of(found: Iterable[Cell]) -> list[str]:
+    """Return the names of the cells' strategies, in their order."""
+    return sorted({cell.strategy for cell in found})
+
+
+def memory_of(found: Iterable[Cell], strategy: str) -> Slope | NoSlope:
+    """Return what one more fetch in flight costs the strategy in user memory, from valid memory rows only.
+
+    The cells must be of kind memory and of one setting.
+    """
+    points = memory_points(row for cell in found if cell.strategy == strategy for row in cell.valid_rows)
+    if not points:
+        return NoSlope("no valid memory trial")
+    return memory_slope(*zip(*points, strict=True))
+
+
+def memory_points(rows: Iterable[Row]) -> list[tuple[int, int]]:
+    """Return (fetches held in flight, USS in bytes) of the rows that have them."""
+    return [
+        (row.measured["held_in_flight"], row.measured["held_uss_bytes"])
+        for row in rows
+        if "held_in_flight" in row.measured and "held_uss_bytes" in row.measured
+    ]
+
+
+def fillable(found: Sequence[Cell]) -> list[Cell]:
+    """Return the cells whose crawls had as many pages as may be in flight; all of them where none had.
+
+    A crawl of ten pages never has ten thousand in flight, whatever its cap is: it is no point of a curve.
+    """
+    return [cell for cell in found if cell.pages >= cell.in_flight] or list(found)
+
+
+def _curves(every: Iterable[Row]) -> dict[tuple[str, workloads.Size], str]:
+    """Return the name of each workload's curve, by its place and its size."""
+    sizes: dict[str, set[workloads.Size]] = {}
+    for row in every:
+        sizes.setdefault(_place(row), set()).add(_size(row))
+    return {(place, size): name for place, own in sizes.items() for size, name in workloads.curves(own).items()}
+
+
+def _place(row: Row) -> str:
+    return f"{row.kind} {workloads.alike(row.workload, but_for=('in_flight', 'site.pages'))}"
+
+
+def _size(row: Row) -> workloads.Size:
+    return row.workload["in_flight"], _pages(row)
+
+
+def _pages(row: Row) -> int:
+    """Return how many pages there are to crawl: of a block's site, which never ends, those of a lap."""
+    pages: int = row.workload["site"]["pages"]
+    return max(pages, row.workload["in_flight"]) if row.kind == "arm" else pages
+
+
+def _cell(
+    kind: Literal["crawl", "memory"], rows: tuple[Row, ...], curves: Mapping[tuple[str, workloads.Size], str]
+) -> Cell:
+    first = rows[0]
+    workload = first.workload
+    rest: dict[str, Any] = json.loads(workloads.alike(workload, but_for=_OWN))
+    site = rest.pop("site") | rest | ({"endless": True} if first.kind == "arm" else {})
+    if curve := curves[_place(first), _size(first)]:
+        site["pages"] = curve
+    return Cell(
+        first.strategy,
+        first.stack,
+        kind,
+        Setting(
+            workload["connection"],
+            json.dumps(site, sort_keys=True),
+            workload.get("cpu_ns", 0),
+            workload.get("cpu", "0"),
+        ),
+        workload["latency"],
+        workload["mean_latency_ns"],
+        workload["in_flight"],
+        _pages(first),
+        rows,
+    )
+
+
+def of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
+    """Return the rows of one kind, by workload and round."""
+    found = (row for row in rows if row.kind == kind and not row.of_comparison)
+    return sorted(found, key=lambda row: (row.workload["id"], row.round))
+
+
+def is_placebo(row: Row) -> bool:
+    """Tell whether a row is of the reference once more, which is no strategy of its own."""
+    return role(row) == "placebo"
+
+
+def role(row: Row) -> str:
+    """Return the role of an arm in its block: reference, placebo or compared; empty for rows of other kinds."""
+    return str(row.workload["arm"]["role"]) if row.kind == "arm" else ""

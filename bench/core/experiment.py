@@ -1,0 +1,138 @@
+"""What is to be measured: an experiment, from a preset or a TOML file. ``load`` is the only judge of user input.
+
+An experiment is a list of grids (``grid``), whose cells the strategies crawl, and of tables: of building blocks, probes
+and limits (``bare``), of swarms and open loops (``scale``). One of these, once, is a trial (``plan``). The presets in
+``bench/presets/`` are examples of the format.
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.core import bare, judge, scale
+from bench.core import grid as grids
+from bench.core.bare import BareGrid
+from bench.core.grid import Grid, GridKind, Workload
+from bench.core.judge import ExperimentError
+
+PRESETS = Path(__file__).parents[1] / "presets"
+KINDS: tuple[GridKind, ...] = ("crawl", "memory", "throughput")
+MOST_ROUNDS = 1000
+MOST_SEED = 2**63 - 1
+
+__all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "parse", "preset_names"]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Everything that one run does, and in which order it may do it."""
+
+    name: str
+    about: str
+    grids: tuple[Grid, ...]
+    strategies: tuple[str, ...] = ()
+    rounds: int = 1
+    seed: int = 1
+    pin: bool = True
+    deadline_s: float | None = None
+    """After this time a trial is killed; None: by what the plan expects of it."""
+    bare: tuple[BareGrid, ...] = ()
+
+    def workloads(self) -> list[Workload]:
+        """Return the workloads of all grids."""
+        return [workload for _, workload in self.cells()]
+
+    def cells(self) -> list[tuple[Grid, Workload]]:
+        """Return the workloads of all grids, each with its grid."""
+        many = len(self.grids) > 1
+        return [
+            (grid, workload)
+            for place, grid in enumerate(self.grids, start=1)
+            for workload in grid.workloads(f"{grid.kind}-{place}" if many else grid.kind)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the experiment as TOML values, which ``parse`` reads back as an equal one."""
+        values: dict[str, Any] = {
+            "about": self.about,
+            "strategies": list(self.strategies),
+            "rounds": self.rounds,
+            "seed": self.seed,
+            "pin": self.pin,
+        } | ({} if self.deadline_s is None else {"deadline_s": self.deadline_s})
+        tables: list[Grid | BareGrid] = [*self.grids, *self.bare]
+        for table in tables:
+            values.setdefault(table.kind, []).append(table.to_dict())
+        return values
+
+
+def preset_names() -> list[str]:
+    """Return the names of the presets, the ones that come with the harness."""
+    return sorted(path.stem for path in PRESETS.glob("*.toml"))
+
+
+def load(name_or_path: str, known_strategies: Iterable[str]) -> Experiment:
+    """Read a preset or a file. Raises ExperimentError with one sentence for whatever is wrong with it."""
+    known = list(known_strategies)
+    path = PRESETS / f"{name_or_path}.toml"
+    if name_or_path not in preset_names():
+        path = Path(name_or_path)
+        if path.suffix != ".toml" and not path.exists():
+            raise ExperimentError(
+                f"no preset {name_or_path!r}{judge.nearest(name_or_path, preset_names())}; "
+                "or give the path of a TOML file"
+            )
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ExperimentError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ExperimentError(f"{path.name} is not TOML: {error}") from error
+    return parse(values, path.stem, known, path.name)
+
+
+def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str], where: str) -> Experiment:
+    """Turn TOML values into an experiment; ``where`` names the file in messages. Raises ExperimentError."""
+    known = list(known_strategies)
+    keys = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", *KINDS, *bare.KINDS, *scale.KINDS)
+    judge.check_keys(values, keys, where)
+    chosen = values.get("strategies", known)
+    if chosen != []:  # none is fine where none crawls
+        judge.check_list(chosen, str, f"{where}: strategies")
+    for strategy in chosen:
+        judge.check_known(strategy, known, "strategy", where)
+    about = values.get("about", "")
+    judge.need(isinstance(about, str), f"{where}: about must be text, not {about!r}")
+    site = values.get("site", {})
+    crossed = [
+        grids.parse(kind, table, site, known, place) for kind in KINDS for table, place in _tables(values, kind, where)
+    ]
+    listed = [bare.parse(kind, table, place) for kind in bare.KINDS for table, place in _tables(values, kind, where)]
+    listed += [
+        scale.parse(kind, table, site, known, place)
+        for kind in scale.KINDS
+        for table, place in _tables(values, kind, where)
+    ]
+    judge.need(bool(crossed or listed), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
+    judge.distinct((cell.id for table in listed for cell in table.cells), f"{where}: its tables together")
+    crawls = crossed or any(table.kind == "swarm" for table in listed)
+    judge.need(bool(chosen) or not crawls, f"{where}: strategies must be a list of texts, not []")
+    return Experiment(
+        name,
+        about.strip(),
+        tuple(crossed),
+        tuple(dict.fromkeys(chosen)),
+        judge.whole(values.get("rounds", 1), 1, MOST_ROUNDS, f"{where}: rounds"),
+        judge.whole(values.get("seed", 1), 0, MOST_SEED, f"{where}: seed"),
+        judge.truth(values.get("pin", True), f"{where}: pin"),
+        judge.seconds(values.get("deadline_s"), f"{where}: deadline_s"),
+        tuple(listed),
+    )
+
+
+def _tables(values: Mapping[str, Any], kind: str, where: str) -> Iterator[tuple[Any, str]]:
+    """Yield the tables of a kind, each with words for where it stands."""
+    for number, table in enumerate(judge.tables(values.get(kind, []), kind, where), start=1):
+        yield table, f"{where}, [[{kind}]] number {number}"

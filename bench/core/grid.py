@@ -1,0 +1,264 @@
+"""Which workloads: a grid crosses lists of latencies, caps and uses of connections; each combination is a cell."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from bench.core import judge
+from fake_server.delays import duration_text, parse_delay, parse_duration_ns
+from fake_server.site import SiteConfig
+
+CONNECTIONS = ("keep-alive", "per-fetch")
+MOST_IN_FLIGHT = 1_000_000
+MOST_ROUNDS = 1000
+MOST_WAVES = 100
+MOST_CPU_NS = 1_000_000_000
+LAP, LEAST_LAP = 1000, 10
+"""Pages of a lap of an endless site, and the least of them that there may be."""
+MOST_LEFT_NS = 250_000_000
+"""The CPU work of a lap should not take longer: a block ends when what was waiting, almost a lap, has been crawled."""
+MOST_CORES = 1024
+
+Kind = Literal["crawl", "memory"]
+GridKind = Literal["crawl", "memory", "throughput"]
+"""The tables of an experiment: whole crawls, crawls held for their memory, and blocks of arms."""
+CYCLES, MOST_CYCLES = 12, 1000
+"""Slices of each arm in a block: unless something else is asked for, and at the most."""
+
+_KEYS = ("latency", "in_flight", "connection", "seconds", "pages", "rounds", "strategies", "site")
+_KEYS_OF = {
+    "crawl": (*_KEYS, "cpu"),
+    "memory": (*_KEYS, "waves", "parked"),
+    "throughput": (
+        *("latency", "in_flight", "connection", "cpu", "cycles", "rounds", "strategies", "site"),
+        *("python", "variables", "cores", "against"),
+    ),
+}
+_AGAINST = ("in_flight", "connection", "python", "variables", "cores")
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One cell: which site, how many in flight, which use of connections."""
+
+    id: str
+    kind: Kind
+    site: SiteConfig
+    in_flight: int
+    connection: Literal["keep-alive", "per-fetch"]
+    parked: bool = False
+    """Of a memory trial: read memory once more when all fetches but one have been answered, and their workers wait."""
+    cpu: str = "0"
+    """The CPU work of each page, as a duration of one core of this machine."""
+
+    @property
+    def cpu_ns(self) -> int:
+        """The CPU work of each page, in nanoseconds."""
+        return parse_duration_ns(self.cpu)
+
+    @property
+    def roots(self) -> int:
+        """How many pages, from the first on, a crawl begins with: enough to be full from the start."""
+        return min(self.in_flight, self.site.pages) if self.site.links else self.site.pages
+
+    @property
+    def mean_latency_ns(self) -> float:
+        """The mean of the added latency."""
+        return parse_delay(self.site.delay).mean_ns
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a row says of it."""
+        values = {
+            "id": self.id,
+            "latency": self.site.delay,
+            "mean_latency_ns": round(self.mean_latency_ns),
+            "in_flight": self.in_flight,
+            "connection": self.connection,
+            "site": self.site.to_dict(),
+        }
+        if self.cpu_ns:  # rows and ids of before there was any are those of none
+            values |= {"cpu": self.cpu, "cpu_ns": self.cpu_ns}
+        return values | ({"parked": True} if self.parked else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of the experiment: lists to be crossed, and the site that its workloads share."""
+
+    kind: GridKind
+    latency: tuple[str, ...] = ("0",)
+    in_flight: tuple[int, ...] = (100,)
+    connection: tuple[Literal["keep-alive", "per-fetch"], ...] = ("keep-alive",)
+    seconds: float | None = None
+    """Where latency or CPU work bounds the throughput: only as many pages as an ideal client fetches in this time."""
+    site: SiteConfig = field(default_factory=SiteConfig)
+    rounds: int | None = None
+    """Take part in the first so many rounds only; None: in all."""
+    strategies: tuple[str, ...] | None = None
+    """Only these of the experiment's strategies; None: all."""
+    waves: int = 1
+    """Of memory trials: so many times the number in flight are fetched; the gate holds the first wave."""
+    parked: bool = False
+    """Of memory trials: see ``Workload.parked``."""
+    cpu: tuple[str, ...] = ("0",)
+    """Of crawls and blocks: see ``Workload.cpu``."""
+    cycles: int = CYCLES
+    """Of blocks: how many slices each arm has."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of blocks: what else the arms are set to (``python``, ``variables``, ``cores`` of ``bench.core.arm.Arm``)."""
+    against: Mapping[str, Any] | None = None
+    """Of blocks: in what the reference arm differs; each strategy then has blocks of its own, against itself."""
+
+    def workloads(self, prefix: str) -> list[Workload]:
+        """Return the cells, in the order in which the lists are written."""
+        return [
+            self._workload(prefix, latency, cpu, in_flight, connection)
+            for latency in self.latency
+            for cpu in self.cpu
+            for in_flight in self.in_flight
+            for connection in self.connection
+        ]
+
+    def takes_part(self, strategy: str, number: int) -> bool:
+        """Tell whether this strategy is tried in round ``number``."""
+        return (self.rounds is None or number <= self.rounds) and (
+            self.strategies is None or strategy in self.strategies
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table that ``parse`` reads back as an equal grid."""
+        table: dict[str, Any] = {
+            "latency": list(self.latency),
+            "in_flight": list(self.in_flight),
+            "connection": list(self.connection),
+            "site": {k: v for k, v in self.site.to_dict().items() if k != "delay"},
+        }
+        optional: dict[str, Any] = {
+            "seconds": self.seconds,
+            "rounds": self.rounds,
+            "strategies": None if self.strategies is None else list(self.strategies),
+            "waves": self.waves if self.waves > 1 else None,
+            "parked": self.parked or None,
+            "cpu": None if self.cpu == ("0",) else list(self.cpu),
+            "cycles": self.cycles if self.kind == "throughput" else None,
+            "against": self.against,
+            **self.settings,
+        }
+        return table | {key: value for key, value in optional.items() if value is not None}
+
+    def _workload(
+        self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Literal["keep-alive", "per-fetch"]
+    ) -> Workload:
+        pages = self.site.pages
+        least_ns = max(parse_delay(latency).mean_ns / in_flight, parse_duration_ns(cpu))
+        if self.kind == "memory":
+            pages = in_flight * self.waves  # the gate holds the first wave
+        elif self.seconds is not None and least_ns:
+            pages = min(pages, max(in_flight, round(self.seconds * 1e9 / least_ns)))
+        values = self.site.to_dict() | {"delay": latency, "pages": pages}
+        cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")
+        kind: Kind = "memory" if self.kind == "memory" else "crawl"
+        return Workload(cell, kind, SiteConfig.from_dict(values), in_flight, connection, self.parked, cpu)
+
+
+def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str], where: str) -> Grid:
+    """Turn a [[crawl]], a [[memory]] or a [[throughput]] table into a grid. Raises ExperimentError."""
+    judge.need(isinstance(table, dict), f"{where} must be a table")
+    judge.check_keys(table, _KEYS_OF[kind], where)
+    chosen = table.get("strategies")
+    if chosen is not None:
+        judge.check_list(chosen, str, f"{where}: strategies")
+        for name in chosen:
+            judge.check_known(name, strategies, "strategy", where)
+    own_site = table.get("site", {})
+    judge.need(isinstance(common_site, dict) and isinstance(own_site, dict), f"{where}: site must be a table")
+    latency = table.get("latency", ["0"])
+    judge.check_list(latency, str, f"{where}: latency")
+    in_flight = table.get("in_flight", [100])
+    judge.check_list(in_flight, int, f"{where}: in_flight")
+    connection = table.get("connection", ["keep-alive"])
+    judge.check_list(connection, str, f"{where}: connection")
+    for use in connection:
+        judge.check_known(use, CONNECTIONS, "connection use", where)
+    for number in in_flight:
+        judge.whole(number, 1, MOST_IN_FLIGHT, f"{where}: in_flight")
+    cpu = table.get("cpu", ["0"])
+    judge.check_list(cpu, str, f"{where}: cpu")
+    site_values = common_site | own_site | ({"pages": table["pages"]} if "pages" in table else {})
+    judge.need("delay" not in site_values, f'{where}: the site\'s delay is given as "latency" here')
+    judge.need("endless" not in site_values, f"{where}: the site of [[throughput]] is endless, that of others is not")
+    site = judge.judged(lambda: SiteConfig.from_dict(site_values), where)
+    if kind == "throughput":
+        judge.judged(lambda: endless(site, max(in_flight)), where)
+    return Grid(
+        kind,
+        judge.distinct(
+            (judge.judged(partial(_canonical, text), where) for text in latency),
+            f"{where}: latency",
+        ),
+        judge.distinct(in_flight, f"{where}: in_flight"),
+        judge.distinct(connection, f"{where}: connection"),
+        judge.seconds(table.get("seconds"), f"{where}: seconds"),
+        site,
+        None if "rounds" not in table else judge.whole(table["rounds"], 1, MOST_ROUNDS, f"{where}: rounds"),
+        None if chosen is None else judge.distinct(chosen, f"{where}: strategies"),
+        judge.whole(table.get("waves", 1), 1, MOST_WAVES, f"{where}: waves"),
+        judge.truth(table.get("parked", False), f"{where}: parked"),
+        judge.distinct((_work(text, f"{where}: cpu") for text in cpu), f"{where}: cpu"),
+        judge.whole(table.get("cycles", CYCLES), 1, MOST_CYCLES, f"{where}: cycles"),
+        _settings(table, ("python", "variables", "cores"), where),
+        None if "against" not in table else _against(table["against"], f"{where}: against"),
+    )
+
+
+def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
+    """Return the site of a block: a lap has at least as many pages as may be in flight. Raises ValueError."""
+    lap = LAP
+    while lap > LEAST_LAP and lap * cpu_ns > MOST_LEFT_NS:
+        lap //= 10
+    while lap < in_flight:
+        lap *= 10
+    return SiteConfig.from_dict(site.to_dict() | {"endless": True, "pages": lap})
+
+
+def _against(table: Any, where: str) -> dict[str, Any]:
+    judge.need(isinstance(table, dict) and bool(table), f"{where} must be a table of settings, not {table!r}")
+    judge.check_keys(table, _AGAINST, where)
+    return _settings(table, _AGAINST, where)
+
+
+def _settings(table: Mapping[str, Any], keys: Iterable[str], where: str) -> dict[str, Any]:
+    """Return the settings of an arm that a table has."""
+    return {key: _SETTINGS[key](table[key], f"{where}: {key}") for key in keys if key in table}
+
+
+def _connection(value: Any, where: str) -> str:
+    judge.check_known(value, CONNECTIONS, "connection use", where)
+    return str(value)
+
+
+def _variables(value: Any, where: str) -> dict[str, str]:
+    fine = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+    judge.need(fine, f"{where} must be a table of texts, not {value!r}")
+    return dict(value)
+
+
+_SETTINGS: dict[str, Callable[[Any, str], Any]] = {
+    "in_flight": lambda value, where: judge.whole(value, 1, MOST_IN_FLIGHT, where),
+    "connection": _connection,
+    "python": judge.text,
+    "variables": _variables,
+    "cores": lambda value, where: judge.whole(value, 1, MOST_CORES, where),
+}
+
+
+def _canonical(delay: str) -> str:
+    return parse_delay(delay).text
+
+
+def _work(text: str, where: str) -> str:
+    """Return the one spelling of a duration of CPU work."""
+    duration_ns = judge.judged(partial(parse_duration_ns, text), where)
+    judge.need(duration_ns <= MOST_CPU_NS, f"{where} must be at most {duration_text(MOST_CPU_NS)}, not {text!r}")
+    return duration_text(duration_ns)

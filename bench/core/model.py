@@ -1,0 +1,212 @@
+"""The closed loop as a formula: what throughput should be, where more in flight stops helping, what CPU time moves.
+
+N fetches in flight, each of which takes the added latency L and what else it takes, r, bring X(N) = min(N / (L + r),
+1 / c) pages per second: a client whose core needs c for a page cannot bring more than 1 / c. The two asymptotes meet at
+the knee, N* = (L + r) / c. These are the asymptotic bounds of closed queueing networks (P. J. Denning and J. P. Buzen,
+"The Operational Analysis of Queueing Network Models", 1978; E. D. Lazowska et al., "Quantitative System Performance",
+1984, chapter 5). Pure.
+"""
+
+import math
+import statistics
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.core.cells import Cell, pages_per_s
+from bench.core.rows import Row
+from bench.core.stats import CONFIDENCE
+
+LEAST_CAPS = 4
+"""Fewer numbers in flight make no curve."""
+FULL = 0.95
+"""From this share of its core on, a client has no CPU time left: each bit that a page needs more is throughput lost."""
+WITH_ROOM = 0.70
+"""Up to this share of its core, CPU time is not what throughput waits for."""
+CLEARLY_ABOVE = 1.5
+"""So many times the knee is clearly above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """By which share throughput falls, for a CPU time a page that grows by a small share: |d ln X / d ln c|.
+
+    1: a slowdown is seen in full. 0.003: one of 5 % moves throughput by 0.015 %. It lies between ``low`` and ``high``.
+    """
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The model that fits one strategy's throughput at one added latency."""
+
+    added_ns: float
+    """L, the mean of the added latency."""
+    besides_ns: float
+    """r, what a fetch takes besides; at least 0."""
+    cpu_ns: float
+    """c, by the ceiling 1 / c: the time a page when the core is full."""
+    knee: float
+    """N* = (L + r) / c."""
+    low: float
+    high: float
+    """The knee's interval of 95 %, by the covariance of the fit."""
+
+    @property
+    def ceiling_per_s(self) -> float:
+        """The most pages per second."""
+        return 1e9 / self.cpu_ns
+
+    def per_s(self, in_flight: float) -> float:
+        """Return the pages per second with so many in flight."""
+        return min(in_flight / (self.added_ns + self.besides_ns) * 1e9, self.ceiling_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class NoFit:
+    """Why there is no fit."""
+
+    reason: str
+
+
+def knee(added_ns: float, cpu_ns: float) -> float:
+    """Return (L + c) / c: the knee of a loop in which a fetch takes its latency and its CPU time, and nothing else."""
+    return (added_ns + cpu_ns) / cpu_ns
+
+
+def bound_per_s(in_flight: float, added_ns: float, cpu_ns: float) -> float:
+    """Return the most pages per second of that loop, X(N) = min(N / (L + c), 1 / c), which it has far from its knee."""
+    return min(in_flight / (added_ns + cpu_ns), 1 / cpu_ns) * 1e9
+
+
+def core_share(row: Row) -> float:
+    """Return the client's CPU time as a share of the time that it was measured for: 1 is a full core."""
+    if row.kind == "arm":
+        return float(row.measured["cpu_share"])
+    cpu_ns: int = row.measured["cpu_user_ns"] + row.measured["cpu_system_ns"]
+    makespan_ns: int = row.measured["makespan_ns"]
+    return cpu_ns / max(1, makespan_ns)
+
+
+def sensitivity(rows: Sequence[Row]) -> Sensitivity | None:
+    """Return the sensitivity of throughput to CPU time in the valid rows of one cell; None where there is none.
+
+    Of the medians over the rounds. See ``sensitivity_of`` for the rule.
+    """
+    own = [row for row in rows if row.valid and row.measured.get("cpu_per_page_ns") and pages_per_s(row)]
+    if not own:
+        return None
+    measured = [row.measured for row in own]
+    pages = statistics.median(m["pages"] for m in measured)
+    return sensitivity_of(
+        cpu_ns=statistics.median(m["cpu_per_page_ns"] for m in measured),
+        added_ns=own[0].workload["mean_latency_ns"],
+        in_flight=min(own[0].workload["in_flight"], max(m.get("peak_in_flight") or math.inf for m in measured), pages),
+        pages=pages,
+        per_s=statistics.median(m["pages_per_s"] for m in measured),
+        core_share=statistics.median(map(core_share, own)),
+    )
+
+
+def sensitivity_of(
+    *, cpu_ns: float, added_ns: float, in_flight: float, pages: float, per_s: float, core_share: float
+) -> Sensitivity:
+    """Return the sensitivity of a throughput, by what held it up.
+
+    The core was full (``FULL``, or clearly above the knee and with little room): 1.
+
+    It had room (``WITH_ROOM``, and not above the knee): of each turn, L + r = N / X, a fetch needs its CPU for c, so
+    c / (L + r), which is c / (L + c) where a fetch takes nothing else. That is the loop in its steady state, and
+    ``low``. A crawl also begins: the last of N fetches starts N - 1 times c after the first, and that lag stays to the
+    end. With it, which is the greater part where a crawl has few turns, it is ``high``. With one in flight both are
+    the core's share.
+
+    Between the two, or above the knee with a core that waits (for the server, for a lock): from c / (L + r) to 1.
+    """
+    turns = pages / in_flight
+    makespan_ns = pages / per_s * 1e9
+    steady = min(1.0, turns * cpu_ns / makespan_ns)
+    above = in_flight / knee(added_ns, cpu_ns)
+    if core_share >= FULL or (above >= CLEARLY_ABOVE and core_share > WITH_ROOM):
+        return Sensitivity(1.0, 1.0)
+    if in_flight == 1:
+        return Sensitivity(steady, steady)
+    if core_share <= WITH_ROOM and above <= 1:
+        return Sensitivity(steady, min(1.0, steady + (in_flight - 1) * cpu_ns / makespan_ns))
+    return Sensitivity(steady, 1.0)
+
+
+def fit(cells: Sequence[Cell]) -> Fit | NoFit:
+    """Fit the model to the valid rows of one strategy at one added latency, of one setting.
+
+    By least squares of the logarithm (``scipy.optimize.curve_fit``), so that a thousand in flight weigh no more than
+    one. L is known; r and c are fitted. Without numbers in flight on both sides of the knee there is nothing to fit;
+    nor without a core that was full beyond it, because 1 / c is a ceiling by CPU time. A crawl with fewer pages than
+    may be in flight is left out: it never was full.
+    """
+    used = [cell for cell in cells if cell.pages >= cell.in_flight]
+    points = [
+        (cell.in_flight, rate) for cell in used for row in cell.valid_rows if (rate := pages_per_s(row)) and rate > 0
+    ]
+    caps = sorted({cap for cap, _ in points})
+    if len(caps) < LEAST_CAPS:
+        return NoFit(f"needs {LEAST_CAPS} numbers in flight with valid trials, has {len(caps)}")
+    found = _fit(points, caps, float(used[0].mean_latency_ns))
+    if isinstance(found, Fit):
+        beyond = [row for cell in used for row in cell.valid_rows if cell.in_flight > found.knee]
+        if statistics.median(map(core_share, beyond)) < FULL:
+            return _not_full(caps[-1])
+    return found
+
+
+def _not_full(cap: int) -> NoFit:
+    return NoFit(f"the core was not full with {cap:,} in flight: the ceiling was not reached")
+
+
+def _fit(points: Sequence[tuple[int, float]], caps: Sequence[int], added_ns: float) -> Fit | NoFit:
+    import numpy as np
+    from scipy.optimize import OptimizeWarning, curve_fit
+    from scipy.stats import t
+
+    numbers = np.log([cap for cap, _ in points])
+    rates = np.log([rate / 1e9 for _, rate in points])
+    least = math.log(added_ns) if added_ns else -math.inf
+
+    def model(log_n: object, log_turn: float, log_cpu: float) -> object:
+        return np.minimum(np.asarray(log_n) - log_turn, -log_cpu)
+
+    def start(cap: int) -> tuple[float, float]:
+        """Return the best parameters if the knee were just above ``cap``: each asymptote through its own points."""
+        rising = numbers <= math.log(cap)
+        return max(least, float(np.mean((numbers - rates)[rising]))), float(-np.mean(rates[~rising]))
+
+    def error(parameters: tuple[float, float]) -> float:
+        return float(np.sum((np.asarray(model(numbers, *parameters)) - rates) ** 2))
+
+    begin = min((start(cap) for cap in caps[:-1]), key=error)
+    begin = max(begin[0], least + 1e-9) if added_ns else begin[0], begin[1]  # strictly inside its bounds
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OptimizeWarning)  # a covariance that is not known is infinite, and seen below
+        (log_turn, log_cpu), covariance = curve_fit(
+            model, numbers, rates, p0=begin, bounds=([least, -math.inf], [math.inf, math.inf])
+        )
+    log_knee = float(log_turn - log_cpu)
+    if log_knee >= math.log(caps[-1]):
+        return _not_full(caps[-1])
+    if log_knee <= math.log(caps[0]):
+        return NoFit(f"throughput no longer rises from {caps[0]:,} in flight on: the knee is below")
+    variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+    if not math.isfinite(variance):
+        return NoFit("the trials do not determine the knee")
+    half = float(t.ppf((1 + CONFIDENCE) / 2, len(points) - 2)) * math.sqrt(max(0.0, variance))
+    turn_ns, cpu_ns = math.exp(log_turn), math.exp(log_cpu)
+    return Fit(
+        added_ns,
+        max(0.0, turn_ns - added_ns),
+        cpu_ns,
+        math.exp(log_knee),
+        math.exp(log_knee - half),
+        math.exp(min(log_knee + half, 700.0)),
+    )

@@ -1,0 +1,259 @@
+"""From an experiment to the ordered list of its trials. Pure: the same experiment gives the same plan."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+from bench.core.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
+from bench.core.bare import Bare, BareKind
+from bench.core.experiment import Experiment
+from bench.core.grid import Grid, Kind, Workload
+from strategies import Description
+
+# What the estimate goes by; a plan is never changed by it. Rough figures of a 2.6 GHz core.
+_START_NS = {"shared": 270_000_000, "own": 550_000_000}
+_FETCH_NS = {"shared": 45_000, "own": 140_000}
+_MEMORY_NS = 300_000_000
+_SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 50_000_000, 22, 20, 4
+_CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
+"""A slice lasts for several rounds of all that is in flight, and no longer than this."""
+_CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
+"""More threads than this that are ready at once spend most CPU time on waking each other: so much for a page."""
+SPARE_EACH = 6
+"""For each so many cycles, a block has one more to replace a disturbed one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One strategy on one workload, once."""
+
+    id: str
+    round: int
+    strategy: str
+    stack: str
+    workload: Workload
+    reachable: int
+    """The most that can be in flight: the cap, or the size of the site, or what the model can do."""
+    threads_each: int = 0
+    """How many threads the model needs for a fetch in flight."""
+    said: Mapping[str, Any] = field(default_factory=dict)
+    """What else its row says of what was asked for, such as the comparison that it belongs to."""
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it is timed, or held for its memory."""
+        return self.workload.kind
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the row says of the workload."""
+        return self.workload.to_dict() | dict(self.said)
+
+    @property
+    def expected_ns(self) -> int:
+        """About how long it takes."""
+        workload = self.workload
+        fetch_ns = _FETCH_NS[self.stack] + workload.cpu_ns
+        waves = -(-workload.site.pages // self.reachable)
+        crawl_ns = max(workload.site.pages * fetch_ns, round(waves * (workload.mean_latency_ns + fetch_ns)))
+        return _START_NS[self.stack] + crawl_ns + (_MEMORY_NS if workload.kind == "memory" else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class BareTrial:
+    """One cell that is no crawl of one strategy by itself (``bench.core.bare``, ``bench.core.scale``), once."""
+
+    id: str
+    round: int
+    cell: Bare
+
+    @property
+    def kind(self) -> BareKind:
+        """What it is."""
+        return self.cell.kind
+
+    @property
+    def strategy(self) -> str:
+        """The block, the probe or the resource; of a swarm its strategy, of other clients their name."""
+        return self.cell.subject
+
+    @property
+    def stack(self) -> str:
+        """Whose HTTP stack is compared, if any is."""
+        return self.cell.stack
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the row says of the workload."""
+        return self.cell.values
+
+    @property
+    def expected_ns(self) -> int:
+        """About how long it takes."""
+        return self.cell.expected_ns
+
+
+AnyTrial = Trial | BareTrial | BlockTrial
+RowTrial = Trial | BareTrial | ArmTrial
+"""What a row is about: a trial, or one arm of a block."""
+
+
+def row_trials(trial: AnyTrial) -> Sequence[RowTrial]:
+    """Return what the rows of a trial are about."""
+    return trial.trials if isinstance(trial, BlockTrial) else [trial]
+
+
+def expand(experiment: Experiment, described: dict[str, Description]) -> list[AnyTrial]:
+    """Return every trial: rounds of one trial of each cell, each round in an order of its own, from the seed.
+
+    The blocks of the first ``[[throughput]]`` table come first in each round: the first figures are there early, and
+    these blocks are spread over the whole run, so that what disturbs the machine for a while disturbs few of them.
+    """
+    order = Random(experiment.seed)
+    trials: list[AnyTrial] = []
+    timed = [grid for grid in experiment.grids if grid.kind == "throughput"]
+    for number in range(1, experiment.rounds + 1):
+        first, others = (_blocks(experiment, described, number, grids) for grids in (timed[:1], timed[1:]))
+        rest = [*_crawled(experiment, described, number), *others, *_bare(experiment, described, number)]
+        order.shuffle(rest)
+        trials += [*first, *rest]
+    return trials
+
+
+def estimate_ns(trials: Iterable[AnyTrial]) -> int:
+    """Return about how long the trials take together."""
+    return sum(trial.expected_ns for trial in trials)
+
+
+def _crawled(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
+    return [
+        trial_of(f"{workload.id}/{name}/round={number}", number, workload, described[name])
+        for grid, workload in experiment.cells()
+        for name in experiment.strategies
+        if grid.kind != "throughput" and _makes_sense(grid, workload, described[name], number)
+    ]
+
+
+def _blocks(
+    experiment: Experiment, described: dict[str, Description], number: int, grids: Sequence[Grid]
+) -> list[AnyTrial]:
+    found: list[AnyTrial] = []
+    for grid, workload in experiment.cells():
+        names = experiment.strategies if any(grid is one for one in grids) else ()
+        chosen = [described[name] for name in names if _makes_sense(grid, workload, described[name], number)]
+        if grid.against is not None:
+            found += [_against_itself(grid, workload, one, number) for one in chosen]
+        elif chosen:
+            found.append(block_of(workload, chosen, grid.cycles, number, grid.settings))
+    return found
+
+
+def block_of(
+    workload: Workload,
+    chosen: Sequence[Description],
+    cycles: int,
+    number: int,
+    settings: Mapping[str, Any] | None = None,
+) -> BlockTrial:
+    """Return the block of some strategies on a workload; the reference is ``callbacks``, or else the first of them."""
+    first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
+    ordered = [first, *(one for one in chosen if one is not first)]
+    reference, *others = (_arm(one, workload, settings or {}) for one in ordered)
+    threaded = {one.name for one in chosen if one.threads_each}
+    return _block(f"{workload.id}/round={number}", workload, reference, others, cycles, number, threaded)
+
+
+def _against_itself(grid: Grid, workload: Workload, strategy: Description, number: int) -> BlockTrial:
+    """Return the block of one strategy in two settings; its arms are named by those in which they differ."""
+    arm = _arm(strategy, workload, grid.settings)
+    against = grid.against or {}
+    reference, other = (replace(one, name=_named(one, against)) for one in (replace(arm, **against), arm))
+    block_id = f"{workload.id}/{strategy.name}/round={number}"
+    threaded = {strategy.name} if strategy.threads_each else set()
+    return _block(block_id, workload, reference, [other], grid.cycles, number, threaded)
+
+
+def _named(arm: Arm, keys: Iterable[str]) -> str:
+    values = {key: getattr(arm, key) for key in keys}
+    settings = values.pop("variables", {}) | values
+    return f"{arm.strategy} ({', '.join(f'{key}={value}' for key, value in settings.items())})"
+
+
+def _block(
+    block_id: str,
+    workload: Workload,
+    reference: Arm,
+    others: Sequence[Arm],
+    cycles: int,
+    number: int,
+    threaded: Collection[str],
+) -> BlockTrial:
+    """Return a block of a reference arm, its placebo and others.
+
+    The placebo is left out where a latency is added: there each slice lasts for twenty latencies. ``threaded`` names
+    the strategies that have a thread for each fetch.
+    """
+    reference = replace(reference, role="reference")
+    waits_ns = workload.mean_latency_ns
+    arms = (reference, *([] if waits_ns else [placebo(reference)]), *others)
+    worked_ns = (_SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight) * workload.cpu_ns
+    waited_ns = _SLICE_LATENCIES * waits_ns + worked_ns
+    slices_ns = sum(_round_ns(arm, threaded) + waited_ns for arm in arms)
+    expected_ns = round(len(arms) * START_NS + cycles * slices_ns)
+    return BlockTrial(block_id, number, workload, arms, cycles, 0 if waits_ns else cycles // SPARE_EACH, expected_ns)
+
+
+def _round_ns(arm: Arm, threaded: Collection[str]) -> int:
+    """Return how long a slice of an arm lasts by the CPU time of its pages, about."""
+    if arm.strategy in threaded and arm.in_flight > _CROWD_OF_THREADS:
+        return _EACH_THREAD_NS * arm.in_flight
+    return max(_SLICE_NS, min(_MOST_SLICE_NS, _CROWD_NS * arm.in_flight))
+
+
+def _arm(strategy: Description, workload: Workload, settings: Mapping[str, Any]) -> Arm:
+    return Arm(
+        strategy.name,
+        strategy.name,
+        stack=strategy.stack,
+        in_flight=workload.in_flight,
+        connection=workload.connection,
+        **settings,
+    )
+
+
+def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
+    return [
+        BareTrial(f"{cell.id}/round={number}", number, _with_stack(cell, described))
+        for table in experiment.bare
+        if table.rounds is None or number <= table.rounds
+        for cell in table.cells
+        if cell.kind != "swarm" or (cell.subject in experiment.strategies and _can(cell, described[cell.subject]))
+    ]
+
+
+def _with_stack(cell: Bare, described: dict[str, Description]) -> Bare:
+    """Say of a swarm whose stack its strategy has: an experiment knows strategies by their names only."""
+    return replace(cell, stack=described[cell.subject].stack) if cell.kind == "swarm" else cell
+
+
+def _can(cell: Bare, strategy: Description) -> bool:
+    return strategy.most_in_flight is None or cell.values["in_flight"] <= strategy.most_in_flight
+
+
+def _makes_sense(grid: Grid, workload: Workload, strategy: Description, number: int) -> bool:
+    """Leave out what a model with a limit of its own cannot do more of: it would be the same trial again."""
+    fits = strategy.most_in_flight is None or workload.in_flight <= strategy.most_in_flight
+    return fits and grid.takes_part(strategy.name, number)
+
+
+def reachable(workload: Workload, strategy: Description) -> int:
+    """Return the most that can be in flight: the cap, or the size of the site, or what the model can do."""
+    limits = [workload.in_flight, workload.site.pages]
+    return min(limits if strategy.most_in_flight is None else [*limits, strategy.most_in_flight])
+
+
+def trial_of(trial_id: str, number: int, workload: Workload, strategy: Description) -> Trial:
+    """Return the trial of a strategy on a workload."""
+    most = reachable(workload, strategy)
+    return Trial(trial_id, number, strategy.name, strategy.stack, workload, most, strategy.threads_each)

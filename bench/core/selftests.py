@@ -1,0 +1,49 @@
+"""The latest self-test of this machine: what a verdict quotes as its measured error rates."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.core.rows import SELFTEST_FILE
+
+FORMAT = 2
+SAME = ("cpu", "system", "usable_cores", "python", "neighbour")
+"""What must be alike in ``machine.json`` for a self-test to speak for a later run."""
+
+
+def latest(places: Iterable[Path], machine: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the newest self-test of a machine like this one in folders of results, or in their ``reference``.
+
+    None when there is none. One that cannot be read is passed over: it cannot be quoted.
+    """
+    tests = (test for place in places for test in _readable(place))
+    found = [test for test in tests if all(test["machine"].get(key) == machine.get(key) for key in SAME)]
+    return max(found, key=lambda test: str(test["made_at"]), default=None)
+
+
+def _readable(out: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted([*out.glob(f"*/{SELFTEST_FILE}"), *out.glob(f"reference/*/{SELFTEST_FILE}")]):
+        try:
+            test = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(test, dict) and test.get("format") == FORMAT and _is_quotable(test):
+            yield test
+
+
+def _is_quotable(test: dict[str, Any]) -> bool:
+    """Tell whether there is all that a verdict and its plan quote."""
+    try:
+        alarms = test["false_alarms"]["resampled"]
+        figures = [alarms["alarms"], alarms["decisions"], alarms["blocks"]]
+        figures += [value for size, one in test["detection"].items() for value in (int(size), one["share"])]
+        figures += [
+            one[key] for one in test["detection"].values() if one["seen"] is not None for key in ("seen", "low", "high")
+        ]
+        figures += [noise["cpu_per_page"] for noise in test["noise"].values()]
+        fine = isinstance(test["machine"], dict) and isinstance(test["made_at"], str)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return fine and all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures)

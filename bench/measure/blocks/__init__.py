@@ -1,0 +1,1 @@
+"""Blocks: all arms of a workload alive at once, taking turns in slices."""

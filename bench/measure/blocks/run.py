@@ -1,0 +1,192 @@
+"""One block to its rows: one row for each arm, whatever happens."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+from bench.core.arm import ArmTrial, BlockTrial
+from bench.core.rows import Row, Status
+from bench.measure import host
+from bench.measure.blocks import block as blocks
+from bench.measure.blocks.block import Running, Slice
+from bench.measure.blocks.checks import Evidence, check
+from bench.measure.blocks.sides import Prepared
+from bench.measure.controller import Begin, Observation, Setting, row_of
+from bench.measure.expected import lap_answer, told
+from bench.measure.process import WorkerTimeoutError
+from bench.measure.server import Server, ServerError
+from fake_server.site import SiteConfig
+
+
+def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, setting: Setting) -> list[Row]:
+    """Run a block; return the rows of its arms, in the order in which the block has them."""
+    begin, before = Begin.now(), host.disturbances(setting.cpus)
+    try:
+        draw = Random(f"{setting.run} {block.id}")
+        arms = blocks.observe(
+            block, prepared, server, setting.cpus.client, setting.deadline_s(block), draw, setting.unit_ns
+        )
+    except ServerError as error:
+        reason = str(error) if server.alive else f"the fake server died in mid-block ({error})"
+        lost = Observation(measured={"server_lost": True})
+        return [row_of(trial, setting.run, begin, "failed", reason, lost) for trial in block.trials]
+    outside = host.disturbances(setting.cpus).since(before)
+    done = _Done(block, setting, begin, _cycles(arms, block.cycles), outside, server)
+    return [_row(one, done) for one in arms]
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """What became of the cycles of a block, the same for all of its arms."""
+
+    kept: frozenset[int]
+    """Those that count."""
+    disturbed: int
+    replaced: int
+    missing_share: float
+    """The mean share of their windows in which no worker of ours ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What the rows of a block share."""
+
+    block: BlockTrial
+    setting: Setting
+    begin: Begin
+    cycles: Cycles
+    outside: Mapping[str, Any]
+    server: Server
+
+
+def _cycles(arms: Sequence[Running], wanted: int) -> Cycles:
+    shares, worse = blocks.missing(arms), blocks.disturbed(arms)
+    kept = kept_cycles(shares, worse, wanted)
+    missing_share = sum(shares.values()) / max(1, len(shares))
+    return Cycles(frozenset(kept), len(worse), len(worse - kept), missing_share)
+
+
+def kept_cycles(cycles: Iterable[int], disturbed: Container[int], wanted: int) -> set[int]:
+    """Return the cycles that count, the same for all arms: disturbed ones only where there are not enough others."""
+    return set(sorted(cycles, key=lambda cycle: (cycle in disturbed, cycle))[:wanted])
+
+
+def _row(one: Running, done: _Done) -> Row:
+    """Return the row of one arm."""
+    block, setting = done.block, done.setting
+    trial, seen = ArmTrial(block, one.arm), Observation({"block": block.id}, knobs=one.knobs)
+    windows = [] if one.failure else _windows(block, one, done.cycles.kept)
+    if not any(window["kept"] and window["pages"] for window in windows):
+        reason = str(one.failure) if one.failure else "no page was finished in its windows"
+        status: Status = "timeout" if isinstance(one.failure, WorkerTimeoutError) else "failed"
+        return row_of(trial, setting.run, done.begin, status, reason, seen)
+    counted = {key: one.outcome[key] for key in _COUNTED if key in one.outcome}
+    seen.measured = (
+        counted
+        | one.memory
+        | dict(done.outside)
+        | _figures(windows)
+        | {
+            "block": block.id,
+            "windows": windows,
+            "settle_ns": one.lengths.settle_ns,
+            "requests": one.requests,
+            "held_in_flight": one.cap,
+            "missing_share": done.cycles.missing_share,
+            "disturbed": done.cycles.disturbed,
+            "replaced": done.cycles.replaced,
+        }
+    )
+    wall_ns = sum(window["wall_ns"] for window in windows)
+    seen.server = {
+        "cpu_share": sum(window["server_cpu_ns"] for window in windows) / wall_ns,
+        "ceiling_per_s": done.server.ceiling_per_s,
+    }
+    difference = answer_difference(blocks.site_of(block), one.outcome["answer"])
+    checks = check(_evidence(block, one, setting, seen, difference))
+    status = "ok" if difference is None else "wrong"
+    return row_of(trial, setting.run, done.begin, status, difference, seen, checks)
+
+
+_COUNTED = (
+    *("pages", "failed_pages", "tries", "peak_in_flight", "service"),
+    *("work_units", "work_ns", "worked_pages"),
+)
+
+
+def _pages(block: BlockTrial, one: Running) -> list[float]:
+    """Return how many pages were finished in each window.
+
+    The server's count of requests has the same moment as its reading of CPU time. Where a latency is added, few pages
+    fall into a window, and a count is off by up to one: there the rate between the first and the last of them counts.
+    """
+    if not block.workload.mean_latency_ns:
+        return [float(each.requests) for each in one.slices]
+    return [_extrapolated(each, *seen) for each, seen in zip(one.slices, one.outcome["windows"], strict=True)]
+
+
+def _extrapolated(each: Slice, pages: int, first_ns: int, last_ns: int) -> float:
+    """Return the pages of a window, of which the first and the last were finished at these times."""
+    if pages < 2 or last_ns == first_ns:
+        return float(pages)
+    return (pages - 1) * (each.end_ns - each.begin_ns) / (last_ns - first_ns)
+
+
+def _windows(block: BlockTrial, one: Running, kept: Container[int]) -> list[dict[str, Any]]:
+    return [_window(each, pages, kept) for each, pages in zip(one.slices, _pages(block, one), strict=True)]
+
+
+def _window(each: Slice, pages: float, kept: Container[int]) -> dict[str, Any]:
+    values = asdict(each)
+    wall_ns = values.pop("end_ns") - each.begin_ns
+    del values["requests"]
+    return values | {"wall_ns": wall_ns, "pages": round(pages, 3), "kept": each.cycle in kept}
+
+
+def _figures(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures that people quote: ratios of sums, because sums vary less than means of ratios."""
+    kept = [window for window in windows if window["kept"]]
+    cpu_ns, wall_ns, pages = (sum(window[key] for window in kept) for key in ("cpu_ns", "wall_ns", "pages"))
+    all_cpu_ns, all_pages = (sum(window[key] for window in windows) for key in ("cpu_ns", "pages"))
+    return {
+        "cpu_per_page_ns": round(cpu_ns / max(1, pages)),
+        "cpu_per_page_all_ns": round(all_cpu_ns / max(1, all_pages)),
+        "pages_per_s": pages / wall_ns * 1e9,
+        "cpu_share": cpu_ns / wall_ns,
+    }
+
+
+def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str | None:
+    """Say in one sentence how an answer differs from an endless site; None when it does not.
+
+    A line is (path of the first lap, laps, status, bytes); see ``arm_worker.laps``.
+    """
+    expected, waiting = lap_answer(config), set(lap_answer(config))
+    for path, _, status, size in lines:
+        if path not in waiting:
+            return f"{path} came twice, without the lap before it, or is not of the site"
+        waiting.remove(path)
+        if (status, size) != expected[path]:
+            return f"{path}: expected {told(expected[path])}, got {told((status, size))}"
+    return f"{len(waiting)} of {config.pages} pages are missing" if waiting else None
+
+
+def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observation, difference: str | None) -> Evidence:
+    wanted: dict[str, Any] = {"strategy": one.arm.strategy, "variables": dict(one.prepared.runtime.variables)}
+    cpus = one.prepared.runtime.cpus or setting.cpus.client
+    if cpus is not None:
+        wanted["cpus"] = sorted(cpus)
+    if one.prepared.runtime.python is not None:
+        wanted["executable"] = one.prepared.runtime.python
+    alone = cpus is not None and len(cpus) == 1
+    return Evidence(
+        one.cap,
+        block.workload.cpu_ns,
+        difference,
+        seen.measured["cpu_share"] if alone else None,
+        seen.measured,
+        seen.server,
+        seen.knobs,
+        wanted,
+    )

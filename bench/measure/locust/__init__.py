@@ -1,0 +1,1 @@
+"""Processes under Locust: users, workers and the master of swarms and open loops."""

@@ -1,0 +1,122 @@
+"""Locust alone in a closed loop: what a client that shares no code with the strategies sees of the fake server.
+
+A program of its own, because importing Locust replaces the standard library's blocking calls in the whole process::
+
+    harness                                              python -m bench.measure.locust.closed_loop
+    {"base", "users", "pages", "body_bytes",
+     "warm_up_s", "seconds", "lifetime_s"}
+                                                         {"event": "ready", "knobs": {...}}
+    {"do": "go"}
+                                                         {"event": "finished", "requests": ...}   nothing in flight
+    {"do": "report"}
+                                                         {"event": "outcome", ...}
+    end of input                                         exits
+
+Its users are as plain as a Locust user can be: one request after the other, no pause, no look into the page. The user
+that browses (``page_user``) parses each page for links and checks what it says, and that would be measured
+as if it were Locust's.
+"""
+
+import locust  # isort: skip  (first of all: it patches what the others import)
+
+import itertools
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+import gevent
+from locust.contrib.fasthttp import FastHttpUser
+from locust.env import Environment
+from locust.exception import StopUser
+
+from bench.measure.worker import knobs_of_interpreter, take_order
+from strategies.core import record
+
+NAME = "/p/[n]"
+"""All pages are one entry of Locust's statistics."""
+MOST_TEXTS = 10
+"""So many different errors are reported; more say nothing new."""
+DRAIN_S = 15
+"""So long the last responses may take once no more requests are sent."""
+
+
+class Loop:
+    """What the users of one run share: the pages to come, when to end, and what has come."""
+
+    def __init__(self, pages: int, body_bytes: int) -> None:
+        self.paths = itertools.cycle([f"/p/{n}" for n in range(1, pages)] or ["/"])
+        self.body_bytes = body_bytes
+        self.over = False
+        self.spans_ns: list[tuple[int, int]] = []
+        """(started, finished) of each request that was answered as the site has it."""
+        self.errors: Counter[str] = Counter()
+
+    def note(self, response_time: float, response_length: int, exception: Exception | None, **_: object) -> None:
+        """Keep one request as Locust tells of it: ``response_time`` is Locust's own, in milliseconds."""
+        finished_ns = time.perf_counter_ns()
+        if exception is not None:
+            self.errors[f"{type(exception).__name__}: {exception}"[:200]] += 1
+        elif response_length != self.body_bytes:
+            self.errors[f"a body of {response_length} bytes instead of {self.body_bytes}"] += 1
+        else:
+            self.spans_ns.append((finished_ns - round(response_time * 1e6), finished_ns))
+
+    @property
+    def requests(self) -> int:
+        """How many requests have ended, one way or the other."""
+        return len(self.spans_ns) + self.errors.total()
+
+
+def main() -> None:
+    """Do one trial's work, as told on standard input."""
+    say, order = take_order()
+    loop = Loop(order["pages"], order["body_bytes"])
+
+    class PlainUser(FastHttpUser):
+        @locust.task
+        def fetch(self) -> None:
+            if loop.over:
+                raise StopUser
+            self.client.get(next(loop.paths), name=NAME)
+
+    environment = Environment(user_classes=[PlainUser], host=order["base"])
+    environment.events.request.add_listener(loop.note)  # type: ignore[no-untyped-call]
+    runner = environment.create_local_runner()
+    say({"event": "ready", "knobs": knobs_of_interpreter() | {"locust": locust.__version__}})
+    if not sys.stdin.readline():
+        return
+    runner.start(order["users"], spawn_rate=order["users"])
+    gevent.sleep(order["warm_up_s"])
+    warm_ns, cpu_before_ns = time.perf_counter_ns(), time.process_time_ns()
+    gevent.sleep(order["seconds"])
+    cpu_ns, elapsed_ns = time.process_time_ns() - cpu_before_ns, time.perf_counter_ns() - warm_ns
+    loop.over = True
+    runner.user_greenlets.join(DRAIN_S)
+    say({"event": "finished", "requests": loop.requests})
+    if sys.stdin.readline():
+        counted = environment.stats.total
+        said = {"locust_requests": counted.num_requests, "cpu_ns": cpu_ns, "elapsed_ns": elapsed_ns}
+        say({"event": "outcome", **outcome(loop, warm_ns, order["users"]), **said})
+        sys.stdin.readline()
+
+
+def outcome(loop: Loop, warm_ns: int, users: int) -> dict[str, Any]:
+    """Return what was seen behind the warm-up.
+
+    Throughput is that of the time in which the loop was full, and of whole turns of it: with a constant latency answers
+    come in waves as large as the loop, and a window that cuts one in two is off by half of it.
+    """
+    warm = sorted(span for span in loop.spans_ns if span[0] >= warm_ns)
+    warm = warm[: len(warm) // users * users]
+    return {
+        "requests": loop.requests,
+        "steady": record.steady_state(warm, users),
+        "service": record.summary([finished - started for started, finished in warm]),
+        "failed": loop.errors.total(),
+        "errors": dict(loop.errors.most_common(MOST_TEXTS)),
+    }
+
+
+if __name__ == "__main__":
+    main()

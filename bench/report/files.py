@@ -1,0 +1,135 @@
+"""What lies in a run's folder beside its rows; what is missing or damaged is named, and the page is made without it."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.core.rows import MACHINE_FILE, ROWS_FILE, SELFTEST_FILE
+from bench.studies.claims import show as claims
+from bench.studies.claims.rules import WORDS, Verdict
+from bench.studies.claims.show import ClaimsError, Report
+from bench.studies.selftest import show as selftest
+
+EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a page shows beside rows and machine: the folder's name, and what else the folder holds."""
+
+    name: str
+    experiment_toml: str | None = None
+    claims: Report | None = None
+    selftest: dict[str, Any] | None = None
+    """As in ``selftest.json``."""
+    verdict: dict[str, Any] | None = None
+    """As ``inflight ab`` leaves it in ``verdict.json``."""
+    comparison: dict[str, Any] | None = None
+    """As ``inflight compare --out`` leaves it in ``compare.json``."""
+    rows_path: str = ""
+    """Where the rows are, for readers of a page that has no room for them."""
+    missing: tuple[str, ...] = ()
+    """One sentence for each file that should be there and is not, or cannot be read."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A folder, and what could not be read of it so far."""
+
+    folder: Path
+    missing: list[str] = field(default_factory=list)
+
+    def text(self, name: str, *, needed: bool) -> str | None:
+        """Return the text of a file; without it None, and a sentence where it is needed or unreadable."""
+        try:
+            return (self.folder / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            self.missing += [f"{name} is missing."] if needed else []
+        except OSError as error:
+            self.missing.append(f"{name} cannot be read: {error.strerror}.")
+        except UnicodeDecodeError:
+            self.missing.append(f"{name} is damaged: it is not text.")
+        return None
+
+    def values(self, name: str, *, needed: bool = False) -> dict[str, Any] | None:
+        """Return the JSON object of a file, likewise."""
+        if (text := self.text(name, needed=needed)) is None:
+            return None
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            self.missing.append(f"{name} is damaged: it is not JSON.")
+            return None
+        if not isinstance(found, dict):
+            self.missing.append(f"{name} is damaged: it is not a JSON object.")
+            return None
+        return found
+
+
+def read(folder: Path) -> tuple[dict[str, Any], Extras]:
+    """Return the machine of a run (empty where it is not known), and what else its folder holds."""
+    reading = _Reading(folder)
+    machine = _machine(reading)
+    return machine, Extras(
+        name=folder.resolve().name,
+        experiment_toml=reading.text(EXPERIMENT_FILE, needed=True),
+        claims=_claims(reading),
+        selftest=_selftest(reading),
+        verdict=reading.values(VERDICT_FILE),
+        comparison=reading.values(COMPARISON_FILE),
+        rows_path=f"{folder.resolve().name}/{ROWS_FILE}",
+        missing=tuple(reading.missing),
+    )
+
+
+def _machine(reading: _Reading) -> dict[str, Any]:
+    """Return what is known of the machine; nothing where what others go by is of another kind than we write it."""
+    machine = reading.values(MACHINE_FILE, needed=True) or {}
+    command = machine.get("command") or []
+    texts = [machine.get(name) or "" for name in ("host", "system", "cpu", "python")]
+    if (
+        not isinstance(machine.get("versions") or {}, dict)
+        or not isinstance(command, list)
+        or not all(isinstance(text, str) for text in texts)
+    ):
+        reading.missing.append(f"{MACHINE_FILE} is damaged: it is not what a run writes.")
+        return {}
+    return machine | {"command": list(map(str, command))}
+
+
+def _claims(reading: _Reading) -> Report | None:
+    if not (reading.folder / claims.JSON_FILE).is_file():
+        return None
+    try:
+        report = claims.load(reading.folder)
+    except ClaimsError as error:
+        told = str(error).removeprefix(f"{reading.folder / claims.JSON_FILE} ")
+        reading.missing.append(f"{claims.JSON_FILE} is damaged: {told}.")
+        return None
+    if not all(map(_is_sound, report.verdicts)):
+        reading.missing.append(f"{claims.JSON_FILE} is damaged: its claims are not what `inflight claims` writes.")
+        return None
+    return report
+
+
+def _is_sound(verdict: Verdict) -> bool:
+    """Tell whether the texts of a verdict are texts."""
+    outcome = verdict.outcome
+    texts = (verdict.id, verdict.claim, verdict.source, verdict.published, verdict.about, verdict.explanation)
+    told = (*texts, outcome.figures, outcome.region, outcome.reason)
+    kinds = isinstance(verdict.order, int) and isinstance(outcome.values, dict) and outcome.verdict in WORDS
+    return kinds and all(isinstance(text, str) for text in told)
+
+
+def _selftest(reading: _Reading) -> dict[str, Any] | None:
+    """Return a self-test whose text can be written; one of another format is named as damaged."""
+    found = reading.values(SELFTEST_FILE)
+    if found is None:
+        return None
+    try:
+        selftest.text(found)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        reading.missing.append(f"{SELFTEST_FILE} is damaged: it is not what `inflight selftest` writes.")
+        return None
+    return found

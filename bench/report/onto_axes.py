@@ -1,0 +1,219 @@
+"""The plots of a run, each onto one Axes of the caller's choice: nothing outside of it is touched, nothing is global.
+
+``plots`` makes whole pages with a finding as their title; here the same panels stand by themselves, with the workload
+as their title. Where a run has several settings (uses of connections, sites, CPU work), the one with the most cells is
+drawn, and the title says which it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from bench.core import cells as c
+from bench.core import columns
+from bench.core.cells import Cell
+from bench.core.figures import Slope
+from bench.core.layers import LAYERS
+from bench.core.rows import Row
+from bench.present import labels, page, words
+from bench.present.name_looks import Look
+from bench.report import plots
+from bench.report.tidy import NotInRunError
+from bench.studies.memory import plot_ladder, plot_layers, plot_memory
+from bench.studies.memory.subjects import IN_FLIGHT, Subject, subjects
+from bench.studies.throughput import plot_cpu, plot_throughput, plot_times
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+T = TypeVar("T")
+
+SIZE = 10.0, 6.0
+"""Inches of a figure of ours."""
+KEY_INCHES = 1.8
+"""What an entry of a key takes."""
+PAD = 10.0
+"""Points between Axes and title."""
+
+
+@contextmanager
+def drawing(axes: "Axes | None") -> Iterator["Axes"]:
+    """Give the Axes to draw on, those of a new figure if there are none, with our settings while this lasts."""
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    with page.settings():
+        chosen = Figure(figsize=SIZE, layout="constrained").subplots() if axes is None else axes
+        yield chosen
+        for text in chosen.findobj(Text):
+            assert isinstance(text, Text)
+            text.set_parse_math(False)  # ticks of the caller's own Axes were made before our settings were in force
+
+
+def figure_of(axes: "Axes") -> "Figure":
+    """Return the figure that the Axes are in, the whole of it."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def throughput(rows: Sequence[Row], latency: str | None, axes: "Axes") -> None:
+    """Draw throughput over the number in flight at one added latency, by default the longest."""
+    found, where = _settled([cell for cell in c.cells(rows, "crawl") if cell.figure(c.pages_per_s)], "throughput")
+    chosen = _known(latency, c.latencies(found), "added latency") or c.latencies(found)[-1]
+    here = [cell for cell in found if cell.latency == chosen]
+    plot_throughput.panel(here, plots.looks_of(rows), axes, plot_throughput.ceiling_of(found))
+    axes.set_ylabel("verified pages per second (log scale)")
+    axes.set_title(_titled(f"Throughput {words.at_latency(chosen)}", where))
+
+
+def cpu(rows: Sequence[Row], latency: str | None, in_flight: int | None, axes: "Axes") -> None:
+    """Draw CPU time a page, user and system: by default at the shortest latency, with about 100 in flight."""
+    found, where = _settled([cell for cell in c.cells(rows, "crawl") if cell.figure(c.cpu_per_page_ns)], "CPU times")
+    latency = _known(latency, c.latencies(found), "added latency") or c.latencies(found)[0]
+    caps = c.caps(found, latency)
+    in_flight = _known(in_flight, caps, "number in flight") or columns.usual_cap(caps)
+    here = [c.at(found, name, latency, in_flight) for name in c.strategies_of(found)]
+    bars = [(cell, figure) for cell in here if cell and (figure := cell.figure(c.cpu_per_page_ns))]
+    bars.sort(key=lambda bar: (bar[0].stack != "shared", bar[1].spread.median))
+    plot_cpu.panel(bars[: page.MOST_BARS], axes)
+    key = axes.get_legend()
+    pad = PAD if key is None else _key([handle for handle in key.legend_handles if handle is not None], axes)
+    axes.set_title(_titled(f"CPU time {_workload(latency, in_flight)}", where), pad=pad)
+
+
+def times(rows: Sequence[Row], kind: plot_times.Kind, latency: str | None, in_flight: int | None, axes: "Axes") -> None:
+    """Draw the share of fetches that take longer; by default at the longest latency with the most in flight."""
+    _known(kind, ("service", "response"), "kind of time")
+    timed = [cell for cell in c.cells(rows, "crawl") if plot_times.histogram(cell, kind)]
+    found, where = _settled(timed, "valid trial with times")
+    _known(latency, c.latencies(found), "added latency")
+    found = [cell for cell in found if latency in (None, cell.latency)]
+    _known(in_flight, sorted({cell.in_flight for cell in found}), "number in flight")
+    here = plot_times.choose([cell for cell in found if in_flight in (None, cell.in_flight)])
+    looks = plots.looks_of(rows)
+    plot_times.panel(here, kind, looks, axes)
+    axes.set_ylabel("share of fetches that take longer (log scale)")
+    title = f"{kind.capitalize()} time {_workload(here[0].latency, here[0].in_flight)}"
+    axes.set_title(_titled(title, where))
+    labels.legend(axes, looks, [cell.strategy for cell in here])
+
+
+def memory(rows: Sequence[Row], axes: "Axes") -> None:
+    """Draw what one more costs, layer by layer; user memory alone where no layers were read."""
+    own, cells, where = _held(rows)
+    if fitted := [subject for subject in own if subject.is_fitted][: page.MOST_BARS]:
+        pad = _layers(fitted, axes)
+    else:
+        pad = _user_slopes(cells, plots.looks_of(rows), axes)
+    axes.set_title(_titled("One more costs", where), pad=pad)
+
+
+def ladder(rows: Sequence[Row], axes: "Axes") -> None:
+    """Draw memory added over the number of fetches held in flight: all layers thick, user memory thin."""
+    own, _, where = _held(rows)
+    held = [subject for subject in own if subject.group == IN_FLIGHT]
+    if not any(subject.added(subject.rows) for subject in held):
+        raise NotInRunError("no memory trial of a strategy in this run tells every layer")
+    plot_ladder.panel(held, plots.looks_of(rows), axes)
+    axes.set_title(_titled("Memory of fetches in flight", where), pad=24)
+    axes.set_xlabel("fetches in flight (log scale)")
+
+
+def decision_map(rows: Sequence[Row], in_flight: int, axes: "Axes") -> None:
+    """Draw which model wins at which latency and CPU work, with so many in flight."""
+    from bench.studies.decision_map import plot as plot_map
+    from bench.studies.decision_map import read as maps
+
+    found = c.cells(rows, "crawl")
+    whole = maps.decide(found)
+    if not whole.tiles:
+        raise NotInRunError("no crawl of a strategy that shares the stack in this run")
+    connection, site = whole.settings()[0]
+    shown = whole.of((connection, site))
+    _known(in_flight, sorted({tile.point.in_flight for tile in shown.tiles}), "number in flight")
+    plot_map.panel(shown, plots.looks_of(rows), in_flight, axes, plot_map.costs_of(found, shown, in_flight))
+    where = f"connection {connection}" if len(whole.settings()) > 1 else ""
+    axes.set_title(_titled(f"Fastest model, {words.in_flight(in_flight)}", where))
+
+
+def _settled(found: Sequence[Cell], what: str) -> tuple[list[Cell], str]:
+    """Return the cells of the setting that has most, and words for it where there are others. Refuse none at all."""
+    settings = c.settings(found)
+    if not settings:
+        raise NotInRunError(f"no {what} in this run")
+    first = settings[0]
+    told = [{"connection": setting.connection, **setting.told()} for setting in settings]
+    differing = [key for key in told[0] if any(other.get(key) != told[0][key] for other in told)]
+    where = ", ".join(f"{key} {told[0][key]}" for key in differing)
+    return [cell for cell in found if cell.setting == first], words.plain(where, 80)
+
+
+def _held(rows: Sequence[Row]) -> tuple[list[Subject], list[Cell], str]:
+    """Return what memory was measured of, in layers and as cells, and words for its setting."""
+    found, where = c.cells(rows, "memory"), ""
+    blocks = [row for row in rows if row.kind == "block"]
+    if found or not blocks:
+        found, where = _settled(found, "memory trial")
+    return subjects([*blocks, *(row for cell in found for row in cell.rows)]), found, where
+
+
+def _layers(found: Sequence[Subject], axes: "Axes") -> float:
+    """Draw stacked bars, with the heads of their groups among the names to the left, and the key above."""
+    from matplotlib.patches import Patch
+
+    bars, heads = plot_layers.place(found)
+    plot_layers.panel(bars, axes, 1.5 * max(bar.end_bytes for bar in bars), "whole")
+    axes.set_ylim(max(bar.y for bar in bars) + 0.75, -0.75)
+    names = [(bar.y, bar.subject.name + (" *" if bar.subject.stack == "own" else "")) for bar in bars]
+    ticks = [*((y, text) for text, y in heads), *names]
+    axes.set_yticks([y for y, _ in ticks], [text for _, text in ticks])
+    for label in axes.get_yticklabels()[: len(heads)]:
+        label.set_fontweight("bold")
+    looks = ((name, plot_layers.COLOURS[name], plot_layers.HATCHES[name]) for name in LAYERS)
+    return _key([Patch(facecolor=c, hatch=h, edgecolor="white", linewidth=0, label=name) for name, c, h in looks], axes)
+
+
+def _user_slopes(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> float:
+    """Draw a bar for each slope of user memory; return the points that the title keeps away."""
+    stacks = c.strategies(row for cell in found for row in cell.rows)
+    slopes = [(name, c.memory_of(found, name)) for name in stacks]
+    bars = [(name, slope) for name, slope in slopes if isinstance(slope, Slope)]
+    if not bars:
+        raise NotInRunError("no memory slope in this run: it takes valid trials at five different numbers in flight")
+    bars.sort(key=lambda bar: bar[1].per_fetch)
+    plot_memory.slopes_panel(bars[: page.MOST_BARS], stacks, looks, axes)
+    return PAD
+
+
+def _known(wanted: T | None, known: Sequence[T], what: str) -> T | None:
+    """Return what is wanted. Raises NotInRunError when it is not None and not among what is known."""
+    if wanted is None or wanted in known:
+        return wanted
+    raise NotInRunError(f"no {what} {wanted!r} in this run: it has {words.listed([str(value) for value in known])}")
+
+
+def _workload(latency: str, in_flight: int) -> str:
+    return f"{words.at_latency(latency)}, {words.in_flight(in_flight)}"
+
+
+def _titled(title: str, where: str) -> str:
+    return f"{title} ({where})" if where else title
+
+
+def _key(handles: Sequence["Artist"], axes: "Axes") -> float:
+    """Write which colour is what above the Axes, as wide as they are; return the points that the title keeps away."""
+    columns = max(1, min(len(handles), int(axes.get_position().width * figure_of(axes).get_figwidth() / KEY_INCHES)))
+    axes.legend(
+        handles=list(handles),
+        loc="lower left",
+        bbox_to_anchor=(-0.005, 1),
+        ncols=columns,
+        frameon=False,
+        fontsize=page.SMALL,
+        borderaxespad=0.3,
+        columnspacing=1.2,
+    )
+    return PAD + 18 * -(-len(handles) // columns)

@@ -1,0 +1,231 @@
+"""Rows as tidy tables for pandas: cells, memory slopes, time lines, samples, checks, times. One line a thing. Pure.
+
+``COLUMNS`` names the columns of each table and their types, which are the same for any rows, also for none: missing
+values are ``pandas.NA``. What each column means and its unit: ``docs/api.md``. The table of trials is ``frames.frame``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bench.core import cells as c
+from bench.core.figures import NoSlope, Slope
+from bench.core.layers import FULL, RSS
+from bench.core.model import sensitivity
+from bench.core.rows import Row
+from bench.studies.memory.subjects import IN_FLIGHT, is_layered, subjects
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class NotInRunError(ValueError):
+    """What was asked of a run is not in it; the message says what is. Ask for something else, or run more."""
+
+
+Line = tuple[Any, ...]
+"""The values of one line, in the order of the columns."""
+
+TEXT, WHOLE, REAL, TRUTH = "string", "Int64", "Float64", "boolean"
+_TRIAL = {
+    "trial": TEXT,
+    "strategy": TEXT,
+    "kind": TEXT,
+    "latency": TEXT,
+    "in_flight": WHOLE,
+    "connection": TEXT,
+    "cpu": TEXT,
+    "round": WHOLE,
+    "valid": TRUTH,
+}
+"""The columns with which a line of part of a trial says of which trial it is."""
+_TIMES = {
+    **dict.fromkeys(c.CRAWLED, ("service", "response", "queueing", "steady_service", "steady_response")),
+    "open": ("corrected", "uncorrected"),
+    "client": ("service",),
+}
+"""Which kinds of time a kind of trial has."""
+_QUANTILES = ("count", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
+_SAMPLES = ("at_ns", "threads", "rss_bytes", "cpu_ns")
+
+
+COLUMNS: dict[str, dict[str, str]] = {
+    "cells": {
+        "strategy": TEXT,
+        "stack": TEXT,
+        "workload": TEXT,
+        "latency": TEXT,
+        "mean_latency_ns": WHOLE,
+        "in_flight": WHOLE,
+        "connection": TEXT,
+        "cpu": TEXT,
+        "cpu_ns": WHOLE,
+        "pages_per_s": REAL,
+        "pages_per_s_low": REAL,
+        "pages_per_s_high": REAL,
+        "cpu_per_page_ns": REAL,
+        "cpu_per_page_ns_low": REAL,
+        "cpu_per_page_ns_high": REAL,
+        "rounds": WHOLE,
+        "valid": TRUTH,
+        "sensitivity_low": REAL,
+        "sensitivity_high": REAL,
+        "site": TEXT,
+    },
+    "memory": {
+        "strategy": TEXT,
+        "stack": TEXT,
+        "group": TEXT,
+        "connection": TEXT,
+        "layer": TEXT,
+        "bytes_per_fetch": REAL,
+        "bytes_per_fetch_low": REAL,
+        "bytes_per_fetch_high": REAL,
+        "intercept_bytes": REAL,
+        "straight": TRUTH,
+        "points": WHOLE,
+        "sizes": WHOLE,
+        "reason": TEXT,
+        "site": TEXT,
+    },
+    "timeline": _TRIAL | {"at_ns": WHOLE, "completions": WHOLE, "in_flight_then": WHOLE},
+    "samples": _TRIAL | dict.fromkeys(_SAMPLES, WHOLE),
+    "checks": _TRIAL | {"name": TEXT, "verdict": TEXT, "detail": TEXT},
+    "times": _TRIAL | {"time": TEXT} | dict.fromkeys(_QUANTILES, WHOLE),
+}
+"""Of each table: its columns in order, each with its pandas type."""
+
+
+def table(name: str, rows: Sequence[Row]) -> "pd.DataFrame":
+    """Return one of the tables of ``COLUMNS``."""
+    import pandas as pd
+
+    lines = list(_LINES[name](rows))
+    columns = COLUMNS[name]
+    values = zip(*lines, strict=True) if lines else [()] * len(columns)
+    return pd.DataFrame(
+        {column: pd.Series(list(own), dtype=kind) for (column, kind), own in zip(columns.items(), values, strict=True)}
+    )
+
+
+def _cells(rows: Sequence[Row]) -> Iterator[Line]:
+    """Yield a line for each strategy on each crawl workload; figures of red trials where there are no others."""
+    for cell in c.cells(rows, "crawl"):
+        rate, cpu = cell.figure(c.pages_per_s), cell.figure(c.cpu_per_page_ns)
+        moves = sensitivity(cell.valid_rows)
+        yield (
+            cell.strategy,
+            cell.stack,
+            cell.rows[0].workload["id"],
+            cell.latency,
+            cell.mean_latency_ns,
+            cell.in_flight,
+            cell.setting.connection,
+            cell.cpu,
+            cell.cpu_ns,
+            *_spread(rate),
+            *_spread(cpu),
+            rate.spread.rounds if rate else 0,
+            bool(rate and rate.valid),
+            moves.low if moves else None,
+            moves.high if moves else None,
+            cell.setting.site,
+        )
+
+
+def _spread(figure: c.Figure | None) -> Line:
+    return (None, None, None) if figure is None else (figure.spread.median, figure.spread.low, figure.spread.high)
+
+
+def _memory(rows: Sequence[Row]) -> Iterator[Line]:
+    """Yield a line a slope: of each layer where layers were read; else of user memory, with why there is none."""
+    blocks = [row for row in rows if row.kind == "block"]
+    yield from _slopes(blocks, None)
+    found = c.cells(rows, "memory")
+    for setting in c.settings(found):
+        own = [cell for cell in found if cell.setting == setting]
+        yield from _slopes([row for cell in own for row in cell.rows], setting)
+        layered = {cell.strategy for cell in own if any(map(is_layered, cell.rows))}
+        for name, stack in c.strategies(row for cell in own for row in cell.rows).items():
+            if name not in layered:
+                what = (name, stack, IN_FLIGHT, setting.connection, "user")
+                yield *what, *_slope(c.memory_of(own, name)), setting.site
+
+
+def _slopes(rows: Sequence[Row], setting: c.Setting | None) -> Iterator[Line]:
+    for subject in subjects(rows):
+        connection, site = (setting.connection, setting.site) if setting else (None, None)
+        cost = subject.cost
+        for layer, slope in (*cost.layers.items(), (FULL, cost.full), (RSS, cost.resident)):
+            what = (subject.strategy, subject.stack, subject.group, connection, layer)
+            yield *what, *_slope(slope), site
+
+
+def _slope(slope: Slope | NoSlope) -> Line:
+    if isinstance(slope, NoSlope):
+        return (*[None] * 7, slope.reason)
+    middle = (slope.per_fetch, slope.low, slope.high, slope.intercept)
+    return *middle, slope.straight, slope.points, slope.sizes, None
+
+
+def _observed(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the crawls that were looked at all the time: an arm was not, whatever else its row holds."""
+    return (row for row in _crawled(rows) if row.kind != "arm")
+
+
+def _timeline(rows: Iterable[Row]) -> Iterator[Line]:
+    """Yield a line a bin, at the time of its end."""
+    for row in _observed(rows):
+        line = row.measured.get("timeline")
+        if line:
+            key = _key(row)
+            for number, (completions, in_flight) in enumerate(
+                zip(line["completions"], line["in_flight"], strict=True), start=1
+            ):
+                yield *key, number * line["bin_ns"], completions, in_flight
+
+
+def _samples(rows: Iterable[Row]) -> Iterator[Line]:
+    """Yield a line each time that somebody looked at the worker from outside."""
+    for row in _observed(rows):
+        seen = row.measured.get("samples")
+        if seen:
+            key = _key(row)
+            for values in zip(*(seen[name] for name in _SAMPLES), strict=True):
+                yield *key, *values
+
+
+def _checks(rows: Iterable[Row]) -> Iterator[Line]:
+    for row in rows:
+        key = _key(row)
+        for check in row.checks:
+            yield *key, check.name, check.verdict, check.detail
+
+
+def _times(rows: Iterable[Row]) -> Iterator[Line]:
+    """Yield a line for each kind of time that a trial has."""
+    for row in rows:
+        for name in _TIMES.get(row.kind, ()):
+            if isinstance(row.measured.get(name), dict):
+                yield *_key(row), name, *(row.measured[name].get(quantile) for quantile in _QUANTILES)
+
+
+def _crawled(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows in which a strategy crawled: what others measured may have the same names, and other shapes."""
+    return (row for row in rows if row.kind in c.CRAWLED)
+
+
+def _key(row: Row) -> Line:
+    told = row.workload.get
+    cpu = told("cpu", "0") if row.kind in c.CRAWLED else None
+    workload = (told("latency"), told("in_flight"), told("connection"), cpu)
+    return row.trial, row.strategy, row.kind, *workload, row.round, row.valid
+
+
+_LINES: dict[str, Callable[[Sequence[Row]], Iterator[Line]]] = {
+    "cells": _cells,
+    "memory": _memory,
+    "timeline": _timeline,
+    "samples": _samples,
+    "checks": _checks,
+    "times": _times,
+}

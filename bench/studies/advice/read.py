@@ -1,0 +1,255 @@
+"""Which model to choose for a workload, and what to expect of it, from its CPU time per page. Pure.
+
+With N fetches in flight, an added latency L and CPU work w per page, a model whose pages cost the CPU time c besides
+fetches X = min(N / (L + c + w), 1 / (c + w)) pages per second (``bench.core.model``). X is worked out for each block
+in which c was measured, so that models are compared within blocks, by the rule of ``bench.core.stats``.
+"""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, Literal
+
+from bench.core.cells import Cell, pages_per_s, spread_of
+from bench.core.figures import NoSlope, Slope
+from bench.core.model import bound_per_s, knee
+from bench.core.rows import Row
+from bench.core.stats import Answer, Interval, Logs, adjusted, answer, compare, differs, holm, t_interval
+
+MOST_OFF = 0.10
+"""A measured figure that is farther from the expected one contradicts it."""
+LEFT_OUT_NS = 100_000.0
+"""About what a fetch over the loopback interface waits for the server and the network, which the formula leaves out."""
+NEAR = 2.0
+"""The CPU time of a page may be from up to this many times more or fewer in flight."""
+LEAST_BLOCKS = 2
+LEAST_SAVING_BYTES = 10_000_000
+"""Less memory than this is no reason to choose a model."""
+_OF_SITE = ("links", "body_bytes", "body_spread")
+"""What of a site makes its pages cost more or less."""
+
+Costs = Mapping[str, Logs]
+"""By strategy and block: the logarithm of the CPU time per page in nanoseconds, without latency and CPU work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The workload that is asked about."""
+
+    latency_ns: float
+    work_ns: float
+    """CPU work per page."""
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of the strategies besides their CPU time."""
+
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Strategies that cannot have so many in flight here, each with the reason."""
+    memory: Mapping[str, Slope | NoSlope] = field(default_factory=dict)
+    """Memory per fetch in flight, where it was measured."""
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """How long the strategies' programs are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What to expect of one strategy in a long crawl with a core to itself."""
+
+    strategy: str
+    wanted: Wanted
+    logs: Logs
+    """By block: the logarithm of the pages per second."""
+    cpu: Interval
+    """CPU time per page in nanoseconds, the CPU work included."""
+    memory: Slope | None
+
+    @property
+    def per_s(self) -> Interval:
+        """The pages per second."""
+        return t_interval(list(self.logs.values())).ratio()
+
+    @property
+    def knee(self) -> float:
+        """The number in flight from which on its core is full."""
+        return knee(self.wanted.latency_ns, self.cpu.estimate)
+
+    @property
+    def limit(self) -> Literal["latency", "CPU"]:
+        """What limits the pages per second."""
+        return "CPU" if self.wanted.in_flight >= self.knee else "latency"
+
+    @property
+    def core_share(self) -> float:
+        """How much of a core it keeps busy."""
+        return min(1.0, self.per_s.estimate * self.cpu.estimate / 1e9)
+
+    @property
+    def memory_bytes(self) -> float | None:
+        """Memory of all that is in flight; None where it was not measured."""
+        return None if self.memory is None else self.memory.per_fetch * self.wanted.in_flight
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The advised strategy, or None; what to expect of all of them, the fastest first."""
+
+    wanted: Wanted
+    advised: str | None
+    why: str
+    """Why this one, or why none."""
+    answers: Mapping[str, Answer]
+    """Whether each other strategy differs from the fastest."""
+    expected: tuple[Expected, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """The fastest, and those that do not surely differ from it."""
+        fastest = [one.strategy for one in self.expected[:1]]
+        return (*fastest, *(name for name, found in self.answers.items() if found != "differs"))
+
+
+def nearest(rows: Iterable[Row], in_flight: int, site: Mapping[str, Any]) -> tuple[int, Costs] | None:
+    """Return the CPU time per page of the strategies, with the number in flight nearest to this one.
+
+    From valid arms on pages like those of ``site``, without latency and CPU work, in two blocks or more; None where no
+    number is near enough.
+    """
+    found: dict[int, dict[str, dict[Hashable, float]]] = {}
+    for row in rows:
+        if _tells_cost(row, site):
+            own = found.setdefault(row.workload["in_flight"], {}).setdefault(row.strategy, {})
+            own[row.run, row.measured["block"]] = math.log(row.measured["cpu_per_page_ns"])
+    known = {
+        number: costs
+        for number, many in found.items()
+        if abs(math.log(number / in_flight)) <= math.log(NEAR)
+        and (costs := {name: own for name, own in many.items() if len(own) >= LEAST_BLOCKS})
+    }
+    return min(known.items(), key=lambda one: abs(math.log(one[0] / in_flight)), default=None)
+
+
+def _tells_cost(row: Row, site: Mapping[str, Any]) -> bool:
+    if row.kind != "arm" or not row.valid or row.stack != "shared":
+        return False
+    workload, arm = row.workload, row.workload["arm"]
+    return (
+        arm["role"] != "placebo"
+        and arm["strategy"] == row.strategy
+        and not arm.keys() & {"revision", "repository", "python", "requirements", "variables", "planted_loops"}
+        and workload["connection"] == "keep-alive"
+        and not workload["mean_latency_ns"]
+        and not workload.get("cpu_ns")
+        and all(workload["site"][key] == site[key] for key in _OF_SITE)
+    )
+
+
+def advise(costs: Costs, wanted: Wanted, facts: Facts) -> Advice:
+    """Advise on a workload.
+
+    The fastest is compared with each other strategy (Holm). One that does not surely differ from it, and is not surely
+    the same either, leaves the advice open.
+    """
+    expected = sorted(
+        (_expected(name, own, wanted, facts) for name, own in costs.items() if name not in facts.left_out),
+        key=lambda one: (-fmean(one.logs.values()), one.strategy),
+    )
+    if not expected:
+        return Advice(wanted, None, "no strategy has a known CPU time per page", {}, (), facts.left_out)
+    first, *others = expected
+    behind = {one.strategy: compare(first.logs, one.logs) for one in others}
+    p = adjusted(behind, holm)
+    answers = {name: answer(found, p[name]) for name, found in behind.items()}
+    advised, why = _choose(expected, answers, facts)
+    return Advice(wanted, advised, why, answers, tuple(expected), facts.left_out)
+
+
+def _expected(name: str, own: Logs, wanted: Wanted, facts: Facts) -> Expected:
+    costs = {block: math.exp(value) + wanted.work_ns for block, value in own.items()}
+    logs = {block: math.log(bound_per_s(wanted.in_flight, wanted.latency_ns, cost)) for block, cost in costs.items()}
+    cpu, slope = t_interval([math.log(cost) for cost in costs.values()]).ratio(), facts.memory.get(name)
+    return Expected(name, wanted, logs, cpu, slope if isinstance(slope, Slope) else None)
+
+
+def _choose(expected: Sequence[Expected], answers: Mapping[str, Answer], facts: Facts) -> tuple[str | None, str]:
+    """Return the strategy to choose, and why; or None, and why not."""
+    first = expected[0]
+    turn_ns = first.wanted.latency_ns + first.cpu.estimate
+    if first.wanted.in_flight < 2 * first.knee and MOST_OFF * turn_ns < LEFT_OUT_NS:
+        return None, "a fetch is so short here that the time of the server and the network counts, which is not known"
+    if open_ := [name for name, found in answers.items() if found == "unknown"]:
+        return None, f"statistically tied with the fastest ({first.strategy}): {', '.join(open_)}"
+    return _simplest([one for one in expected if answers.get(one.strategy) != "differs"], facts)
+
+
+def _simplest(alike: Sequence[Expected], facts: Facts) -> tuple[str, str]:
+    """Choose among equally fast ones: by memory if that is worth it, else the shortest program."""
+    if len(alike) == 1:
+        return alike[0].strategy, "it is the fastest"
+    sizes = {one.strategy: size for one in alike if (size := one.memory_bytes) is not None}
+    left = list(alike)
+    if len(sizes) == len(alike):
+        least = min(sizes.values())
+        left = [one for one in alike if sizes[one.strategy] - least < LEAST_SAVING_BYTES]
+    chosen = min(left, key=lambda one: facts.lines.get(one.strategy, math.inf))
+    if len(left) == 1:
+        return chosen.strategy, f"{len(alike)} are equally fast; of these it takes the least memory"
+    some = " by memory" if len(left) < len(alike) else ""
+    return chosen.strategy, f"{len(alike)} are equally fast{some}; of these it has the shortest program"
+
+
+# What was measured at that very workload
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """One strategy, measured at the very workload."""
+
+    strategy: str
+    expected_per_s: float
+    measured: Interval | None
+    """Pages per second over the valid blocks; None without any."""
+    beats: Answer
+    """Whether it differs from the first one that was measured, and is faster."""
+
+    @property
+    def off(self) -> float | None:
+        """By which share the figure is off what was expected; below 0 where it is less."""
+        return None if self.measured is None else self.measured.estimate / self.expected_per_s - 1
+
+
+def candidates(advice: Advice, number: int = 2) -> list[Expected]:
+    """Return what is worth measuring: the advised strategy and the fastest others."""
+    return sorted(advice.expected, key=lambda one: one.strategy != advice.advised)[:number]
+
+
+def verify(chosen: Sequence[Expected], cells: Iterable[Cell]) -> list[Verified]:
+    """Hold the cells of a run of that very workload against what was expected."""
+    found = {cell.strategy: spread_of(cell.valid_rows, pages_per_s) for cell in cells}
+    logs = {one.strategy: own.logs if (own := found.get(one.strategy)) else {} for one in chosen}
+    first = logs[chosen[0].strategy] if chosen else {}
+    return [_verified(one, logs[one.strategy], first) for one in chosen]
+
+
+def _verified(one: Expected, own: Logs, first: Logs) -> Verified:
+    if not own:
+        return Verified(one.strategy, one.per_s.estimate, None, "unknown")
+    measured, found = t_interval(list(own.values())).ratio(), differs(own, first)
+    slower = found == "differs" and fmean(own.values()) < fmean(first.values())
+    return Verified(one.strategy, one.per_s.estimate, measured, "same" if slower else found)
+
+
+def worst_off(found: Iterable[Verified]) -> float | None:
+    """Return by how much the worst figure is off; None where one is missing."""
+    shares = [one.off for one in found]
+    return None if not shares or None in shares else max(abs(share) for share in shares if share is not None)
+
+
+def holds(found: Sequence[Verified]) -> bool:
+    """Tell whether the figures are as expected, and none was faster than the first."""
+    off = worst_off(found)
+    return off is not None and off <= MOST_OFF and not any(one.beats == "differs" for one in found[1:])

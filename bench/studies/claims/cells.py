@@ -1,0 +1,133 @@
+"""Which trials a choice of claims needs, each of them once, as an experiment of their own."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bench.core import bare
+from bench.core.arm import BlockTrial
+from bench.core.bare import BareGrid
+from bench.core.experiment import KINDS, Experiment
+from bench.core.grid import Grid, Workload
+from bench.core.plan import AnyTrial, RowTrial, row_trials
+from bench.core.rows import Row
+from bench.measure import run as runs
+
+Key = tuple[str, str, str, int]
+"""What makes two trials the same one: kind, strategy (of a block its arms), workload without its id, round."""
+
+
+def key_of(trial: AnyTrial | RowTrial) -> Key:
+    """Return the key of a trial, or of a part of one that becomes a row."""
+    arms = trial.arms if isinstance(trial, BlockTrial) else ()
+    name = ", ".join(sorted(arm.name for arm in arms)) or trial.strategy
+    return _key(trial.kind, name, trial.values, trial.round)
+
+
+def key_of_row(row: Row) -> Key:
+    """Return the key of what a row is about."""
+    return _key(row.kind, row.strategy, row.workload, row.round)
+
+
+def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:
+    told = {name: value for name, value in workload.items() if name != "id"}
+    if "arm" in told:  # which arm of a block is the reference changes nothing in what is measured
+        told["arm"] = {name: value for name, value in told["arm"].items() if name != "role"}
+    return kind, strategy, json.dumps(told, sort_keys=True), number
+
+
+def trials_of(experiment: Experiment) -> dict[Key, AnyTrial]:
+    """Return the trials of an experiment by their keys, in the order of the plan."""
+    return {key_of(trial): trial for trial in runs.all_trials(experiment)}
+
+
+def parts_of(trials: Iterable[AnyTrial]) -> set[Key]:
+    """Return the keys of the rows that trials become."""
+    return {key_of(part) for trial in trials for part in row_trials(trial)}
+
+
+def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
+    """Return one experiment that has every trial of the chosen ones once."""
+    many = list(chosen)
+    crawled: dict[tuple[str, ...], _Cell] = {}
+    listed: dict[Key, tuple[bare.Bare, int]] = {}
+    for experiment in many:
+        for grid, workload in experiment.cells():
+            names = [one for one in grid.strategies or experiment.strategies if one in experiment.strategies]
+            cell = crawled.setdefault(_cell_key(grid, workload, names), _Cell(grid, workload))
+            cell.add(names, _rounds(experiment, grid.rounds))
+        for table in experiment.bare:
+            for one in table.cells:
+                key = _key(one.kind, one.subject, one.values, 0)
+                rounds = _rounds(experiment, table.rounds)
+                listed[key] = one, max(rounds, listed[key][1] if key in listed else 0)
+    strategies = tuple(dict.fromkeys(name for cell in crawled.values() for name in cell.rounds))
+    grids = [grid for cell in crawled.values() for grid in cell.grids()]
+    tables = [_table(one, rounds) for one, rounds in listed.values()]
+    return Experiment(
+        name,
+        about,
+        tuple(sorted(grids, key=lambda grid: KINDS.index(grid.kind))),  # as a file would list them
+        strategies,
+        max((experiment.rounds for experiment in many), default=1),
+        bare=tuple(sorted(tables, key=lambda table: bare.KINDS.index(table.kind))),
+    )
+
+
+def _cell_key(grid: Grid, workload: Workload, names: Iterable[str]) -> tuple[str, ...]:
+    """Name a cell: one workload, to which other strategies may come; a block is what it is with all its arms."""
+    whole = (*names, repr(replace(grid, latency=(), in_flight=(), connection=(), cpu=(), rounds=None, strategies=None)))
+    return (
+        grid.kind,
+        *_key(workload.kind, "", workload.to_dict(), 0)[1:3],
+        *(whole if grid.kind == "throughput" else ()),
+    )
+
+
+class _Cell:
+    """One workload, and which strategies are tried on it in how many rounds."""
+
+    def __init__(self, grid: Grid, workload: Workload) -> None:
+        self.grid = grid
+        self.workload = workload
+        self.rounds: dict[str, int] = {}
+
+    def add(self, strategies: Iterable[str], rounds: int) -> None:
+        """Ask for these strategies as well, as often as the grid has them tried."""
+        for name in strategies:
+            self.rounds[name] = max(rounds, self.rounds.get(name, 0))
+
+    def grids(self) -> list[Grid]:
+        """Return one grid of this cell for each number of rounds."""
+        workload, site = self.workload, self.workload.site
+        return [
+            replace(
+                self.grid,
+                latency=(site.delay,),
+                in_flight=(workload.in_flight,),
+                connection=(workload.connection,),
+                cpu=(workload.cpu,),
+                seconds=None,
+                site=replace(site, delay="0"),
+                rounds=rounds,
+                strategies=tuple(name for name, own in self.rounds.items() if own == rounds),
+            )
+            for rounds in sorted(set(self.rounds.values()))
+        ]
+
+
+def _rounds(experiment: Experiment, rounds: int | None) -> int:
+    return experiment.rounds if rounds is None else min(rounds, experiment.rounds)
+
+
+def _table(one: bare.Bare, rounds: int) -> BareGrid:
+    """Return a table of the experiment that has just this cell."""
+    values = one.values
+    if one.kind == "block":
+        table: dict[str, Any] = {"blocks": [values["block"]], "n": [values["n"]]}
+    elif one.kind == "probe":
+        table = {"probe": values["probe"], "each": {name: [value] for name, value in values["arguments"].items()}}
+    else:
+        table = {"resources": [values["resource"]], "through_shared": values["through_shared"]}
+    return bare.parse(one.kind, table | {"rounds": rounds}, values["id"])

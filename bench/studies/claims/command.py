@@ -1,0 +1,191 @@
+"""What ``inflight claims`` does: work out the trials, use the rows that are there, run the rest, judge, and tell."""
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import strategies
+from bench.commands import run as commands
+from bench.core import rows
+from bench.core.experiment import Experiment, ExperimentError
+from bench.core.plan import AnyTrial, estimate_ns
+from bench.core.rows import Row
+from bench.measure import run as runs
+from bench.measure.blocks import sides
+from bench.present.console import complain
+from bench.studies import claims
+from bench.studies.claims import Claim, cells, reuse, show
+from bench.studies.claims import pages as claims_pages
+from bench.studies.claims.cells import Key
+from bench.studies.claims.rules import RULES, Verdict
+from bench.studies.claims.show import Report
+
+REFUSALS = commands.REFUSALS
+ABOUT = "The trials that the verdicts of `inflight claims` rest on."
+MARKDOWN_FILE = "claims.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    chosen: tuple[str, ...]
+    quick: bool
+    as_json: bool
+    fresh: bool
+    free_threaded: str | None
+    out: Path
+    memory_budget: str | None
+    only_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The chosen claims and the trials that they need."""
+
+    experiments: list[tuple[Claim, Experiment]]
+    experiment: Experiment
+    """All of it in one."""
+    trials: dict[Key, AnyTrial]
+    left_out: tuple[str, ...]
+    """The ids of claims that have no quick experiment."""
+
+
+def run(asked: Asked) -> int:
+    """Judge the chosen claims, and tell.
+
+    Returns 0 whatever the verdicts, 1 when a claim could not be run at all, 130 when interrupted.
+    """
+    budget_bytes = None if asked.memory_budget is None else commands.size_bytes(asked.memory_budget, "--memory-budget")
+    free_threaded = None if asked.free_threaded is None else sides.free_threaded(asked.free_threaded)
+    needed = work_out([claims.load(claim, strategies.names()) for claim in _ids(asked.chosen)], quick=asked.quick)
+    if asked.only_list:
+        return _list(needed)
+    together = [cells.trials_of(experiment) for _, experiment in needed.experiments]
+    found = {} if asked.fresh else reuse.find(asked.out, needed.trials, together)
+    folder = runs.new_folder(asked.out, needed.experiment)
+    there = [row for key, own in found.items() for row in reuse.as_rows_of(needed.trials[key], own)]
+    for row in there:
+        rows.append(folder, row)
+    missing = [trial for key, trial in needed.trials.items() if key not in found]
+    _say(_plan_told(there, missing))
+    commands.say_shortages(runs.shortages(missing))
+    try:
+        trials = list(needed.trials.values())
+        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, free_threaded)
+    except runs.RunError as error:
+        complain(f"inflight: {error}")
+        return 1
+    if interrupted:
+        complain(f"interrupted; the rows are kept, and `inflight run --resume {folder}` goes on from them")
+        return 130
+    return _tell(asked, folder, needed, rows.read(folder), len(there))
+
+
+def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
+    """Return the trials of these claims, each once. Raises ExperimentError when none of them has a quick experiment."""
+    planned = [(claim, claim.quick if quick else claim.experiment) for claim in chosen]
+    experiments = [(claim, experiment) for claim, experiment in planned if experiment is not None]
+    left_out = tuple(claim.id for claim, experiment in planned if experiment is None)
+    if not experiments:
+        raise ExperimentError(f"{', '.join(left_out)}: not part of --quick; leave --quick out")
+    experiment = cells.union("claims-quick" if quick else "claims", ABOUT, (one for _, one in experiments))
+    return Needed(experiments, experiment, cells.trials_of(experiment), left_out)
+
+
+def judge(needed: Needed, found: Sequence[Row]) -> list[tuple[Verdict, list[Row]]]:
+    """Return the verdicts of the chosen claims, each with the rows that it rests on."""
+    judged = []
+    for claim, experiment in sorted(needed.experiments, key=lambda pair: pair[0].order):
+        own = rows_of(experiment, found)
+        judged.append((claim.verdict(RULES[claim.id](own)), own))
+    return judged
+
+
+def rows_of(experiment: Experiment, found: Iterable[Row]) -> list[Row]:
+    """Return the rows of an experiment's trials."""
+    wanted = cells.parts_of(runs.all_trials(experiment))
+    return [row for row in found if cells.key_of_row(row) in wanted]
+
+
+def _ids(chosen: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(chosen)) or claims.ids()
+
+
+def _list(needed: Needed) -> int:
+    for claim, experiment in needed.experiments:
+        seconds = estimate_ns(cells.trials_of(experiment).values()) / 1e9
+        print(f"{claim.id:<22} about {seconds:>4.0f} s  {claim.claim}")
+    for claim_id in needed.left_out:
+        print(f"{claim_id:<22} not part of --quick")
+    total = estimate_ns(needed.trials.values()) / 1e9
+    _say(f"{len(needed.trials)} trials, about {total:.0f} s: what several claims need is run once")
+    return 0
+
+
+def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial]) -> str:
+    from_runs = sorted({row.run for row in found})
+    told = f"{len(missing)} trials to run, about {estimate_ns(missing) / 1e9:.0f} s"
+    if not found:
+        return told
+    listed = textwrap.shorten(", ".join(from_runs), 300, placeholder=" ...")
+    return f"{told}; {len(found)} rows are there already, of {listed} (--fresh measures all of them again)"
+
+
+def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reused: int) -> int:
+    """Print the verdicts, write them into the folder, and return the exit code."""
+    from bench.present.console import wants_colour
+    from bench.present.provenance import source
+
+    judged = judge(needed, found)
+    verdicts = tuple(verdict for verdict, _ in judged)
+    machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
+    own_runs = tuple(sorted({row.run for row in found}))
+    told = source([], machine) + (f" · {found[0].started_at[:10]}" if found else "")
+    report = Report(verdicts, machine, told, own_runs, len(found) - reused, reused, needed.left_out)
+    _write(folder, report, found)
+    if asked.as_json:
+        print(json.dumps(show.to_json(report) | {"folder": str(folder)}))
+    else:
+        _print(report, colour=wants_colour(sys.stdout), whole=len(asked.chosen) == 1)
+    _say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
+    broken = [verdict.id for verdict, own in judged if could_not_run(own)]
+    if broken:
+        complain(f"could not be run: {', '.join(broken)}")
+    return 1 if broken else 0
+
+
+def _print(report: Report, *, colour: bool, whole: bool) -> None:
+    print(report.source)
+    print("\n".join(show.lines(report.verdicts, colour=colour)))
+    for claim_id in report.left_out:
+        print(f"{claim_id:<22}  not part of --quick")
+    if whole:
+        width = min(160, max(80, shutil.get_terminal_size((120, 24)).columns))
+        for verdict in report.verdicts:
+            print(f"\n{show.whole(verdict, width)}")
+
+
+def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
+    from bench.studies.claims.plot import save_claims
+
+    try:
+        text = json.dumps(show.to_json(report), indent=2) + "\n"
+        (folder / show.JSON_FILE).write_text(text, encoding="utf-8")
+        (folder / MARKDOWN_FILE).write_text(claims_pages.markdown(report), encoding="utf-8")
+        save_claims(report.verdicts, found, report.machine, folder / "plots")
+    except OSError as error:
+        raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its rows are complete") from error
+
+
+def could_not_run(own: Sequence[Row]) -> bool:
+    """Tell whether every trial of a claim broke: a limit that leaves trials out is an answer, a crash is none."""
+    return bool(own) and all(row.status in {"failed", "timeout"} and row.cause is None for row in own)
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""Independent clients of one server, which must see the same of it."""

@@ -1,0 +1,196 @@
+"""What several independent clients saw of one server: whether it is what must be seen, or which is off. Pure.
+
+With an added latency L and N requests in flight, a closed loop completes at most N / L a second, whoever drives it, and
+no request takes less than L. So what clients that have time left must see is known beforehand, and each is held against
+that, not against the others: two that share a fault do not outvote the third. What all see alike and is not so is the
+server's doing, or the machine's. A client whose own core is full shows its own ceiling, and is not compared.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from bench.core import workloads
+from bench.core.figures import Spread, spread
+from bench.core.rows import Row
+
+PER_S_SHARE = 0.03
+"""How far a throughput may be from what must be, as a share. wrk counts from its first connect to the end of its time:
+in 3 s at 50 ms it sees 59 of 60 turns of the loop, 1.7 % less than there are. A Locust user that was answered sends its
+next request when the others that were answered with it have had their turn, which costs Locust about as much. Together
+with the rounds' own differences that is how far a client without a fault may be off."""
+ADDED_NS = 1_000_000
+"""How far a median time may be from the added latency. Answers that are due together are read one after the other, the
+last of 50 by a Python client some hundred microseconds after the first; and it is by as much as this that a server's
+timers may be late before a trial's latency is called inexact. A time that short is a share of 10 ms that counts, so the
+throughput that must be allows for it: N / (L + what the client saw beyond L, at most this)."""
+FULL_SHARE = 0.90
+"""A client that used so much of its core is limited by it: what is left goes where nobody accounts for it."""
+
+Verdict = Literal["agree", "off", "all off", "cannot be told", "not compared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What one client saw at one latency, over the rounds that are valid."""
+
+    name: str
+    per_s: Spread | None
+    added_ns: Spread | None
+    """The median service time of each round, without the latency that the server added."""
+    client_share: float | None
+    server_share: float | None
+    trials: int
+    reason: str | None
+    """Why there is no valid round: not installed, failed, red checks. None where there is one."""
+    full: bool
+    """Whether its own core limited it."""
+    ideal_per_s: float | None = None
+    """What so many in flight complete at most in the time of a request that it saw; None without added latency."""
+    per_s_away: tuple[float, ...] = ()
+    """How far the throughput of each round is from that, as a share; empty without added latency."""
+    added_ns_rounds: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Whether the clients see in one figure what must be. ``apart`` is how far off, in the unit of the bound.
+
+    ``agree``: all do; ``off``: ``who`` do not, and others do; ``all off``: none does, and all are off the same way.
+    """
+
+    verdict: Verdict
+    bound: float
+    apart: float | None = None
+    """Of those that are off, else of all, the one that is farthest."""
+    who: tuple[str, ...] = ()
+    """The clients that are off."""
+    why: str | None = None
+    """Why it cannot be told, or why nothing is compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """All clients at one added latency."""
+
+    latency: str
+    mean_latency_ns: int
+    in_flight: int
+    ideal_per_s: float | None
+    """What a loop of so many completes at most; None without added latency."""
+    clients: tuple[Client, ...]
+    per_s: Judged
+    added: Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The clients at every latency, the longest first: there all have time."""
+
+    latencies: tuple[Latency, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return asdict(self)
+
+
+def compare(rows: Sequence[Row]) -> Comparison | None:
+    """Compare the clients of one server; None without a row of any."""
+    found: dict[tuple[int, str, int, str], dict[str, list[Row]]] = {}
+    for row in rows:
+        if row.kind == "client":
+            values = row.workload
+            what = (values["mean_latency_ns"], values["latency"], values["in_flight"])
+            where = (*what, workloads.identity(values))
+            found.setdefault(where, {}).setdefault(row.strategy, []).append(row)
+    if not found:
+        return None
+    ordered = sorted(found.items(), key=lambda item: (-item[0][0], item[0][1:]))
+    return Comparison(tuple(_latency(*where[:3], by_name) for where, by_name in ordered))
+
+
+def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, Sequence[Row]]) -> Latency:
+    clients = tuple(_client(name, rows, mean_ns, in_flight) for name, rows in sorted(by_name.items()))
+    if not mean_ns:
+        alone = "without added latency each client shows its own ceiling, or the server's"
+        judged = [Judged("not compared", bound, why=alone) for bound in (PER_S_SHARE, ADDED_NS)]
+        return Latency(latency, mean_ns, in_flight, None, clients, *judged)
+    free = [client for client in clients if client.per_s is not None and not client.full]
+    rates = {client.name: client.per_s_away for client in free if client.per_s_away}
+    times = {client.name: client.added_ns_rounds for client in free if client.added_ns_rounds}
+    judged = [judge(rates, PER_S_SHARE), judge(times, ADDED_NS)]
+    return Latency(latency, mean_ns, in_flight, 1e9 * in_flight / mean_ns, clients, *judged)
+
+
+def _client(name: str, rows: Sequence[Row], mean_ns: int, in_flight: int) -> Client:
+    valid = [row.measured for row in rows if row.valid]
+    rates = [float(one["completed_per_s"]) for one in valid]
+    medians = [one["service"].get("p50_ns") for one in valid]
+    added = [None if p50 is None else float(p50 - mean_ns) for p50 in medians]
+    known = [one for one in added if one is not None]
+    ideals = [_ideal_per_s(mean_ns, in_flight, own) for own in added] if mean_ns else []
+    share = _median([one.get("client_cpu_share") for one in valid])
+    return Client(
+        name,
+        spread(rates) if rates else None,
+        spread(known) if known else None,
+        share,
+        _median([one.get("server_cpu_share") for one in valid]),
+        len(rows),
+        None if valid else _reason(rows[-1]),
+        share is not None and share >= FULL_SHARE,
+        _median(ideals),
+        tuple(rate / ideal - 1 for rate, ideal in zip(rates, ideals, strict=False)),
+        tuple(known),
+    )
+
+
+def _ideal_per_s(mean_ns: int, in_flight: int, added_ns: float | None) -> float:
+    """Return what so many in flight complete, when a request takes the latency and what the client saw beyond it.
+
+    Only as much of it counts as the bound on times lets pass: no client excuses its throughput by its own slow clock.
+    """
+    return 1e9 * in_flight / (mean_ns + min(max(added_ns or 0.0, 0.0), ADDED_NS))
+
+
+def judge(away: Mapping[str, Sequence[float]], bound: float) -> Judged:
+    """Judge clients by how far each of their rounds is from what must be; ``bound`` is in the same unit.
+
+    A client is within the bound if its median is, and more than half of its rounds; off if no round is, of two or
+    more; else it cannot be told. Where none is within the bound and all are off the same way, it is no client's fault.
+    """
+    if len(away) < 2:
+        return Judged("cannot be told", bound, why="fewer than two clients have a figure to compare")
+    medians = {name: statistics.median(own) for name, own in away.items()}
+    states = {name: _state(medians[name], own, bound) for name, own in away.items()}
+    off = tuple(sorted(name for name, state in states.items() if state == "off"))
+    unsure = sorted(name for name, state in states.items() if state == "unsure")
+    apart = max((medians[name] for name in off or medians), key=abs)
+    if off and "within" in states.values():
+        return Judged("off", bound, apart, who=off)
+    if unsure:
+        few = min(len(away[name]) for name in unsure) < 2
+        why = "one round is not enough to say who is off" if few else "rounds differ by more than the bound"
+        return Judged("cannot be told", bound, max(medians.values(), key=abs), why=f"{', '.join(unsure)}: {why}")
+    if not off:
+        return Judged("agree", bound, apart)
+    is_alike = len({medians[name] > 0 for name in off}) == 1
+    return Judged("all off", bound, apart) if is_alike else Judged("off", bound, apart, who=off)
+
+
+def _state(middle: float, rounds: Sequence[float], bound: float) -> Literal["within", "off", "unsure"]:
+    inside = sum(abs(one) <= bound for one in rounds)
+    if abs(middle) <= bound and inside > len(rounds) / 2:
+        return "within"
+    return "off" if inside == 0 and len(rounds) > 1 else "unsure"
+
+
+def _reason(row: Row) -> str:
+    """Say why a client has no figure, by its last trial."""
+    return row.reason or "; ".join(f"{check.name}: {check.detail}" for check in row.failed_checks)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None

@@ -1,0 +1,204 @@
+"""Let one of several clients load the fake server in a closed loop, and make a row of what it saw.
+
+Locust and wrk share no code with the strategies, nor with each other: what all three see alike is the server's doing.
+The clients are told apart by name: ``locust``, ``wrk``, and any strategy by its own.
+"""
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import strategies
+from bench.core.grid import Workload
+from bench.core.plan import BareTrial, trial_of
+from bench.core.rows import Row
+from bench.core.scale import client
+from bench.measure import host, process
+from bench.measure.controller import Begin, Observation, Setting, ending, row_of, run_trial, skipped
+from bench.measure.server import Server
+from bench.studies.clients import checks as client_checks
+from bench.studies.clients.wrk import MISSING, Wrk, WrkError, find
+from fake_server.delays import parse_delay
+from fake_server.site import Site, SiteConfig
+from strategies import Description
+
+LOCUST, WRK, OURS = "locust", "wrk", "callbacks"
+CLIENTS = (LOCUST, WRK, OURS)
+IN_FLIGHT = 50
+SECONDS = {"0": 1, "10ms": 2, "50ms": 3}
+"""For how long each added latency is looked at: the longer it is, the fewer turns a loop makes in a second."""
+WARM_UP_S = 0.5
+"""Locust's users start and connect meanwhile."""
+PAGES_PER_S = 20_000
+"""Without added latency, about as many pages as a strategy fetches in a second."""
+NO_LOCUST = (
+    "Locust is not installed; get it with: "
+    "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
+)
+
+
+def plan(rounds: int, seed: int, names: Sequence[str] = CLIENTS) -> list[BareTrial]:
+    """Return the trials: each client at each latency in every round, each round in an order of its own."""
+    order = Random(seed)
+    trials: list[BareTrial] = []
+    for number in range(1, rounds + 1):
+        cells = [trial(name, latency, number) for latency in SECONDS for name in names]
+        order.shuffle(cells)
+        trials += cells
+    return trials
+
+
+def trial(
+    name: str, latency: str, number: int = 1, seconds: float | None = None, in_flight: int = IN_FLIGHT
+) -> BareTrial:
+    """Return one client's trial at one latency; all clients of a latency ask the same site for the same time."""
+    lasts_s = SECONDS[latency] if seconds is None else seconds
+    described = _described(name)
+    stack = "own" if described is None else described.stack
+    cell = client(name, _site(latency, lasts_s, in_flight), in_flight, lasts_s, stack)
+    return BareTrial(f"{cell.id}/round={number}", number, cell)
+
+
+def _site(latency: str, seconds: float, in_flight: int) -> SiteConfig:
+    """Return a site of as many pages as a strategy, which fetches each once, needs for so many seconds.
+
+    They are whole turns of the loop: answers come in waves as large as it is.
+    """
+    mean_ns = parse_delay(latency).mean_ns
+    pages = in_flight * seconds * 1e9 / mean_ns if mean_ns else PAGES_PER_S * seconds
+    return SiteConfig(pages=max(2, round(pages / in_flight)) * in_flight, links=0, delay=latency)
+
+
+def run_client(trial: BareTrial, server: Server, setting: Setting) -> Row:
+    """Run a trial to its end, or to its deadline, and return its row; skipped where the client is not installed."""
+    if (why := absent(trial.strategy)) is not None:
+        return skipped(trial, setting.run, "not installed", why)
+    begin, seen = Begin.now(), Observation()
+    observe = _BY_NAME.get(trial.strategy, _strategy)
+    status, reason = ending(lambda: observe(trial, server, setting, seen), server)
+    checks = client_checks.check(trial.strategy, trial.values, seen.measured) if status == "ok" else ()
+    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+
+
+def absent(name: str) -> str | None:
+    """Say why a client cannot be run here, and how to get it; None where it can. Nothing is imported for it."""
+    if name == LOCUST and importlib.util.find_spec("locust") is None:
+        return NO_LOCUST
+    if name == WRK and find() is None:
+        return MISSING
+    described = _described(name)
+    missing = () if described is None else described.missing
+    return f"{name} needs {', '.join(missing)}, which is not installed here" if missing else None
+
+
+def _described(name: str) -> Description | None:
+    """Return what a client says of itself if it is a strategy; None for the other two."""
+    return None if name in {LOCUST, WRK} else strategies.describe(name)
+
+
+def _locust(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    values, deadline_s = trial.values, setting.deadline_s(trial)
+    site = SiteConfig.from_dict(values["site"])
+    server.configure(site)
+    with process.running(setting.cpus.client, deadline_s, ["bench.measure.locust.closed_loop"]) as worker:
+        order = {"base": server.base, "users": values["in_flight"], "pages": site.pages, "warm_up_s": WARM_UP_S}
+        order |= {"seconds": values["seconds"], "body_bytes": Site(site).page(1).body_bytes}
+        worker.send(order | {"lifetime_s": deadline_s + 5})
+        seen.knobs = worker.expect("ready", "knobs")["knobs"]
+        since = _counting(server, setting, worker.pid)
+        worker.send({"do": "go"})
+        worker.expect("finished", "requests")
+        counted = since()
+        worker.send({"do": "report"})
+        said = worker.expect("outcome", "steady")
+    steady = said["steady"]
+    if steady is None:
+        raise process.WorkerError(f"Locust never had all its requests in flight: {_first(said['errors'])}")
+    seen.measured = counted | {
+        "completed": steady["completions"],
+        "completed_per_s": 1e9 * steady["completions"] / steady["window_ns"],
+        "client_cpu_share": said["cpu_ns"] / said["elapsed_ns"],
+        **{key: said[key] for key in ("requests", "locust_requests", "failed", "errors", "service")},
+    }
+
+
+def _wrk(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    path = find()
+    assert path is not None
+    server.configure(SiteConfig.from_dict(trial.values["site"]))
+    seconds = max(1, round(trial.values["seconds"]))  # it takes no fractions
+    since = _counting(server, setting)
+    try:
+        driven, used = Wrk(path, setting.cpus.client).drive_watched(
+            f"{server.base}/p/1", trial.values["in_flight"], seconds
+        )
+    except WrkError as error:
+        raise process.WorkerError(str(error)) from error
+    seen.measured = since() | {
+        "requests": driven.requests,
+        "completed": max(0, driven.requests - driven.failed),
+        "failed": driven.failed,
+        "errors": driven.errors,
+        "completed_per_s": driven.per_s,
+        "service": {"count": driven.requests if driven.latency else 0} | driven.latency,
+        "client_cpu_share": used.cpu_ns / used.lasted_ns,
+        "run_delay_share": None if used.waited_ns is None else used.waited_ns / used.lasted_ns,
+    }
+
+
+def _strategy(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    """Let a strategy crawl the site, as in any trial, and take from its row what the other clients tell too."""
+    values = trial.values
+    site = SiteConfig.from_dict(values["site"])
+    workload = Workload(values["id"], "crawl", site, values["in_flight"], "keep-alive")
+    row = run_trial(trial_of(trial.id, trial.round, workload, strategies.describe(trial.strategy)), server, setting)
+    seen.knobs = row.knobs
+    if row.status != "ok":
+        gone = process.WorkerTimeoutError if row.status == "timeout" else process.WorkerError
+        raise gone(str(row.reason))
+    measured = row.measured
+    steady = measured["steady"] or {"completions": measured["pages"], "window_ns": measured["makespan_ns"]}
+    cpu_ns = measured["cpu_user_ns"] + measured["cpu_system_ns"]
+    delay_ns = measured.get("run_delay_ns")
+    seen.measured = {
+        "requests": measured["tries"],
+        "completed": steady["completions"],
+        "failed": measured["failed_pages"],
+        "completed_per_s": 1e9 * steady["completions"] / steady["window_ns"],
+        "service": measured["steady_service"],
+        "client_cpu_share": cpu_ns / measured["makespan_ns"],
+        "run_delay_share": None if delay_ns is None else delay_ns / measured["makespan_ns"],
+        "server_cpu_share": row.server["cpu_share"],
+        "server_requests": row.server["requests"],
+        "listen_drops": measured["listen_drops"],
+        "steal_share": measured["steal_share"],
+    }
+
+
+def _counting(server: Server, setting: Setting, pid: int | None = None) -> Callable[[], dict[str, Any]]:
+    """Begin to count what server and kernel see, and how long a client waits for its core; return how to end it."""
+    server.tell("reset")
+    before, disturbed, waited_ns = server.stats(), host.disturbances(setting.cpus), _waited_ns(pid)
+
+    def since() -> dict[str, Any]:
+        after, delay_ns = server.stats(), host.since(waited_ns, _waited_ns(pid))
+        clock_ns = max(1, after["clock_ns"] - before["clock_ns"])
+        return host.disturbances(setting.cpus).since(disturbed) | {
+            "server_requests": after["requests"],
+            "server_cpu_share": (after["cpu_ns"] - before["cpu_ns"]) / clock_ns,
+            "run_delay_share": None if delay_ns is None else delay_ns / clock_ns,
+        }
+
+    return since
+
+
+def _waited_ns(pid: int | None) -> int | None:
+    return None if pid is None else host.run_delay_ns(pid)
+
+
+def _first(errors: dict[str, int]) -> str:
+    return next(iter(errors), "too few requests were answered")
+
+
+_BY_NAME = {LOCUST: _locust, WRK: _wrk}

@@ -1,0 +1,1 @@
+"""Crawling any plain-http site with one model."""

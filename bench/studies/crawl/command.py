@@ -1,0 +1,154 @@
+"""``inflight crawl``: crawl any plain-http site with one model, in this process, and report what was found."""
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Literal
+
+import strategies
+from bench.core.judge import nearest
+from bench.core.units import count, duration, size
+from bench.measure.limits import descriptor_shortage
+from bench.measure.worker import raise_descriptor_limit
+from fake_server.delays import parse_duration_ns
+from strategies.base import Job
+from strategies.core.frontier import REDIRECTS, Frontier
+from strategies.core.links import normalise
+from strategies.core.page import Page
+
+LONGEST_TIMEOUT_NS = 86_400_000_000_000
+"""What every model's way to wait can count in: epoll_wait(2) takes at most 24 days."""
+
+
+class CrawlError(Exception):
+    """A crawl that cannot be made as it was asked for; the message says what to change."""
+
+
+def job(
+    urls: Sequence[str],
+    *,
+    strategy: str,
+    max_in_flight: int,
+    max_redirect: int,
+    max_tries: int,
+    exclude: str | None,
+    lenient: bool,
+    timeout: str,
+    connection: Literal["keep-alive", "per-fetch"],
+) -> Job:
+    """Check what a person typed and make a job of it. Raises CrawlError with one sentence."""
+    check_available(strategy)
+    try:
+        timeout_ns = parse_duration_ns(f"{timeout}s" if re.fullmatch(r"[0-9.]+", timeout) else timeout)
+    except ValueError as error:
+        raise CrawlError(f"--timeout: {error}") from error
+    if not 0 < timeout_ns <= LONGEST_TIMEOUT_NS:
+        raise CrawlError(f"--timeout must be longer than 0 and at most a day, not {timeout}")
+    try:
+        re.compile(exclude or "")
+    except re.error as error:
+        raise CrawlError(f"--exclude: {exclude!r} is not a regular expression: {error}") from error
+    if shortage := descriptor_shortage(max_in_flight, per_fetch=connection == "per-fetch"):
+        raise CrawlError(shortage)
+    return Job(
+        roots=tuple(_root(url) for url in urls),
+        max_in_flight=max_in_flight,
+        connection=connection,
+        timeout_ns=timeout_ns,
+        max_redirects=max_redirect,
+        max_tries=max_tries,
+        strict=not lenient,
+        exclude=exclude,
+    )
+
+
+def check_available(name: str) -> None:
+    """Raise CrawlError when there is no such strategy, or it needs what is not installed."""
+    try:
+        missing = strategies.describe(name).missing
+    except KeyError:
+        raise CrawlError(f"unknown strategy {name!r}{nearest(name, strategies.names())}") from None
+    except strategies.StrategyError as error:
+        raise CrawlError(str(error)) from error
+    if missing:
+        raise CrawlError(f"strategy {name} needs {', '.join(missing)}: pip install {' '.join(missing)}")
+
+
+def run(strategy: str, job: Job, *, as_json: bool) -> int:
+    """Crawl, print the report on standard output, and return the exit code: 0, whatever became of the URLs."""
+    raise_descriptor_limit()
+    frontier = Frontier(job)
+    began = time.perf_counter_ns()
+    strategies.load(strategy).crawl(job, frontier)
+    seconds = (time.perf_counter_ns() - began) / 1e9
+    pages = frontier.pages()
+    summary = summarise(pages, seconds, frontier.peak_in_flight)
+    if as_json:
+        for page in pages:
+            print(json.dumps(asdict(page)))
+        print(json.dumps({"summary": {"strategy": strategy} | summary}))
+    else:
+        for page in pages:
+            print(_line(page))
+        print(_totals(strategy, summary))
+    return 0
+
+
+def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dict[str, Any]:
+    """Return the totals of a crawl. ``pages`` counts whole responses, redirects among them; errors are by kind."""
+    whole = [page for page in pages if page.status is not None]
+    return {
+        "urls": len(pages),
+        "pages": len(whole),
+        "redirects": sum(page.status in REDIRECTS for page in whole),
+        "statuses": {str(status): n for status, n in sorted(Counter(page.status for page in whole).items())},
+        "errors": dict(Counter(page.error.partition(":")[0] for page in pages if page.error is not None)),
+        "bytes": sum(page.size for page in pages),
+        "tries": sum(page.tries for page in pages),
+        "seconds": round(seconds, 6),
+        "pages_per_s": round(len(whole) / seconds, 3) if seconds else None,
+        "peak_in_flight": peak_in_flight,
+    }
+
+
+def _root(url: str) -> str:
+    text = url if "://" in url else f"http://{url}"
+    try:
+        normal = normalise(text)
+    except ValueError as error:
+        raise CrawlError(f"{url} is not a URL: {error}") from error
+    if text.lower().startswith("https:"):
+        raise CrawlError(f"{url}: https is not supported yet; give an http URL")
+    if normal is None:
+        raise CrawlError(f"{url} is not an http URL; write it like http://localhost:8080/")
+    return normal
+
+
+def _line(page: Page) -> str:
+    facts = [str(page.status) if page.status is not None else "---", page.url]
+    if page.next_url is not None:
+        facts.append(f"-> {page.next_url}")
+    if page.error is not None:
+        facts.append(f"({page.error})")
+    if page.status is not None:
+        facts.append(
+            f"{page.content_type or 'no type'}, {size(page.size)}, {page.num_new_urls}/{page.num_urls} new URLs"
+        )
+    if page.tries > 1:
+        facts.append(f"{page.tries} tries")
+    # A site may say what it likes, also to the terminal.
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in "  ".join(facts))
+
+
+def _totals(strategy: str, summary: dict[str, Any]) -> str:
+    errors = ", ".join(f"{n} {kind}" for kind, n in summary["errors"].items()) or "none"
+    elapsed = duration(round(summary["seconds"] * 1e9))
+    return (
+        f"\n{strategy}: {count(summary['urls'])} URLs, {count(summary['pages'])} pages "
+        f"({count(summary['redirects'])} redirects), {size(summary['bytes'])} in {elapsed}, "
+        f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
+        f"errors: {errors}"
+    )

@@ -1,0 +1,253 @@
+"""Plot 10: the decision map, one panel a number in flight; each tile names what is best there, and by how much."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from bench.core import cells as c
+from bench.core import units
+from bench.core.cells import Cell
+from bench.present import labels, page, words
+from bench.present.name_looks import Look
+from bench.studies.decision_map import show as map_table
+from bench.studies.decision_map.read import Map, Point, Tile, decide
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 6
+PANEL_HEIGHT = 5.4
+LEAST_VALUES = 2
+"""Values of CPU work that make a map."""
+ALIKE = "#E8E8E8"
+FAINT, STRONG = 0.3, 0.75
+"""How opaque a tile is, from just ahead of the slowest to ``FULL`` times as fast."""
+FULL = 3.0
+_HATCH = "///"
+_LETTERS = 60
+"""About so many letters fit the width of a panel, of two side by side."""
+_LEGEND_COLUMNS, _LEGEND_LINE = 5, 0.3
+"""Entries of the legend side by side; inches that a line of them takes."""
+
+
+def draw(
+    found: Sequence[Cell], looks: dict[str, Look], footer: str, least_values: int = LEAST_VALUES
+) -> "Figure | None":
+    """Draw the map of the crawls' cells, of the setting that has most; None with fewer values of CPU work than that."""
+    whole = decide(found)
+    if not whole.tiles:
+        return None
+    shown = whole.of(whole.settings()[0])
+    if len({tile.point.cpu_ns for tile in shown.tiles}) < least_values:
+        return None
+    caps = sorted({tile.point.in_flight for tile in shown.tiles})
+    chosen = caps if len(caps) <= MOST_PANELS else [caps[round(n * (len(caps) - 1) / 5)] for n in range(MOST_PANELS)]
+    costs = {cap: costs_of([cell for cell in found if cell.strategy in looks], shown, cap) for cap in chosen}
+    rows = -(-len(chosen) // 2)
+    sheet = page.sheet(
+        map_table.finding(shown),
+        _subtitle(shown, [cap for cap in caps if cap not in chosen], model=any(costs.values())),
+        footer,
+        page.HEIGHT + (rows - 1) * PANEL_HEIGHT,
+    )
+    room = _legend(sheet, shown, looks, model=any(costs.values()))
+    top = sheet.subplotpars.top - room / sheet.get_figheight()
+    sheet.subplots_adjust(left=0.08, right=0.985, top=top, wspace=0.13, hspace=0.24)
+    grid = sheet.subplots(rows, min(2, len(chosen)), squeeze=False)
+    for axes, cap in zip(grid.flat, chosen, strict=False):
+        panel(shown, looks, cap, axes, costs[cap])
+    for axes in grid.flat[len(chosen) :]:
+        axes.set_axis_off()
+    for axes in grid[:, 1:].flat:
+        axes.set_ylabel("")
+    return sheet
+
+
+def panel(found: Map, looks: dict[str, Look], in_flight: int, axes: "Axes", costs_ns: Sequence[float] = ()) -> None:
+    """Draw the tiles of one number in flight, and where the core becomes full for pages that cost ``costs_ns``.
+
+    The map should be of one setting (``Map.of``): of several, what is drawn last is seen.
+    """
+    tiles = [tile for tile in found.tiles if tile.point.in_flight == in_flight]
+    columns = sorted({(tile.point.latency_ns, map_table.latency(tile.point)) for tile in tiles})
+    lines = sorted({(tile.point.cpu_ns, _work(tile.point)) for tile in tiles})
+    for tile in tiles:
+        x = columns.index((tile.point.latency_ns, map_table.latency(tile.point)))
+        y = lines.index((tile.point.cpu_ns, _work(tile.point)))
+        _draw_tile(tile, x, y, looks, axes, len(columns))
+    axes.set_xlim(-0.5, max(1, len(columns)) - 0.5)
+    axes.set_ylim(-0.5, max(1, len(lines)) - 0.5)
+    axes.set_xticks(range(len(columns)), [text for _, text in columns])
+    axes.set_yticks(range(len(lines)), [text for _, text in lines])
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+    axes.set_title(words.in_flight(in_flight), pad=8)
+    axes.set_xlabel("added latency")
+    axes.set_ylabel("CPU work of a page")
+    if in_flight > 1 and len(columns) > 1 and len(lines) > 1:
+        _boundary(costs_ns, in_flight, [ns for ns, _ in columns], [ns for ns, _ in lines], axes)
+
+
+def costs_of(found: Sequence[Cell], shown: Map, in_flight: int) -> list[float]:
+    """Return the CPU time per page of each of the map's strategies, without latency and CPU work; the least first."""
+    own = [
+        cell
+        for cell in found
+        if (cell.stack, cell.in_flight, cell.mean_latency_ns, cell.cpu_ns) == ("shared", in_flight, 0, 0)
+        and (cell.setting.connection, cell.setting.site) == shown.settings()[0]
+    ]
+    spreads = [c.spread_of(cell.valid_rows, c.cpu_per_page_ns) for cell in own]
+    return sorted(spread.median for spread in spreads if spread is not None)
+
+
+def _draw_tile(tile: Tile, x: int, y: int, looks: dict[str, Look], axes: "Axes", columns: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    style: dict[str, Any] = {"facecolor": "white", "edgecolor": page.GREY, "hatch": None}
+    if map_table.is_decided(tile):
+        look = looks.get(tile.best[0])
+        hatch = None if tile.verdict == "winner" else _HATCH
+        colour = _pale(look.colour if look else page.PALE, _strength(tile))
+        style = {"facecolor": colour, "edgecolor": "white", "hatch": hatch}
+    elif tile.verdict != map_table.UNKNOWN:
+        style = {"facecolor": ALIKE, "edgecolor": "white", "hatch": None}
+    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, linewidth=1.5, zorder=1, **style))
+    texts = _texts(tile, _LETTERS // columns)
+    for n, text in enumerate(texts):
+        place = y + 0.2 * ((len(texts) - 1) / 2 - n)
+        box = {"facecolor": style["facecolor"], "edgecolor": "none", "pad": 0.6}
+        axes.text(x, place, text, ha="center", va="center", size=page.SMALL, zorder=4, bbox=box)
+
+
+def _texts(tile: Tile, letters: int) -> list[str]:
+    """Return the lines of a tile: who, how many times the next, and how many times the last."""
+    if tile.verdict == map_table.UNKNOWN:
+        return ["?", "one round" if tile.why == "one round" else "not known"]
+    slowest, runner_up = tile.slowest, tile.runner_up
+    assert slowest is not None
+    assert runner_up is not None
+    if len(tile.best) == len(tile.ranking):
+        return ["all alike" if map_table.are_alike(tile) else "not told apart", f"{_ratio(slowest.behind)} last"]
+    last = f"{_ratio(slowest.behind)} last"
+    first = words.plain(tile.best[0], letters)
+    if tile.verdict == "winner":
+        return [first, f"{_ratio(runner_up.behind)} next", *([last] if len(tile.ranking) > 2 else [])]
+    more = f" +{len(tile.best) - 2}" if len(tile.best) > 2 else ""
+    return [first, f"= {words.plain(tile.best[1], letters - len(more) - 2)}{more}", last]
+
+
+def _boundary(
+    costs_ns: Sequence[float], in_flight: int, latencies: Sequence[int], works: Sequence[int], axes: "Axes"
+) -> None:
+    """Draw where each model's core becomes full, at L = (N - 1) (c + w): on its left, and above, CPU time limits.
+
+    Nothing is drawn where two columns have the same mean latency: no place on the axis belongs to a latency then.
+    """
+    if any(one >= other for values in (latencies, works) for one, other in pairwise(values)):
+        return
+    first = -0.5 if works[0] else 0.0
+    steps = [first + n / 40 for n in range(round(40 * (len(works) - 0.5 - first)) + 1)]
+    for place, cost_ns in enumerate(costs_ns):
+        axes.plot(
+            [_step((in_flight - 1) * (cost_ns + _value(step, works)), latencies) for step in steps],
+            steps,
+            color="black",
+            linewidth=2.0 if place == 0 else 0.8,
+            linestyle="-" if place == 0 else (0, (4, 3)),
+            zorder=3,
+        )
+
+
+def _step(latency_ns: float, latencies: Sequence[int]) -> float:
+    """Return where a latency is on an axis of equal steps; not a number where it is outside of the tiles.
+
+    Between two steps it goes by the logarithm, evenly from 0 on; the outer halves of the first and the last tile go on
+    as their neighbours.
+    """
+    if latency_ns <= 0:
+        return math.nan
+    n = max(0, sum(latency_ns > one for one in latencies[:-1]) - 1)
+    low, high = latencies[n], latencies[n + 1]
+    found = n + (math.log(latency_ns / low) / math.log(high / low) if low else latency_ns / high)
+    return found if -0.5 <= found <= len(latencies) - 0.5 else math.nan
+
+
+def _value(step: float, values: Sequence[int]) -> float:
+    """Return the value at a place of such an axis."""
+    n = min(max(0, int(step)), len(values) - 2)
+    low, high = values[n], values[n + 1]
+    share = step - n
+    return low * math.pow(high / low, share) if low else high * share
+
+
+def _legend(sheet: "Figure", shown: Map, looks: dict[str, Look], *, model: bool) -> float:
+    """Write the legend above the panels; return how many inches it takes."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    decided = [tile for tile in shown.tiles if map_table.is_decided(tile)]
+    winners = [name for name in looks if any(tile.best[0] == name for tile in decided)]
+    handles: list[Any] = [Patch(facecolor=_pale(looks[name].colour, STRONG)) for name in winners]
+    texts = [f"\N{ZERO WIDTH SPACE}{labels.name_of(name)}" for name in winners]
+    if any(tile.verdict != "winner" for tile in decided):
+        handles.append(Patch(facecolor=page.GREY, edgecolor="white", hatch=_HATCH))
+        texts.append("and those named with it")
+    handles.append(Patch(facecolor=ALIKE, edgecolor="white"))
+    handles.append(Patch(facecolor="white", edgecolor=page.GREY))
+    texts += ["no significant difference", "not known"]
+    if model:
+        handles.append(Line2D([], [], color="black", linewidth=2.0))
+        handles.append(Line2D([], [], color="black", linewidth=0.8, linestyle=(0, (4, 3))))
+        texts += ["core full on the left (least CPU)", "the same, others"]
+    lines = -(-len(handles) // _LEGEND_COLUMNS)
+    top = sheet.subplotpars.top + 0.35 / sheet.get_figheight()
+    sheet.legend(
+        handles,
+        texts,
+        loc="upper left",
+        bbox_to_anchor=(0.025, top),
+        ncols=_LEGEND_COLUMNS,
+        frameon=False,
+        fontsize=12,
+        columnspacing=1.4,
+    )
+    return lines * _LEGEND_LINE + 0.15
+
+
+def _subtitle(shown: Map, left_out: Sequence[int], *, model: bool) -> str:
+    noise = f"SD of a ratio {shown.noise * 100:.1f} %" if shown.noise else "noise not known"
+    missing = sum(bool(tile.without) for tile in shown.tiles)
+    return " ".join(
+        [
+            "Colour: the fastest strategy of the shared stack; hatched: it cannot be told from those named with it.",
+            "Ratios: to the throughput of the next and of the last.",
+            f"Being ahead is by the t test (Benjamini-Hochberg, 5 %; {noise}) and by 2 % at least.",
+            "Lines: the core is full where N = (L + c + w) / (c + w)." if model else "",
+            f"In {units.count(missing)} workloads a strategy has too few valid trials." if missing else "",
+            f"Not shown: {words.listed([units.count(cap) for cap in left_out])} in flight." if left_out else "",
+        ]
+    )
+
+
+def _strength(tile: Tile) -> float:
+    behind = tile.slowest.behind if tile.slowest else 0.0
+    return FAINT + (STRONG - FAINT) * min(1.0, max(0.0, behind) / math.log(FULL))
+
+
+def _pale(colour: str, strength: float) -> str:
+    """Return a colour mixed with white: what a printer does with less of it."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    red, green, blue = (1 - strength * (1 - part) for part in to_rgb(colour))
+    return to_hex((red, green, blue))
+
+
+def _ratio(log: float) -> str:
+    ratio = math.exp(log)
+    return f"{ratio:.2f}x" if ratio < 2 else units.times(ratio)
+
+
+def _work(point: Point) -> str:
+    return units.latency(point.cpu) if point.cpu_ns else "none"

@@ -1,0 +1,193 @@
+"""Which model fetches most at which latency, CPU work and number in flight, and where nobody can tell. Pure.
+
+The rule (``bench.core.stats``): logarithms of throughput, compared within the same rounds, so that what moves a whole
+round moves no difference; each comparison has a variance of its own. The fastest of a workload is compared with every
+other strategy, and p values are corrected for all comparisons of the map (Benjamini and Hochberg, 1995): of the
+differences that the map shows, 5 % at most are expected to be false. It must also be ahead by 2 %: less is no reason to
+choose a model.
+"""
+
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from bench.core.cells import Cell, pages_per_s, spread_of
+from bench.core.stats import Estimate, Logs, adjusted, answer, benjamini_hochberg, compare
+
+LEAST_ROUNDS = 2
+
+Verdict = Literal["winner", "no significant difference", "not known"]
+Rounds = Mapping[str, Logs]
+"""Logarithms of the throughputs at one workload, by strategy and round."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Point:
+    """One workload of the map."""
+
+    connection: str
+    site: str
+    """See ``bench.core.cells.Setting``."""
+    in_flight: int
+    latency_ns: int
+    cpu_ns: int
+    latency: str
+    cpu: str
+    """CPU work of a page; ``latency`` and ``cpu`` as the experiment wrote them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One strategy at one workload; ``behind`` is ln(fastest / its own), with its 95 % interval."""
+
+    strategy: str
+    per_s: float
+    """Geometric mean over its valid rounds."""
+    rounds: int
+    behind: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    """None of the fastest itself, and where the noise is not known."""
+    apart: bool = False
+    """Whether the fastest is ahead of it, by the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What the rounds say of one workload."""
+
+    point: Point
+    verdict: Verdict
+    why: str
+    """Of what is not known."""
+    ranking: tuple[Ranked, ...]
+    """The fastest first; strategies with a valid trial only."""
+    best: tuple[str, ...]
+    """The winner; or those that cannot be told from the fastest; none where nothing is known."""
+    without: tuple[str, ...]
+    """Strategies that were tried here and have too few valid trials to be compared."""
+
+    @property
+    def runner_up(self) -> Ranked | None:
+        """The next to the fastest."""
+        return self.ranking[1] if len(self.ranking) > 1 else None
+
+    @property
+    def slowest(self) -> Ranked | None:
+        """The last one, if there are two or more."""
+        return self.ranking[-1] if len(self.ranking) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """All workloads, by setting, number in flight, latency and CPU work."""
+
+    tiles: tuple[Tile, ...]
+    noise: float | None
+    """The SD of a log ratio between rounds, root mean square over the comparisons; None where there is none."""
+    strategies: tuple[str, ...]
+
+    def settings(self) -> list[tuple[str, str]]:
+        """Return the uses of connections and sites, the one with the most workloads first."""
+        keys = [(tile.point.connection, tile.point.site) for tile in self.tiles]
+        return sorted(set(keys), key=lambda key: (-keys.count(key), key))
+
+    def of(self, setting: tuple[str, str]) -> "Map":
+        """Return the part of one setting."""
+        own = tuple(tile for tile in self.tiles if (tile.point.connection, tile.point.site) == setting)
+        return Map(own, self.noise, self.strategies)
+
+
+def decide(found: Iterable[Cell], only: Sequence[str] | None = None) -> Map:
+    """Return the map of the crawls' cells: of all strategies that share the stack, or of ``only`` these.
+
+    Rows that are not valid never count.
+    """
+    places = {point: _kept(rounds, only) for point, rounds in sorted(_places(found).items())}
+    chosen = {point: _compared(rounds) for point, rounds in places.items()}
+    behind = {(point, name): one for point, own in chosen.items() for name, one in _behind(own).items()}
+    p = adjusted(behind, benjamini_hochberg)
+    apart = {key for key, one in behind.items() if one.value > 0 and answer(one, p[key]) == "differs"}
+    tiles = [
+        _tile(point, rounds, [_ranked(point, name, own, behind, apart) for name, own in chosen[point].items()])
+        for point, rounds in places.items()
+    ]
+    return Map(tuple(tiles), _noise(behind.values()), tuple(sorted({name for own in places.values() for name in own})))
+
+
+def _places(found: Iterable[Cell]) -> dict[Point, dict[str, Logs]]:
+    """Return the logarithms at each workload."""
+    places: dict[Point, dict[str, Logs]] = {}
+    for cell in found:
+        if cell.stack == "shared" and cell.kind == "crawl":
+            rates = spread_of(cell.valid_rows, pages_per_s)
+            places.setdefault(_point(cell), {})[cell.strategy] = rates.logs if rates else {}
+    return places
+
+
+def _point(cell: Cell) -> Point:
+    return Point(
+        cell.setting.connection,
+        cell.setting.site,
+        cell.in_flight,
+        cell.mean_latency_ns,
+        cell.cpu_ns,
+        cell.latency,
+        cell.cpu,
+    )
+
+
+def _kept(rounds: Rounds, only: Sequence[str] | None) -> Rounds:
+    return {name: own for name, own in sorted(rounds.items()) if only is None or name in only}
+
+
+def _compared(rounds: Rounds) -> Rounds:
+    """Return the strategies with two valid rounds, or with one where none has more; the fastest first."""
+    least = max(1, min(LEAST_ROUNDS, max(map(len, rounds.values()), default=0)))
+    enough = [name for name, own in rounds.items() if len(own) >= least]
+    return {name: rounds[name] for name in sorted(enough, key=lambda name: -fmean(rounds[name].values()))}
+
+
+def _behind(chosen: Rounds) -> dict[str, Estimate]:
+    """Return how far each is behind the fastest."""
+    first, *others = list(chosen) or [""]
+    return {name: compare(chosen[first], chosen[name]) for name in others}
+
+
+def _noise(found: Iterable[Estimate]) -> float | None:
+    variances = [one.error**2 * one.n for one in found if math.isfinite(one.error)]
+    return math.sqrt(fmean(variances)) if variances else None
+
+
+def _ranked(
+    point: Point,
+    name: str,
+    own: Logs,
+    behind: Mapping[tuple[Point, str], Estimate],
+    apart: Container[tuple[Point, str]],
+) -> Ranked:
+    per_s, one = math.exp(fmean(own.values())), behind.get((point, name))
+    if one is None:
+        return Ranked(name, per_s, len(own))
+    if math.isinf(one.error):
+        return Ranked(name, per_s, len(own), one.value)
+    interval = one.interval()
+    return Ranked(name, per_s, len(own), one.value, interval.low, interval.high, (point, name) in apart)
+
+
+def _tile(point: Point, rounds: Rounds, ranking: Sequence[Ranked]) -> Tile:
+    without = tuple(name for name in rounds if all(name != one.strategy for one in ranking))
+    if why := _why_unknown(ranking):
+        return Tile(point, "not known", why, tuple(ranking), (), without)
+    best = tuple(one.strategy for one in ranking if not one.apart)
+    verdict: Verdict = "winner" if len(best) == 1 else "no significant difference"
+    return Tile(point, verdict, "", tuple(ranking), best, without)
+
+
+def _why_unknown(ranking: Sequence[Ranked]) -> str:
+    """Return why nothing can be compared; nothing where something can."""
+    if len(ranking) < 2:
+        return "one strategy alone has valid trials" if ranking else "no valid trial"
+    return "one round" if ranking[0].rounds < LEAST_ROUNDS else ""

@@ -1,0 +1,1 @@
+"""Where threads, descriptors, ports, connections and memory end on this machine, and by which limit."""

@@ -1,0 +1,195 @@
+"""What ``inflight limits`` does: say what is to be expected, find out, and say what it means."""
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+import strategies
+from bench.core import bare, experiment, plan, rows, units
+from bench.core.judge import check_known
+from bench.measure import limits
+from bench.measure import run as runs
+from bench.measure.controller import Begin
+from bench.measure.limits import Ceiling
+from bench.measure.limits.ceilings import SHARED_PART, polite
+from bench.studies.limits.run import limit_row
+
+REFUSALS = (runs.RunError, experiment.ExperimentError)
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+LABEL = 10
+ABOUT = "The limits of this machine: inflight limits."
+WHAT_FOLLOWS = {
+    "threads": "about to start threads, up to {most}",
+    "descriptors": "about to open files, up to {most}",
+    "ports": "about to bind sockets to a loopback address of their own, up to {most}",
+    "backlog": "about to open connections that nobody accepts, up to {most}",
+    "memory": "nothing is taken, unless a limit of the process's own binds before {most}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says."""
+
+    resources: tuple[str, ...]
+    only_predict: bool
+    through_shared: bool
+    as_json: bool
+    out: Path | None
+
+
+def run(asked: Asked) -> int:
+    """Predict, and unless only that was asked for, find; print it. Returns 0. Raises RunError, ExperimentError."""
+    chosen = tuple(dict.fromkeys(asked.resources)) or limits.RESOURCES
+    for resource in chosen:
+        check_known(resource, limits.RESOURCES, "resource", "limits")
+    save = _nothing_to_save if asked.out is None or asked.only_predict else _saver(asked.out, chosen, asked)
+    with _ctrl_c_from_sigterm():
+        told = {resource: _one(resource, asked, save) for resource in chosen}
+    if asked.as_json:
+        print(json.dumps(told))
+    return 0
+
+
+def _one(resource: str, asked: Asked, save: Callable[[str, dict[str, Any], Begin], None]) -> dict[str, Any]:
+    say = Printer(sys.stderr if asked.as_json else sys.stdout)
+    predicted = limits.predict(resource)
+    say.head(resource)
+    if asked.only_predict:
+        say.predictions(resource, predicted)
+        return {"ceilings": [asdict(ceiling) for ceiling in predicted]}
+    say.plan(resource, predicted, through_shared=asked.through_shared)
+    begin = Begin.now()
+    found = limits.find(resource, through_shared=asked.through_shared)
+    say.finding(resource, found)
+    save(resource, found, begin)
+    return found
+
+
+class Printer:
+    """Write for people: a heading a resource, a label a line; bold on a terminal only."""
+
+    def __init__(self, file: Any) -> None:
+        self._console = Console(file=file, highlight=False, soft_wrap=True)
+
+    def head(self, resource: str) -> None:
+        """Begin a resource."""
+        self._console.print(Text(resource, "bold"))
+
+    def plan(self, resource: str, predicted: Sequence[Ceiling], *, through_shared: bool) -> None:
+        """Say what is about to be done, before anything of it is."""
+        what = WHAT_FOLLOWS[resource]
+        if not predicted:
+            self._line("plan", f"{what.format(most='what is refused')}: no limit is known")
+            return
+        first = predicted[0]
+        self._line("plan", f"{what.format(most=amount(resource, first.most))}: {first.name} allows about so many")
+        self._line("", first.evidence)
+        stop = polite(predicted)
+        if through_shared:
+            self._line("", "limits that other processes share are gone through, as asked")
+        elif stop is not None and stop[0] < first.most:
+            most, shared = amount(resource, stop[0]), stop[1].name
+            self._line(
+                "", f"it stops by itself at {most}: {SHARED_PART:.0%} of what {shared} leaves, which others share"
+            )
+
+    def predictions(self, resource: str, predicted: Sequence[Ceiling]) -> None:
+        """List all ceilings, the lowest first."""
+        for ceiling in predicted:
+            shared = ", shared with other processes" if ceiling.shared else ""
+            self._line(amount(resource, ceiling.most), f"{ceiling.name}{shared}")
+            self._line("", ceiling.evidence)
+            self._line("", f"to raise: {ceiling.remedy}")
+        if not predicted:
+            self._line("", "no limit is known here")
+
+    def finding(self, resource: str, found: dict[str, Any]) -> None:
+        """Say what was found, what bound, why to believe it, what to raise, and what comes next."""
+        number = "nothing" if found["found"] is None else amount(resource, found["found"])
+        self._line("found", f"{number} ({found['stopped_by']})", "bold")
+        if found["stopped_by"] == "failure":
+            self._line("bound by", found["bound_by"] or "none of the limits that are known here", "bold")
+        for sentence in found["evidence"]:
+            self._line("evidence", sentence)
+        if found["remedy"]:
+            self._line("to raise", found["remedy"])
+        if found["next"]:
+            self._line("next", f"{found['next']['name']}, at {amount(resource, found['next']['most'])}")
+        self._console.print()
+
+    def _line(self, label: str, text: str, style: str = "") -> None:
+        self._console.print(Text.assemble(f"  {label:<{LABEL}} ", (text, style)))
+
+
+def amount(resource: str, number: int) -> str:
+    """Write how many of a resource."""
+    return units.size(number) if resource == "memory" else f"{units.count(number)} {_NOUNS[resource]}"
+
+
+_NOUNS = {"threads": "threads", "descriptors": "descriptors", "ports": "ports", "backlog": "connections"}
+
+
+def _saver(out: Path, chosen: Sequence[str], asked: Asked) -> Callable[[str, dict[str, Any], Begin], None]:
+    """Make the folder of a run, and return what appends a row to it."""
+    table = {"resources": list(chosen), "through_shared": asked.through_shared}
+    wanted = experiment.Experiment(
+        "limits", ABOUT, (), tuple(strategies.names()), bare=(bare.parse("limit", table, "limits"),)
+    )
+    folder = runs.new_folder(out, wanted)
+    trials = {trial.strategy: trial for trial in plan.expand(wanted, {}) if isinstance(trial, plan.BareTrial)}
+
+    def save(resource: str, found: dict[str, Any], begin: Begin) -> None:
+        row = limit_row(trials[resource], folder.name, begin, found)
+        try:
+            rows.append(folder, row)
+        except OSError as error:
+            raise runs.RunError(f"cannot write {folder / rows.ROWS_FILE}: {error.strerror}") from error
+        if len(rows.read(folder)) == len(chosen):
+            _draw(folder)
+
+    return save
+
+
+def _draw(folder: Path) -> None:
+    """Draw what there is to draw of a whole run, and say where it is."""
+    from bench.report import plots
+
+    machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
+    print(f"rows:  {folder / rows.ROWS_FILE}", file=sys.stderr)
+    try:
+        saved = plots.save_all(rows.read(folder), machine, folder / "plots")
+    except OSError as error:
+        raise runs.RunError(f"cannot write plots to {folder}: {error.strerror}; its rows are complete") from error
+    for path in saved:
+        if path.suffix == ".png":
+            print(f"plot:  {path}", file=sys.stderr)
+
+
+def _nothing_to_save(_resource: str, _found: dict[str, Any], _begin: Begin) -> None:
+    pass
+
+
+@contextmanager
+def _ctrl_c_from_sigterm() -> Iterator[None]:
+    """End the probe at what `timeout` sends as at Ctrl-C; a second one must not disturb that."""
+    previous = {number: signal.signal(number, _interrupt) for number in INTERRUPTS}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

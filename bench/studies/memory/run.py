@@ -1,0 +1,63 @@
+"""Run one trial of a building block: N of them in a fresh process, and memory in layers before and at N."""
+
+import os
+import time
+from pathlib import Path
+
+import psutil
+
+from bench.core.bare import WITH_SOCKET
+from bench.core.plan import BareTrial
+from bench.core.rows import Row
+from bench.measure import process, validity
+from bench.measure.controller import Begin, Observation, Setting, ending, row_of
+from bench.measure.held import Guard, layers, layers_since
+from bench.measure.server import Server
+
+
+def run_building_block(trial: BareTrial, server: Server, setting: Setting) -> Row:
+    """Run a trial to its end, or to its deadline or budget, and return its row."""
+    begin, seen = Begin.now(), Observation()
+    status, reason = ending(lambda: _observe(trial, server, setting, seen), server, seen)
+    checks = validity.check_block(trial.values["n"], seen.measured) if status == "ok" else ()
+    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+
+
+def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    deadline_s = setting.deadline_s(trial)
+    server.clear()
+    order = {"block": trial.cell.values["block"], "n": trial.cell.values["n"], "port": server.port}
+    with process.running(
+        setting.cpus.client, deadline_s, ["bench.studies.memory.worker"], runtime=setting.runtime
+    ) as worker:
+        worker.send(order | {"lifetime_s": deadline_s + 5})
+        seen.knobs = worker.expect("ready", "knobs")["knobs"]
+        seen.measured |= layers("base", worker, server)
+        guard = Guard(setting.budget_bytes, worker.pid)
+        worker.send({"do": "start"})
+        started = worker.expect("started", "started", guard.check)
+        seen.measured |= {key: started[key] for key in ("started", "start_ns", "cpu_ns")}
+        if started["error"] is not None:
+            raise process.WorkerError(started["error"], started.get("cause"))
+        if trial.strategy in WITH_SOCKET:
+            _wait_for_the_server(server, seen.measured["base_connections"] + trial.values["n"], worker.deadline_s)
+        seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
+
+
+def _wait_for_the_server(server: Server, connections: int, deadline_s: float) -> None:
+    """Wait until the server has accepted all: its ends are to be there when the kernel's memory is read."""
+    while server.stats()["connections"] < connections and time.monotonic() < deadline_s:
+        time.sleep(process.TICK_S)
+
+
+def _rss_by_ps(pid: int) -> int | None:
+    """Return the resident size as ``ps -o rss=`` prints it: the reading of the claim's authors, from the same source.
+
+    ps(1) shows the second field of /proc/PID/statm (proc(5)) times the page size, which the kernel keeps a little less
+    exactly than what it shows in smaps.
+    """
+    try:
+        statm = Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
+        return int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return psutil.Process(pid).memory_info().rss

@@ -1,0 +1,1 @@
+"""Requests at constant rates, whatever has been answered: response times with and without the time spent waiting."""

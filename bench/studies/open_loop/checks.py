@@ -1,0 +1,183 @@
+"""Whether to believe an open loop: one small pure function for each named check. A rate that is lost is no fault."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.core.arrivals import CANNOT_TELL, LONGEST_SHARE, NO_ANSWER
+from bench.core.rows import Check
+from bench.measure.validity import (
+    MOST_RUN_DELAY_SHARE,
+    MS,
+    P90_SAMPLES,
+    P99_SAMPLES,
+    Judgement,
+    drops_of,
+    quantiles_of,
+    steal_of,
+)
+from fake_server.faults import FAULTS
+from fake_server.site import PageSpec, Site
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the checks go by; empty until the trial has brought it."""
+
+    values: dict[str, Any]
+    """The workload."""
+    site: Site | None = None
+    """What the server serves; None: the target is not ours, and nobody knows what it should answer."""
+    measured: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, Any] = field(default_factory=dict)
+    knobs: dict[str, Any] = field(default_factory=dict)
+    wanted_knobs: dict[str, Any] = field(default_factory=dict)
+    answers: list[tuple[str, int, int, str | None, int]] = field(default_factory=list)
+    """(path, status, bytes, why it is a failure or None, how often), of the warm-up too."""
+    window_ns: int = 0
+
+
+def wrong_answer(seen: Seen) -> str | None:
+    """Say in a sentence how many answers are not those of the seeded site, with one example; None where all are."""
+    if seen.site is None:
+        return None
+    wrong = []
+    for path, status, size, fault, times in seen.answers:
+        page = _page(seen.site, path)
+        if fault is None and (page.status, page.body_bytes) != (status, size):
+            wrong.append((path, page, status, size, times))
+    if not wrong:
+        return None
+    path, page, status, size, _ = wrong[0]
+    return (
+        f"{sum(times for *_, times in wrong)} wrong answers; for example {path}: expected status {page.status} with "
+        f"{page.body_bytes} bytes, got status {status} with {size} bytes"
+    )
+
+
+def answer(seen: Seen) -> Judgement:
+    """Check that the pages have the status and the size that the seeded site says."""
+    if seen.site is None:
+        return "not applicable", f"what the target should answer is not known; it answered {_statuses(seen)}"
+    wrong = wrong_answer(seen)
+    good = sum(times for _, _, _, fault, times in seen.answers if fault is None)
+    return ("passed", f"{good} answers as the site has them") if wrong is None else ("failed", wrong)
+
+
+def failures(seen: Seen) -> Judgement:
+    """Check that only those requests failed that the site makes fail.
+
+    Where the rate was not kept, answers that took too long are part of the result.
+    """
+    failed = [(path, fault, times) for path, _, _, fault, times in seen.answers if fault is not None]
+    late = sum(times for _, fault, times in failed if fault == NO_ANSWER)
+    others = [(path, fault, times) for path, fault, times in failed if fault != NO_ANSWER]
+    unplanned = [(fault, times) for path, fault, times in others if seen.site is None or not _fails(seen.site, path)]
+    bad = sum(times for _, times in unplanned) + (late if seen.measured["kept"] else 0)
+    figures = f"{sum(times for *_, times in failed)} failed, {bad} of them unexpectedly"
+    if unplanned:
+        figures += f", for example: {unplanned[0][0]}"
+    return ("failed" if bad else "passed"), figures
+
+
+def listen_drops(seen: Seen) -> Judgement:
+    """Check that no connection was lost in a full listen queue of this machine."""
+    return drops_of(seen.measured["listen_drops"])
+
+
+def latency(seen: Seen) -> Judgement:
+    """Check that the added latency was what was asked for, by a quantile that the samples allow."""
+    if seen.site is None:
+        return "not applicable", "the target's latency is its own"
+    count, mean_ns = seen.server["lateness_count"], seen.values["mean_latency_ns"]
+    if not count:
+        return "not applicable", "no latency was added"
+    name = "p99" if count >= P99_SAMPLES else "p90" if count >= P90_SAMPLES else "p50"
+    late_ns, limit_ns = seen.server[f"lateness_{name}_ns"], MS + 0.02 * mean_ns
+    figures = f"{name} {late_ns / MS:.2f} ms late, limit {limit_ns / MS:.2f} ms"
+    if not seen.measured["kept"]:
+        return "not applicable", f"the rate was not kept: a server that is asked for too much is late; {figures}"
+    return ("failed" if late_ns > limit_ns else "passed"), figures
+
+
+def client_core(seen: Seen) -> Judgement:
+    """Check that nothing else ran on the client's core: its thread hardly ever waited for it."""
+    delay_ns = seen.measured["run_delay_ns"]
+    if delay_ns is None or "cpus" not in seen.wanted_knobs:
+        return "not applicable", "it has no core of its own" if delay_ns is not None else "unknown here"
+    share = delay_ns / seen.window_ns
+    figures = f"waited {share:.1%} of the time for its core, limit {MOST_RUN_DELAY_SHARE:.0%}"
+    return ("failed" if share > MOST_RUN_DELAY_SHARE else "passed"), figures
+
+
+def steal(seen: Seen) -> Judgement:
+    """Check that the hypervisor did not take the cores away."""
+    return steal_of(seen.measured["steal_share"])
+
+
+def samples(seen: Seen) -> Judgement:
+    """Check which quantiles rest on enough samples: ten beyond each."""
+    return quantiles_of(seen.measured["corrected"]["count"])
+
+
+def long_enough(seen: Seen) -> Judgement:
+    """Check that answers came within a third of the window: else it only fills, and any rate looks lost."""
+    times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.window_ns
+    if not times["count"]:
+        return "not applicable", "no answer came"
+    figures = f"p90 of the service times {times['p90_ns'] / MS:,.1f} ms, limit {limit_ns / MS:,.1f} ms"
+    if (seen.measured["why"] or "").startswith(CANNOT_TELL):
+        return "failed", f"{figures}, a third of the window"
+    if times["p90_ns"] > limit_ns:
+        return "not applicable", f"{figures}; what waited, and not the latency, makes them long"
+    return "passed", figures
+
+
+def knobs(seen: Seen) -> Judgement:
+    """Check that what was set for the client is what the client found."""
+    wrong = [
+        f"{name}: wanted {wanted!r}, got {seen.knobs.get(name)!r}"
+        for name, wanted in seen.wanted_knobs.items()
+        if seen.knobs.get(name) != wanted
+    ]
+    return ("failed", "; ".join(wrong)) if wrong else ("passed", ", ".join(sorted(seen.wanted_knobs)))
+
+
+CHECKS: dict[str, Callable[[Seen], Judgement]] = {
+    "answer correct": answer,
+    "no unexpected failures": failures,
+    "no listen drops": listen_drops,
+    "added latency exact": latency,
+    "client had its core": client_core,
+    "no CPU steal": steal,
+    "enough samples for each quantile": samples,
+    "long enough to tell": long_enough,
+    "knobs reached the worker": knobs,
+}
+
+
+def check(seen: Seen) -> tuple[Check, ...]:
+    """Make every check."""
+    return tuple(Check(name, *judge(seen)) for name, judge in CHECKS.items())
+
+
+def _statuses(seen: Seen) -> str:
+    """Name the statuses of a target's answers, how often each came, the most frequent first."""
+    counts: Counter[int] = Counter()
+    for _, status, _, _, times in seen.answers:
+        counts[status] += times
+    told = [f"{f'status {status}' if status else 'nothing'} {n:,} times" for status, n in counts.most_common()]
+    return ", ".join(told) or "nothing"
+
+
+def _page(site: Site, path: str) -> PageSpec:
+    number = site.number(path)
+    assert number is not None, path  # the client makes its paths from the number of pages
+    return site.page(number)
+
+
+def _fails(site: Site, path: str) -> bool:
+    """Tell whether a page brings no answer, or 500, at every try."""
+    page = _page(site, path)
+    return page.status >= 500 or (page.fault is not None and not FAULTS[page.fault].survivable)

@@ -1,0 +1,133 @@
+"""What ``inflight open-loop`` does: send at constant rates, one after the other, and say which of them were kept."""
+
+import json
+import socket
+import sys
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from bench.commands import run as commands
+from bench.core import rows, scale
+from bench.core.experiment import Experiment, ExperimentError
+from bench.core.rows import Row
+from bench.measure import run as runs
+from bench.measure.locust.hosting import address_text
+from bench.present.console import complain
+
+REFUSALS = commands.REFUSALS
+ABOUT = "Requests at constant rates, whatever has been answered: inflight open-loop."
+DEFAULT_LATENCY = "10ms"
+HTTP_PORT = 80
+CONNECT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for; what it does not say is None."""
+
+    rates: str
+    seconds: float
+    latency: str | None
+    users: int
+    target: str | None
+    not_loopback: bool
+    rounds: int
+    out: Path
+    as_json: bool
+
+
+def run(asked: Asked) -> int:
+    """Run the rates as an experiment of one table; print what was offered, completed, and how long it took.
+
+    Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted. Raises ExperimentError for a target
+    that may not be loaded, or where nobody listens, and for more users than the descriptors are for, before anything is
+    written.
+    """
+    experiment = Experiment(
+        "open-loop", ABOUT, (), rounds=asked.rounds, bare=(scale.open_loops(_table(asked), "open-loop"),)
+    )
+    trials = runs.plan(experiment)
+    if asked.target is not None:
+        check_target(asked.target, not_loopback=asked.not_loopback)
+    folder = runs.new_folder(asked.out, experiment)
+    interrupted = commands.execute(folder, experiment, trials)
+    found = rows.read(folder)
+    _present(folder, found, as_json=asked.as_json)
+    if interrupted:
+        # A stored experiment may ask this machine only: what asks others is begun by hand, each time.
+        again = "begin again" if asked.not_loopback else f"go on with: inflight run --resume {folder}"
+        complain(f"interrupted after {len(found)} of {len(trials)} trials; {again}")
+        return 130
+    if any(row.valid for row in found):
+        return 0
+    complain(f"no valid trial among {len(found)}: nothing here supports a conclusion")
+    return 1
+
+
+def rates_of(text: str) -> list[int | float]:
+    """Return the rates of ``500,1000,2000``. Raises ExperimentError; how large they may be is the table's to judge."""
+    try:
+        rates = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise ExperimentError(f"--rates must be requests per second, such as 500,1000,2000, not {text!r}") from error
+    if not all(isfinite(rate) for rate in rates):
+        raise ExperimentError(f"--rates must be requests per second, such as 500,1000,2000, not {text!r}")
+    return [int(rate) if rate.is_integer() else rate for rate in rates]
+
+
+def check_target(target: str, *, not_loopback: bool) -> None:
+    """Raise ExperimentError unless the target may be loaded, and somebody listens there."""
+    parts = urlsplit(target)
+    host, port = parts.hostname or "", HTTP_PORT if parts.port is None else parts.port
+    if not scale.is_loopback(host) and not not_loopback:
+        raise ExperimentError(
+            f"--target {target} is not this machine: load is sent there only with the permission of whoever "
+            f"owns {host}; if you have it, add --not-loopback"
+        )
+    try:
+        socket.create_connection((host, port), CONNECT_S).close()
+    except OSError as error:
+        raise ExperimentError(
+            f"--target {target}: nobody answers at {address_text(host, port)} ({error.strerror or error}); "
+            "start the server first"
+        ) from error
+
+
+def _table(asked: Asked) -> dict[str, Any]:
+    table: dict[str, Any] = {"rates": rates_of(asked.rates), "seconds": asked.seconds, "users": asked.users}
+    if asked.target is None:
+        return table | {"latency": [asked.latency or DEFAULT_LATENCY]}
+    if asked.latency is not None:
+        raise ExperimentError("--target has a latency of its own; leave out --latency")
+    return table | {"target": asked.target}
+
+
+def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
+    """Print the table, or the figures as JSON; save what other runs have in their folders too. Raises RunError."""
+    from bench.studies.open_loop import show as offered_table
+
+    if not as_json:
+        offered_table.print_offered(found, sys.stdout)
+    files = commands.save(folder, found)
+    if as_json:
+        print(json.dumps({"rates": [_figures(row) for row in found]} | files))
+
+
+def _figures(row: Row) -> dict[str, Any]:
+    """Return what the table says of a row, as data."""
+    names = ("offered_per_s", "completed_per_s", "arrivals", "started", "completed", "failed", "kept", "why")
+    told = {name: row.measured.get(name) for name in names}
+    for kind in ("corrected", "uncorrected"):
+        times = row.measured.get(kind, {})
+        told[kind] = {name: times.get(name) for name in ("count", "p50_ns", "p99_ns")}
+    red = [check.name for check in row.failed_checks]
+    return {
+        "workload": row.workload["id"],
+        "round": row.round,
+        "status": row.status,
+        "reason": row.reason,
+        "red": red,
+    } | told

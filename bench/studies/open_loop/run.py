@@ -1,0 +1,106 @@
+"""Run one open loop: Locust sends at a constant rate from a process of its own; the server's side is watched here."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from bench.core.arrivals import CANNOT_KEEP
+from bench.core.plan import BareTrial
+from bench.core.rows import Check, Row
+from bench.measure import host, process
+from bench.measure.controller import Begin, Observation, Setting, ending, row_of
+from bench.measure.server import Server
+from bench.studies.open_loop.checks import Seen, check, wrong_answer
+from fake_server.site import Site, SiteConfig
+
+PROGRAM = "bench.measure.locust.open_loop"
+FULL_CLIENT_SHARE = 0.90
+FULL_SERVER_SHARE = 0.70
+
+
+def run_open(trial: BareTrial, server: Server, setting: Setting) -> Row:
+    """Send at a trial's rate for its time, and return its row. A rate that is not kept is a result, and valid.
+
+    The fake server is left alone where the workload has a target of its own.
+    """
+    begin, seen, found = Begin.now(), Observation(), Seen(trial.values)
+    status, reason = ending(lambda: _observe(trial, server, setting, seen, found), server)
+    checks: tuple[Check, ...] = ()
+    if status == "ok":
+        checks = check(found)
+        if (wrong := wrong_answer(found)) is not None:
+            status, reason = "wrong", wrong
+    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+
+
+def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation, found: Seen) -> None:
+    values, deadline_s = trial.values, setting.deadline_s(trial)
+    base, path, pages = server.base, "/", None
+    if values["target"] is not None:
+        base, path = split_target(values["target"])
+    else:
+        config = SiteConfig.from_dict(values["site"])
+        server.configure(config)
+        base, pages, found.site = server.base, config.pages, Site(config)
+    with process.running(setting.cpus.client, deadline_s, [PROGRAM], setting.runtime) as worker:
+        order = {name: values[name] for name in ("rate_per_s", "seconds", "users")}
+        worker.send(order | {"base": base, "path": path, "pages": pages, "lifetime_s": deadline_s + 5})
+        seen.knobs = found.knobs = worker.expect("ready", "knobs")["knobs"]
+        worker.send({"do": "go"})
+        worker.expect("begun", "clock_ns")
+        before = _counts(worker.pid, server, setting, own_server=pages is not None, opening=True)
+        worker.expect("ended", "clock_ns")
+        after = _counts(worker.pid, server, setting, own_server=pages is not None)
+        outcome = worker.expect("outcome", "measured")
+    seen.server = found.server = _served(before["server"], after["server"])
+    seen.measured = found.measured = (
+        outcome["measured"]
+        | after["disturbances"].since(before["disturbances"])
+        | {
+            "client_cpu_share": outcome["cpu_ns"] / outcome["window_ns"],
+            "server_cpu_share": seen.server.get("cpu_share"),
+            "run_delay_ns": host.since(before["run_delay_ns"], after["run_delay_ns"]),
+            "locust": outcome["locust"],
+        }
+    )
+    found.answers, found.window_ns = outcome["answers"], outcome["window_ns"]
+    found.wanted_knobs = {"users": values["users"]}
+    if setting.cpus.client is not None:
+        found.wanted_knobs["cpus"] = sorted(setting.cpus.client)
+    if (seen.measured["why"] or "").startswith(CANNOT_KEEP):
+        seen.measured["why"] += who_was_full(seen.measured, values["users"])
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """Return what names the host of an http URL, and what is to be asked of it: its path and query."""
+    parts = urlsplit(target)
+    return f"{parts.scheme}://{parts.netloc}", (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def who_was_full(measured: dict[str, Any], users: int) -> str:
+    """Say what kept a rate from being kept, as a clause; nothing where none of the usual suspects was full."""
+    full = []
+    if measured["client_cpu_share"] >= FULL_CLIENT_SHARE:
+        full.append("the client's core was full")
+    if (measured["server_cpu_share"] or 0) >= FULL_SERVER_SHARE:
+        full.append(f"the server's core was {measured['server_cpu_share']:.0%} busy")
+    if not full and measured["peak_in_flight"] >= users:
+        full.append(f"all {users} users were waiting for responses")
+    return f"; {' and '.join(full)}" if full else ""
+
+
+def _counts(pid: int, server: Server, setting: Setting, *, own_server: bool, opening: bool = False) -> dict[str, Any]:
+    if own_server and opening:
+        server.tell("reset")
+    return {
+        "server": server.stats() if own_server else None,
+        "disturbances": host.disturbances(setting.cpus),
+        "run_delay_ns": host.run_delay_ns(pid),
+    }
+
+
+def _served(before: dict[str, Any] | None, after: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what the server counted in the window; nothing of a server that is not ours."""
+    if before is None or after is None:
+        return {}
+    cpu_ns = after["cpu_ns"] - before["cpu_ns"]
+    return after | {"cpu_ns": cpu_ns, "cpu_share": cpu_ns / max(1, after["clock_ns"] - before["clock_ns"])}

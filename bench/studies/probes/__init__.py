@@ -1,0 +1,1 @@
+"""Probes: small programs, each of which shows one claim in figures."""

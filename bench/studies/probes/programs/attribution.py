@@ -1,0 +1,149 @@
+"""Where the bytes of a thread, a task, a stream go: by line of Python, by mapping, and by kind of kernel object.
+
+Three looks at the same N building blocks (``bench.measure.building_blocks``):
+
+- ``python``: tracemalloc, by the line of source that allocated. It sees what Python's allocators give out, not a stack.
+  Since it keeps a record of every allocation, this look says nothing of the process's own size.
+- ``mappings``: what the process has in memory, by the kind of mapping (/proc/PID/smaps, proc(5)), without tracemalloc.
+- ``kernel``: objects in use by the name of their slab cache (/proc/slabinfo, slabinfo(5)); readable by root only, and
+  of the whole system, so of others too. Small objects without a cache of their own are in kmalloc-...; a connection has
+  both of its ends here.
+"""
+
+import linecache
+import logging
+import re
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "block": ("thread", "generator_task", "asyncio_task", "asyncio_task_stream"),
+    "look": ("python", "outside"),
+}
+SITE: dict[str, Any] | None = {"pages": 1}
+
+MOST_LINES = 14
+LEAST_BYTES = 8
+"""Pieces smaller than this, for each block, are put together."""
+_N = {"thread": 1000, "asyncio_task_stream": 1000}
+_MANY = 20_000
+_alive: list[Any] = []
+
+
+def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
+    """Return bytes for each of N blocks, the greatest pieces first: a list of [what, bytes] for each look."""
+    from bench.measure import building_blocks as blocks
+    from bench.studies.probes.programs._arguments import complete, need_server
+
+    given = complete(arguments, ARGUMENTS, {})
+    block, n = given["block"], _N.get(given["block"], _MANY)
+    port = urlsplit(need_server(base)).port or 0
+    logging.getLogger("asyncio").disabled = True  # it would complain of every task that is still there at the end
+    _alive.append(blocks.BLOCKS[block](1, port))  # what is needed once is not to be part of the price of each
+    look = _by_line if given["look"] == "python" else _from_outside
+    return {"n": n} | look(blocks.BLOCKS[block], n, port)
+
+
+def _by_line(start: Any, n: int, port: int) -> dict[str, Any]:
+    tracemalloc.start(1)
+    before = tracemalloc.take_snapshot()
+    held = start(n, port)
+    after = tracemalloc.take_snapshot()
+    tracemalloc.stop()
+    grown = [(_line_of(change), change.size_diff / n) for change in after.compare_to(before, "lineno")]
+    _alive.append(held)
+    return {"started": held.started, "python": _greatest(grown)}
+
+
+def _line_of(change: tracemalloc.StatisticDiff) -> str:
+    frame = change.traceback[0]
+    path = Path(frame.filename)
+    code = linecache.getline(frame.filename, frame.lineno).strip()
+    return f"{path.parent.name}/{path.name}:{frame.lineno}  {code}"
+
+
+def _from_outside(start: Any, n: int, port: int) -> dict[str, Any]:
+    mappings, slabs, tables = _mappings(Path("/proc/self/smaps")), _slabs(Path("/proc/slabinfo")), _tables()
+    held = start(n, port)
+    grown, grown_slabs, grown_tables = (
+        _mappings(Path("/proc/self/smaps")),
+        _slabs(Path("/proc/slabinfo")),
+        _tables(),
+    )
+    _alive.append(held)
+    return {
+        "started": held.started,
+        "mappings": _change(mappings, grown, n),
+        "kernel": _change(slabs, grown_slabs, n),
+        "tables": _change(tables, grown_tables, n),
+    }
+
+
+def _mappings(path: Path) -> Counter[str] | None:
+    """Return private bytes by kind of mapping. A thread's stack is an anonymous mapping behind one without any access.
+
+    glibc maps it as one piece and takes the access away from its lowest page, the guard (pthread_attr_setguardsize(3)).
+    """
+    if not path.exists():
+        return None
+    found: Counter[str] = Counter()
+    kind, guarded = "", False
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        if head := re.match(r"[0-9a-f]+-[0-9a-f]+ (....) \S+ \S+ \d+\s*(.*)", line):
+            kind = _kind(head[2], guarded=guarded)
+            guarded = head[1].startswith("---")
+        elif size := re.match(r"Private_(?:Clean|Dirty):\s+(\d+) kB", line):
+            found[kind] += int(size[1]) * 1024
+    return found
+
+
+def _kind(name: str, *, guarded: bool) -> str:
+    if name == "[heap]":
+        return "heap (brk)"
+    if name:
+        return "files and others"
+    return "thread stacks" if guarded else "anonymous: arenas of pymalloc and malloc"
+
+
+def _slabs(path: Path) -> Counter[str] | None:
+    """Return the bytes of the objects in use, by cache (slabinfo(5): name, active_objs, num_objs, objsize ...)."""
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()[2:]
+    except OSError:
+        return None
+    return Counter({name: int(active) * int(size) for name, active, _, size, *_ in map(str.split, lines)})
+
+
+def _tables() -> Counter[str] | None:
+    """Return the page tables of this process and the kernel stacks of the whole system, in bytes."""
+    found: Counter[str] = Counter()
+    for path, key, what in (
+        ("/proc/self/status", "VmPTE", "page tables (VmPTE)"),
+        ("/proc/meminfo", "KernelStack", "kernel stacks (KernelStack)"),
+    ):
+        size = re.search(rf"^{key}:\s+(\d+) kB$", _text(Path(path)), re.MULTILINE)
+        if size is None:
+            return None
+        found[what] = int(size[1]) * 1024
+    return found
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def _change(before: Counter[str] | None, after: Counter[str] | None, n: int) -> list[list[Any]] | None:
+    if before is None or after is None:
+        return None
+    return _greatest([(what, (after[what] - before[what]) / n) for what in after])
+
+
+def _greatest(pieces: list[tuple[str, float]]) -> list[list[Any]]:
+    """Return the pieces worth a line, the greatest first, and what all the others come to together."""
+    ordered = sorted(pieces, key=lambda piece: -piece[1])
+    shown = [piece for piece in ordered[:MOST_LINES] if piece[1] >= LEAST_BYTES]
+    rest = sum(size for _, size in ordered) - sum(size for _, size in shown)
+    return [[what, round(size)] for what, size in [*shown, ("all else", rest)]]

@@ -1,0 +1,124 @@
+"""Show what is left after a crawl, per strategy, and what happens when the workers are not sent home in the end.
+
+Each crawl runs in a child process (``_workers.py``), because some of these end in a hang. ``variant`` says how it ends:
+
+- ``cancelled``: the strategy as it is.
+- ``left-out``: the same workers, and nobody cancels them. asyncio: the loop is closed while they wait. generators: the
+  loop runs on. thread_pool: the main thread returns.
+- ``left-out-run``: asyncio only: likewise, but by ``asyncio.run``, which cancels by itself what is left.
+- ``left-out-daemon``: threads only: likewise, but the threads are daemons, which are not waited for.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from typing import Any
+
+from bench.studies.probes.programs._arguments import complete, need_server
+
+
+def installed_strategies() -> tuple[str, ...]:
+    """Return the strategies that can run here."""
+    import strategies
+
+    return tuple(name for name in strategies.names() if not strategies.describe(name).missing)
+
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "strategy": installed_strategies(),
+    "variant": ("cancelled", "left-out", "left-out-run", "left-out-daemon"),
+}
+SITE: dict[str, Any] | None = {"pages": 40, "links": 5}
+
+LEAVES_OUT = {
+    "left-out": ("thread_pool", "generators", "native_asyncio"),
+    "left-out-run": ("native_asyncio",),
+    "left-out-daemon": ("thread_pool",),
+}
+"""For which strategies there is a program without the cancel."""
+CRAWL_S = 4.0
+"""How long a crawl, and then the end of its process, may take together."""
+EXIT_S = 1.0
+"""How long after the crawl the process may take to end."""
+MOST_LINES = 40
+_HEADERS = ("Traceback (most recent call last):", "Exception ignored in", "Exception in thread")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[^/\s'\"<>:]+/)+")
+
+
+def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
+    """Crawl once in a child process; return what was left in it, whether it ended, and what it printed."""
+    given = complete(arguments, ARGUMENTS, {})
+    url = need_server(base)
+    variant, strategy = given["variant"], given["strategy"]
+    if variant != "cancelled" and strategy not in LEAVES_OUT[variant]:
+        why = f"{strategy} has no workers that {variant} could leave alone, or the same as another strategy"
+        return given | {"not_applicable": why}
+    order = {"strategy": strategy, "variant": variant, "url": f"{url}/", "site": SITE}
+    said, printed, ended = run_child(json.dumps(order))
+    if ended and not said:
+        raise RuntimeError(f"the child process that crawls broke: {printed[-2000:].strip()}")
+    lines = [_FOLDERS.sub("", _ADDRESS.sub("", line)) for line in printed.splitlines() if line.strip()]
+    return given | {
+        **(json.loads(said) if said else {"pages": 0, "left": None, "error": "the crawl did not end"}),
+        "ended": ended,
+        "complaint": complaint(lines),
+        "printed": lines[:MOST_LINES],
+    }
+
+
+def complaint(lines: list[str]) -> str:
+    """Return the first line that is part of no traceback, else what the first traceback is about; "" for no lines."""
+    causes = []
+    inside = False
+    for line in lines:
+        if line.startswith(_HEADERS):
+            inside = True
+        elif not line.startswith(" "):
+            if not inside:
+                return line
+            causes.append(line)
+            inside = False
+    return causes[0] if causes else ""
+
+
+def run_child(order: str) -> tuple[str, str, bool]:
+    """Crawl in a child process; return its line on standard output, its standard error, and whether it ended.
+
+    The child says its line when the crawl is over. One that does not end soon after is killed.
+    """
+    give_up_s = time.monotonic() + CRAWL_S
+    command = [sys.executable, "-P", "-m", "bench.studies.probes.programs._workers"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        said, printed, ended = "", "", True
+        try:
+            child.stdin.write(order + "\n")
+            child.stdin.flush()
+            said = read_line(child, give_up_s)
+            said_more, printed = child.communicate(timeout=min(EXIT_S, max(0.1, give_up_s - time.monotonic())))
+            said += said_more
+        except subprocess.TimeoutExpired:
+            ended = False
+            child.kill()
+            said_more, printed = child.communicate()
+            said += said_more
+        finally:
+            child.kill()
+    return said, printed, ended
+
+
+def read_line(child: "subprocess.Popen[str]", give_up_s: float) -> str:
+    """Return the child's next line. Raises subprocess.TimeoutExpired when none comes in time."""
+    import select
+
+    assert child.stdout is not None
+    patience_s = max(0.0, give_up_s - time.monotonic())
+    if not select.select([child.stdout], [], [], patience_s)[0]:
+        raise subprocess.TimeoutExpired(child.args, patience_s)
+    return child.stdout.readline()

@@ -1,0 +1,184 @@
+"""Show what it costs to wait for late peers by trying again and again, against a selector that says when.
+
+A peer (a child process) lets each of several sockets wait. ``waits_for`` is what the wait is for:
+
+- ``answer``: the peer sends, on one socket after the other, until ``wait_ms`` have passed.
+- ``connect``: the form in which the claim is known, a non-blocking connect and then attempts to send in a tight loop.
+  On loopback a connection is there at once, so each socket has a listener of its own whose backlog is full: Linux then
+  ignores the SYN (tcp_conn_request in net/ipv4/tcp_input.c, when sk_acceptq_is_full). The peer makes room after
+  ``wait_ms``, and the connection comes about when the kernel sends its SYN again: a second after the first (RFC 6298,
+  section 2.1), so the wait is a whole number of seconds. Where the backlog takes the connection nonetheless, the result
+  says so.
+"""
+
+import errno
+import os
+import select
+import selectors
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from bench.studies.probes.programs._arguments import complete
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "how": ("spin", "selector"),
+    "waits_for": ("answer", "connect"),
+    "sockets": (1, 50),
+    "wait_ms": (500,),
+}
+SITE: dict[str, Any] | None = None
+
+BACKLOG = 1
+FILLERS = BACKLOG + 1
+"""The queue of accepted connections is full when it holds *more* than the backlog (sk_acceptq_is_full, Linux)."""
+
+FOR_EVER_NS = 60_000_000_000
+
+Attempt = Callable[[socket.socket], bool]
+SleepUntil = Callable[[int], None]
+"""Sleeps until a time of the monotonic clock, which all processes share."""
+
+
+def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
+    """Wait once, and return what the wait took: wall time, CPU time of this process, attempts."""
+    given = complete(arguments, ARGUMENTS, {"sockets": (1, 100), "wait_ms": (1, 2500)})
+    wait = WAITS[given["how"]]
+    with ExitStack() as stack:
+        if given["waits_for"] == "answer":
+            socks = stack.enter_context(late_answers(given["sockets"], given["wait_ms"] * 1_000_000))
+            event, attempt = selectors.EVENT_READ, has_answer
+        else:
+            socks = stack.enter_context(late_connections(given["sockets"], given["wait_ms"] * 1_000_000))
+            event, attempt = selectors.EVENT_WRITE, can_send
+            if select.select([], socks, [], 0)[1]:
+                return given | {"stopped_by": "backlog", "error": "a full backlog took the connection all the same"}
+        begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
+        attempts = wait(socks, event, attempt)
+        cpu_ns, wall_ns = time.process_time_ns() - cpu_begin_ns, time.perf_counter_ns() - begin_ns
+    return given | {"wall_ns": wall_ns, "cpu_ns": cpu_ns, "cpu_share": cpu_ns / wall_ns, "attempts": attempts}
+
+
+def spin(socks: list[socket.socket], event: int, attempt: Attempt) -> int:  # noqa: ARG001  (it asks nobody)
+    """Try each socket in turn until all have been lucky; return the number of attempts."""
+    waiting, attempts = list(socks), 0
+    while waiting:
+        for sock in tuple(waiting):
+            attempts += 1
+            if attempt(sock):
+                waiting.remove(sock)
+    return attempts
+
+
+def be_told(socks: list[socket.socket], event: int, attempt: Attempt) -> int:
+    """Try a socket when the selector names it; return the number of attempts."""
+    attempts = 0
+    with selectors.DefaultSelector() as selector:
+        for sock in socks:
+            selector.register(sock, event)
+        while selector.get_map():
+            for key, _ in selector.select():
+                attempts += 1
+                assert isinstance(key.fileobj, socket.socket)
+                if attempt(key.fileobj):
+                    selector.unregister(key.fileobj)
+    return attempts
+
+
+WAITS = {"spin": spin, "selector": be_told}
+
+
+def has_answer(sock: socket.socket) -> bool:
+    """Say whether the answer has come."""
+    try:
+        return sock.recv(1) == b"!"
+    except BlockingIOError:
+        return False
+
+
+def can_send(sock: socket.socket) -> bool:
+    """Say whether the connection is there; on one that is still on its way, send is refused."""
+    try:
+        return sock.send(b"?") == 1
+    except OSError as error:
+        if error.errno in {errno.EAGAIN, errno.ENOTCONN}:  # what Linux says, and what others say
+            return False
+        raise
+
+
+@contextmanager
+def late_answers(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
+    """Give connected sockets, whose peer answers on one after the other, on the last one after ``wait_ns``."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=count))
+        near = [stack.enter_context(socket.create_connection(listener.getsockname())) for _ in range(count)]
+        far = [stack.enter_context(listener.accept()[0]) for _ in range(count)]
+        for sock in near:
+            sock.setblocking(False)
+        begin_ns = time.monotonic_ns()
+
+        def answer(sleep_until: SleepUntil) -> None:
+            for n, sock in enumerate(far, 1):
+                sleep_until(begin_ns + wait_ns * n // count)
+                sock.send(b"!")
+
+        with child_process(answer):
+            yield near
+
+
+@contextmanager
+def late_connections(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
+    """Give sockets that are connecting to listeners with full backlogs, which the peer empties after ``wait_ns``."""
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for listener in listeners:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(BACKLOG)
+            for _ in range(FILLERS):
+                stack.enter_context(socket.create_connection(listener.getsockname(), 1))
+        begin_ns = time.monotonic_ns()
+
+        def make_room(sleep_until: SleepUntil) -> None:
+            sleep_until(begin_ns + wait_ns)
+            taken = [listener.accept() for listener in listeners for _ in range(FILLERS)]
+            sleep_until(begin_ns + FOR_EVER_NS)  # killed long before; till then what it took stays open
+            del taken
+
+        socks = [stack.enter_context(socket.socket()) for _ in range(count)]
+        with child_process(make_room):
+            for sock, listener in zip(socks, listeners, strict=True):
+                sock.setblocking(False)
+                sock.connect_ex(listener.getsockname())
+            yield socks
+
+
+@contextmanager
+def child_process(work: Callable[[SleepUntil], None]) -> Iterator[None]:
+    """Run something in a forked child, which costs this process no CPU time; kill it in the end.
+
+    The child is given a function to sleep with, which ends the child when this process is gone: a pipe, whose other end
+    only this process holds, tells.
+    """
+    gone, held = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(held)
+
+        def sleep_until(at_ns: int) -> None:
+            if select.select([gone], [], [], max(0, at_ns - time.monotonic_ns()) / 1e9)[0]:
+                os._exit(0)
+
+        try:
+            work(sleep_until)
+        finally:
+            os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(gone)
+        os.close(held)

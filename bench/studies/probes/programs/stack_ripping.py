@@ -1,0 +1,136 @@
+"""Show what a traceback still knows in each model: a planted error in the parser, and who is named in its traceback.
+
+One fetch is in flight at a time, so the fetch that fails is the one that was started last. Named are functions of the
+strategy's own file, outermost first: those on the stack when that fetch was started, and those in the traceback of the
+error as it leaves ``crawl``. A callback runs when those who asked for it have long returned, so their names are lost,
+and what they knew has to be kept on an object; a coroutine's callers are still there, with their local variables.
+"""
+
+import inspect
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from bench.studies.probes.programs._arguments import complete, need_server
+
+if TYPE_CHECKING:
+    from strategies.core.page import Fetch
+
+_FILE_NAME = re.compile(r'File "(?:[^"]*[/\\])?([^"/\\]+)"')
+
+
+def shared_stack_strategies() -> tuple[str, ...]:
+    """Return the strategies that parse with the core, where the error is planted."""
+    import strategies
+
+    return tuple(name for name in strategies.names() if strategies.describe(name).stack == "shared")
+
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {"strategy": shared_stack_strategies(), "at": (1,)}
+SITE: dict[str, Any] | None = {"pages": 50, "links": 5}
+
+PLANTED = "planted"
+
+
+def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
+    """Crawl until the parser fails at its ``at``-th call; return who is named, and the whole traceback.
+
+    ``holding`` names the functions in the error's traceback that have the fetch in a local variable, ``names_starter``
+    says whether one of them was on the stack when the fetch was started (the one that called ``frontier.start``, or the
+    one that it started the fetch for), ``lost`` names those that were on that stack and are not in the traceback.
+    """
+    given = complete(arguments, ARGUMENTS, {"at": (1, 50)})
+    url = need_server(base)
+    import strategies
+    from strategies.base import Job
+
+    strategy = strategies.load(given["strategy"])
+    file = strategy.crawl.__code__.co_filename
+    frontier_class, starts = watched_frontier(file)
+    plant_error(given["at"])
+    job = Job((f"{url}/",), max_in_flight=1)
+    try:
+        strategy.crawl(job, frontier_class(job))
+    except (RuntimeError, BaseExceptionGroup) as error:
+        if leaf(error).args != (PLANTED,):
+            raise
+        return given | compare(*starts[-1], error, file)
+    raise RuntimeError(f"the crawl ended before the parser was called {given['at']} times")
+
+
+def compare(fetch: "Fetch", started_by: list[str], error: BaseException, file: str) -> dict[str, Any]:
+    """Hold the traceback against the stack that the fetch was started from."""
+    named = [frame.f_code.co_name for frame in traced(error, file)]
+    holding = [
+        frame.f_code.co_name
+        for frame in traced(leaf(error), file)
+        if any(value is fetch for value in frame.f_locals.values())
+    ]
+    return {
+        "started_by": started_by,
+        "traceback": named,
+        "holding": holding,
+        "names_starter": not set(holding).isdisjoint(started_by),
+        "lost": [name for name in started_by if name not in named],
+        "text": printable(error),
+    }
+
+
+def watched_frontier(file: str) -> tuple[type[Any], list[tuple["Fetch", list[str]]]]:
+    """Return a Frontier that notes each fetch that is started, and the functions of ``file`` that started it."""
+    from strategies.core.frontier import Frontier
+
+    starts: list[tuple[Fetch, list[str]]] = []
+
+    class Watched(Frontier):
+        def start(self, fetch: "Fetch") -> None:
+            frames = [frame for frame in callers() if frame.f_code.co_filename == file]
+            starts.append((fetch, [frame.f_code.co_name for frame in reversed(frames)]))
+            super().start(fetch)
+
+    return Watched, starts
+
+
+def callers() -> Iterator[FrameType]:
+    """Yield the frames on the stack, innermost first."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def plant_error(at: int) -> None:
+    """Let the parser's ``at``-th call fail, as a bug in it would."""
+    from strategies.core.http1 import ResponseParser
+
+    patched: Any = ResponseParser
+    real: Callable[[Any, bytes], Any] = patched.feed
+    calls = iter(range(1, at))
+
+    def feed(parser: Any, data: bytes) -> Any:
+        if next(calls, None) is None:
+            raise RuntimeError(PLANTED)
+        return real(parser, data)
+
+    patched.feed = feed
+
+
+def leaf(error: BaseException) -> BaseException:
+    """Return the error itself: of a group, its first member."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def traced(error: BaseException, file: str) -> list[FrameType]:
+    """Return the frames of ``file`` in the traceback, outermost first: of a group, also those of its first member."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
+    return frames + traced(error.exceptions[0], file) if isinstance(error, BaseExceptionGroup) else frames
+
+
+def printable(error: BaseException) -> str:
+    """Return the traceback as Python prints it, files without their folders."""
+    text = "".join(traceback.format_exception(error))
+    return _FILE_NAME.sub(r'File "\1"', text)

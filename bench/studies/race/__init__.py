@@ -1,0 +1,1 @@
+"""Strategies side by side on one site: a page and a terminal that replay recorded crawls."""

@@ -1,0 +1,93 @@
+"""What ``inflight race`` does: measure the preset or read a run, write the page, replay it, print how it ended."""
+
+import math
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.commands import run as commands
+from bench.core import rows
+from bench.core.experiment import ExperimentError
+from bench.core.judge import check_known
+from bench.core.rows import Row, RowsError
+from bench.measure import run as runs
+from bench.studies.race import terminal as race_terminal
+from bench.studies.race.fragment import fragment, races
+from bench.studies.race.keyboard import is_watched, watch
+from bench.studies.race.page import page
+
+PRESET = "race"
+PAGE_FILE = "race.html"
+WIDEST = 100
+REFUSALS = commands.REFUSALS
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    run: Path | None
+    chosen: str | None
+    speed: float
+    out: Path
+
+
+def run(asked: Asked) -> int:
+    """Replay a run, or a new one of the preset; return the exit code.
+
+    0; 1 when a new run has no valid row. Raises RowsError for a run without a race, ExperimentError for an unknown
+    strategy, and KeyboardInterrupt.
+    """
+    if not math.isfinite(asked.speed):
+        raise ExperimentError(f"--speed must be a number such as 0.5, not {asked.speed}")
+    folder = _measured(asked) if asked.run is None else asked.run
+    found = rows.read(folder)
+    chosen = _chosen(found, asked.chosen)
+    shown = fragment(chosen)
+    if shown is None:
+        raise RowsError(f"{folder} has no two strategies on one workload with a time line")
+    path = folder / PAGE_FILE
+    try:
+        path.write_text(page(shown, f"inflight: the race of {folder.resolve().name}"), encoding="utf-8")
+        _say(f"race:  {path}")
+    except OSError as error:
+        _say(f"race:  not written: cannot write {path} ({error.strerror})")
+    best = races(chosen)[0]
+    if is_watched():
+        with commands.interruptible():
+            watch(best, asked.speed)
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) if sys.stdout.isatty() else WIDEST
+    print(race_terminal.finish(best, width))
+    return 0 if asked.run is not None or any(row.valid for row in found) else 1
+
+
+def _measured(asked: Asked) -> Path:
+    """Run the preset; return its folder. Raises KeyboardInterrupt when that was interrupted."""
+    experiment = commands.experiment_of(PRESET, asked.chosen)
+    if len(experiment.strategies) < 2:
+        raise ExperimentError("--strategies names one only, and it takes two to race")
+    trials = runs.plan(experiment)
+    commands.say_shortages(runs.shortages(trials))
+    folder = runs.new_folder(asked.out, experiment)
+    if commands.execute(folder, experiment, trials):
+        _say(f"interrupted; go on with: inflight run --resume {folder}")
+        raise KeyboardInterrupt
+    return folder
+
+
+def _chosen(found: list[Row], names: str | None) -> list[Row]:
+    """Return the rows of the strategies that are named. Raises ExperimentError for a name that no row has."""
+    if names is None:
+        return found
+    known = sorted({row.strategy for row in found if row.kind == "crawl"})
+    wanted = {part.strip() for part in names.split(",") if part.strip()}
+    if not wanted:
+        raise ExperimentError("--strategies names none; write them with commas, as in callbacks,thread_pool")
+    for name in sorted(wanted):
+        check_known(name, known, "strategy", "--strategies")
+    return [row for row in found if row.strategy in wanted]
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr)

@@ -1,0 +1,141 @@
+"""The race in a terminal: what a moment of it looks like, what the keys do, and the finish as text. Pure."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bench.core import units
+from bench.present import text_grid, words
+from bench.present.name_looks import COLOURS
+from bench.studies.race import fragment as shared
+from bench.studies.race.field import Race
+from bench.studies.race.lanes import Lane
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+NAME, VERDICT = 16, 16
+"""Columns for a strategy's name, and for its place and time."""
+STEP = 0.02
+"""An arrow key moves by this share of the race."""
+SLOWEST, FASTEST = 0.01, 100.0
+LEAST_SHARE_NS = 20_000_000
+"""Of a shorter time the share of CPU time is noise."""
+BLOCKS, ASCII = "█▒░", "#+."
+"""What a bar is made of: pages done, pages in flight, pages that wait."""
+_STYLES = tuple("default" if colour == "#000000" else colour for colour in COLOURS)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Where a replay is."""
+
+    race: Race
+    speed: float
+    at_ns: float = 0.0
+    playing: bool = True
+    left: bool = False
+    """Whether whoever watched it wants to go."""
+
+    def passed(self, ns: float) -> "Replay":
+        """Return the replay after so much time in front of the terminal."""
+        if not self.playing:
+            return self
+        at_ns = min(self.at_ns + ns * self.speed, self.race.duration_ns)
+        return replace(self, at_ns=at_ns, playing=at_ns < self.race.duration_ns)
+
+    def pressed(self, key: str) -> "Replay":
+        """Return the replay after a key: space, ``+``, ``-``, ``left``, ``right``, ``home``, ``end``, ``q``."""
+        end_ns = self.race.duration_ns
+        step_ns = {"left": -STEP, "right": STEP, "home": -1.0, "end": 1.0}.get(key)
+        if step_ns is not None:
+            at_ns = min(max(0.0, self.at_ns + step_ns * end_ns), end_ns)
+            return replace(self, at_ns=at_ns, playing=self.playing and at_ns < end_ns)
+        if key == " ":
+            again = not self.playing and self.at_ns >= end_ns
+            return replace(self, playing=not self.playing, at_ns=0.0 if again else self.at_ns)
+        factor = {"+": 2.0, "=": 2.0, "-": 0.5}.get(key, 1.0)
+        return replace(self, speed=min(max(self.speed * factor, SLOWEST), FASTEST), left=self.left or key in {"q", "Q"})
+
+
+def frame(replay: Replay, width: int, height: int, blocks: str = BLOCKS) -> "Text":
+    """Draw a moment: two lines a lane, or one where there is not enough height."""
+    from rich.text import Text
+
+    race = replay.race
+    figured = 5 + 2 * len(race.lanes) <= height
+    parts = [
+        Text(_cut(f"{shared.heading(race)}, replayed", width), "bold"),
+        Text(_cut("Each strategy ran alone, one after another; recorded, and shown side by side.", width), "dim"),
+        Text(_cut(_clock(replay), width)),
+        Text(),
+    ]
+    for one in race.lanes:
+        parts.append(_bar(one, race, replay.at_ns, width, blocks))
+        if figured:
+            parts.append(Text(_cut(f"{'':{NAME}} {_figures(one, race, replay.at_ns)}", width), "dim"))
+    return Text("\n", no_wrap=True, overflow="crop").join(parts)
+
+
+def finish(race: Race, width: int) -> str:
+    """Return how the race ended as a table, with what must be known of it below."""
+    grid = text_grid.Grid("", shared.HEADS, tuple(shared.lines(race)))
+    said = [shared.CAPTION, shared.PLACES, *shared.notes(race)]
+    below = [text_grid.wrapped(sentence, width) for sentence in said]
+    return "\n".join([shared.heading(race), *text_grid.lines_of(grid, width), *below])
+
+
+def _clock(replay: Replay) -> str:
+    state = "plays" if replay.playing else "ended" if replay.at_ns >= replay.race.duration_ns else "paused"
+    again = "again" if state == "ended" else "pause" if replay.playing else "play"
+    speed = f"{units.number_tick(float(units.number(replay.speed, 2)))}x"
+    return f"{replay.at_ns / 1e9:8.3f} s  {state} at {speed}   space {again}, + - speed, arrows, q ends"
+
+
+def _bar(one: Lane, race: Race, at_ns: float, width: int, blocks: str) -> "Text":
+    from rich.text import Text
+
+    done, flying = one.at(at_ns)
+    room = max(4, width - NAME - VERDICT - 2)
+    full = room * done // race.pages
+    open_ = min(room, -(-room * (done + flying) // race.pages))
+    style = "red" if one.red is not None else _STYLES[one.colour]
+    line = Text()
+    line.append(f"{words.plain(one.strategy, NAME):{NAME}} ", "bold red" if one.red is not None else "bold")
+    line.append(blocks[0] * full, style)
+    line.append(blocks[1] * (open_ - full), style)
+    line.append(blocks[2] * (room - open_), "dim")
+    line.append(f" {_verdict(one, race, at_ns):>{VERDICT}}", "red" if one.red is not None else "")
+    return line
+
+
+def _verdict(one: Lane, race: Race, at_ns: float) -> str:
+    if one.finish_ns is not None and at_ns >= one.finish_ns:
+        place = "red" if one.red is not None else shared.place_text(one.place, shared.sharers(one, race))
+        return f"{place}  {units.duration(one.finish_ns)}"
+    if one.red is not None:
+        return "red"
+    if at_ns >= one.end_ns:
+        return "recording ends"
+    return "still ending" if one.at(at_ns)[0] == race.pages else ""
+
+
+def _figures(one: Lane, race: Race, at_ns: float) -> str:
+    done, flying = one.at(at_ns)
+    pages, cap = units.count(race.pages), units.count(one.in_flight)
+    told = [f"{units.count(done):>{len(pages)}} of {pages} pages", f"{units.count(flying):>{len(cap)}} in flight"]
+    if one.samples is None:
+        told += [] if one.peak_threads is None else [f"at most {_threads(one.peak_threads)}"]
+    elif (n := one.samples.latest(min(at_ns, one.end_ns))) is not None:
+        told += [f"{_threads(one.samples.threads[n]):11}", f"{units.size(one.samples.rss_bytes[n]):>7}"]
+        cpu_ns = one.samples.cpu_ns[n]
+        if cpu_ns is not None and one.samples.at_ns[n] >= LEAST_SHARE_NS:
+            told.append(f"CPU {units.number(100 * cpu_ns / one.samples.at_ns[n], 2)} %")
+    return "  ".join(told)
+
+
+def _threads(number: int) -> str:
+    return "1 thread" if number == 1 else f"{units.count(number)} threads"
+
+
+def _cut(text: str, width: int) -> str:
+    return text[:width]

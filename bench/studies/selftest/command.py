@@ -1,0 +1,311 @@
+"""What ``inflight selftest`` does: the harness measures itself on this machine, and keeps what it found.
+
+Blocks whose two sides are the same (A/A) show its noise and its false alarms; blocks with a planted slowdown show what
+it detects. The decisions are those of ``inflight ab``, on blocks that are measured just as there. And other clients,
+Locust and wrk, say whether they see of the fake server what a strategy sees.
+"""
+
+import json
+import math
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import strategies
+from bench.commands import run as commands
+from bench.core import rows, selftests
+from bench.core.arm import Arm
+from bench.core.experiment import Workload
+from bench.core.judge import ExperimentError, check_known
+from bench.core.plan import BareTrial, Trial, estimate_ns, trial_of
+from bench.core.rows import Row
+from bench.measure import host, neighbour, process
+from bench.measure import run as runs
+from bench.measure.controller import run_trial
+from bench.present import progress
+from bench.present.console import complain
+from bench.studies.clients import read as client_rows
+from bench.studies.clients import run as clients
+from bench.studies.clients.show import line as client_line
+from bench.studies.compare import command, error_rates, loop, read
+from bench.studies.compare.comparison import METRICS, Metric, comparison
+from bench.studies.compare.decide import DESIGNED
+from bench.studies.compare.read import Block
+from bench.studies.compare.run import Place
+from bench.studies.selftest import read as self_test
+from bench.studies.selftest.show import line, text
+from fake_server.site import SiteConfig
+
+REFUSALS = commands.REFUSALS
+SIZES = (5, 10)
+"""The planted slowdowns, as they are asked for, in percent of the CPU time per page."""
+TRIED = 0.5
+"""About the slowdown, as a share, by which the cost of a planted loop is found: large beside the noise of a block."""
+TIMED: tuple[Metric, ...] = ("cpu_per_page", "throughput")
+LATE = Workload("selftest/lateness", "crawl", SiteConfig(pages=10_000, links=0, delay="50ms"), 1000, "keep-alive")
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """How many good blocks of each kind are measured."""
+
+    same: int
+    planted: int
+    other: int
+    planting: int
+    """To find out what a planted loop costs."""
+
+
+FULL = Numbers(same=96, planted=48, other=12, planting=12)
+QUICK = Numbers(same=24, planted=12, other=0, planting=6)
+FULL_ROUNDS, QUICK_ROUNDS = 3, 1
+"""How often each client is asked."""
+SEED = 1
+"""Of the order in which clients take turns."""
+MOST_TRIES = 3
+"""So many times the good blocks that are wanted are tried; then the machine is too busy."""
+BLOCK_NS = 4_000_000_000
+"""About how long a block takes; nothing but an estimate rests on it."""
+LOOP_NS = 12.0
+"""About what an iteration of an empty loop costs: the first guess, by which the real cost is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the run's folder says it is about."""
+
+    strategy: str
+    numbers: Numbers
+    client_rounds: int
+    name: str = "selftest"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as values for TOML."""
+        return {
+            "about": "The harness measures itself.",
+            "strategy": self.strategy,
+            "blocks": asdict(self.numbers),
+            "client_rounds": self.client_rounds,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    strategy: str
+    quick: bool
+    out: Path
+    as_json: bool
+    disturbed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """Where a self-test's blocks are run and kept."""
+
+    place: Place
+    folder: Path
+    files: Path
+    """For what the arms are made of."""
+    machine: dict[str, Any]
+    shown: progress.Progress
+
+
+def run(asked: Asked) -> int:
+    """Measure the harness, keep and tell what was found.
+
+    Returns 0; 1 when false alarms are surely more frequent than designed; 3 when too few blocks were good; 130 when
+    interrupted.
+    """
+    check_known(asked.strategy, strategies.names(), "strategy", "--strategy")
+    if missing := strategies.describe(asked.strategy).missing:
+        raise ExperimentError(f"{asked.strategy} needs {', '.join(missing)}, which is not installed here")
+    plan = Plan(asked.strategy, *((QUICK, QUICK_ROUNDS) if asked.quick else (FULL, FULL_ROUNDS)))
+    machine = host.machine(asked.disturbed)
+    folder = runs.new_folder(asked.out, plan, machine)
+    try:
+        with (
+            commands.interruptible(),
+            tempfile.TemporaryDirectory(prefix="inflight-") as files,
+            command.place() as place,
+            neighbour.beside(asked.disturbed, place.cpus),
+            progress.shown(_stand(plan)) as shown,
+        ):
+            found = _measure(plan, Measuring(place, folder, Path(files), machine, shown))
+    except KeyboardInterrupt:
+        complain(f"interrupted; the rows are in {folder}, and no verdict will quote them")
+        return 130
+    _keep(folder, found)
+    print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
+    _say(f"kept:  {folder / rows.SELFTEST_FILE}")
+    return code(found)
+
+
+def code(found: dict[str, Any]) -> int:
+    """Return the exit code of what was found."""
+    return 3 if found["too_few"] else 1 if _alarms_too_often(found["false_alarms"]) else 0
+
+
+def _alarms_too_often(found: dict[str, Any]) -> bool:
+    """Tell whether false alarms of real decisions are surely more frequent than designed."""
+    return error_rates.lower_bound(found["real"]["alarms"], found["real"]["decisions"]) > DESIGNED.alpha
+
+
+def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
+    """Run every part, and return what ``selftest.json`` has."""
+    plain = Arm("A", plan.strategy)
+    same = _blocks(where, "aa", plain, plain, plan.numbers.same, METRICS)
+    loop_share = _loop_share(where, plan, same)
+    planted = {size: _planted(where, plan, loop_share, size) for size in SIZES}
+    by_strategy = {plan.strategy: same} | {
+        name: _blocks(where, f"aa-{name}", Arm("A", name), Arm("B", name), plan.numbers.other, TIMED)
+        for name in _others(plan)
+    }
+    measured = {name: series for name, series in by_strategy.items() if len(self_test.good(series)) > 1}
+    server = where.place.keeper.server()
+    late = run_trial(_late_trial(plan.strategy), server, where.place.setting(where.folder.name))
+    loop.append(where.folder, late)
+    compared = client_rows.compare(_clients(where, plan))
+    return {
+        "format": selftests.FORMAT,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": where.machine,
+        "strategy": plan.strategy,
+        "blocks": asdict(plan.numbers),
+        "too_few": [name for name, series in by_strategy.items() if not _is_enough(series, name, plan)],
+        "dropped": self_test.left_out([*by_strategy.values(), *planted.values()]),
+        "noise": {name: self_test.noise(series) for name, series in measured.items()},
+        "block_s": {name: self_test.block_seconds(series) for name, series in measured.items()},
+        "controls": self_test.spreads([read.controls_of(block) for block in self_test.good(same)]),
+        "false_alarms": self_test.false_alarms(same),
+        "detection": {str(size): self_test.detection(series) for size, series in planted.items()},
+        "resolves": self_test.resolves(same),
+        "server_ceiling_per_s": server.ceiling_per_s,
+        "lateness": {name: late.server.get(f"lateness_{name}_ns") for name in ("p50", "p99")} | {"valid": late.valid},
+        "overhead": _overhead(where.place.cpus, same),
+        "clients": None if compared is None else compared.to_dict(),
+    }
+
+
+def _clients(where: Measuring, plan: Plan) -> list[Row]:
+    """Let Locust, wrk and a strategy load the same server in turns; each row is kept as soon as it is there.
+
+    What is not installed is a skipped row, and costs no time.
+    """
+    setting = where.place.setting(where.folder.name)
+    found = []
+    for trial in _client_trials(plan):
+        row = clients.run_client(trial, where.place.keeper.server(), setting)
+        loop.append(where.folder, row)
+        found.append(row)
+        show = where.shown.skipped if row.status == "skipped" else where.shown.finished
+        show(client_line(row), trial.expected_ns)
+    return found
+
+
+def _client_trials(plan: Plan) -> list[BareTrial]:
+    return clients.plan(plan.client_rounds, SEED)
+
+
+def _blocks(where: Measuring, name: str, a: Arm, b: Arm, wanted: int, metrics: tuple[Metric, ...]) -> list[Block]:
+    """Run blocks until so many are good; give up when too many are not. Each one's rows are kept at once."""
+    planned, prepared = loop.ready(comparison(a, b, SiteConfig(links=10), metrics, name), where.files / name)
+    planned, _ = loop.calibrated(planned, prepared, where.place, None)
+    found: list[Block] = []
+    while len(self_test.good(found)) < wanted and len(found) < MOST_TRIES * wanted:
+        memory = "memory" in planned.metrics
+        found.append(loop.block(where.folder, planned, len(found) + 1, prepared, where.place, memory=memory))
+        _show(where.shown, found[-1], line(name, found[-1], len(self_test.good(found)), wanted))
+    return found
+
+
+def _show(shown: progress.Progress, block: Block, told: str) -> None:
+    """Show what one block brought; one that was left out brings the end no nearer."""
+    if block.good:
+        shown.finished(told, BLOCK_NS)
+    else:
+        shown.repeated(told)
+
+
+def _others(plan: Plan) -> list[str]:
+    """Return the other strategies whose noise is measured."""
+    names = [name for name in strategies.names() if name != plan.strategy and not strategies.describe(name).missing]
+    return names if plan.numbers.other else []
+
+
+def _stand(plan: Plan) -> progress.Stand:
+    """Return how far a self-test is at its beginning: what counts are good blocks and client trials."""
+    numbers = plan.numbers
+    wanted = numbers.same + numbers.planting + len(SIZES) * numbers.planted + len(_others(plan)) * numbers.other
+    trials = _client_trials(plan)
+    return progress.Stand(wanted + len(trials), wanted * BLOCK_NS + estimate_ns(trials))
+
+
+def _planted(where: Measuring, plan: Plan, loop_share: float | None, size: int) -> list[Block]:
+    """Run blocks whose side B has a loop per page that costs about so many percent of what a page takes without it."""
+    if loop_share is None:
+        return []
+    return _blocks(where, f"planted-{size}", *_with_loops(plan, size / 100 / loop_share), plan.numbers.planted, TIMED)
+
+
+def _loop_share(where: Measuring, plan: Plan, same: Sequence[Block]) -> float | None:
+    """Return what one iteration of a planted loop costs, as a share of a page; None where that is not known.
+
+    Measured in blocks, where the loop is planted: a loop that runs seldom, among other work, is dearer than the same
+    one alone.
+    """
+    cpu_ns = read.figure(self_test.good(same), "A", "cpu_per_page")
+    if not math.isfinite(cpu_ns):
+        return None
+    a, b = _with_loops(plan, TRIED * cpu_ns / LOOP_NS)
+    tried = self_test.good(_blocks(where, "planting", a, b, plan.numbers.planting, TIMED))
+    seen = statistics.fmean(read.values(block)["cpu_per_page"] for block in tried) if tried else 0.0
+    return math.expm1(seen) / (b.planted_loops or 1) if seen > 0 else None
+
+
+def _with_loops(plan: Plan, loops: float) -> tuple[Arm, Arm]:
+    return Arm("A", plan.strategy, planted_loops=0), Arm("B", plan.strategy, planted_loops=max(1, round(loops)))
+
+
+def _late_trial(strategy: str) -> Trial:
+    return trial_of(LATE.id, 1, LATE, strategies.describe(strategy))
+
+
+def _overhead(cpus: host.Cpus, same: Sequence[Block]) -> dict[str, float | None]:
+    """Return what measuring costs a fetch inside the worker, in nanoseconds and as a share of its CPU time."""
+    _, said = process.output(["bench.measure.overhead_worker"], cpus.client, 60)
+    found: dict[str, float | None] = json.loads(said)
+    extra_ns = float(found["with_ns"] or 0) - float(found["without_ns"] or 0)
+    page_ns = read.figure(self_test.good(same), "A", "cpu_per_page")
+    return found | {"per_fetch_ns": extra_ns, "share": extra_ns / page_ns if math.isfinite(page_ns) else None}
+
+
+def _is_enough(found: Sequence[Block], name: str, plan: Plan) -> bool:
+    return len(self_test.good(found)) >= (plan.numbers.same if name == plan.strategy else plan.numbers.other)
+
+
+def _keep(folder: Path, found: dict[str, Any]) -> None:
+    from bench.studies.clients.plot import save_clients
+    from bench.studies.selftest.plot import save_selftest
+
+    try:
+        told = json.dumps(found, indent=2, allow_nan=False) + "\n"
+        (folder / rows.SELFTEST_FILE).write_text(told, encoding="utf-8")
+        (folder / "selftest.txt").write_text(text(found) + "\n", encoding="utf-8")
+        every = rows.read(folder)
+        series = {name: read.blocks(own) for name, own in read.comparisons(every).items()}
+        save_selftest(found, series, found["machine"], folder / "plots")
+        save_clients(every, found["machine"], folder / "plots")
+    except OSError as error:
+        where = error.filename or folder
+        raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)

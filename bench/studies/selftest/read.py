@@ -1,0 +1,118 @@
+"""What the blocks of a self-test say: noise, false alarms, detection, and what a given time resolves. Pure."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bench.core.stats import t_interval
+from bench.studies.compare import budget, error_rates, read, simulation
+from bench.studies.compare.read import Block
+
+BUDGETS_S = (60, 300, 900)
+WITH_MEMORY, TIMED = ("cpu_per_page", "throughput", "memory"), ("cpu_per_page", "throughput")
+
+
+def good(found: Sequence[Block]) -> tuple[Block, ...]:
+    """Return the blocks that count."""
+    return read.tally(found).good
+
+
+def noise(found: Sequence[Block]) -> dict[str, float]:
+    """Return the standard deviation of each metric's values."""
+    return spreads([read.values(block) for block in good(found)])
+
+
+def spreads(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the standard deviation of each name's values, as far as they are numbers."""
+    finite = [{name: value for name, value in one.items() if math.isfinite(value)} for one in each]
+    return {name: statistics.stdev(found) for name, found in read.series(finite).items() if len(found) > 1}
+
+
+def block_seconds(found: Sequence[Block]) -> dict[str, float]:
+    """Return how long a block takes: its slices, and what memory adds where it is measured."""
+    whole_ns = statistics.median(block.arms["reference"].duration_ns for block in good(found))
+    memory_ns = [sum(row.duration_ns for own in block.memory.values() for row in own) for block in good(found)]
+    measured_ns = [taken_ns for taken_ns in memory_ns if taken_ns]
+    return {"slices": whole_ns / 1e9, "memory": statistics.median(measured_ns) / 1e9 if measured_ns else 0.0}
+
+
+def false_alarms(same: Sequence[Block]) -> dict[str, Any]:
+    """Return the verdicts of decisions on blocks without a change: real ones, and many on blocks with random signs."""
+    return {"real": _real(same), "resampled": _resampled(same, flipped=True)}
+
+
+def detection(found: Sequence[Block]) -> dict[str, Any]:
+    """Return which share of decisions found a planted slowdown, and how large it was seen to be (95 % interval)."""
+    values = [value for block in good(found) if (value := read.values(block).get("cpu_per_page")) is not None]
+    seen = t_interval(values) if len(values) > 1 else None
+    resampled = _resampled(found, flipped=False)
+    return {
+        "blocks": len(values),
+        "loops": read.arm(found[0], "B").get("planted_loops") if found else None,
+        "seen": None if seen is None else seen.estimate,
+        "low": None if seen is None else seen.low,
+        "high": None if seen is None else seen.high,
+        "share": resampled["alarms"] / max(1, resampled["decisions"]),
+        "decisions": resampled["decisions"],
+        "mean_blocks": resampled["mean_blocks"],
+        "real": _real(found),
+    }
+
+
+def resolves(same: Sequence[Block]) -> list[dict[str, Any]]:
+    """Return what change can be found in 1, 5 and 15 minutes, as a ratio, and what limits it.
+
+    By the noise and the duration of these blocks.
+    """
+    if len(good(same)) < 2:
+        return []
+    taken, found = block_seconds(same), []
+    allowed: dict[str, Any]
+    resolved: dict[str, Any]
+    for whole_s in BUDGETS_S:
+        for metrics in (WITH_MEMORY, TIMED):
+            memory_s = taken["memory"] if "memory" in metrics else 0.0
+            rule = budget.rule_for(whole_s, taken["slices"], memory_s=memory_s)
+            if not isinstance(rule, budget.Refusal):
+                smallest = simulation.smallest_found(noise(same)["cpu_per_page"], rule, len(metrics))
+                resolved = {"smallest": math.exp(smallest.effect), "limited_by": smallest.limited_by}
+                allowed = {"blocks": rule.looks[-1], "metrics": list(metrics)}
+                break
+        else:
+            allowed, resolved = {"blocks": 0, "metrics": []}, {"smallest": None, "limited_by": None}
+        found.append({"minutes": whole_s // 60} | allowed | resolved)
+    return found
+
+
+def _real(found: Sequence[Block]) -> dict[str, Any]:
+    """Return the counts of decisions one after another, with the upper bound of their rate of alarms."""
+    counts = error_rates.real(_values(found), read.CONTROLS)
+    upper = error_rates.upper_bound(counts.alarms, counts.decisions)
+    return asdict(counts) | {"blocks": len(good(found)), "upper": upper}
+
+
+def _resampled(found: Sequence[Block], *, flipped: bool) -> dict[str, Any]:
+    """Return the counts of decisions on blocks drawn from these."""
+    counts = simulation.resampled(_values(found), read.CONTROLS, flipped=flipped)
+    return asdict(counts) | {"blocks": len(good(found))}
+
+
+def _values(found: Sequence[Block]) -> list[dict[str, float]]:
+    names = read.asked(found, "gated")
+    return [
+        {name: value for name, value in read.values(block).items() if name in names} | read.controls_of(block)
+        for block in good(found)
+    ]
+
+
+def left_out(series: Iterable[Sequence[Block]]) -> dict[str, Any]:
+    """Return how many blocks were tried and left out, and why."""
+    tallies = [read.tally(found) for found in series]
+    reasons: dict[str, int] = {}
+    for tally in tallies:
+        for reason, number in tally.reasons.items():
+            reasons[reason] = reasons.get(reason, 0) + number
+    lost = sum(tally.lost for tally in tallies)
+    return {"tried": lost + sum(len(tally.good) for tally in tallies), "left_out": lost, "reasons": reasons}

@@ -1,0 +1,1 @@
+"""Two stored runs held against each other."""

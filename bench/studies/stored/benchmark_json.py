@@ -1,0 +1,118 @@
+"""One side of a comparison from the JSON of pytest-benchmark: ``--benchmark-json``, or a saved or autosaved run. Pure.
+
+The format is that of ``Metadata.as_dict`` and ``pytest_benchmark_generate_json`` in pytest-benchmark 4 and 5:
+durations are seconds an iteration. ``stats.data`` has a value for each round where it was saved; else mean, standard
+deviation and number of rounds stand for them. Of ``extra_info`` our own keys are read: ``cpu_per_page_ns`` and
+``pages_per_s`` (lists, one value a round), ``user_bytes_per_fetch`` and ``red`` (names of failed checks; such a
+benchmark is part of no verdict).
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL, Entry, Facts, Key, Sample, Side, number, sample
+
+_SOFTWARE = ("node", "release", "python_implementation", "python_version", "python_compiler", "python_build")
+_COMMIT = ("id", "branch", "dirty")
+
+
+class BenchmarkError(Exception):
+    """A file that is not one of pytest-benchmark; the message says why."""
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Return what a file holds. Raises BenchmarkError with the rest of a sentence that begins with its name."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BenchmarkError(f"is not JSON ({error})") from error
+    if not isinstance(values, dict) or not isinstance(values.get("benchmarks"), list):
+        raise BenchmarkError("has no list of benchmarks, as --benchmark-json writes it")
+    return values
+
+
+def of_json(name: str, values: Mapping[str, Any]) -> Side:
+    """Return the side of a comparison that such a file is. Raises BenchmarkError for a benchmark without a name."""
+    entries: dict[Key, Entry] = {}
+    red = 0
+    for place, benchmark in enumerate(values["benchmarks"], 1):
+        own = benchmark if isinstance(benchmark, dict) else {}
+        subject = own.get("fullname") or own.get("name")
+        if not isinstance(subject, str):
+            raise BenchmarkError(f"names no fullname in benchmark {place}")
+        if Key(subject, "", WALL) in entries:
+            raise BenchmarkError(f"has two benchmarks named {subject}")
+        entries |= _entries(subject, own)
+        red += bool(_red(own))
+    marks = frozenset(mark for entry in entries.values() for mark in entry.marks)
+    return Side(name, entries, _facts(values), len(values["benchmarks"]), red, 0, 0, marks=marks)
+
+
+def _entries(subject: str, benchmark: Mapping[str, Any]) -> dict[Key, Entry]:
+    extra, reasons = _table(benchmark, "extra_info"), _red(benchmark)
+    figures: dict[str, Sample | str] = {WALL: _wall(_table(benchmark, "stats"))}
+    for metric in (CPU, THROUGHPUT, MEMORY):
+        found = extra.get(metric)
+        if found is not None:
+            figures[metric] = sample(found if isinstance(found, list) else [found])
+    why = f"no valid trial (failed: {', '.join(reasons)})"
+    marks = frozenset([f"{subject} {json.dumps(benchmark.get('stats'), sort_keys=True, default=str)}"])
+    timer = _table(benchmark, "options").get("timer")
+    asked = json.dumps([benchmark.get("params"), timer], sort_keys=True, default=str)
+    return {
+        Key(subject, "", metric): Entry(
+            why if reasons else figure, "", 1, int(bool(reasons)), workload=asked, marks=marks
+        )
+        for metric, figure in figures.items()
+    }
+
+
+def _wall(stats: Mapping[str, Any]) -> Sample | str:
+    """Return the sample of a benchmark's rounds.
+
+    Without the rounds themselves, it is that of the lognormal distribution of the same mean and standard deviation:
+    variance of the logarithms ln(1 + (sd / mean)^2), mean of the logarithms ln(mean) minus half of that variance.
+    """
+    data = stats.get("data")
+    if isinstance(data, list) and data:
+        return sample(data)
+    rounds = stats.get("rounds", 1)
+    found = sample([stats.get("mean")])
+    if isinstance(found, str) or type(rounds) is not int or rounds < 1:
+        return "no round was measured" if rounds == 0 else "a figure is no positive number"
+    if rounds == 1:
+        return found
+    deviation = 0.0 if stats.get("stddev") == 0 else number(stats.get("stddev"))
+    if deviation is None:
+        return "its standard deviation is no number"
+    relative = min(deviation / math.exp(found.log_mean), 1e9)
+    variance = math.log1p(relative**2)
+    return Sample(found.log_mean - variance / 2, variance, rounds)
+
+
+def _red(benchmark: Mapping[str, Any]) -> list[str]:
+    reasons = _table(benchmark, "extra_info").get("red")
+    return [str(reason) for reason in reasons] if isinstance(reasons, list) else []
+
+
+def _facts(values: Mapping[str, Any]) -> Facts:
+    machine, commit = _table(values, "machine_info"), _table(values, "commit_info")
+    cpu = _table(machine, "cpu")
+    hardware = {
+        "system": machine.get("system"),
+        "machine": machine.get("machine"),
+        "processor": machine.get("processor"),
+        "cpu": cpu.get("brand_raw"),
+        "cores": cpu.get("count"),
+    }
+    software = {key: machine.get(key) for key in _SOFTWARE} | {f"commit {key}": commit.get(key) for key in _COMMIT}
+    software["pytest-benchmark"] = values.get("version")
+    decides = ("system", "release", "machine", "python_implementation", "python_version")
+    return Facts(hardware, software, tuple(machine.get(key) for key in decides))
+
+
+def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = values.get(key)
+    return found if isinstance(found, dict) else {}

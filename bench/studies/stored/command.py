@@ -1,0 +1,170 @@
+"""What ``inflight compare`` does: read both sides, refuse what cannot be compared, compare, and tell."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.core import rows
+from bench.core.rows import RowsError
+from bench.measure.places import without_places
+from bench.present import words
+from bench.studies.stored import show
+from bench.studies.stored.benchmark_json import BenchmarkError, of_json, parse
+from bench.studies.stored.read import Comparison, compare_sides
+from bench.studies.stored.side import Side, differences, of_rows
+
+EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
+JSON_FILE, MARKDOWN_FILE = "compare.json", "compare.md"
+
+
+class CompareError(Exception):
+    """Two things that cannot be compared; the message says which, why, and what to do."""
+
+
+REFUSALS = (CompareError, RowsError, BenchmarkError)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    base: Path
+    head: Path
+    unlike: bool
+    out: Path | None
+    as_json: bool
+    markdown: Path | None
+
+
+def run(asked: Asked) -> int:
+    """Compare, print, and write the files that were asked for; return the exit code of the verdict."""
+    base, head = _sides(asked.base, asked.head)
+    if not asked.unlike:
+        _refuse_unlike(base, head)
+    found = compare_sides(base, head)
+    if not found.compared:
+        raise CompareError(
+            f"{asked.base} and {asked.head} have no cell in common: nothing was run on the same workload in both"
+        )
+    if asked.as_json:
+        print(_json(found))
+    else:
+        print(show.text(found).rstrip("\n"))
+    if asked.as_json:
+        _say(show.headline(found))
+    if asked.markdown is not None:
+        _add(show.markdown(found), asked.markdown)
+    if asked.out is not None:
+        for path in _write(found, asked.out):
+            _say(f"written: {path}")
+    return EXITS[found.verdict]
+
+
+def _sides(base: Path, head: Path) -> tuple[Side, Side]:
+    for path in (base, head):
+        if not path.exists():
+            raise CompareError(f"there is no {path}; give two run folders, or two JSON files of pytest-benchmark")
+    if base.samefile(head) or _same_rows(base, head):
+        raise CompareError(f"{base} and {head} are the same run: there is nothing to compare")
+    if base.is_dir() != head.is_dir():
+        file, folder = (head, base) if base.is_dir() else (base, head)
+        raise CompareError(
+            f"{folder} is a folder and {file} is a file; compare two runs, or two files of pytest-benchmark"
+        )
+    for path in (base, head):
+        if not (path.is_dir() or path.is_file()):
+            raise CompareError(
+                f"{path} is no regular file; give two run folders, or two JSON files of pytest-benchmark"
+            )
+    read: Callable[[Path], Side] = _run if base.is_dir() else _benchmarks
+    return read(base), read(head)
+
+
+def _same_rows(base: Path, head: Path) -> bool:
+    """Tell whether two folders lead to one file of rows."""
+    files = [path / rows.ROWS_FILE for path in (base, head)]
+    return all(file.is_file() for file in files) and files[0].samefile(files[1])
+
+
+def _run(folder: Path) -> Side:
+    found = rows.read(folder)
+    if not found:
+        raise CompareError(f"{folder} has no rows: its run ended before the first trial did")
+    if not any(row.valid for row in found):
+        raise CompareError(f"{folder} has no valid row among {len(found)}: nothing in it can be compared")
+    side = of_rows(without_places(str(folder)), found, _machine(folder / rows.MACHINE_FILE))
+    if not side.entries:
+        raise CompareError(f"{folder} has no crawls and no memory trials, and only these are compared")
+    return side
+
+
+def _machine(path: Path) -> dict[str, object]:
+    try:
+        machine = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CompareError(
+            f"{path.parent} is not a whole run: cannot read {path.name} ({error.strerror}), "
+            "which says what machine it ran on"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise CompareError(f"{path} is not JSON: {error}") from error
+    if not isinstance(machine, dict):
+        raise CompareError(f"{path} does not describe a machine: it must be a JSON object")
+    return machine
+
+
+def _benchmarks(path: Path) -> Side:
+    try:
+        values = parse(path.read_text(encoding="utf-8"))
+        side = of_json(without_places(str(path)), values)
+    except OSError as error:
+        raise CompareError(f"cannot read {path} ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise CompareError(
+            f"{path} is not text; give two run folders, or two JSON files of pytest-benchmark"
+        ) from error
+    except BenchmarkError as error:
+        raise CompareError(f"{path} {error}; give two run folders, or two JSON files of pytest-benchmark") from error
+    if not side.entries:
+        raise CompareError(f"{path} has no benchmark in it: were they all skipped, or did they fail?")
+    if side.red == side.trials:
+        raise CompareError(f"{path} has no valid benchmark among {side.trials}: a check of each of them failed")
+    return side
+
+
+def _refuse_unlike(base: Side, head: Side) -> None:
+    found = differences(base.facts.hardware, head.facts.hardware)
+    if found:
+        told = words.plain(", ".join(f"{one.name} ({one.base} / {one.head})" for one in found), 600)
+        raise CompareError(f"the machines differ in {told}; --unlike compares all the same, without a verdict on times")
+
+
+def _json(found: Comparison) -> str:
+    return json.dumps(show.to_json(found), allow_nan=False)
+
+
+def _add(text: str, path: Path) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise CompareError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _write(found: Comparison, folder: Path) -> list[Path]:
+    from bench.studies.stored.plot import save_forest
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / JSON_FILE).write_text(json.dumps(show.to_json(found), indent=2, allow_nan=False) + "\n", "utf-8")
+        (folder / MARKDOWN_FILE).write_text(show.markdown(found), encoding="utf-8")
+        plots = save_forest(found, folder)
+    except OSError as error:
+        raise CompareError(f"cannot write to {folder}: {error.strerror}") from error
+    return [folder / JSON_FILE, folder / MARKDOWN_FILE, *plots]
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr)

@@ -1,0 +1,155 @@
+"""Plot 2: how long fetches take: the share that takes longer than so and so much."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench.core import cells as c
+from bench.core import units
+from bench.core.cells import Cell
+from bench.core.figures import P99_SAMPLES, Histogram, exceedance, merge, quantile, spread
+from bench.core.rows import Row
+from bench.present import labels, page, scales, words
+from bench.present.name_looks import Look
+from bench.studies.throughput import findings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Kind = Literal["service", "response"]
+TAIL = 10
+"""The curve ends where fewer fetches than these are slower: fewer say nothing of a share."""
+_TITLES: dict[Kind, str] = {
+    "service": "Service time: started to finished",
+    "response": "Response time: admitted to finished",
+}
+
+
+def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: str) -> "Figure | None":
+    """Draw the workload with the longest latency and the most in flight that most strategies have valid times of."""
+    here = choose(c.fillable([cell for cell in found if histogram(cell, "service")]))
+    if not here:
+        return None
+    where = f"{words.at_latency(here[0].latency)} with {words.in_flight(here[0].in_flight)}"
+    fewest = min(merged.total for cell in here if (merged := histogram(cell, "service")))
+    share = 0.99 if fewest >= P99_SAMPLES else 0.5
+    kinds = [kind for kind in _TITLES if any(histogram(cell, kind) for cell in here)]
+    notes = [
+        subtitle,
+        words.workload(here[0]),
+        _about_rounds(here),
+        "Closed loop: a slow strategy is asked less often; these are not the times that independent users would see.",
+        "Response time includes the wait in the crawl's own queue." if "response" in kinds else "",
+        f"Curves end where fewer than {TAIL} fetches are slower"
+        + (f"; no p99 below {units.count(P99_SAMPLES)} samples." if share == 0.5 else "."),
+    ]
+    sheet = page.sheet(findings.of_times(_sides(here, share), share, where), " ".join(notes), footer)
+    sheet.subplots_adjust(left=0.09, right=0.81, wspace=0.24)
+    panels = sheet.subplots(1, len(kinds), squeeze=False)[0]
+    panels[0].set_ylabel("share of fetches that take longer (log scale)")
+    for axes, kind in zip(panels, kinds, strict=True):
+        panel(here, kind, looks, axes)
+    labels.legend(
+        panels[-1], looks, [side.strategy for side in sorted(_sides(here, share), key=lambda side: side.spread.median)]
+    )
+    return sheet
+
+
+def choose(found: Sequence[Cell]) -> list[Cell]:
+    """Return the cells to compare: at the longest latency, where most strategies are, then with the most in flight."""
+    if not found:
+        return []
+    longest = c.latencies(found)[-1]
+    own = [cell for cell in found if cell.latency == longest]
+    cap = max(c.caps(own, longest), key=lambda n: (sum(cell.in_flight == n for cell in own), n))
+    most_usual = [n for n in c.caps(own, longest) if n > cap and sum(cell.in_flight == n for cell in own) > 1]
+    cap = max(most_usual, default=cap)
+    names = sorted({cell.strategy for cell in own})
+    return [cell for name in names if (cell := c.at(own, name, longest, cap))]
+
+
+def histogram(cell: Cell, kind: Kind) -> Histogram | None:
+    """Return the histogram of a cell's valid rounds together; None without any."""
+    many = [times["histogram"] for row in cell.valid_rows if "histogram" in (times := times_of(row, kind))]
+    return merge(many) if many else None
+
+
+def times_of(row: Row, kind: Kind) -> dict[str, Any]:
+    """Return a row's times from when the cap was reached on; all of them where that leaves too few for a p99."""
+    times: dict[str, Any] = row.measured.get(_key(row, kind), {})
+    return times
+
+
+def _about_rounds(found: Sequence[Cell]) -> str:
+    if any(row.kind == "arm" for cell in found for row in cell.rows):
+        return "Fetches that began and ended in one window, of all valid blocks together."
+    if all(map(_is_steady, found)):
+        return "All valid rounds together, from when the cap was first reached on."
+    return "All valid rounds together, warm-up included."
+
+
+def _is_steady(cell: Cell) -> bool:
+    return all("steady" in key for row in cell.valid_rows for key in (_key(row, "service"), _key(row, "response")))
+
+
+def _key(row: Row, kind: Kind) -> str:
+    steady = f"steady_{kind}"
+    return steady if row.measured.get(steady, {}).get("count", 0) >= P99_SAMPLES else kind
+
+
+def panel(found: Sequence[Cell], kind: Kind, looks: dict[str, Look], axes: "Axes") -> None:
+    """Draw the share of fetches that take longer, over the time."""
+    times_ns: list[int] = []
+    least = 0.5
+    for cell in found:
+        merged = histogram(cell, kind)
+        if merged is None:
+            continue
+        look = looks.get(cell.strategy)
+        curve = _curve(merged)
+        xs, ys = [x for x, _ in curve], [y for _, y in curve]
+        colour = look.colour if look else page.PALE
+        axes.plot(
+            xs,
+            ys,
+            color=colour,
+            linestyle=look.dashes if look else "-",
+            linewidth=2.2 if look else 1,
+            drawstyle="steps-post",
+            zorder=3 if look else 1,
+        )
+        for mark, samples in ((0.5, 1), (0.01, P99_SAMPLES)):
+            if look and merged.total >= samples:
+                axes.plot(quantile(merged, 1 - mark), mark, marker=look.marker, color=colour, markersize=9, zorder=4)
+        times_ns += [x for x, _ in curve]
+        least = min(least, ys[-1])
+    low, high = max(1, min(times_ns)), max(times_ns)
+    scales.log_axis(axes.xaxis, units.duration_tick, [low / 1.12, high * 1.12], most=6)
+    scales.log_axis(axes.yaxis, lambda share: f"{share * 100:.3g} %", [min(least, 0.009) / 1.3, 1.15])
+    scales.set_ticks(axes.yaxis, [1, 0.5, 0.1, 0.01, 0.001, 0.0001])
+    axes.set_title(_TITLES[kind], pad=10)
+    axes.set_xlabel("time (log scale)")
+
+
+def _curve(merged: Histogram) -> list[tuple[int, float]]:
+    """Return (time, share that takes longer) from all to TAIL fetches; down to none where there are not so many."""
+    last = TAIL / merged.total if merged.total > TAIL else 0.5
+    curve = [(merged.counts[0][0], 1.0)]
+    for time_ns, share in exceedance(merged):
+        curve.append((time_ns, max(share, last)))
+        if share < last:
+            break
+    return curve
+
+
+def _sides(found: Sequence[Cell], share: float) -> list[findings.Side]:
+    """Return each strategy's quantile of all rounds together, which is drawn, and the range of each round's own."""
+    sides = []
+    for cell in found:
+        rows = [row for row in cell.valid_rows if times_of(row, "service").get("histogram")]
+        rounds = [times_of(row, "service")["histogram"] for row in rows]
+        each = spread([quantile(merge([one]), share) for one in rounds], [(row.run, row.round) for row in rows])
+        together = replace(each, median=float(quantile(merge(rounds), share)))
+        sides.append(findings.Side(cell.strategy, cell.stack, together))
+    return sides

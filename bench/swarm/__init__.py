@@ -1,1 +1,0 @@
-"""Many strategy processes and many servers at once, steered by Locust."""

@@ -1,0 +1,92 @@
+"""One worker that crawls the same site again and again: a turn is one crawl of the fixed work."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.core.grid import Workload
+from bench.measure import process
+from bench.measure.expected import Answer, difference, expected_answer, root_paths
+from bench.measure.server import Server
+from strategies.base import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one crawl of the fixed work took."""
+
+    cpu_ns: int
+    makespan_ns: int
+    pages: int
+    failed_pages: int
+    tries: int
+    peak_in_flight: int
+
+    @property
+    def cpu_per_page_ns(self) -> float:
+        """CPU time a verified page, user and system."""
+        return self.cpu_ns / max(1, self.pages - self.failed_pages)
+
+    @property
+    def pages_per_s(self) -> float:
+        """Verified pages per second of makespan."""
+        return (self.pages - self.failed_pages) / max(1, self.makespan_ns) * 1e9
+
+    def to_dict(self) -> dict[str, int]:
+        """Return what a row says of it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Crawler:
+    """A running worker that takes turns. Use ``crawler()`` to get one."""
+
+    worker: process.Worker
+    workload: Workload
+    knobs: dict[str, Any]
+
+    @property
+    def pid(self) -> int:
+        """The worker's process id."""
+        return self.worker.pid
+
+    def turn(self, each_tick: Callable[[], None] | None = None) -> Turn:
+        """Let the worker crawl once. Raises WorkerError when it dies, raises, or is not done by its deadline."""
+        self.worker.send({"do": "crawl"})
+        said = self.worker.expect("crawled", "error", each_tick)
+        if said["error"] is not None:
+            raise process.WorkerError(f"the strategy raised {said['error']}")
+        try:
+            return Turn(**{key: int(said[key]) for key in Turn.__dataclass_fields__})
+        except (KeyError, TypeError, ValueError) as error:
+            raise process.WorkerError(f"the worker did not say what its turn took: {error}") from error
+
+    def check(self) -> str | None:
+        """Ask what the last turn brought, and say how it differs from what the site has; None when it does not."""
+        self.worker.send({"do": "answer"})
+        said = self.worker.expect("answer", "answer")["answer"]
+        answer: Answer = {path: (status, size) for path, status, size in said}
+        return difference(expected_answer(self.workload.site, self.workload.roots, Job(roots=()).max_redirects), answer)
+
+
+@contextmanager
+def crawler(
+    strategy: str,
+    server: Server,
+    workload: Workload,
+    cpus: set[int] | None,
+    lifetime_s: float,
+) -> Iterator[Crawler]:
+    """Start a fresh worker for a strategy on the site that the server has; end it in the end, come what may.
+
+    Raises WorkerError when the worker does not come to be ready.
+    """
+    job = Job(
+        roots=tuple(server.base + path for path in root_paths(workload.site, workload.roots)),
+        max_in_flight=workload.in_flight,
+        connection=workload.connection,
+    )
+    with process.running(cpus, lifetime_s, ["bench.measure.turn_worker"]) as worker:
+        worker.send({"strategy": strategy, "job": job.to_dict(), "lifetime_s": lifetime_s + 5})
+        yield Crawler(worker, workload, worker.expect("ready", "knobs")["knobs"])
