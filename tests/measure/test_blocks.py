@@ -80,7 +80,7 @@ def shortage_in_a_process(name: str, n: int, port: int, descriptors: int) -> tup
     """Start blocks in a process with so many descriptors; return how many it got, and its words for that."""
     program = f"""
 import os, resource
-from bench import blocks
+from bench.measure import building_blocks as blocks
 resource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))
 try:
     blocks.BLOCKS[{name!r}]({n}, {port})

@@ -19,7 +19,8 @@ _DRIVER = """
 import sys
 from pathlib import Path
 import strategies
-from bench import experiment, runs
+from bench.core import experiment
+from bench.measure import run as runs
 
 chosen = experiment.load(sys.argv[1], strategies.names())
 folder = runs.new_folder(Path("results"), chosen)

@@ -18,7 +18,7 @@ import json, random
 import locust
 from locust.env import Environment
 from locust.stats import RequestStats, StatsError, bucket_response_time, setup_distributed_stats_event_listeners
-from bench.swarm.bulk import add, bulk_of, rounded_ms
+from bench.measure.locust.bulk import add, bulk_of, rounded_ms
 
 draw = random.Random(1)
 times_ns = [round(draw.lognormvariate(17.5, 2)) for _ in range(10_000)]

@@ -168,7 +168,7 @@ def test_a_latency_beyond_a_third_of_the_window_makes_a_red_row(server: Server) 
 
 SLOW_TO_SPAWN = """
 import time
-from bench.swarm import open_loop
+from bench.measure.locust import open_loop
 
 born = open_loop.ArrivalUser.__init__
 

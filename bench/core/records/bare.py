@@ -16,7 +16,7 @@ class ProbeWorkload(Closed):
     id: Name
     """Names the workload within its experiment."""
     probe: Name
-    """Which probe: bench/probes/ has its program."""
+    """Which probe: bench/studies/probes/programs/ has its program."""
     arguments: dict[Name, Argument]
     """What it was told."""
 

@@ -1,4 +1,4 @@
-"""What each probe measures: the records of the programs in bench/probes/."""
+"""What each probe measures: the records of the programs in bench/studies/probes/programs/."""
 
 from typing import Any, ClassVar, Literal
 

@@ -1,4 +1,4 @@
-"""The claims that small programs show: selectors and races (``bench/probes``). Pure."""
+"""The claims that small programs show: selectors and races (``bench/studies/probes/programs``). Pure."""
 
 from collections.abc import Sequence
 
