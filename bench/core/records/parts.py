@@ -385,3 +385,13 @@ class Knobs(Open):
     """The cores that the worker may run on; null where the system does not tell."""
     descriptor_limit: Maybe[Limit] = UNSET
     """The most descriptors that it may open; -1: no limit."""
+    variables: Maybe[dict[Name, Text | None]] = UNSET
+    """The environment variables that were set on purpose, as the worker of an arm found them; null where one was not."""
+    block: Maybe[Text] = UNSET
+    """The building block that the worker started."""
+    stack_bytes: Maybe[Limit | None] = UNSET
+    """The address space of the stack of each of its threads; null where the system does not tell."""
+    locust: Maybe[Text] = UNSET
+    """The version of Locust, where it sent the requests."""
+    users: Maybe[Count] = UNSET
+    """How many users Locust had."""

@@ -108,6 +108,8 @@ class Locust(Closed):
 class SwarmMeasured(Layers):
     """What was measured of a swarm; empty when the trial did not get that far."""
 
+    tries: Maybe[Count] = UNSET
+    """Tries to fetch a page, of all pages."""
     planned_in_flight: Maybe[Count] = UNSET
     """What the limits of this machine allow of what was asked for; all of it where none binds."""
     bound_by: Maybe[BoundBy | None] = UNSET
@@ -198,9 +200,22 @@ class Backlog(Closed):
         same_length(self.at_ns, self.waiting)
 
 
+class LocustCounts(Closed):
+    """What Locust counted of an open loop."""
+
+    requests: Count
+    """Requests."""
+    failures: Count
+    """Those of them that failed."""
+
+
 class OpenMeasured(Open):
     """What was measured of an open loop; empty when the trial did not get that far."""
 
+    locust: Maybe[LocustCounts] = UNSET
+    """What Locust counted."""
+    run_delay_ns: Maybe[Ns | None] = UNSET
+    """How long the client waited for a core; null where the system does not say."""
     offered_per_s: Maybe[Number] = UNSET
     """Requests that were to be started a second."""
     arrivals: Maybe[Count] = UNSET
@@ -300,6 +315,14 @@ class ClientMeasured(Open):
     """Connections lost in full listen queues; null where the kernel does not count them."""
     steal_share: Maybe[Share | None] = UNSET
     """Share of CPU time that the hypervisor took; null where the system does not say."""
+    run_delay_share: Maybe[Number | None] = UNSET
+    """How long the client waited for a core, as a share of the window; null where the system does not say."""
+    requests: Maybe[Count] = UNSET
+    """Requests that the client says it has sent."""
+    locust_requests: Maybe[Count] = UNSET
+    """Requests that Locust's statistics have, where it was Locust."""
+    errors: Maybe[dict[Name, PositiveCount]] = UNSET
+    """What went wrong, in the client's words, and how often."""
 
 
 class Swarm(Trial):
