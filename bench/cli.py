@@ -29,9 +29,10 @@ DISTURBED: Any = {
 }
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but what went wrong.")
 
-READING = frozenset(f"{name}_command" for name in ("advise", "claims", "compare", "race", "report", "selftest")) | {
-    "studies.compare.command"
-}
+READING = frozenset(
+    {"commands.report"}
+    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "race", "selftest", "stored")}
+)
 """Modules of the commands that read rows to go on, so that they end before they begin where that cannot be done."""
 
 
@@ -255,7 +256,7 @@ def swarm(**options: Any) -> None:
 
     It needs Locust: pip install 'inflight-bench[locust]'. Servers and fetches stay on the loopback of their machine.
     """
-    _do("swarm_command", options)
+    _do("studies.swarm.command", options)
 
 
 @main.command("open-loop", epilog=told("open-loop"))
@@ -280,7 +281,7 @@ def open_loop(**options: Any) -> None:
 
     It needs Locust: pip install 'inflight-bench[locust]'.
     """
-    _do("open_loop_command", options)
+    _do("studies.open_loop.command", options)
 
 
 @main.command(epilog=told("limits"))
@@ -300,7 +301,7 @@ def limits(**options: Any) -> None:
 
     What is tried is tried in processes that end with it; docs/limits.md says how, and what is never done.
     """
-    _do("limits_command", options, "interrupted: what was begun is ended")
+    _do("studies.limits.command", options, "interrupted: what was begun is ended")
 
 
 @main.command(epilog=told("claims"))
@@ -323,7 +324,7 @@ def claims(**options: Any) -> None:
     inflight claims --quick
     inflight claims stack-ripping          one, with its explanation
     """
-    _do("claims_command", options)
+    _do("studies.claims.command", options)
 
 
 @main.command(epilog=told("compare"))
@@ -349,7 +350,7 @@ def compare(**options: Any) -> None:
 
     Stored runs do not take turns; `inflight ab` is finer.
     """
-    _do("compare_command", options)
+    _do("studies.stored.command", options)
 
 
 @main.command(epilog=told("ab"))
@@ -429,7 +430,7 @@ def selftest(**options: Any) -> None:
 
     What it finds is kept, and every later verdict of `inflight ab` on this machine quotes it.
     """
-    _do("selftest_command", options)
+    _do("studies.selftest.command", options)
 
 
 @main.command(epilog=told("report"))
@@ -456,7 +457,7 @@ def report(**options: Any) -> None:
     The page needs no network: plots, race and the raw rows are inside of it. md, csv and json go to standard output
     without --out.
     """
-    _do("report_command", options)
+    _do("commands.report", options)
 
 
 @main.command(epilog=told("race"))
@@ -475,7 +476,7 @@ def race(**options: Any) -> None:
     On a terminal: space plays and pauses, + and - change the speed, the arrow keys go back and forth, q ends. The same
     race is in the page that is written.
     """
-    _do("race_command", options)
+    _do("studies.race.command", options)
 
 
 @main.command(epilog=told("advise"))
@@ -503,7 +504,7 @@ def advise(**options: Any) -> None:
 
     It goes by the CPU time per page on this machine, which it measures in about 20 s if no stored run has it.
     """
-    _do("advise_command", options)
+    _do("studies.advice.command", options)
 
 
 @main.command("list", epilog=told("list"))
@@ -531,7 +532,7 @@ def completion(**options: Any) -> None:
     eval "$(inflight completion bash)"     the line for ~/.bashrc; ~/.zshrc takes the same with zsh
     inflight completion fish > ~/.config/fish/completions/inflight.fish
     """
-    _do("completion_command", options)
+    _do("commands.completion", options)
 
 
 def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:

@@ -30,8 +30,10 @@ HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", 
 TALKS = {"run", "race", "report", "advise", "ab", "compare", "selftest", "claims", "limits", "swarm", "open-loop"}
 LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 COMMANDS = sorted(main.commands)
+STUDIES = {"ab": "compare", "advise": "advice", "compare": "stored", "open-loop": "open_loop"}
+"""The studies that have another name than their command."""
 OF_A_MODULE = {
-    name: "studies.compare.command" if name == "ab" else f"{name.replace('-', '_')}_command"
+    name: f"commands.{name}" if name in {"completion", "report"} else f"studies.{STUDIES.get(name, name)}.command"
     for name in COMMANDS
     if name not in {"run", "crawl", "serve", "list"}
 }
