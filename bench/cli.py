@@ -7,7 +7,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
@@ -17,7 +17,7 @@ import click
 
 from bench.commands import address_space
 from bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
-from bench.commands.output import watched
+from bench.commands.output import complain, hushed, watched
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -62,7 +62,7 @@ class Guarded(click.Group):
             code = self._run(*arguments, **options)
             sys.stdout.flush()
             if output.lost is not None:
-                click.echo(f"inflight: {output.lost}", err=True)
+                complain(f"inflight: {output.lost}")
                 code = code or REFUSED
         sys.exit(code)
 
@@ -73,7 +73,7 @@ class Guarded(click.Group):
             return ended.code or 0
         except Exception as error:  # noqa: BLE001  (it is shown whole, and ends the program)
             if (out_of_memory := address_space.told(error)) is not None:
-                click.echo(f"inflight: {out_of_memory}. Rows that were written are complete.", err=True)
+                complain(f"inflight: {out_of_memory}. Rows that were written are complete.")
                 return REFUSED
             traceback.print_exc()
             return BUG
@@ -84,7 +84,7 @@ class Guarded(click.Group):
         try:
             return super().invoke(context)
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
+            complain("interrupted")
             sys.exit(INTERRUPTED)
 
 
@@ -169,7 +169,7 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
         job = command.job(urls, **options)
         sys.exit(command.run(options["strategy"], job, as_json=as_json))
     except KeyboardInterrupt:
-        click.echo("interrupted: the crawl was not finished", err=True)
+        complain("interrupted: the crawl was not finished")
         sys.exit(INTERRUPTED)
     except command.CrawlError as error:
         _refuse(str(error))
@@ -208,7 +208,7 @@ def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
     from bench.commands import run as commands
 
     try:
-        with _talk(quiet=quiet):
+        with hushed() if quiet else nullcontext():
             code = commands.run(experiment, **options)
         sys.exit(code)
     except commands.REFUSALS as error:
@@ -542,25 +542,16 @@ def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") 
             _refuse(short)
         command = importlib.import_module(f"bench.{module}")
         try:
-            with _talk(quiet=options.pop("quiet", False)):
+            with hushed() if options.pop("quiet", False) else nullcontext():
                 code = command.run(command.Asked(**options))
             sys.exit(code)
         except command.REFUSALS as error:
             _refuse(str(error))
     except KeyboardInterrupt:
-        click.echo(interrupted, err=True)
+        complain(interrupted)
         sys.exit(INTERRUPTED)
 
 
-def _talk(*, quiet: bool) -> AbstractContextManager[None]:
-    """Return what a command runs in: in a quiet one nobody hears its talk."""
-    if not quiet:
-        return nullcontext()
-    from bench.present.console import hushed
-
-    return hushed()
-
-
 def _refuse(sentence: str) -> NoReturn:
-    click.echo(f"inflight: {sentence}", err=True)
+    complain(f"inflight: {sentence}")
     sys.exit(REFUSED)

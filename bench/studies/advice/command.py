@@ -1,7 +1,6 @@
 """What ``inflight advise`` does: find or measure the CPU time per page, advise, and measure the workload if asked."""
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TypeVar
 
 import strategies
 from bench.commands import run as commands
+from bench.commands.output import say
 from bench.core import cells as c
 from bench.core import rows
 from bench.core.experiment import Experiment
@@ -139,7 +139,7 @@ def _measured(out: Path, in_flight: int, names: Sequence[str]) -> Source:
     """Measure the CPU time per page now."""
     experiment = _experiment(Grid("throughput", in_flight=(in_flight,), site=SITE, cycles=CYCLES), names, BLOCKS)
     what = f"Measuring the CPU time per page with {in_flight:,} in flight, which no run of this machine in {out} has"
-    _say(what, experiment)
+    _say_time(what, experiment)
     folder = _run(out, experiment)
     found = measured_here.source(folder, in_flight)
     if found is None:
@@ -153,7 +153,7 @@ def _verified(asked: Asked, workload: Grid, advice: Advice) -> tuple[list[Verifi
     if not chosen:
         return [], None
     experiment = _experiment(workload, [one.strategy for one in chosen], VERIFY_BLOCKS)
-    _say("Measuring that very workload", experiment)
+    _say_time("Measuring that very workload", experiment)
     folder = _run(asked.out, experiment)
     return analyse.verify(chosen, c.cells(rows.read(folder))), folder
 
@@ -162,9 +162,9 @@ def _experiment(grid: Grid, names: Sequence[str], blocks: int) -> Experiment:
     return Experiment("advise", "Measured by `inflight advise`.", (grid,), tuple(names), blocks)
 
 
-def _say(what: str, experiment: Experiment) -> None:
+def _say_time(what: str, experiment: Experiment) -> None:
     seconds = estimate_ns(runs.all_trials(experiment)) / 1e9
-    print(f"{what}; this takes about {seconds:.0f} s.", file=sys.stderr)
+    say(f"{what}; this takes about {seconds:.0f} s.")
 
 
 def _run(out: Path, experiment: Experiment) -> Path:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import strategies
 from bench.commands import run as commands
+from bench.commands.output import complain, say
 from bench.core import rows
 from bench.core.experiment import Experiment, ExperimentError
 from bench.core.plan import AnyTrial, estimate_ns
 from bench.core.rows import Row
 from bench.measure import run as runs
 from bench.measure.blocks import sides
-from bench.present.console import complain
 from bench.studies import claims
 from bench.studies.claims import Claim, cells, reuse, show
 from bench.studies.claims import pages as claims_pages
@@ -72,7 +72,7 @@ def run(asked: Asked) -> int:
     for row in there:
         rows.append(folder, row)
     missing = [trial for key, trial in needed.trials.items() if key not in found]
-    _say(_plan_told(there, missing))
+    say(_plan_told(there, missing))
     commands.say_shortages(runs.shortages(missing))
     try:
         trials = list(needed.trials.values())
@@ -123,7 +123,7 @@ def _list(needed: Needed) -> int:
     for claim_id in needed.left_out:
         print(f"{claim_id:<22} not part of --quick")
     total = estimate_ns(needed.trials.values()) / 1e9
-    _say(f"{len(needed.trials)} trials, about {total:.0f} s: what several claims need is run once")
+    say(f"{len(needed.trials)} trials, about {total:.0f} s: what several claims need is run once")
     return 0
 
 
@@ -152,7 +152,7 @@ def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reus
         print(json.dumps(show.to_json(report) | {"folder": str(folder)}))
     else:
         _print(report, colour=wants_colour(sys.stdout), whole=len(asked.chosen) == 1)
-    _say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
+    say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
     broken = [verdict.id for verdict, own in judged if could_not_run(own)]
     if broken:
         complain(f"could not be run: {', '.join(broken)}")
@@ -185,7 +185,3 @@ def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
 def could_not_run(own: Sequence[Row]) -> bool:
     """Tell whether every trial of a claim broke: a limit that leaves trials out is an answer, a crash is none."""
     return bool(own) and all(row.status in {"failed", "timeout"} and row.cause is None for row in own)
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.commands import run as commands
+from bench.commands.output import complain, say, say_plots
 from bench.core import rows, selftests, units
 from bench.core.judge import ExperimentError, need
 from bench.measure import host
@@ -17,7 +18,6 @@ from bench.measure import run as runs
 from bench.measure.blocks.sides import Prepared
 from bench.measure.places import without_places
 from bench.present import progress
-from bench.present.console import complain
 from bench.studies.compare import budget, loop, simulation
 from bench.studies.compare.comparison import Comparison
 from bench.studies.compare.decide import DESIGNED, Decision, Rule
@@ -68,11 +68,11 @@ def run(asked: Asked) -> int:
         with commands.interruptible(), tempfile.TemporaryDirectory(prefix="inflight-") as files, place() as where:
             planned, prepared = loop.ready(planned, Path(files))
             for name in ("A", "B"):
-                _say(f"{name}: {describe_commit(prepared[name])}")
+                say(f"{name}: {describe_commit(prepared[name])}")
             planned, calibration = loop.calibrated(planned, prepared, where, asked.cycles)
             rates = selftests.latest([asked.out, RESULTS], machine)
             rule = rule_within(budget_s, calibration, planned)
-            _say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
+            say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
             folder = runs.new_folder(asked.out, planned, machine)
 
             with progress.shown(_at_most(rule, calibration)) as shown:
@@ -150,10 +150,8 @@ def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] 
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
-    _say(f"rows:  {folder / rows.ROWS_FILE}")
-    for path in plots:
-        if path.suffix == ".png":
-            _say(f"plot:  {path}")
+    say(f"rows:  {folder / rows.ROWS_FILE}")
+    say_plots(plots)
     return EXITS[verdict.decision.verdict]
 
 
@@ -214,7 +212,3 @@ def seconds(text: str) -> float:
         raise ExperimentError(f"--budget must be a time such as 90s, 5m or 1h, not {text!r}") from error
     need(0 < found <= 86_400, f"--budget must be longer than 0 and at most a day, not {text}")
     return found
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 import strategies
+from bench.commands.output import say, say_plots
 from bench.core import bare, experiment, plan, rows, units
 from bench.core.judge import check_known
 from bench.measure import limits
@@ -164,14 +165,12 @@ def _draw(folder: Path) -> None:
     from bench.report import plots
 
     machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
-    print(f"rows:  {folder / rows.ROWS_FILE}", file=sys.stderr)
+    say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
         saved = plots.save_all(rows.read(folder), machine, folder / "plots")
     except OSError as error:
         raise runs.RunError(f"cannot write plots to {folder}: {error.strerror}; its rows are complete") from error
-    for path in saved:
-        if path.suffix == ".png":
-            print(f"plot:  {path}", file=sys.stderr)
+    say_plots(saved)
 
 
 def _nothing_to_save(_resource: str, _found: dict[str, Any], _begin: Begin) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.commands import run as commands
+from bench.commands.output import complain
 from bench.core import rows, scale
 from bench.core.experiment import Experiment, ExperimentError
 from bench.core.rows import Row
 from bench.measure import run as runs
 from bench.measure.locust.hosting import address_text
-from bench.present.console import complain
 
 REFUSALS = commands.REFUSALS
 ABOUT = "Requests at constant rates, whatever has been answered: inflight open-loop."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.commands import run as commands
+from bench.commands.output import say
 from bench.core import rows
 from bench.core.experiment import ExperimentError
 from bench.core.judge import check_known
@@ -50,9 +51,9 @@ def run(asked: Asked) -> int:
     path = folder / PAGE_FILE
     try:
         path.write_text(page(shown, f"inflight: the race of {folder.resolve().name}"), encoding="utf-8")
-        _say(f"race:  {path}")
+        say(f"race:  {path}")
     except OSError as error:
-        _say(f"race:  not written: cannot write {path} ({error.strerror})")
+        say(f"race:  not written: cannot write {path} ({error.strerror})")
     best = races(chosen)[0]
     if is_watched():
         with commands.interruptible():
@@ -71,7 +72,7 @@ def _measured(asked: Asked) -> Path:
     commands.say_shortages(runs.shortages(trials))
     folder = runs.new_folder(asked.out, experiment)
     if commands.execute(folder, experiment, trials):
-        _say(f"interrupted; go on with: inflight run --resume {folder}")
+        say(f"interrupted; go on with: inflight run --resume {folder}")
         raise KeyboardInterrupt
     return folder
 
@@ -87,7 +88,3 @@ def _chosen(found: list[Row], names: str | None) -> list[Row]:
     for name in sorted(wanted):
         check_known(name, known, "strategy", "--strategies")
     return [row for row in found if row.strategy in wanted]
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)

@@ -8,7 +8,6 @@ Locust and wrk, say whether they see of the fake server what a strategy sees.
 import json
 import math
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from typing import Any
 
 import strategies
 from bench.commands import run as commands
+from bench.commands.output import complain, say
 from bench.core import rows, selftests
 from bench.core.arm import Arm
 from bench.core.experiment import Workload
@@ -28,7 +28,6 @@ from bench.measure import host, neighbour, process
 from bench.measure import run as runs
 from bench.measure.controller import run_trial
 from bench.present import progress
-from bench.present.console import complain
 from bench.studies.clients import read as client_rows
 from bench.studies.clients import run as clients
 from bench.studies.clients.show import line as client_line
@@ -143,7 +142,7 @@ def run(asked: Asked) -> int:
         return 130
     _keep(folder, found)
     print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
-    _say(f"kept:  {folder / rows.SELFTEST_FILE}")
+    say(f"kept:  {folder / rows.SELFTEST_FILE}")
     return code(found)
 
 
@@ -305,7 +304,3 @@ def _keep(folder: Path, found: dict[str, Any]) -> None:
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

@@ -1,11 +1,11 @@
 """What ``inflight compare`` does: read both sides, refuse what cannot be compared, compare, and tell."""
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.commands.output import say
 from bench.core import rows
 from bench.core.rows import RowsError
 from bench.measure.places import without_places
@@ -53,12 +53,12 @@ def run(asked: Asked) -> int:
     else:
         print(show.text(found).rstrip("\n"))
     if asked.as_json:
-        _say(show.headline(found))
+        say(show.headline(found))
     if asked.markdown is not None:
         _add(show.markdown(found), asked.markdown)
     if asked.out is not None:
         for path in _write(found, asked.out):
-            _say(f"written: {path}")
+            say(f"written: {path}")
     return EXITS[found.verdict]
 
 
@@ -164,7 +164,3 @@ def _write(found: Comparison, folder: Path) -> list[Path]:
     except OSError as error:
         raise CompareError(f"cannot write to {folder}: {error.strerror}") from error
     return [folder / JSON_FILE, folder / MARKDOWN_FILE, *plots]
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)

@@ -4,19 +4,18 @@ import ipaddress
 import json
 import re
 import socket
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import strategies
 from bench.commands import run as commands
+from bench.commands.output import complain, say
 from bench.core import rows, scale
 from bench.core.experiment import Experiment, ExperimentError
 from bench.core.judge import check_known, whole
 from bench.core.rows import Row
 from bench.measure import run as runs
 from bench.measure.locust.hosting import Hosting, address_text
-from bench.present.console import complain
 from bench.present.notes import why_red
 from bench.studies.swarm.layout import Layout, LayoutError, allowances, among, layout
 from bench.studies.swarm.plan_text import MASTER_PORT, TRUST, plan_text
@@ -128,7 +127,7 @@ def _join(asked: Asked, master: str) -> int:
     from bench.studies.swarm.run import join
 
     with commands.interruptible():
-        return join(host, port, asked.nodes, tell=_say)
+        return join(host, port, asked.nodes, tell=say)
 
 
 def _plan(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
@@ -156,11 +155,11 @@ def _run(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
         complain(f"the Locust master listens on {who.bind}. {' '.join(TRUST.split())}")
     if who.expect:
         joining = f"inflight swarm --join {address_text(who.bind, who.port)}"
-        print(f"waiting for {_counted(who.expect, 'Locust worker')} to join: {joining}", file=sys.stderr)
+        say(f"waiting for {_counted(who.expect, 'Locust worker')} to join: {joining}")
     if who.web_port is not None:
-        print(f"Locust's page: http://127.0.0.1:{who.web_port}/", file=sys.stderr)
+        say(f"Locust's page: http://127.0.0.1:{who.web_port}/")
     folder = runs.new_folder(asked.out, experiment)
-    interrupted = commands.execute(folder, experiment, trials, budget_bytes, hosting=who, tell=_say)
+    interrupted = commands.execute(folder, experiment, trials, budget_bytes, hosting=who, tell=say)
     found = rows.read(folder)
     commands.present(folder, found, as_json=asked.as_json)
     if interrupted:
@@ -206,14 +205,9 @@ def _check_free(port: int | None, option: str, bind: str) -> None:
 
 def _say_plan(planned: Layout, strategy: str) -> None:
     processes, ports = _counted(len(planned.shares), "process"), _counted(planned.ports_each, "port")
-    told = f"{planned.in_flight:,} in flight: {processes} of {strategy}, each with a server on {ports}"
-    print(told, file=sys.stderr)
+    say(f"{planned.in_flight:,} in flight: {processes} of {strategy}, each with a server on {ports}")
     if planned.bound_by is not None:
         complain(f"not all {planned.asked:,}: {planned.bound_by.sentence}")
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
 
 
 def _counted(number: int, what: str) -> str:
