@@ -156,27 +156,18 @@ def serve(context: click.Context) -> None:
 )
 @click.option("--connection", type=click.Choice(["keep-alive", "per-fetch"]), default="keep-alive", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a URL, then one with the summary.")
-def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+def crawl(**options: Any) -> None:
     """Crawl plain-http sites from the given URLs and report every URL on a line of its own.
 
     \b
     inflight crawl http://localhost:8080/
     inflight crawl http://localhost:8080/ --strategy native_asyncio --max-in-flight 10 --json
     """
-    try:
-        from bench.studies.crawl import command
-
-        job = command.job(urls, **options)
-        sys.exit(command.run(options["strategy"], job, as_json=as_json))
-    except KeyboardInterrupt:
-        complain("interrupted: the crawl was not finished")
-        sys.exit(INTERRUPTED)
-    except command.CrawlError as error:
-        _refuse(str(error))
+    _do("studies.crawl.command", options, "interrupted: the crawl was not finished")
 
 
 @main.command(epilog=told("run"))
-@click.argument("experiment", required=False, shell_complete=PRESET)
+@click.argument("name", required=False, metavar="[EXPERIMENT]", shell_complete=PRESET)
 @click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.", shell_complete=STRATEGIES)
 @click.option("--rounds", type=click.IntRange(1, 1000), help="How often each trial is repeated.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Decides the order of the trials.")
@@ -196,7 +187,7 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
 @click.option("--strict", is_flag=True, help="Exit with 1 unless every row is valid; skipped ones do not count.")
 @click.option("--disturbed", **DISTURBED)
 @QUIET
-def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
+def run(**options: Any) -> None:
     """Run an experiment: a preset (see `inflight list`) or a TOML file.
 
     \b
@@ -205,14 +196,7 @@ def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
     inflight run my-experiment.toml --list
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
-    from bench.commands import run as commands
-
-    try:
-        with hushed() if quiet else nullcontext():
-            code = commands.run(experiment, **options)
-        sys.exit(code)
-    except commands.REFUSALS as error:
-        _refuse(str(error))
+    _do("commands.run", options)
 
 
 @main.command(epilog=told("swarm"))
@@ -434,7 +418,7 @@ def selftest(**options: Any) -> None:
 
 
 @main.command(epilog=told("report"))
-@click.argument("run", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
+@click.argument("folder", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
 @click.option(
     "--format",
     "form",
@@ -461,7 +445,7 @@ def report(**options: Any) -> None:
 
 
 @main.command(epilog=told("race"))
-@click.argument("run", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
+@click.argument("folder", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
 @click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.", shell_complete=STRATEGIES)
 @click.option("--speed", type=click.FloatRange(0.01, 100), default=1.0, show_default=True, help="How fast to replay.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
@@ -485,7 +469,7 @@ def race(**options: Any) -> None:
 @click.option("--in-flight", type=click.IntRange(1, 1_000_000), required=True, help="How many pages at once.")
 @click.option(
     "--from",
-    "run",
+    "folder",
     metavar="RUN",
     type=click.Path(path_type=Path),
     help="The run to go by. [default: the newest of this machine]",
@@ -543,7 +527,7 @@ def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") 
         command = importlib.import_module(f"bench.{module}")
         try:
             with hushed() if options.pop("quiet", False) else nullcontext():
-                code = command.run(command.Asked(**options))
+                code = command.run(**options)
             sys.exit(code)
         except command.REFUSALS as error:
             _refuse(str(error))

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench.commands.output import say
@@ -19,20 +18,9 @@ class ReportError(Exception):
 REFUSALS = (ReportError, RowsError)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    run: Path | None
-    form: str
-    out: Path | None
-    results: Path
-
-
-def run(asked: Asked) -> int:
+def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> int:
     """Make the report that was asked for; return 0. Raises one of REFUSALS when it cannot be made."""
-    folder = asked.run or stored_runs.newest(asked.results)
-    _FORMS[asked.form](folder, asked.out)
+    _FORMS[form](folder or stored_runs.newest(results), out)
     return 0
 
 

@@ -29,8 +29,8 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(
-    name: str | None,
     *,
+    name: str | None,
     chosen: str | None,
     rounds: int | None,
     seed: int | None,
@@ -38,9 +38,9 @@ def run(
     resume: Path | None,
     as_json: bool,
     only_list: bool,
-    memory_budget: str | None = None,
-    strict: bool = False,
-    disturbed: str | None = None,
+    memory_budget: str | None,
+    strict: bool,
+    disturbed: str | None,
 ) -> int:
     """Run an experiment, or go on with one; print a line a trial, then the table, and save the plots.
 

@@ -30,20 +30,6 @@ MARKDOWN_FILE = "claims.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    chosen: tuple[str, ...]
-    quick: bool
-    as_json: bool
-    fresh: bool
-    free_threaded: str | None
-    out: Path
-    memory_budget: str | None
-    only_list: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Needed:
     """The chosen claims and the trials that they need."""
 
@@ -55,19 +41,29 @@ class Needed:
     """The ids of claims that have no quick experiment."""
 
 
-def run(asked: Asked) -> int:
+def run(
+    *,
+    chosen: Sequence[str],
+    quick: bool,
+    as_json: bool,
+    fresh: bool,
+    free_threaded: str | None,
+    out: Path,
+    memory_budget: str | None,
+    only_list: bool,
+) -> int:
     """Judge the chosen claims, and tell.
 
     Returns 0 whatever the verdicts, 1 when a claim could not be run at all, 130 when interrupted.
     """
-    budget_bytes = None if asked.memory_budget is None else commands.size_bytes(asked.memory_budget, "--memory-budget")
-    free_threaded = None if asked.free_threaded is None else sides.free_threaded(asked.free_threaded)
-    needed = work_out([claims.load(claim, strategies.names()) for claim in _ids(asked.chosen)], quick=asked.quick)
-    if asked.only_list:
+    budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
+    interpreter = None if free_threaded is None else sides.free_threaded(free_threaded)
+    needed = work_out([claims.load(claim, strategies.names()) for claim in _ids(chosen)], quick=quick)
+    if only_list:
         return _list(needed)
     together = [cells.trials_of(experiment) for _, experiment in needed.experiments]
-    found = {} if asked.fresh else reuse.find(asked.out, needed.trials, together)
-    folder = runs.new_folder(asked.out, needed.experiment)
+    found = {} if fresh else reuse.find(out, needed.trials, together)
+    folder = runs.new_folder(out, needed.experiment)
     there = [row for key, own in found.items() for row in reuse.as_rows_of(needed.trials[key], own)]
     for row in there:
         rows.append(folder, row)
@@ -76,14 +72,14 @@ def run(asked: Asked) -> int:
     commands.say_shortages(runs.shortages(missing))
     try:
         trials = list(needed.trials.values())
-        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, free_threaded)
+        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, interpreter)
     except runs.RunError as error:
         complain(f"inflight: {error}")
         return 1
     if interrupted:
         complain(f"interrupted; the rows are kept, and `inflight run --resume {folder}` goes on from them")
         return 130
-    return _tell(asked, folder, needed, rows.read(folder), len(there))
+    return _tell(folder, needed, rows.read(folder), len(there), as_json=as_json, whole=len(chosen) == 1)
 
 
 def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
@@ -136,7 +132,7 @@ def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial]) -> str:
     return f"{told}; {len(found)} rows are there already, of {listed} (--fresh measures all of them again)"
 
 
-def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reused: int) -> int:
+def _tell(folder: Path, needed: Needed, found: Sequence[Row], reused: int, *, as_json: bool, whole: bool) -> int:
     """Print the verdicts, write them into the folder, and return the exit code."""
     from bench.present.console import wants_colour
     from bench.present.provenance import source
@@ -148,10 +144,10 @@ def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reus
     told = source([], machine) + (f" · {found[0].started_at[:10]}" if found else "")
     report = Report(verdicts, machine, told, own_runs, len(found) - reused, reused, needed.left_out)
     _write(folder, report, found)
-    if asked.as_json:
+    if as_json:
         print(json.dumps(show.to_json(report) | {"folder": str(folder)}))
     else:
-        _print(report, colour=wants_colour(sys.stdout), whole=len(asked.chosen) == 1)
+        _print(report, colour=wants_colour(sys.stdout), whole=whole)
     say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
     broken = [verdict.id for verdict, own in judged if could_not_run(own)]
     if broken:

@@ -63,7 +63,7 @@ class Numbers:
 FULL = Numbers(same=96, planted=48, other=12, planting=12)
 QUICK = Numbers(same=24, planted=12, other=0, planting=6)
 FULL_ROUNDS, QUICK_ROUNDS = 3, 1
-"""How often each client is asked."""
+"""How often each client is """
 SEED = 1
 """Of the order in which clients take turns."""
 MOST_TRIES = 3
@@ -94,17 +94,6 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    strategy: str
-    quick: bool
-    out: Path
-    as_json: bool
-    disturbed: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Measuring:
     """Where a self-test's blocks are run and kept."""
 
@@ -116,24 +105,24 @@ class Measuring:
     shown: progress.Progress
 
 
-def run(asked: Asked) -> int:
+def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str | None) -> int:
     """Measure the harness, keep and tell what was found.
 
     Returns 0; 1 when false alarms are surely more frequent than designed; 3 when too few blocks were good; 130 when
     interrupted.
     """
-    check_known(asked.strategy, strategies.names(), "strategy", "--strategy")
-    if missing := strategies.describe(asked.strategy).missing:
-        raise ExperimentError(f"{asked.strategy} needs {', '.join(missing)}, which is not installed here")
-    plan = Plan(asked.strategy, *((QUICK, QUICK_ROUNDS) if asked.quick else (FULL, FULL_ROUNDS)))
-    machine = host.machine(asked.disturbed)
-    folder = runs.new_folder(asked.out, plan, machine)
+    check_known(strategy, strategies.names(), "strategy", "--strategy")
+    if missing := strategies.describe(strategy).missing:
+        raise ExperimentError(f"{strategy} needs {', '.join(missing)}, which is not installed here")
+    plan = Plan(strategy, *((QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)))
+    machine = host.machine(disturbed)
+    folder = runs.new_folder(out, plan, machine)
     try:
         with (
             commands.interruptible(),
             tempfile.TemporaryDirectory(prefix="inflight-") as files,
             command.place() as place,
-            neighbour.beside(asked.disturbed, place.cpus),
+            neighbour.beside(disturbed, place.cpus),
             progress.shown(_stand(plan)) as shown,
         ):
             found = _measure(plan, Measuring(place, folder, Path(files), machine, shown))
@@ -141,7 +130,7 @@ def run(asked: Asked) -> int:
         complain(f"interrupted; the rows are in {folder}, and no verdict will quote them")
         return 130
     _keep(folder, found)
-    print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
+    print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if as_json else text(found))
     say(f"kept:  {folder / rows.SELFTEST_FILE}")
     return code(found)
 
