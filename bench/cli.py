@@ -18,6 +18,7 @@ import click
 from bench.commands import address_space
 from bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
 from bench.commands.output import complain, hushed, watched
+from fake_server.options import OPTIONS, Option, settings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -108,29 +109,35 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")  # a terminal without "µ" shows "?", and nothing is lost for it
 
 
-SERVE_EXAMPLES = f"""
-examples:
-  inflight serve --delay 50ms
-  inflight serve --port 0 --pages 20 --fault reset-mid=0.1
+def _option(option: Option) -> click.Option:
+    """Return an option of the server's as one of a command."""
+    return click.Option(
+        [option.flag],
+        type=option.kind,
+        is_flag=option.kind is bool,
+        multiple=option.repeated,
+        default=option.default,
+        show_default=True,
+        metavar=option.metavar,
+        help=option.help,
+    )
 
-{told("serve")}"""
 
+@main.command(params=[_option(option) for option in OPTIONS], epilog=told("serve"))
+def serve(**options: Any) -> None:
+    """Serve the synthetic site until Ctrl-C.
 
-@main.command(
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-    short_help="Serve the synthetic site until Ctrl-C.",
-)
-@click.pass_context
-def serve(context: click.Context) -> None:
-    """Serve the synthetic site until Ctrl-C; the options are those of ``python -m fake_server``."""
-    from fake_server.__main__ import main as serve_site
+    \b
+    inflight serve --delay 50ms
+    inflight serve --port 0 --pages 20 --fault reset-mid=0.1
+    """
+    from fake_server.__main__ import serve as serve_site
 
     try:
-        sys.exit(serve_site(context.args, prog="inflight serve"))
-    finally:
-        if not {"-h", "--help"}.isdisjoint(context.args):  # the server knows nothing of this command
-            click.echo(SERVE_EXAMPLES)
+        wanted = settings(options)
+    except ValueError as error:
+        _refuse(str(error))
+    sys.exit(serve_site(wanted))
 
 
 @main.command(epilog=told("crawl"))
