@@ -113,10 +113,11 @@ def _bytes(budget: str | int | None) -> int | None:
 
 
 def _say(number: int, total: int, found: Sequence[Row]) -> None:
+    from bench.commands.output import say
     from bench.present.console import trial_line
 
     for row in found:
-        print(trial_line(number, total, row), file=sys.stderr, flush=True)
+        say(trial_line(number, total, row))
 
 
 def _ignore(_number: int, _total: int, _found: Sequence[Row]) -> None:

@@ -7,7 +7,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
@@ -17,7 +17,8 @@ import click
 
 from bench.commands import address_space
 from bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
-from bench.commands.output import watched
+from bench.commands.output import complain, hushed, watched
+from fake_server.options import OPTIONS, Option, settings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -29,9 +30,10 @@ DISTURBED: Any = {
 }
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but what went wrong.")
 
-READING = frozenset(f"{name}_command" for name in ("advise", "claims", "compare", "race", "report", "selftest")) | {
-    "studies.compare.command"
-}
+READING = frozenset(
+    {"commands.report"}
+    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "race", "selftest", "stored")}
+)
 """Modules of the commands that read rows to go on, so that they end before they begin where that cannot be done."""
 
 
@@ -61,7 +63,7 @@ class Guarded(click.Group):
             code = self._run(*arguments, **options)
             sys.stdout.flush()
             if output.lost is not None:
-                click.echo(f"inflight: {output.lost}", err=True)
+                complain(f"inflight: {output.lost}")
                 code = code or REFUSED
         sys.exit(code)
 
@@ -72,7 +74,7 @@ class Guarded(click.Group):
             return ended.code or 0
         except Exception as error:  # noqa: BLE001  (it is shown whole, and ends the program)
             if (out_of_memory := address_space.told(error)) is not None:
-                click.echo(f"inflight: {out_of_memory}. Rows that were written are complete.", err=True)
+                complain(f"inflight: {out_of_memory}. Rows that were written are complete.")
                 return REFUSED
             traceback.print_exc()
             return BUG
@@ -83,7 +85,7 @@ class Guarded(click.Group):
         try:
             return super().invoke(context)
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
+            complain("interrupted")
             sys.exit(INTERRUPTED)
 
 
@@ -107,29 +109,35 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")  # a terminal without "µ" shows "?", and nothing is lost for it
 
 
-SERVE_EXAMPLES = f"""
-examples:
-  inflight serve --delay 50ms
-  inflight serve --port 0 --pages 20 --fault reset-mid=0.1
+def _option(option: Option) -> click.Option:
+    """Return an option of the server's as one of a command."""
+    return click.Option(
+        [option.flag],
+        type=option.kind,
+        is_flag=option.kind is bool,
+        multiple=option.repeated,
+        default=option.default,
+        show_default=True,
+        metavar=option.metavar,
+        help=option.help,
+    )
 
-{told("serve")}"""
 
+@main.command(params=[_option(option) for option in OPTIONS], epilog=told("serve"))
+def serve(**options: Any) -> None:
+    """Serve the synthetic site until Ctrl-C.
 
-@main.command(
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-    short_help="Serve the synthetic site until Ctrl-C.",
-)
-@click.pass_context
-def serve(context: click.Context) -> None:
-    """Serve the synthetic site until Ctrl-C; the options are those of ``python -m fake_server``."""
-    from fake_server.__main__ import main as serve_site
+    \b
+    inflight serve --delay 50ms
+    inflight serve --port 0 --pages 20 --fault reset-mid=0.1
+    """
+    from fake_server.__main__ import serve as serve_site
 
     try:
-        sys.exit(serve_site(context.args, prog="inflight serve"))
-    finally:
-        if not {"-h", "--help"}.isdisjoint(context.args):  # the server knows nothing of this command
-            click.echo(SERVE_EXAMPLES)
+        wanted = settings(options)
+    except ValueError as error:
+        _refuse(str(error))
+    sys.exit(serve_site(wanted))
 
 
 @main.command(epilog=told("crawl"))
@@ -155,27 +163,18 @@ def serve(context: click.Context) -> None:
 )
 @click.option("--connection", type=click.Choice(["keep-alive", "per-fetch"]), default="keep-alive", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a URL, then one with the summary.")
-def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+def crawl(**options: Any) -> None:
     """Crawl plain-http sites from the given URLs and report every URL on a line of its own.
 
     \b
     inflight crawl http://localhost:8080/
     inflight crawl http://localhost:8080/ --strategy native_asyncio --max-in-flight 10 --json
     """
-    try:
-        from bench.studies.crawl import command
-
-        job = command.job(urls, **options)
-        sys.exit(command.run(options["strategy"], job, as_json=as_json))
-    except KeyboardInterrupt:
-        click.echo("interrupted: the crawl was not finished", err=True)
-        sys.exit(INTERRUPTED)
-    except command.CrawlError as error:
-        _refuse(str(error))
+    _do("studies.crawl.command", options, "interrupted: the crawl was not finished")
 
 
 @main.command(epilog=told("run"))
-@click.argument("experiment", required=False, shell_complete=PRESET)
+@click.argument("name", required=False, metavar="[EXPERIMENT]", shell_complete=PRESET)
 @click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.", shell_complete=STRATEGIES)
 @click.option("--rounds", type=click.IntRange(1, 1000), help="How often each trial is repeated.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Decides the order of the trials.")
@@ -195,7 +194,7 @@ def crawl(urls: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
 @click.option("--strict", is_flag=True, help="Exit with 1 unless every row is valid; skipped ones do not count.")
 @click.option("--disturbed", **DISTURBED)
 @QUIET
-def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
+def run(**options: Any) -> None:
     """Run an experiment: a preset (see `inflight list`) or a TOML file.
 
     \b
@@ -204,14 +203,7 @@ def run(experiment: str | None, *, quiet: bool, **options: Any) -> None:
     inflight run my-experiment.toml --list
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
-    from bench.commands import run as commands
-
-    try:
-        with _talk(quiet=quiet):
-            code = commands.run(experiment, **options)
-        sys.exit(code)
-    except commands.REFUSALS as error:
-        _refuse(str(error))
+    _do("commands.run", options)
 
 
 @main.command(epilog=told("swarm"))
@@ -255,7 +247,7 @@ def swarm(**options: Any) -> None:
 
     It needs Locust: pip install 'inflight-bench[locust]'. Servers and fetches stay on the loopback of their machine.
     """
-    _do("swarm_command", options)
+    _do("studies.swarm.command", options)
 
 
 @main.command("open-loop", epilog=told("open-loop"))
@@ -280,7 +272,7 @@ def open_loop(**options: Any) -> None:
 
     It needs Locust: pip install 'inflight-bench[locust]'.
     """
-    _do("open_loop_command", options)
+    _do("studies.open_loop.command", options)
 
 
 @main.command(epilog=told("limits"))
@@ -300,7 +292,7 @@ def limits(**options: Any) -> None:
 
     What is tried is tried in processes that end with it; docs/limits.md says how, and what is never done.
     """
-    _do("limits_command", options, "interrupted: what was begun is ended")
+    _do("studies.limits.command", options, "interrupted: what was begun is ended")
 
 
 @main.command(epilog=told("claims"))
@@ -323,7 +315,7 @@ def claims(**options: Any) -> None:
     inflight claims --quick
     inflight claims stack-ripping          one, with its explanation
     """
-    _do("claims_command", options)
+    _do("studies.claims.command", options)
 
 
 @main.command(epilog=told("compare"))
@@ -349,7 +341,7 @@ def compare(**options: Any) -> None:
 
     Stored runs do not take turns; `inflight ab` is finer.
     """
-    _do("compare_command", options)
+    _do("studies.stored.command", options)
 
 
 @main.command(epilog=told("ab"))
@@ -429,11 +421,11 @@ def selftest(**options: Any) -> None:
 
     What it finds is kept, and every later verdict of `inflight ab` on this machine quotes it.
     """
-    _do("selftest_command", options)
+    _do("studies.selftest.command", options)
 
 
 @main.command(epilog=told("report"))
-@click.argument("run", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
+@click.argument("folder", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
 @click.option(
     "--format",
     "form",
@@ -456,11 +448,11 @@ def report(**options: Any) -> None:
     The page needs no network: plots, race and the raw rows are inside of it. md, csv and json go to standard output
     without --out.
     """
-    _do("report_command", options)
+    _do("commands.report", options)
 
 
 @main.command(epilog=told("race"))
-@click.argument("run", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
+@click.argument("folder", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
 @click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.", shell_complete=STRATEGIES)
 @click.option("--speed", type=click.FloatRange(0.01, 100), default=1.0, show_default=True, help="How fast to replay.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
@@ -475,7 +467,7 @@ def race(**options: Any) -> None:
     On a terminal: space plays and pauses, + and - change the speed, the arrow keys go back and forth, q ends. The same
     race is in the page that is written.
     """
-    _do("race_command", options)
+    _do("studies.race.command", options)
 
 
 @main.command(epilog=told("advise"))
@@ -484,7 +476,7 @@ def race(**options: Any) -> None:
 @click.option("--in-flight", type=click.IntRange(1, 1_000_000), required=True, help="How many pages at once.")
 @click.option(
     "--from",
-    "run",
+    "folder",
     metavar="RUN",
     type=click.Path(path_type=Path),
     help="The run to go by. [default: the newest of this machine]",
@@ -503,7 +495,7 @@ def advise(**options: Any) -> None:
 
     It goes by the CPU time per page on this machine, which it measures in about 20 s if no stored run has it.
     """
-    _do("advise_command", options)
+    _do("studies.advice.command", options)
 
 
 @main.command("list", epilog=told("list"))
@@ -531,7 +523,7 @@ def completion(**options: Any) -> None:
     eval "$(inflight completion bash)"     the line for ~/.bashrc; ~/.zshrc takes the same with zsh
     inflight completion fish > ~/.config/fish/completions/inflight.fish
     """
-    _do("completion_command", options)
+    _do("commands.completion", options)
 
 
 def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:
@@ -541,25 +533,16 @@ def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") 
             _refuse(short)
         command = importlib.import_module(f"bench.{module}")
         try:
-            with _talk(quiet=options.pop("quiet", False)):
-                code = command.run(command.Asked(**options))
+            with hushed() if options.pop("quiet", False) else nullcontext():
+                code = command.run(**options)
             sys.exit(code)
         except command.REFUSALS as error:
             _refuse(str(error))
     except KeyboardInterrupt:
-        click.echo(interrupted, err=True)
+        complain(interrupted)
         sys.exit(INTERRUPTED)
 
 
-def _talk(*, quiet: bool) -> AbstractContextManager[None]:
-    """Return what a command runs in: in a quiet one nobody hears its talk."""
-    if not quiet:
-        return nullcontext()
-    from bench.present.console import hushed
-
-    return hushed()
-
-
 def _refuse(sentence: str) -> NoReturn:
-    click.echo(f"inflight: {sentence}", err=True)
+    complain(f"inflight: {sentence}")
     sys.exit(REFUSED)

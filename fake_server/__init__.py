@@ -17,5 +17,6 @@ The rim (uvloop, httptools, sockets, clocks):
     connection.py one client: reads requests, answers them in order
     server.py     Server: site, cache, gate, listening sockets
     control.py    JSON lines for the runner, on a port of its own
+    options.py    the options of the command line: one table, for argparse here and for the harness
     __main__.py   the command line
 """

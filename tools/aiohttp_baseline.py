@@ -15,7 +15,8 @@ from functools import cache
 
 from aiohttp import web
 
-from fake_server.__main__ import add_site_options, ready_line, site_config
+from fake_server.__main__ import ready_line
+from fake_server.options import SITE_OPTIONS, add_options, site_config
 from fake_server.site import PageSpec, Site
 
 
@@ -41,10 +42,10 @@ def main(argv: list[str] | None = None) -> int:
     """Serve until SIGINT or SIGTERM; return the exit code."""
     parser = argparse.ArgumentParser(prog="aiohttp_baseline", description="Serve a site with aiohttp.web.")
     parser.add_argument("--port", type=int, default=8080, help="0 takes any free one; default: 8080")
-    add_site_options(parser)
+    add_options(parser, SITE_OPTIONS)
     options = parser.parse_args(argv)
     try:
-        site = Site(site_config(options))
+        site = Site(site_config(vars(options)))
     except ValueError as error:
         parser.error(str(error))
     sock = socket.create_server(("127.0.0.1", options.port))

@@ -54,7 +54,7 @@ def outputs(run: Path, out: Path) -> Iterator[tuple[str, str]]:
         yield "summary.txt", summary.getvalue()
     for form in FORMS:
         with _quietly():
-            report_command.run(report_command.Asked(run, form, out / f"report.{form}", run.parent))
+            report_command.run(folder=run, form=form, out=out / f"report.{form}", results=run.parent)
     results = load(run)
     for name in TABLES:
         yield f"{name}.csv", getattr(results, name).to_csv()
@@ -76,10 +76,12 @@ def _of_kind(run: Path, found: list[rows.Row]) -> Iterator[tuple[str, str]]:
     if (run / SELFTEST_FILE).exists():
         yield "selftest.txt", selftest.text(json.loads((run / SELFTEST_FILE).read_text(encoding="utf-8")))
     with contextlib.suppress(RowsError), _quietly() as said:
-        race_command.run(race_command.Asked(run, None, 1.0, run.parent))
+        race_command.run(folder=run, chosen=None, speed=1.0, out=run.parent)
         yield "race.txt", said.getvalue()
     with contextlib.suppress(*advise_command.REFUSALS), _quietly() as said:
-        advise_command.run(advise_command.Asked("50ms", "0", 100, run, False, False, run.parent))
+        advise_command.run(
+            latency="50ms", cpu="0", in_flight=100, folder=run, verify=False, as_json=False, out=run.parent
+        )
         yield "advice.txt", said.getvalue()
 
 

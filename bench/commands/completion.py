@@ -5,7 +5,6 @@ A shell asks at every Tab, so each function here imports no more than it needs.
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from click.shell_completion import CompletionItem, get_completion_class
@@ -23,16 +22,9 @@ class CompletionError(Exception):
 REFUSALS = (CompletionError,)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    shell: str | None
-
-
-def run(asked: Asked) -> int:
+def run(*, shell: str | None) -> int:
     """Print the script for a shell. Returns 0. Raises CompletionError without a shell that is known."""
-    print(script(asked.shell or named_by(os.environ.get("SHELL", ""))))
+    print(script(shell or named_by(os.environ.get("SHELL", ""))))
     return 0
 
 

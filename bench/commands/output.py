@@ -1,11 +1,51 @@
-"""Standard output and standard error of a command: neither ends it, and its end says whether results were lost."""
+"""Standard output and standard error of a command: what is said there, what --quiet hides, what becomes of lost output.
+
+An error of either stream does not end the command; its exit code says whether results were lost.
+"""
 
 import io
 import os
 import select
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+from typing import TextIO
+
+
+def say(sentence: str) -> None:
+    """Say on standard error what a quiet command leaves out."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def complain(sentence: str) -> None:
+    """Say on standard error what went wrong, or why it ended early; a quiet command says this too."""
+    print(sentence, file=sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr, flush=True)
+
+
+def say_plots(saved: Iterable[Path]) -> None:
+    """Say where plots were saved, once for each, whatever formats it has."""
+    for path in saved:
+        if path.suffix == ".png":
+            say(f"plot:  {path}")
+
+
+class Hushed(io.TextIOBase):
+    """Stands in for standard error while a command is quiet: it drops talk and keeps the stream for complaints."""
+
+    def __init__(self, loud: TextIO) -> None:
+        self.loud = loud
+
+    def write(self, text: str) -> int:
+        """Drop the text; return its length."""
+        return len(text)
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Drop what is said on standard error while this lasts, except what ``complain`` says."""
+    with redirect_stderr(Hushed(sys.stderr)):
+        yield
 
 
 class Output(io.FileIO):

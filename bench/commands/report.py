@@ -1,11 +1,10 @@
 """What ``inflight report`` does: a stored run as a page, as Markdown, as a table, or as JSON."""
 
 import json
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from bench.commands.output import say
 from bench.core import rows, stored_runs
 from bench.core.rows import RowsError
 
@@ -19,20 +18,9 @@ class ReportError(Exception):
 REFUSALS = (ReportError, RowsError)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    run: Path | None
-    form: str
-    out: Path | None
-    results: Path
-
-
-def run(asked: Asked) -> int:
+def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> int:
     """Make the report that was asked for; return 0. Raises one of REFUSALS when it cannot be made."""
-    folder = asked.run or stored_runs.newest(asked.results)
-    _FORMS[asked.form](folder, asked.out)
+    _FORMS[form](folder or stored_runs.newest(results), out)
     return 0
 
 
@@ -42,7 +30,7 @@ def _html(folder: Path, out: Path | None) -> None:
     target = out or folder / report_page.PAGE_FILE
     with _Writing(target):
         written = report_page.write(folder, out)
-    _say(f"page:  {written}")
+    say(f"page:  {written}")
 
 
 def _markdown(folder: Path, out: Path | None) -> None:
@@ -52,7 +40,7 @@ def _markdown(folder: Path, out: Path | None) -> None:
     found = rows.read(folder)
     machine, extras = report_files.read(folder)
     for sentence in extras.missing:
-        _say(sentence)
+        say(sentence)
     claims = None if extras.claims is None else extras.claims.verdicts
     _put(report_markdown.markdown(found, machine, claims), out)
 
@@ -84,7 +72,7 @@ def _parquet(folder: Path, out: Path | None) -> None:
             table.to_parquet(target, index=False)
     except ImportError as error:
         raise ReportError("Parquet needs one more package: pip install pyarrow (it is the extra `parquet`)") from error
-    _say(f"table: {target}")
+    say(f"table: {target}")
 
 
 _FORMS: dict[str, Callable[[Path, Path | None], None]] = {
@@ -104,7 +92,7 @@ def _put(text: str, out: Path | None) -> None:
         return
     with _Writing(out):
         out.write_text(f"{text}\n", encoding="utf-8", errors="replace", newline="\n")
-    _say(f"written: {out}")
+    say(f"written: {out}")
 
 
 class _Writing:
@@ -119,7 +107,3 @@ class _Writing:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
             raise ReportError(f"cannot write {self._target}: {error.strerror or error}") from error
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)

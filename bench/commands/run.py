@@ -13,6 +13,7 @@ from typing import Any
 
 import strategies
 from bench.commands import address_space
+from bench.commands.output import complain, say, say_plots
 from bench.core import experiment as experiments
 from bench.core import rows
 from bench.core.experiment import Experiment, ExperimentError
@@ -22,15 +23,14 @@ from bench.core.rows import Row, RowsError
 from bench.measure import host, neighbour
 from bench.measure import run as runs
 from bench.measure.locust.hosting import Hosting
-from bench.present.console import complain
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(
-    name: str | None,
     *,
+    name: str | None,
     chosen: str | None,
     rounds: int | None,
     seed: int | None,
@@ -38,9 +38,9 @@ def run(
     resume: Path | None,
     as_json: bool,
     only_list: bool,
-    memory_budget: str | None = None,
-    strict: bool = False,
-    disturbed: str | None = None,
+    memory_budget: str | None,
+    strict: bool,
+    disturbed: str | None,
 ) -> int:
     """Run an experiment, or go on with one; print a line a trial, then the table, and save the plots.
 
@@ -57,7 +57,7 @@ def run(
     say_shortages(runs.shortages(trials))
     if only_list:
         print("\n".join(part.id for trial in trials for part in row_trials(trial)))
-        print(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s", file=sys.stderr)
+        say(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s")
         return 0
     folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
     with neighbour.beside(runs.machine_of(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
@@ -155,7 +155,7 @@ def _interrupted(folder: Path) -> Experiment:
 def say_shortages(short: dict[str, str]) -> None:
     """Say before anything starts which limits leave trials out, and how many each."""
     for reason, number in Counter(short.values()).items():
-        _say(f"left out, {number} {'trial' if number == 1 else 'trials'}: {reason}")
+        say(f"left out, {number} {'trial' if number == 1 else 'trials'}: {reason}")
 
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?)i?B?", re.IGNORECASE)
@@ -242,19 +242,13 @@ def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     from bench.report import plots
     from bench.report.frames import csv
 
-    _say(f"rows:  {folder / rows.ROWS_FILE}")
+    say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
         (folder / "rows.csv").write_text(csv(found), encoding="utf-8", newline="\n")
         saved = plots.save_all(found, runs.machine_of(folder), folder / "plots")
         page = report_page.write(folder)
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
-    for path in saved:
-        if path.suffix == ".png":
-            _say(f"plot:  {path}")
-    _say(f"page:  {page}")
+    say_plots(saved)
+    say(f"page:  {page}")
     return {"folder": str(folder), "report": str(page), "plots": [str(path) for path in saved]}
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)

@@ -1,10 +1,7 @@
-"""What is said on standard error: a line a trial, talk that can be switched off, and complaints that cannot."""
+"""A line per trial, and whether a stream can show colour and redraw a line."""
 
-import io
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
 from typing import TextIO
 
 from bench.core import units
@@ -37,29 +34,6 @@ def wants_colour(file: TextIO) -> bool:
 def wants_live(file: TextIO) -> bool:
     """Tell whether a line there can be drawn again: on a terminal that says what it is, and is not a dumb one."""
     return file.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}
-
-
-class Hushed(io.TextIOBase):
-    """Stands in for standard error while a command is quiet: it swallows talk and keeps the way for complaints."""
-
-    def __init__(self, loud: TextIO) -> None:
-        self.loud = loud
-
-    def write(self, text: str) -> int:
-        """Take it, and show nothing."""
-        return len(text)
-
-
-@contextmanager
-def hushed() -> Iterator[None]:
-    """Swallow what is said on standard error while this lasts, but for what ``complain`` says."""
-    with redirect_stderr(Hushed(sys.stderr)):
-        yield
-
-
-def complain(sentence: str) -> None:
-    """Say what went wrong, or why it ended early; a quiet command says this too."""
-    print(sentence, file=sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr, flush=True)
 
 
 def _where(row: Row) -> str:

@@ -14,7 +14,7 @@ from bench.core.arm import Arm
 from bench.core.judge import ExperimentError
 from bench.measure.run import RunError, new_folder
 from bench.studies.compare import read
-from bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, Asked, seconds, tell
+from bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, seconds, tell
 from bench.studies.compare.comparison import comparison
 from bench.studies.compare.decide import Rule
 from bench.studies.compare.loop import Verdict
@@ -222,10 +222,6 @@ def test_results_that_cannot_be_written_are_one_sentence(tmp_path: Path, scratch
 # Telling
 
 
-def asked(out: Path, markdown: Path | None = None, *, as_json: bool = False) -> Asked:
-    return Asked("callbacks", "generators", (), (), (), (), (), "0", 10, 2, None, None, out, markdown, as_json=as_json)
-
-
 def verdict_of(found: Sequence[Rows]) -> Verdict:
     rule = Rule(looks=(4,), shares=(1.0,))
     return Verdict(read.decided(blocks(found), rule), tuple(blocks(found)), rule)
@@ -251,7 +247,7 @@ def kept(tmp_path: Path) -> Path:
 def test_the_exit_code_is_that_of_the_verdict(
     kept: Path, capsys: pytest.CaptureFixture[str], found: list[Rows], code: int
 ) -> None:
-    assert tell(asked(kept.parent, as_json=True), kept, verdict_of(found), None) == code
+    assert tell(kept, verdict_of(found), None, None, as_json=True) == code
     assert EXITS[json.loads(capsys.readouterr().out)["verdict"]] == code
     assert (kept / MARKDOWN_FILE).is_file()
 
@@ -260,7 +256,7 @@ def test_a_summary_that_cannot_be_written_is_one_sentence_and_costs_no_rows(kept
     missing = tmp_path / "missing" / "summary.md"
 
     with pytest.raises(RunError) as caught:
-        tell(asked(kept.parent, missing), kept, verdict_of(slower(0.0)), None)
+        tell(kept, verdict_of(slower(0.0)), None, missing, as_json=False)
 
     assert str(caught.value) == f"cannot write {missing}: No such file or directory; the rows are complete"
     assert (kept / JSON_FILE).is_file()

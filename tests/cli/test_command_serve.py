@@ -1,10 +1,16 @@
-"""``inflight serve``: the fake server's own command line, under another name."""
+"""``inflight serve``: the fake server, with the options of its own command line."""
 
+import argparse
 import json
 import socket
 from contextlib import closing
 from http.client import HTTPConnection
 
+import pytest
+
+from bench.cli import main
+from fake_server.config import SiteConfig
+from fake_server.options import OPTIONS, add_options, settings
 from tests.cli.command import inflight, running
 
 
@@ -44,9 +50,41 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
     assert done.err.count("\n") == 1
 
 
-def test_what_makes_no_site_is_refused() -> None:
-    for wrong in (["--pages", "0"], ["--delay", "5"], ["--fault", "drop=1"], ["--redirects", "2"], ["--dance"]):
-        done = inflight("serve", *wrong)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "--pages 0",
+        "--delay 5",
+        "--fault drop=1",
+        "--redirects 2",
+        "--port 99999",
+        "--ports 0",
+        "--host a..b",
+        "--drip x",
+    ],
+)
+def test_what_cannot_be_served_is_refused_in_one_sentence(wrong: str) -> None:
+    done = inflight("serve", *wrong.split())
 
-        assert done.code == 2
-        assert "error: " in done.err.splitlines()[-1]
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("inflight: ")
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("wrong", ["--dance", "--port x", "--missing many", "here"])
+def test_wrong_usage_is_said_as_by_any_command(wrong: str) -> None:
+    done = inflight("serve", *wrong.split())
+
+    assert (done.code, done.out) == (2, "")
+    assert " serve [OPTIONS]\n" in done.err
+    assert done.err.splitlines()[-1].startswith("Error: ")
+
+
+def test_both_ways_to_serve_have_the_same_options_and_defaults() -> None:
+    own = argparse.ArgumentParser()
+    add_options(own, OPTIONS)
+    with main.commands["serve"].make_context("serve", []) as context:
+        by_click = {name: list(value) if isinstance(value, tuple) else value for name, value in context.params.items()}
+
+    assert by_click == vars(own.parse_args([]))
+    assert settings(by_click).site == SiteConfig()

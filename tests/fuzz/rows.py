@@ -152,7 +152,7 @@ def _of_report(form: str) -> Callable[[Path, Path], None]:
     def show(run: Path, out: Path) -> None:
         from bench.commands import report as report_command
 
-        report_command.run(report_command.Asked(run, form, out / f"report.{form}", run.parent))
+        report_command.run(folder=run, form=form, out=out / f"report.{form}", results=run.parent)
 
     return show
 
@@ -185,9 +185,9 @@ def _tables(run: Path, out: Path) -> None:
 def _compare(run: Path, out: Path) -> None:
     from bench.studies.stored import command as compare_command
 
-    for sides in ((run.parent / "before", run), (run, run.parent / "before")):
+    for base, head in ((run.parent / "before", run), (run, run.parent / "before")):
         with contextlib.suppress(*compare_command.REFUSALS):
-            compare_command.run(compare_command.Asked(*sides, True, out, False, out / "compare.md"))
+            compare_command.run(base=base, head=head, unlike=True, out=out, as_json=False, markdown=out / "compare.md")
 
 
 def _race(run: Path, out: Path) -> None:
@@ -195,16 +195,18 @@ def _race(run: Path, out: Path) -> None:
     from bench.studies.race import command as race_command
 
     with contextlib.suppress(RowsError):
-        race_command.run(race_command.Asked(run, None, 1.0, out))
+        race_command.run(folder=run, chosen=None, speed=1.0, out=out)
 
 
 def _advise(run: Path, out: Path) -> None:
     from bench.studies.advice import command as advise_command
 
+    nowhere = run.parent / "none"
     for as_json in (False, True):
         with contextlib.suppress(*advise_command.REFUSALS):
-            asked = advise_command.Asked("50ms", "0", 100, run, False, as_json, run.parent / "none")
-            advise_command.run(asked)
+            advise_command.run(
+                latency="50ms", cpu="0", in_flight=100, folder=run, verify=False, as_json=as_json, out=nowhere
+            )
 
 
 def _claims(run: Path, out: Path) -> None:

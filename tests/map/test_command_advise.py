@@ -15,7 +15,7 @@ from bench.measure import host
 from bench.measure import run as runs
 from bench.studies.advice import command as advise_command
 from bench.studies.advice import measured_here
-from bench.studies.advice.command import AdviseError, Asked
+from bench.studies.advice.command import AdviseError
 from tests.cli.command import inflight
 from tests.made_rows import memory_rows
 from tests.map.made_maps import map_rows
@@ -53,24 +53,24 @@ def store(folder: Path, found: Iterable[Row], machine: dict[str, Any]) -> Path:
     return folder
 
 
-def asked(out: Path, **changes: Any) -> Asked:
-    values: dict[str, Any] = {"latency": "30ms", "cpu": "0", "in_flight": 100, "run": None, "verify": False}
-    return Asked(**(values | {"as_json": True, "out": out} | changes))
+def ask(out: Path, **changes: Any) -> int:
+    options: dict[str, Any] = {"latency": "30ms", "cpu": "0", "in_flight": 100, "folder": None, "verify": False}
+    return advise_command.run(**(options | {"as_json": True, "out": out} | changes))
 
 
 @pytest.fixture
 def told(capsys: pytest.CaptureFixture[str]) -> Any:
     """Return a function that asks, and returns the exit code and the answer."""
 
-    def ask(question: Asked) -> tuple[int, dict[str, Any]]:
-        code = advise_command.run(question)
+    def answer(out: Path, **changes: Any) -> tuple[int, dict[str, Any]]:
+        code = ask(out, **changes)
         return code, json.loads(capsys.readouterr().out)
 
-    return ask
+    return answer
 
 
 def test_it_goes_by_the_newest_run_of_this_machine_that_has_all_strategies(results: Path, told: Any) -> None:
-    code, found = told(asked(results, latency="0"))
+    code, found = told(results, latency="0")
 
     assert (code, found["advised"], found["alike"]) == (0, "callbacks", ["callbacks"])
     assert Path(found["run"]).name == "20260101T000000000Z-here-map"
@@ -86,14 +86,14 @@ def test_models_that_the_blocks_do_not_tell_apart_are_no_recommendation(
 ) -> None:
     store(tmp_path / "a-map", map_rows(COSTS, noise=0.2, works=("0",), caps=(100,)), machine)
 
-    code, found = told(asked(tmp_path, latency="0"))
+    code, found = told(tmp_path, latency="0")
 
     assert (code, found["advised"]) == (3, None)
     assert "generators" in found["alike"]
 
 
 def test_a_run_of_another_machine_is_used_only_when_named_and_said(results: Path, told: Any) -> None:
-    code, found = told(asked(results, latency="0", run=results / "20260104T000000000Z-there-map"))
+    code, found = told(results, latency="0", folder=results / "20260104T000000000Z-there-map")
 
     assert code == 0
     assert found["machine_differs"] == [f"cpu Other 1, here {host.machine()['cpu']}"]
@@ -104,7 +104,7 @@ def test_a_run_without_its_machine_is_said_to_be_of_another(results: Path, tmp_p
     folder = store(tmp_path / "a-map", map_rows(COSTS, noise=0.002, works=("0",)), {})
     (folder / "machine.json").unlink()
 
-    _, found = told(asked(results, run=folder))
+    _, found = told(results, folder=folder)
 
     assert any(one.startswith("cpu unknown, here ") for one in found["machine_differs"])
 
@@ -122,7 +122,7 @@ def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
 
     monkeypatch.setattr(advise_command, "_run", measured)
 
-    assert advise_command.run(asked(tmp_path, in_flight=60)) == 0
+    assert ask(tmp_path, in_flight=60) == 0
     (experiment,) = asked_for
     trials = runs.all_trials(experiment)
     assert {name for name in experiment.strategies if name != "sequential"} == set(COSTS)
@@ -133,7 +133,7 @@ def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
 
 
 def test_the_json_has_what_the_documentation_explains(results: Path, told: Any) -> None:
-    _, found = told(asked(results))
+    _, found = told(results)
 
     documented = set(re.findall(r"^\| `(\w+)` \|", DOCS.read_text(encoding="utf-8"), re.MULTILINE))
     verified = {"folder", "off", "holds", "expected_pages_per_s", "measured_pages_per_s"}
@@ -157,7 +157,7 @@ def test_the_json_has_what_the_documentation_explains(results: Path, told: Any) 
 )
 def test_what_cannot_be_read_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str, tmp_path: Path) -> None:
     with pytest.raises(AdviseError) as refused:
-        advise_command.run(asked(tmp_path, **changes))
+        ask(tmp_path, **changes)
 
     assert str(refused.value).startswith(sentence)
     assert "\n" not in str(refused.value)
@@ -167,9 +167,9 @@ def test_a_run_that_is_named_must_have_the_cost_of_a_page(results: Path, tmp_pat
     memory = results / "20260103T000000000Z-here-memory"
 
     with pytest.raises(AdviseError, match="no two blocks without added latency and CPU work with about 100 in flight"):
-        advise_command.run(asked(tmp_path, run=memory))
+        ask(tmp_path, folder=memory)
     with pytest.raises(RowsError, match=r"is not a run: cannot read rows\.jsonl"):
-        advise_command.run(asked(tmp_path, run=tmp_path / "nothing"))
+        ask(tmp_path, folder=tmp_path / "nothing")
 
 
 def test_the_command_answers_with_its_exit_code(results: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.commands import report as report_command
-from bench.commands.report import Asked, ReportError
+from bench.commands.report import ReportError
 from bench.core.rows import Row, RowsError
 from tests.cli.command import inflight
 from tests.made_rows import MACHINE, crawl_row, grid
@@ -26,8 +26,8 @@ def made_run(folder: Path, found: list[Row] = ROWS) -> Path:
     return folder
 
 
-def report(run: Path | None, form: str, out: Path | None = None, results: Path = Path("results")) -> int:
-    return report_command.run(Asked(run, form, out, results))
+def report(folder: Path | None, form: str, out: Path | None = None, results: Path = Path("results")) -> int:
+    return report_command.run(folder=folder, form=form, out=out, results=results)
 
 
 def test_the_page_of_the_newest_run_is_written_into_its_folder(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any, Self
@@ -24,7 +23,7 @@ from bench.measure.controller import Setting
 from bench.measure.server import Server, running
 from bench.studies.open_loop import command as open_loop_command
 from bench.studies.open_loop.checks import Seen, check, long_enough, wrong_answer
-from bench.studies.open_loop.command import REFUSALS, Asked
+from bench.studies.open_loop.command import REFUSALS
 from bench.studies.open_loop.findings import not_kept
 from bench.studies.open_loop.read import UNTOLD, curves
 from bench.studies.open_loop.run import run_open, split_target, who_was_full
@@ -240,9 +239,10 @@ def test_a_target_is_a_host_and_what_to_ask_of_it() -> None:
     assert split_target("http://localhost") == ("http://localhost", "/")
 
 
-def asked(out: Path, **changes: Any) -> Asked:
-    default = Asked("5", 1.0, None, 10, None, not_loopback=False, rounds=1, out=out, as_json=False)
-    return replace(default, **changes)
+def ask(out: Path, **changes: Any) -> int:
+    options: dict[str, Any] = {"rates": "5", "seconds": 1.0, "latency": None, "users": 10, "target": None}
+    more = {"not_loopback": False, "rounds": 1, "out": out, "as_json": False}
+    return open_loop_command.run(**(options | more | changes))
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(
     tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(REFUSALS) as refused:
-        open_loop_command.run(asked(tmp_path / "results", **changes))
+        ask(tmp_path / "results", **changes)
 
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -275,6 +275,6 @@ def test_more_users_than_the_descriptors_are_for_are_refused(tmp_path: Path, mon
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 100))
 
     with pytest.raises(REFUSALS, match=r"^200 in flight need .*use at most 36, or raise the limit"):
-        open_loop_command.run(asked(tmp_path / "results", users=200))
+        ask(tmp_path / "results", users=200)
 
     assert not (tmp_path / "results").exists()

@@ -1,14 +1,13 @@
 """What ``inflight advise`` does: find or measure the CPU time per page, advise, and measure the workload if asked."""
 
 import json
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import strategies
 from bench.commands import run as commands
+from bench.commands.output import say
 from bench.core import cells as c
 from bench.core import rows
 from bench.core.experiment import Experiment
@@ -42,59 +41,46 @@ class AdviseError(Exception):
 REFUSALS = (AdviseError, *commands.REFUSALS)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    latency: str
-    cpu: str
-    in_flight: int
-    run: Path | None
-    verify: bool
-    as_json: bool
-    out: Path
-
-
-def run(asked: Asked) -> int:
+def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: bool, as_json: bool, out: Path) -> int:
     """Advise, print, and return 0; 3 without a confident recommendation, or when what was measured contradicts it."""
-    workload = _workload(asked)
-    left_out, costed = _left_out(workload), min(asked.in_flight, MOST_COSTED)
+    workload = _workload(latency, cpu, in_flight)
+    left_out, costed = _left_out(workload), min(in_flight, MOST_COSTED)
     machine, names = host.machine(), [name for name in _shared() if name not in left_out]
-    source = _source(asked, costed, names)
-    memory_run, memory = measured_here.memory(asked.out, source.machine, names)
+    source = _named(folder, costed) if folder else _of_this_machine(out, costed, names)
+    memory_run, memory = measured_here.memory(out, source.machine, names)
     lines = {name: _length(name) for name in names}
-    wanted = Wanted(parse_delay(workload.latency[0]).mean_ns, parse_duration_ns(workload.cpu[0]), asked.in_flight)
+    wanted = Wanted(parse_delay(workload.latency[0]).mean_ns, parse_duration_ns(workload.cpu[0]), in_flight)
     advice = analyse.advise(source.costs, wanted, Facts(left_out, memory, lines))
     differs = measured_here.differs(source.machine, machine)
     placebo = throughput.about_placebo(rows.read(source.folder))
     basis = Basis(
         str(source.folder), source.in_flight, differs, None if memory_run is None else str(memory_run), placebo
     )
-    if not asked.as_json:
+    if not as_json:
         print(show.text(advice, basis).rstrip("\n"))
-    verified, folder = _verified(asked, workload, advice) if asked.verify else (None, None)
-    if asked.as_json:
-        told = show.to_json(advice, basis, verified, None if folder is None else str(folder))
+    verified, kept = _verified(out, workload, advice) if verify else (None, None)
+    if as_json:
+        told = show.to_json(advice, basis, verified, None if kept is None else str(kept))
         print(json.dumps(told, allow_nan=False))
     elif verified is not None:
-        print("\n" + show.verified_text(verified, str(folder)).rstrip("\n"))
+        print("\n" + show.verified_text(verified, str(kept)).rstrip("\n"))
     known = advice.advised is not None if verified is None else analyse.holds(verified)
     return 0 if known else UNKNOWN
 
 
-def _workload(asked: Asked) -> Grid:
+def _workload(latency: str, cpu: str, in_flight: int) -> Grid:
     """Return the workload that is asked about, as a table of an experiment."""
-    latency: Delay = _read(parse_delay, asked.latency, "--latency")
-    cpu_ns = _read(parse_duration_ns, asked.cpu, "--cpu")
+    delay: Delay = _read(parse_delay, latency, "--latency")
+    cpu_ns = _read(parse_duration_ns, cpu, "--cpu")
     if cpu_ns > MOST_CPU_NS:
-        raise AdviseError(f"--cpu must be at most {duration_text(MOST_CPU_NS)}, not {asked.cpu!r}")
+        raise AdviseError(f"--cpu must be at most {duration_text(MOST_CPU_NS)}, not {cpu!r}")
     return Grid(
         "throughput",
-        (latency.text,),
-        (asked.in_flight,),
+        (delay.text,),
+        (in_flight,),
         site=SITE,
         cpu=(duration_text(cpu_ns),),
-        cycles=1 if latency.mean_ns else VERIFY_CYCLES,
+        cycles=1 if delay.mean_ns else VERIFY_CYCLES,
     )
 
 
@@ -122,24 +108,25 @@ def _left_out(workload: Grid) -> dict[str, str]:
     return found | {part.strategy: short[part.id] for one in trials for part in row_trials(one) if part.id in short}
 
 
-def _source(asked: Asked, in_flight: int, names: Sequence[str]) -> Source:
-    """Return the run that the CPU time per page is from: the named one, or one of this machine, or a new one."""
-    if asked.run is not None:
-        found = measured_here.source(asked.run, in_flight)
-        if found is None:
-            raise AdviseError(
-                f"{asked.run} has no two blocks without added latency and CPU work with about {in_flight:,} in flight"
-            )
-        return found
-    known = measured_here.newest(asked.out, host.machine(), in_flight, names)
-    return known or _measured(asked.out, in_flight, names)
+def _named(folder: Path, in_flight: int) -> Source:
+    """Return the run that was named, for its CPU time per page. Raises AdviseError when it has none."""
+    if (found := measured_here.source(folder, in_flight)) is None:
+        raise AdviseError(
+            f"{folder} has no two blocks without added latency and CPU work with about {in_flight:,} in flight"
+        )
+    return found
+
+
+def _of_this_machine(out: Path, in_flight: int, names: Sequence[str]) -> Source:
+    """Return the newest run of this machine that has the CPU time per page, or measure it now."""
+    return measured_here.newest(out, host.machine(), in_flight, names) or _measured(out, in_flight, names)
 
 
 def _measured(out: Path, in_flight: int, names: Sequence[str]) -> Source:
     """Measure the CPU time per page now."""
     experiment = _experiment(Grid("throughput", in_flight=(in_flight,), site=SITE, cycles=CYCLES), names, BLOCKS)
     what = f"Measuring the CPU time per page with {in_flight:,} in flight, which no run of this machine in {out} has"
-    _say(what, experiment)
+    _say_time(what, experiment)
     folder = _run(out, experiment)
     found = measured_here.source(folder, in_flight)
     if found is None:
@@ -147,14 +134,14 @@ def _measured(out: Path, in_flight: int, names: Sequence[str]) -> Source:
     return found
 
 
-def _verified(asked: Asked, workload: Grid, advice: Advice) -> tuple[list[Verified], Path | None]:
+def _verified(out: Path, workload: Grid, advice: Advice) -> tuple[list[Verified], Path | None]:
     """Measure the advised strategy and the next one at the very workload; return how far off they are, and where."""
     chosen = [one for one in analyse.candidates(advice) if one.strategy in strategies.names()]
     if not chosen:
         return [], None
     experiment = _experiment(workload, [one.strategy for one in chosen], VERIFY_BLOCKS)
-    _say("Measuring that very workload", experiment)
-    folder = _run(asked.out, experiment)
+    _say_time("Measuring that very workload", experiment)
+    folder = _run(out, experiment)
     return analyse.verify(chosen, c.cells(rows.read(folder))), folder
 
 
@@ -162,9 +149,9 @@ def _experiment(grid: Grid, names: Sequence[str], blocks: int) -> Experiment:
     return Experiment("advise", "Measured by `inflight advise`.", (grid,), tuple(names), blocks)
 
 
-def _say(what: str, experiment: Experiment) -> None:
+def _say_time(what: str, experiment: Experiment) -> None:
     seconds = estimate_ns(runs.all_trials(experiment)) / 1e9
-    print(f"{what}; this takes about {seconds:.0f} s.", file=sys.stderr)
+    say(f"{what}; this takes about {seconds:.0f} s.")
 
 
 def _run(out: Path, experiment: Experiment) -> Path:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import strategies
 from bench.commands import run as commands
+from bench.commands.output import complain, say
 from bench.core import rows
 from bench.core.experiment import Experiment, ExperimentError
 from bench.core.plan import AnyTrial, estimate_ns
 from bench.core.rows import Row
 from bench.measure import run as runs
 from bench.measure.blocks import sides
-from bench.present.console import complain
 from bench.studies import claims
 from bench.studies.claims import Claim, cells, reuse, show
 from bench.studies.claims import pages as claims_pages
@@ -27,20 +27,6 @@ from bench.studies.claims.show import Report
 REFUSALS = commands.REFUSALS
 ABOUT = "The trials that the verdicts of `inflight claims` rest on."
 MARKDOWN_FILE = "claims.md"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    chosen: tuple[str, ...]
-    quick: bool
-    as_json: bool
-    fresh: bool
-    free_threaded: str | None
-    out: Path
-    memory_budget: str | None
-    only_list: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +41,45 @@ class Needed:
     """The ids of claims that have no quick experiment."""
 
 
-def run(asked: Asked) -> int:
+def run(
+    *,
+    chosen: Sequence[str],
+    quick: bool,
+    as_json: bool,
+    fresh: bool,
+    free_threaded: str | None,
+    out: Path,
+    memory_budget: str | None,
+    only_list: bool,
+) -> int:
     """Judge the chosen claims, and tell.
 
     Returns 0 whatever the verdicts, 1 when a claim could not be run at all, 130 when interrupted.
     """
-    budget_bytes = None if asked.memory_budget is None else commands.size_bytes(asked.memory_budget, "--memory-budget")
-    free_threaded = None if asked.free_threaded is None else sides.free_threaded(asked.free_threaded)
-    needed = work_out([claims.load(claim, strategies.names()) for claim in _ids(asked.chosen)], quick=asked.quick)
-    if asked.only_list:
+    budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
+    interpreter = None if free_threaded is None else sides.free_threaded(free_threaded)
+    needed = work_out([claims.load(claim, strategies.names()) for claim in _ids(chosen)], quick=quick)
+    if only_list:
         return _list(needed)
     together = [cells.trials_of(experiment) for _, experiment in needed.experiments]
-    found = {} if asked.fresh else reuse.find(asked.out, needed.trials, together)
-    folder = runs.new_folder(asked.out, needed.experiment)
+    found = {} if fresh else reuse.find(out, needed.trials, together)
+    folder = runs.new_folder(out, needed.experiment)
     there = [row for key, own in found.items() for row in reuse.as_rows_of(needed.trials[key], own)]
     for row in there:
         rows.append(folder, row)
     missing = [trial for key, trial in needed.trials.items() if key not in found]
-    _say(_plan_told(there, missing))
+    say(_plan_told(there, missing))
     commands.say_shortages(runs.shortages(missing))
     try:
         trials = list(needed.trials.values())
-        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, free_threaded)
+        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, interpreter)
     except runs.RunError as error:
         complain(f"inflight: {error}")
         return 1
     if interrupted:
         complain(f"interrupted; the rows are kept, and `inflight run --resume {folder}` goes on from them")
         return 130
-    return _tell(asked, folder, needed, rows.read(folder), len(there))
+    return _tell(folder, needed, rows.read(folder), len(there), as_json=as_json, whole=len(chosen) == 1)
 
 
 def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
@@ -123,7 +119,7 @@ def _list(needed: Needed) -> int:
     for claim_id in needed.left_out:
         print(f"{claim_id:<22} not part of --quick")
     total = estimate_ns(needed.trials.values()) / 1e9
-    _say(f"{len(needed.trials)} trials, about {total:.0f} s: what several claims need is run once")
+    say(f"{len(needed.trials)} trials, about {total:.0f} s: what several claims need is run once")
     return 0
 
 
@@ -136,7 +132,7 @@ def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial]) -> str:
     return f"{told}; {len(found)} rows are there already, of {listed} (--fresh measures all of them again)"
 
 
-def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reused: int) -> int:
+def _tell(folder: Path, needed: Needed, found: Sequence[Row], reused: int, *, as_json: bool, whole: bool) -> int:
     """Print the verdicts, write them into the folder, and return the exit code."""
     from bench.present.console import wants_colour
     from bench.present.provenance import source
@@ -148,11 +144,11 @@ def _tell(asked: Asked, folder: Path, needed: Needed, found: Sequence[Row], reus
     told = source([], machine) + (f" · {found[0].started_at[:10]}" if found else "")
     report = Report(verdicts, machine, told, own_runs, len(found) - reused, reused, needed.left_out)
     _write(folder, report, found)
-    if asked.as_json:
+    if as_json:
         print(json.dumps(show.to_json(report) | {"folder": str(folder)}))
     else:
-        _print(report, colour=wants_colour(sys.stdout), whole=len(asked.chosen) == 1)
-    _say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
+        _print(report, colour=wants_colour(sys.stdout), whole=whole)
+    say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
     broken = [verdict.id for verdict, own in judged if could_not_run(own)]
     if broken:
         complain(f"could not be run: {', '.join(broken)}")
@@ -185,7 +181,3 @@ def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
 def could_not_run(own: Sequence[Row]) -> bool:
     """Tell whether every trial of a claim broke: a limit that leaves trials out is an answer, a crash is none."""
     return bool(own) and all(row.status in {"failed", "timeout"} and row.cause is None for row in own)
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

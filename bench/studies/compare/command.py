@@ -6,10 +6,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench.commands import run as commands
+from bench.commands.output import complain, say, say_plots
 from bench.core import rows, selftests, units
 from bench.core.judge import ExperimentError, need
 from bench.measure import host
@@ -17,7 +17,6 @@ from bench.measure import run as runs
 from bench.measure.blocks.sides import Prepared
 from bench.measure.places import without_places
 from bench.present import progress
-from bench.present.console import complain
 from bench.studies.compare import budget, loop, simulation
 from bench.studies.compare.comparison import Comparison
 from bench.studies.compare.decide import DESIGNED, Decision, Rule
@@ -34,46 +33,40 @@ RESULTS = Path("results")
 """Where self-tests are kept unless another folder was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    a: str
-    b: str
-    repositories: tuple[Path, ...]
-    pythons: tuple[str, ...]
-    requirements: tuple[str, ...]
-    settings: tuple[str, ...]
-    variables: tuple[str, ...]
-    latency: str
-    links: int
-    cycles: int | None
-    metrics: str | None
-    time: str | None
-    out: Path
-    markdown: Path | None
-    as_json: bool
-
-
-def run(asked: Asked) -> int:
+def run(
+    *,
+    a: str,
+    b: str,
+    repositories: tuple[Path, ...],
+    pythons: tuple[str, ...],
+    requirements: tuple[str, ...],
+    settings: tuple[str, ...],
+    variables: tuple[str, ...],
+    latency: str,
+    links: int,
+    cycles: int | None,
+    metrics: str | None,
+    time: str | None,
+    out: Path,
+    markdown: Path | None,
+    as_json: bool,
+) -> int:
     """Compare, tell, and return 0 for a pass, 1 for a regression, 3 for neither, 130 when interrupted."""
-    written = Written(
-        asked.a, asked.b, asked.repositories, asked.pythons, asked.requirements, asked.settings, asked.variables
-    )
-    planned = comparison(written, latency=asked.latency, links=asked.links, metrics=asked.metrics)
-    budget_s = None if asked.time is None else seconds(asked.time)
-    check_writable(asked)
+    written = Written(a, b, repositories, pythons, requirements, settings, variables)
+    planned = comparison(written, latency=latency, links=links, metrics=metrics)
+    budget_s = None if time is None else seconds(time)
+    check_writable(out, markdown)
     folder, found, machine = None, 0, host.machine()
     try:
         with commands.interruptible(), tempfile.TemporaryDirectory(prefix="inflight-") as files, place() as where:
             planned, prepared = loop.ready(planned, Path(files))
             for name in ("A", "B"):
-                _say(f"{name}: {describe_commit(prepared[name])}")
-            planned, calibration = loop.calibrated(planned, prepared, where, asked.cycles)
-            rates = selftests.latest([asked.out, RESULTS], machine)
+                say(f"{name}: {describe_commit(prepared[name])}")
+            planned, calibration = loop.calibrated(planned, prepared, where, cycles)
+            rates = selftests.latest([out, RESULTS], machine)
             rule = rule_within(budget_s, calibration, planned)
-            _say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
-            folder = runs.new_folder(asked.out, planned, machine)
+            say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
+            folder = runs.new_folder(out, planned, machine)
 
             with progress.shown(_at_most(rule, calibration)) as shown:
 
@@ -87,7 +80,7 @@ def run(asked: Asked) -> int:
         kept = "" if folder is None else f" after {found} blocks; their rows are in {folder}"
         complain(f"interrupted{kept}")
         return 130
-    return tell(asked, folder, verdict, rates)
+    return tell(folder, verdict, rates, markdown, as_json=as_json)
 
 
 def _at_most(rule: Rule, calibration: Calibration) -> progress.Stand:
@@ -105,15 +98,15 @@ def _show(shown: progress.Progress, block: Block, decision: Decision, calibratio
         shown.repeated(block_line(block, decision))
 
 
-def check_writable(asked: Asked) -> None:
+def check_writable(out: Path, markdown: Path | None) -> None:
     """Find out before anything is measured that its result could not be written. Raises RunError."""
-    where = asked.out
+    where = out
     try:
         there = next(place for place in (where.resolve(), *where.resolve().parents) if place.exists())
         with tempfile.TemporaryFile(dir=there):
             pass
-        if asked.markdown is not None:
-            where = asked.markdown
+        if markdown is not None:
+            where = markdown
             with where.open("a", encoding="utf-8"):
                 pass
     except OSError as error:
@@ -128,7 +121,9 @@ def place() -> Iterator[Place]:
         yield Place(keeper, cpus)
 
 
-def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] | None) -> int:
+def tell(
+    folder: Path, verdict: Verdict, rates: dict[str, object] | None, markdown: Path | None, *, as_json: bool
+) -> int:
     """Print the verdict, write it beside its rows, and return its exit code."""
     from bench.present.console import wants_colour
     from bench.studies.compare import show as present
@@ -137,23 +132,21 @@ def tell(asked: Asked, folder: Path, verdict: Verdict, rates: dict[str, object] 
     shown = present.Shown(verdict.decision, verdict.blocks, verdict.rule, rates)
     told = present.to_json(shown) | {"folder": str(folder)}
     coloured = wants_colour(sys.stdout)
-    print(json.dumps(told, allow_nan=False) if asked.as_json else present.text(shown, colour=coloured))
+    print(json.dumps(told, allow_nan=False) if as_json else present.text(shown, colour=coloured))
     try:
         kept = json.dumps(without_places(told), indent=2, allow_nan=False)
         (folder / JSON_FILE).write_text(f"{kept}\n", encoding="utf-8")
         (folder / MARKDOWN_FILE).write_text(present.markdown(shown), encoding="utf-8")
-        if asked.markdown is not None:
-            with asked.markdown.open("a", encoding="utf-8") as file:
+        if markdown is not None:
+            with markdown.open("a", encoding="utf-8") as file:
                 file.write(present.markdown(shown))
         machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
         plots = save_comparison(verdict.blocks, verdict.decision, verdict.rule, machine, folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
-    _say(f"rows:  {folder / rows.ROWS_FILE}")
-    for path in plots:
-        if path.suffix == ".png":
-            _say(f"plot:  {path}")
+    say(f"rows:  {folder / rows.ROWS_FILE}")
+    say_plots(plots)
     return EXITS[verdict.decision.verdict]
 
 
@@ -214,7 +207,3 @@ def seconds(text: str) -> float:
         raise ExperimentError(f"--budget must be a time such as 90s, 5m or 1h, not {text!r}") from error
     need(0 < found <= 86_400, f"--budget must be longer than 0 and at most a day, not {text}")
     return found
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

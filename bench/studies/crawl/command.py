@@ -27,10 +27,19 @@ class CrawlError(Exception):
     """A crawl that cannot be made as it was asked for; the message says what to change."""
 
 
+REFUSALS = (CrawlError,)
+
+
+def run(*, strategy: str, as_json: bool, **options: Any) -> int:
+    """Crawl, print the report on standard output, and return 0; the options are those of ``job``. Raises CrawlError."""
+    check_available(strategy)
+    _crawl(strategy, job(**options), as_json=as_json)
+    return 0
+
+
 def job(
-    urls: Sequence[str],
     *,
-    strategy: str,
+    urls: Sequence[str],
     max_in_flight: int,
     max_redirect: int,
     max_tries: int,
@@ -40,7 +49,6 @@ def job(
     connection: Literal["keep-alive", "per-fetch"],
 ) -> Job:
     """Check what a person typed and make a job of it. Raises CrawlError with one sentence."""
-    check_available(strategy)
     try:
         timeout_ns = parse_duration_ns(f"{timeout}s" if re.fullmatch(r"[0-9.]+", timeout) else timeout)
     except ValueError as error:
@@ -77,8 +85,7 @@ def check_available(name: str) -> None:
         raise CrawlError(f"strategy {name} needs {', '.join(missing)}: pip install {' '.join(missing)}")
 
 
-def run(strategy: str, job: Job, *, as_json: bool) -> int:
-    """Crawl, print the report on standard output, and return the exit code: 0, whatever became of the URLs."""
+def _crawl(strategy: str, job: Job, *, as_json: bool) -> None:
     raise_descriptor_limit()
     frontier = Frontier(job)
     began = time.perf_counter_ns()
@@ -94,7 +101,6 @@ def run(strategy: str, job: Job, *, as_json: bool) -> int:
         for page in pages:
             print(_line(page))
         print(_totals(strategy, summary))
-    return 0
 
 
 def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 import strategies
+from bench.commands.output import say, say_plots
 from bench.core import bare, experiment, plan, rows, units
 from bench.core.judge import check_known
 from bench.measure import limits
@@ -26,6 +27,8 @@ REFUSALS = (runs.RunError, experiment.ExperimentError)
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 LABEL = 10
 ABOUT = "The limits of this machine: inflight limits."
+Save = Callable[[str, dict[str, Any], Begin], None]
+"""Keeps what was found of a resource, and when that began."""
 WHAT_FOLLOWS = {
     "threads": "about to start threads, up to {most}",
     "descriptors": "about to open files, up to {most}",
@@ -35,42 +38,39 @@ WHAT_FOLLOWS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line says."""
-
-    resources: tuple[str, ...]
-    only_predict: bool
-    through_shared: bool
-    as_json: bool
-    out: Path | None
-
-
-def run(asked: Asked) -> int:
-    """Predict, and unless only that was asked for, find; print it. Returns 0. Raises RunError, ExperimentError."""
-    chosen = tuple(dict.fromkeys(asked.resources)) or limits.RESOURCES
+def run(*, resources: Sequence[str], only_predict: bool, through_shared: bool, as_json: bool, out: Path | None) -> int:
+    """Predict, and unless only that was wanted, find; print it. Returns 0. Raises RunError, ExperimentError."""
+    chosen = tuple(dict.fromkeys(resources)) or limits.RESOURCES
     for resource in chosen:
         check_known(resource, limits.RESOURCES, "resource", "limits")
-    save = _nothing_to_save if asked.out is None or asked.only_predict else _saver(asked.out, chosen, asked)
+    printer = Printer(sys.stderr if as_json else sys.stdout)
+    save = None if out is None or only_predict else _saver(out, chosen, through_shared=through_shared)
     with _ctrl_c_from_sigterm():
-        told = {resource: _one(resource, asked, save) for resource in chosen}
-    if asked.as_json:
+        if only_predict:
+            told = {resource: _predict(resource, printer) for resource in chosen}
+        else:
+            told = {resource: _find(resource, printer, save, through_shared=through_shared) for resource in chosen}
+    if as_json:
         print(json.dumps(told))
     return 0
 
 
-def _one(resource: str, asked: Asked, save: Callable[[str, dict[str, Any], Begin], None]) -> dict[str, Any]:
-    say = Printer(sys.stderr if asked.as_json else sys.stdout)
+def _predict(resource: str, printer: "Printer") -> dict[str, Any]:
     predicted = limits.predict(resource)
-    say.head(resource)
-    if asked.only_predict:
-        say.predictions(resource, predicted)
-        return {"ceilings": [asdict(ceiling) for ceiling in predicted]}
-    say.plan(resource, predicted, through_shared=asked.through_shared)
+    printer.head(resource)
+    printer.predictions(resource, predicted)
+    return {"ceilings": [asdict(ceiling) for ceiling in predicted]}
+
+
+def _find(resource: str, printer: "Printer", save: Save | None, *, through_shared: bool) -> dict[str, Any]:
+    predicted = limits.predict(resource)
+    printer.head(resource)
+    printer.plan(resource, predicted, through_shared=through_shared)
     begin = Begin.now()
-    found = limits.find(resource, through_shared=asked.through_shared)
-    say.finding(resource, found)
-    save(resource, found, begin)
+    found = limits.find(resource, through_shared=through_shared)
+    printer.finding(resource, found)
+    if save is not None:
+        save(resource, found, begin)
     return found
 
 
@@ -138,9 +138,9 @@ def amount(resource: str, number: int) -> str:
 _NOUNS = {"threads": "threads", "descriptors": "descriptors", "ports": "ports", "backlog": "connections"}
 
 
-def _saver(out: Path, chosen: Sequence[str], asked: Asked) -> Callable[[str, dict[str, Any], Begin], None]:
+def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
     """Make the folder of a run, and return what appends a row to it."""
-    table = {"resources": list(chosen), "through_shared": asked.through_shared}
+    table = {"resources": list(chosen), "through_shared": through_shared}
     wanted = experiment.Experiment(
         "limits", ABOUT, (), tuple(strategies.names()), bare=(bare.parse("limit", table, "limits"),)
     )
@@ -164,18 +164,12 @@ def _draw(folder: Path) -> None:
     from bench.report import plots
 
     machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
-    print(f"rows:  {folder / rows.ROWS_FILE}", file=sys.stderr)
+    say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
         saved = plots.save_all(rows.read(folder), machine, folder / "plots")
     except OSError as error:
         raise runs.RunError(f"cannot write plots to {folder}: {error.strerror}; its rows are complete") from error
-    for path in saved:
-        if path.suffix == ".png":
-            print(f"plot:  {path}", file=sys.stderr)
-
-
-def _nothing_to_save(_resource: str, _found: dict[str, Any], _begin: Begin) -> None:
-    pass
+    say_plots(saved)
 
 
 @contextmanager

@@ -3,19 +3,18 @@
 import json
 import socket
 import sys
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from bench.commands import run as commands
+from bench.commands.output import complain
 from bench.core import rows, scale
 from bench.core.experiment import Experiment, ExperimentError
 from bench.core.rows import Row
 from bench.measure import run as runs
 from bench.measure.locust.hosting import address_text
-from bench.present.console import complain
 
 REFUSALS = commands.REFUSALS
 ABOUT = "Requests at constant rates, whatever has been answered: inflight open-loop."
@@ -24,41 +23,36 @@ HTTP_PORT = 80
 CONNECT_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for; what it does not say is None."""
-
-    rates: str
-    seconds: float
-    latency: str | None
-    users: int
-    target: str | None
-    not_loopback: bool
-    rounds: int
-    out: Path
-    as_json: bool
-
-
-def run(asked: Asked) -> int:
+def run(
+    *,
+    rates: str,
+    seconds: float,
+    latency: str | None,
+    users: int,
+    target: str | None,
+    not_loopback: bool,
+    rounds: int,
+    out: Path,
+    as_json: bool,
+) -> int:
     """Run the rates as an experiment of one table; print what was offered, completed, and how long it took.
 
     Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted. Raises ExperimentError for a target
     that may not be loaded, or where nobody listens, and for more users than the descriptors are for, before anything is
     written.
     """
-    experiment = Experiment(
-        "open-loop", ABOUT, (), rounds=asked.rounds, bare=(scale.open_loops(_table(asked), "open-loop"),)
-    )
+    table = {"rates": rates_of(rates), "seconds": seconds, "users": users} | _served_by(target, latency)
+    experiment = Experiment("open-loop", ABOUT, (), rounds=rounds, bare=(scale.open_loops(table, "open-loop"),))
     trials = runs.plan(experiment)
-    if asked.target is not None:
-        check_target(asked.target, not_loopback=asked.not_loopback)
-    folder = runs.new_folder(asked.out, experiment)
+    if target is not None:
+        check_target(target, not_loopback=not_loopback)
+    folder = runs.new_folder(out, experiment)
     interrupted = commands.execute(folder, experiment, trials)
     found = rows.read(folder)
-    _present(folder, found, as_json=asked.as_json)
+    _present(folder, found, as_json=as_json)
     if interrupted:
         # A stored experiment may ask this machine only: what asks others is begun by hand, each time.
-        again = "begin again" if asked.not_loopback else f"go on with: inflight run --resume {folder}"
+        again = "begin again" if not_loopback else f"go on with: inflight run --resume {folder}"
         complain(f"interrupted after {len(found)} of {len(trials)} trials; {again}")
         return 130
     if any(row.valid for row in found):
@@ -96,13 +90,13 @@ def check_target(target: str, *, not_loopback: bool) -> None:
         ) from error
 
 
-def _table(asked: Asked) -> dict[str, Any]:
-    table: dict[str, Any] = {"rates": rates_of(asked.rates), "seconds": asked.seconds, "users": asked.users}
-    if asked.target is None:
-        return table | {"latency": [asked.latency or DEFAULT_LATENCY]}
-    if asked.latency is not None:
+def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
+    """Return what the table says about the server. Raises ExperimentError for a latency beside a target."""
+    if target is None:
+        return {"latency": [latency or DEFAULT_LATENCY]}
+    if latency is not None:
         raise ExperimentError("--target has a latency of its own; leave out --latency")
-    return table | {"target": asked.target}
+    return {"target": target}
 
 
 def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:

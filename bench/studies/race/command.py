@@ -3,10 +3,10 @@
 import math
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench.commands import run as commands
+from bench.commands.output import say
 from bench.core import rows
 from bench.core.experiment import ExperimentError
 from bench.core.judge import check_known
@@ -23,55 +23,45 @@ WIDEST = 100
 REFUSALS = commands.REFUSALS
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    run: Path | None
-    chosen: str | None
-    speed: float
-    out: Path
-
-
-def run(asked: Asked) -> int:
+def run(*, folder: Path | None, chosen: str | None, speed: float, out: Path) -> int:
     """Replay a run, or a new one of the preset; return the exit code.
 
     0; 1 when a new run has no valid row. Raises RowsError for a run without a race, ExperimentError for an unknown
     strategy, and KeyboardInterrupt.
     """
-    if not math.isfinite(asked.speed):
-        raise ExperimentError(f"--speed must be a number such as 0.5, not {asked.speed}")
-    folder = _measured(asked) if asked.run is None else asked.run
-    found = rows.read(folder)
-    chosen = _chosen(found, asked.chosen)
-    shown = fragment(chosen)
+    if not math.isfinite(speed):
+        raise ExperimentError(f"--speed must be a number such as 0.5, not {speed}")
+    run_folder = folder or _measured(chosen, out)
+    found = rows.read(run_folder)
+    raced = _chosen(found, chosen)
+    shown = fragment(raced)
     if shown is None:
-        raise RowsError(f"{folder} has no two strategies on one workload with a time line")
-    path = folder / PAGE_FILE
+        raise RowsError(f"{run_folder} has no two strategies on one workload with a time line")
+    path = run_folder / PAGE_FILE
     try:
-        path.write_text(page(shown, f"inflight: the race of {folder.resolve().name}"), encoding="utf-8")
-        _say(f"race:  {path}")
+        path.write_text(page(shown, f"inflight: the race of {run_folder.resolve().name}"), encoding="utf-8")
+        say(f"race:  {path}")
     except OSError as error:
-        _say(f"race:  not written: cannot write {path} ({error.strerror})")
-    best = races(chosen)[0]
+        say(f"race:  not written: cannot write {path} ({error.strerror})")
+    best = races(raced)[0]
     if is_watched():
         with commands.interruptible():
-            watch(best, asked.speed)
+            watch(best, speed)
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) if sys.stdout.isatty() else WIDEST
     print(race_terminal.finish(best, width))
-    return 0 if asked.run is not None or any(row.valid for row in found) else 1
+    return 0 if folder or any(row.valid for row in found) else 1
 
 
-def _measured(asked: Asked) -> Path:
+def _measured(chosen: str | None, out: Path) -> Path:
     """Run the preset; return its folder. Raises KeyboardInterrupt when that was interrupted."""
-    experiment = commands.experiment_of(PRESET, asked.chosen)
+    experiment = commands.experiment_of(PRESET, chosen)
     if len(experiment.strategies) < 2:
         raise ExperimentError("--strategies names one only, and it takes two to race")
     trials = runs.plan(experiment)
     commands.say_shortages(runs.shortages(trials))
-    folder = runs.new_folder(asked.out, experiment)
+    folder = runs.new_folder(out, experiment)
     if commands.execute(folder, experiment, trials):
-        _say(f"interrupted; go on with: inflight run --resume {folder}")
+        say(f"interrupted; go on with: inflight run --resume {folder}")
         raise KeyboardInterrupt
     return folder
 
@@ -87,7 +77,3 @@ def _chosen(found: list[Row], names: str | None) -> list[Row]:
     for name in sorted(wanted):
         check_known(name, known, "strategy", "--strategies")
     return [row for row in found if row.strategy in wanted]
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)

@@ -8,7 +8,6 @@ Locust and wrk, say whether they see of the fake server what a strategy sees.
 import json
 import math
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from typing import Any
 
 import strategies
 from bench.commands import run as commands
+from bench.commands.output import complain, say
 from bench.core import rows, selftests
 from bench.core.arm import Arm
 from bench.core.experiment import Workload
@@ -28,7 +28,6 @@ from bench.measure import host, neighbour, process
 from bench.measure import run as runs
 from bench.measure.controller import run_trial
 from bench.present import progress
-from bench.present.console import complain
 from bench.studies.clients import read as client_rows
 from bench.studies.clients import run as clients
 from bench.studies.clients.show import line as client_line
@@ -64,7 +63,7 @@ class Numbers:
 FULL = Numbers(same=96, planted=48, other=12, planting=12)
 QUICK = Numbers(same=24, planted=12, other=0, planting=6)
 FULL_ROUNDS, QUICK_ROUNDS = 3, 1
-"""How often each client is asked."""
+"""How often each client is """
 SEED = 1
 """Of the order in which clients take turns."""
 MOST_TRIES = 3
@@ -95,17 +94,6 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    strategy: str
-    quick: bool
-    out: Path
-    as_json: bool
-    disturbed: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Measuring:
     """Where a self-test's blocks are run and kept."""
 
@@ -117,24 +105,24 @@ class Measuring:
     shown: progress.Progress
 
 
-def run(asked: Asked) -> int:
+def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str | None) -> int:
     """Measure the harness, keep and tell what was found.
 
     Returns 0; 1 when false alarms are surely more frequent than designed; 3 when too few blocks were good; 130 when
     interrupted.
     """
-    check_known(asked.strategy, strategies.names(), "strategy", "--strategy")
-    if missing := strategies.describe(asked.strategy).missing:
-        raise ExperimentError(f"{asked.strategy} needs {', '.join(missing)}, which is not installed here")
-    plan = Plan(asked.strategy, *((QUICK, QUICK_ROUNDS) if asked.quick else (FULL, FULL_ROUNDS)))
-    machine = host.machine(asked.disturbed)
-    folder = runs.new_folder(asked.out, plan, machine)
+    check_known(strategy, strategies.names(), "strategy", "--strategy")
+    if missing := strategies.describe(strategy).missing:
+        raise ExperimentError(f"{strategy} needs {', '.join(missing)}, which is not installed here")
+    plan = Plan(strategy, *((QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)))
+    machine = host.machine(disturbed)
+    folder = runs.new_folder(out, plan, machine)
     try:
         with (
             commands.interruptible(),
             tempfile.TemporaryDirectory(prefix="inflight-") as files,
             command.place() as place,
-            neighbour.beside(asked.disturbed, place.cpus),
+            neighbour.beside(disturbed, place.cpus),
             progress.shown(_stand(plan)) as shown,
         ):
             found = _measure(plan, Measuring(place, folder, Path(files), machine, shown))
@@ -142,8 +130,8 @@ def run(asked: Asked) -> int:
         complain(f"interrupted; the rows are in {folder}, and no verdict will quote them")
         return 130
     _keep(folder, found)
-    print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if asked.as_json else text(found))
-    _say(f"kept:  {folder / rows.SELFTEST_FILE}")
+    print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if as_json else text(found))
+    say(f"kept:  {folder / rows.SELFTEST_FILE}")
     return code(found)
 
 
@@ -305,7 +293,3 @@ def _keep(folder: Path, found: dict[str, Any]) -> None:
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

@@ -1,11 +1,10 @@
 """What ``inflight compare`` does: read both sides, refuse what cannot be compared, compare, and tell."""
 
 import json
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from bench.commands.output import say
 from bench.core import rows
 from bench.core.rows import RowsError
 from bench.measure.places import without_places
@@ -26,39 +25,24 @@ class CompareError(Exception):
 REFUSALS = (CompareError, RowsError, BenchmarkError)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for."""
-
-    base: Path
-    head: Path
-    unlike: bool
-    out: Path | None
-    as_json: bool
-    markdown: Path | None
-
-
-def run(asked: Asked) -> int:
+def run(*, base: Path, head: Path, unlike: bool, out: Path | None, as_json: bool, markdown: Path | None) -> int:
     """Compare, print, and write the files that were asked for; return the exit code of the verdict."""
-    base, head = _sides(asked.base, asked.head)
-    if not asked.unlike:
-        _refuse_unlike(base, head)
-    found = compare_sides(base, head)
+    sides = _sides(base, head)
+    if not unlike:
+        _refuse_unlike(*sides)
+    found = compare_sides(*sides)
     if not found.compared:
-        raise CompareError(
-            f"{asked.base} and {asked.head} have no cell in common: nothing was run on the same workload in both"
-        )
-    if asked.as_json:
+        raise CompareError(f"{base} and {head} have no cell in common: nothing was run on the same workload in both")
+    if as_json:
         print(_json(found))
+        say(show.headline(found))
     else:
         print(show.text(found).rstrip("\n"))
-    if asked.as_json:
-        _say(show.headline(found))
-    if asked.markdown is not None:
-        _add(show.markdown(found), asked.markdown)
-    if asked.out is not None:
-        for path in _write(found, asked.out):
-            _say(f"written: {path}")
+    if markdown is not None:
+        _add(show.markdown(found), markdown)
+    if out is not None:
+        for path in _write(found, out):
+            say(f"written: {path}")
     return EXITS[found.verdict]
 
 
@@ -164,7 +148,3 @@ def _write(found: Comparison, folder: Path) -> list[Path]:
     except OSError as error:
         raise CompareError(f"cannot write to {folder}: {error.strerror}") from error
     return [folder / JSON_FILE, folder / MARKDOWN_FILE, *plots]
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)

@@ -4,19 +4,20 @@ import ipaddress
 import json
 import re
 import socket
-import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import strategies
 from bench.commands import run as commands
+from bench.commands.output import complain, say
 from bench.core import rows, scale
 from bench.core.experiment import Experiment, ExperimentError
 from bench.core.judge import check_known, whole
 from bench.core.rows import Row
 from bench.measure import run as runs
 from bench.measure.locust.hosting import Hosting, address_text
-from bench.present.console import complain
 from bench.present.notes import why_red
 from bench.studies.swarm.layout import Layout, LayoutError, allowances, among, layout
 from bench.studies.swarm.plan_text import MASTER_PORT, TRUST, plan_text
@@ -30,44 +31,69 @@ _RAMP = re.compile(r"(\d{1,8})(?:/s)?")
 _ADDRESS = re.compile(r"\[?([0-9A-Za-z.:-]+?)\]?:(\d{1,5})")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for; what it does not say is None."""
-
-    strategy: str | None
-    in_flight: int | None
-    ramp: str | None
-    hold: str | None
-    processes: int | None
-    nodes: int
-    expect: int | None
-    wait: str | None
-    bind: str | None
-    port: int | None
-    join: str | None
-    web: int | None
-    plan: bool
-    machines: int | None
-    memory_budget: str | None
-    out: Path
-    as_json: bool
-
-
-def run(asked: Asked) -> int:
+def run(
+    *,
+    strategy: str | None,
+    in_flight: int | None,
+    ramp: str | None,
+    hold: str | None,
+    processes: int | None,
+    nodes: int,
+    expect: int | None,
+    wait: str | None,
+    bind: str | None,
+    port: int | None,
+    join: str | None,
+    web: int | None,
+    plan: bool,
+    machines: int | None,
+    memory_budget: str | None,
+    out: Path,
+    as_json: bool,
+) -> int:
     """Plan, join or run; return 0 when all were in flight, confirmed, and answered, 1 when not, 130 at Ctrl-C."""
-    if asked.join is not None:
-        return _join(asked, asked.join)
-    if asked.in_flight is None:
+    if join is not None:
+        of_the_master = {
+            "--in-flight": in_flight,
+            "--strategy": strategy,
+            "--ramp": ramp,
+            "--hold": hold,
+            "--processes": processes,
+            "--expect": expect,
+            "--wait": wait,
+            "--bind": bind,
+            "--port": port,
+            "--web": web,
+            "--plan": plan or None,
+            "--machines": machines,
+        }
+        return _join(join, nodes, [option for option, value in of_the_master.items() if value is not None])
+    if in_flight is None:
         raise ExperimentError(
             "how many? Say --in-flight N, or --join HOST:PORT to take part in another machine's swarm"
         )
-    if asked.machines is not None and not asked.plan:
+    if machines is not None and not plan:
         raise ExperimentError("--machines is for --plan, which says what to type on each of them")
-    name = asked.strategy or DEFAULT_STRATEGY
+    name = strategy or DEFAULT_STRATEGY
     check_known(name, strategies.names(), "strategy", "--strategy")
-    described = strategies.describe(name)
-    budget = None if asked.memory_budget is None else commands.size_bytes(asked.memory_budget, "--memory-budget")
-    return _plan(asked, described, budget) if asked.plan else _run(asked, described, budget)
+    model = strategies.describe(name)
+    budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
+    if plan:
+        return _plan(model, in_flight, processes, machines or 1, budget_bytes, as_json=as_json)
+    if model.missing:
+        raise ExperimentError(f"{name} cannot be run here: not installed: {', '.join(model.missing)}")
+    who = hosting(nodes, expect or 0, wait or "60s", bind or Hosting().bind, port, web)
+    table = {"in_flight": [in_flight], "hold": hold, "processes": processes}
+    experiment = _experiment(name, table | {"ramp_per_s": None if ramp is None else ramp_per_s(ramp)})
+    planned = among(
+        in_flight,
+        allowances(model, budget_bytes),
+        strategy=model,
+        processes=processes,
+        workers=who.workers,
+        here=who.here,
+    )
+    return _run(experiment, planned, who, budget_bytes, out, as_json=as_json)
 
 
 def ramp_per_s(text: str) -> int:
@@ -86,83 +112,68 @@ def address(text: str) -> tuple[str, int]:
     return found[1], int(found[2])
 
 
-def hosting(asked: Asked) -> Hosting:
+def hosting(nodes: int, expect: int, wait: str, bind: str, port: int | None, web_port: int | None) -> Hosting:
     """Return who takes part. Raises ExperimentError for an address that is none."""
-    bind = asked.bind or Hosting().bind
     try:
         bind = "127.0.0.1" if bind == "localhost" else str(ipaddress.ip_address(bind))
     except ValueError as error:
         raise ExperimentError(f"--bind takes an address of this machine, such as 192.0.2.1, not {bind!r}") from error
-    expect = asked.expect or 0
-    port = (MASTER_PORT if expect else 0) if asked.port is None else asked.port
-    if asked.nodes + expect < 1:
+    if nodes + expect < 1:
         raise ExperimentError("--nodes 0 leaves nobody to do the work; say with --expect how many join from elsewhere")
     try:
-        wait_ns = parse_duration_ns(asked.wait or "60s")
+        wait_ns = parse_duration_ns(wait)
     except ValueError as error:
         raise ExperimentError(f"--wait: {error}") from error
-    return Hosting(asked.nodes, expect, bind, port, asked.web, wait_ns / 1e9)
+    if port is None:
+        port = MASTER_PORT if expect else 0
+    return Hosting(nodes, expect, bind, port, web_port, wait_ns / 1e9)
 
 
-def _join(asked: Asked, master: str) -> int:
-    told = {
-        "--in-flight": asked.in_flight,
-        "--strategy": asked.strategy,
-        "--ramp": asked.ramp,
-        "--hold": asked.hold,
-        "--processes": asked.processes,
-        "--expect": asked.expect,
-        "--wait": asked.wait,
-        "--bind": asked.bind,
-        "--port": asked.port,
-        "--web": asked.web,
-        "--plan": asked.plan or None,
-        "--machines": asked.machines,
-    }
-    if given := [option for option, value in told.items() if value is not None]:
+def _join(master: str, nodes: int, given: Sequence[str]) -> int:
+    """Take part in the swarm of a master; ``given`` are options that are the master's to say."""
+    if given:
         raise ExperimentError(f"--join does what the master says; leave out {', '.join(given)}")
-    if not asked.nodes:
+    if not nodes:
         raise ExperimentError("--nodes 0 leaves nobody to join; leave it out, or say how many")
     host, port = address(master)
     runs.need_locust()
     from bench.studies.swarm.run import join
 
     with commands.interruptible():
-        return join(host, port, asked.nodes, tell=_say)
+        return join(host, port, nodes, tell=say)
 
 
-def _plan(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
+def _plan(
+    model: Description,
+    in_flight: int,
+    processes: int | None,
+    machines: int,
+    budget_bytes: int | None,
+    *,
+    as_json: bool,
+) -> int:
     """Print what it would take; nothing is started but, for a model with threads, a few to see what one costs."""
-    assert asked.in_flight is not None
-    machines, allowed = asked.machines or 1, allowances(strategy, budget_bytes)
-    if asked.as_json:
-        planned = layout(-(-asked.in_flight // machines), allowed, strategy=strategy, processes=asked.processes)
+    allowed = allowances(model, budget_bytes)
+    if as_json:
+        planned = layout(-(-in_flight // machines), allowed, strategy=model, processes=processes)
         print(json.dumps({"machines": machines, "each": asdict(planned), "allowed": asdict(allowed)}))
     else:
-        print(plan_text(asked.in_flight, allowed, strategy=strategy, processes=asked.processes, machines=machines))
+        print(plan_text(in_flight, allowed, strategy=model, processes=processes, machines=machines))
     return 0
 
 
-def _run(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
-    if strategy.missing:
-        raise ExperimentError(f"{strategy.name} cannot be run here: not installed: {', '.join(strategy.missing)}")
-    who, experiment = hosting(asked), _experiment(asked, strategy.name)
-    planned = _laid_out(asked, who, strategy, budget_bytes)
+def _run(
+    experiment: Experiment, planned: Layout, who: Hosting, budget_bytes: int | None, out: Path, *, as_json: bool
+) -> int:
     trials = runs.plan(experiment)
-    _say_plan(planned, strategy.name)
+    _say_plan(planned, experiment.strategies[0])
     for port, option, bind in ((who.port, "--port", who.bind), (who.web_port, "--web", "127.0.0.1")):
         _check_free(port, option, bind)
-    if not scale.is_loopback(who.bind):
-        complain(f"the Locust master listens on {who.bind}. {' '.join(TRUST.split())}")
-    if who.expect:
-        joining = f"inflight swarm --join {address_text(who.bind, who.port)}"
-        print(f"waiting for {_counted(who.expect, 'Locust worker')} to join: {joining}", file=sys.stderr)
-    if who.web_port is not None:
-        print(f"Locust's page: http://127.0.0.1:{who.web_port}/", file=sys.stderr)
-    folder = runs.new_folder(asked.out, experiment)
-    interrupted = commands.execute(folder, experiment, trials, budget_bytes, hosting=who, tell=_say)
+    _say_hosting(who)
+    folder = runs.new_folder(out, experiment)
+    interrupted = commands.execute(folder, experiment, trials, budget_bytes, hosting=who, tell=say)
     found = rows.read(folder)
-    commands.present(folder, found, as_json=asked.as_json)
+    commands.present(folder, found, as_json=as_json)
     if interrupted:
         alone = (who.nodes, who.expect) == (1, 0)  # a stored experiment does not know who took part
         complain("interrupted; " + (f"begin again with: inflight run --resume {folder}" if alone else "begin again"))
@@ -170,23 +181,11 @@ def _run(asked: Asked, strategy: Description, budget_bytes: int | None) -> int:
     return _code(found)
 
 
-def _experiment(asked: Asked, strategy: str) -> Experiment:
-    """Return the experiment of one cell. Raises ExperimentError."""
-    table = {"strategies": [strategy], "in_flight": [asked.in_flight]}
-    table |= {} if asked.ramp is None else {"ramp_per_s": ramp_per_s(asked.ramp)}
-    table |= {} if asked.hold is None else {"hold": asked.hold}
-    table |= {} if asked.processes is None else {"processes": asked.processes}
-    cells = scale.parse("swarm", table, {}, strategies.names(), "inflight swarm")
+def _experiment(strategy: str, table: dict[str, Any]) -> Experiment:
+    """Return the experiment of one cell; what the table has as None is left to the defaults. Raises ExperimentError."""
+    given = {name: value for name, value in table.items() if value is not None} | {"strategies": [strategy]}
+    cells = scale.parse("swarm", given, {}, strategies.names(), "inflight swarm")
     return Experiment("swarm", ABOUT, (), (strategy,), bare=(cells,))
-
-
-def _laid_out(asked: Asked, who: Hosting, strategy: Description, budget_bytes: int | None) -> Layout:
-    """Return the layout of the whole swarm, which is refused before anything is started."""
-    assert asked.in_flight is not None
-    allowed = allowances(strategy, budget_bytes)
-    return among(
-        asked.in_flight, allowed, strategy=strategy, processes=asked.processes, workers=who.workers, here=who.here
-    )
 
 
 def _check_free(port: int | None, option: str, bind: str) -> None:
@@ -206,14 +205,20 @@ def _check_free(port: int | None, option: str, bind: str) -> None:
 
 def _say_plan(planned: Layout, strategy: str) -> None:
     processes, ports = _counted(len(planned.shares), "process"), _counted(planned.ports_each, "port")
-    told = f"{planned.in_flight:,} in flight: {processes} of {strategy}, each with a server on {ports}"
-    print(told, file=sys.stderr)
+    say(f"{planned.in_flight:,} in flight: {processes} of {strategy}, each with a server on {ports}")
     if planned.bound_by is not None:
         complain(f"not all {planned.asked:,}: {planned.bound_by.sentence}")
 
 
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
+def _say_hosting(who: Hosting) -> None:
+    """Say where the master listens and what waits for whom."""
+    if not scale.is_loopback(who.bind):
+        complain(f"the Locust master listens on {who.bind}. {' '.join(TRUST.split())}")
+    if who.expect:
+        joining = f"inflight swarm --join {address_text(who.bind, who.port)}"
+        say(f"waiting for {_counted(who.expect, 'Locust worker')} to join: {joining}")
+    if who.web_port is not None:
+        say(f"Locust's page: http://127.0.0.1:{who.web_port}/")
 
 
 def _counted(number: int, what: str) -> str:
