@@ -82,11 +82,7 @@ readme: $(VENV)/.run ## write what README.md and docs/ quote and show of results
 	$(BIN)/python -m tools.document
 
 goldens: $(VENV)/.run ## show what has changed since BASE (a revision) in every output of the reference runs
-	@rm -rf .goldens && git worktree prune && git worktree add --quiet --detach .goldens/base $(or $(BASE),HEAD)
-	@cd .goldens/base && PYTHONPATH=. $(abspath $(BIN))/python -m tools.goldens ../before --runs $(CURDIR)/results/reference
-	@$(BIN)/python -m tools.goldens .goldens/after --runs $(CURDIR)/results/reference
-	@git worktree remove --force .goldens/base
-	@diff --recursive --unified=0 .goldens/before .goldens/after && echo "no output has changed"
+	$(BIN)/python -m tools.goldens $(if $(BASE),--base $(BASE))
 
 schema: $(VENV)/.run ## write bench/core/row.schema.json again, from the records of bench/core/records
 	$(BIN)/python -m bench.core.records.schema

@@ -5,8 +5,8 @@ The straight line, one small function a step::
     experiment.toml --load--> Experiment --expand--> [Trial] --run_trial--> Row --append--> rows.jsonl
     rows.jsonl --read--> [Row] --summarise--> Summary --> table | plots | report.html
 
-``experiment`` and ``plan`` say what is to be run, ``runs`` runs it with what is in ``measure``; ``analyse`` and
-``present`` see nothing but rows. ``cli`` is the way in for people, ``load`` and ``run`` are for programs::
+``core.experiment`` and ``core.plan`` say what is to be run, ``measure.run`` runs it; ``report`` sees nothing but rows.
+``cli`` is the way in for people, ``load`` and ``run`` are for programs::
 
     from bench import load, run
 

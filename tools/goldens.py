@@ -1,15 +1,23 @@
-"""Write every output of every stored run, to see what a change does to them.
+"""Show what a change does to every output of the stored runs.
 
-    python -m tools.goldens FOLDER [--runs results/reference]
+    python -m tools.goldens [--base REVISION]
 
-Each run has a folder in FOLDER: what the terminal shows, the Markdown, the JSON, the tables, the page and the plots.
-``make goldens BASE=REVISION`` writes them of that revision and of what lies here, and shows how the two differ.
+The outputs of each run are written twice, by the code of REVISION and by what lies here: what the terminal shows, the
+Markdown, the JSON, the tables, the page and the plots. Their differences are printed; the exit code is 1 if there are any.
+
+    python -m tools.goldens --write FOLDER
+
+writes them once, a folder a run.
 """
 
 import argparse
 import contextlib
 import io
 import json
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,14 +40,38 @@ TABLES = ("trials", "cells", "memory", "timeline", "samples", "checks", "times")
 JSON_SPACES = 1
 
 
-def main() -> None:
-    """Write what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--runs", type=Path, default=REFERENCE)
+def main() -> int:
+    """Do what the command line asks for; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--base", default="HEAD", help="the revision to compare with (HEAD)")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="compare nothing; write the outputs there")
+    parser.add_argument("--runs", type=Path, default=REFERENCE.resolve(), help="the folder of the runs")
     asked = parser.parse_args()
-    for run in sorted(path.parent for path in asked.runs.glob(f"*/{rows.ROWS_FILE}")):
-        out = asked.folder / run.name
+    if asked.write is not None:
+        write(asked.write, asked.runs)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="inflight-") as place:
+        before, after = Path(place) / "before", Path(place) / "after"
+        write_of(asked.base, before, asked.runs)
+        write(after, asked.runs)
+        return subprocess.run(["diff", "--recursive", "--unified=0", before, after], check=False).returncode
+
+
+def write_of(revision: str, folder: Path, runs: Path) -> None:
+    """Write the outputs by the code of a revision. Raises CalledProcessError where it has no such program."""
+    tree = folder.with_name("tree")
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], check=True)
+    try:
+        command = [sys.executable, "-m", "tools.goldens", "--write", folder, "--runs", runs]
+        subprocess.run(command, cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, check=True)
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", tree], check=True)
+
+
+def write(folder: Path, runs: Path) -> None:
+    """Write the outputs of all runs in a folder."""
+    for run in sorted(path.parent for path in runs.glob(f"*/{rows.ROWS_FILE}")):
+        out = folder / run.name
         out.mkdir(parents=True, exist_ok=True)
         for name, text in outputs(run, out):
             (out / name).write_text(text, encoding="utf-8")
@@ -92,4 +124,4 @@ def _quietly() -> Iterator[io.StringIO]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -202,12 +202,12 @@ def test_looks_differ_in_more_than_colour() -> None:
     assert len({look.marker for look in looks.values()}) == page.MOST_LINES
 
 
-@pytest.mark.parametrize("module", ["table", "console", "plots", "summary", "readme"])
+@pytest.mark.parametrize("module", ["report.terminal", "report.plots", "report.summary", "present.console"])
 def test_importing_loads_nothing_heavy(module: str) -> None:
     import subprocess
     import sys
 
-    code = f"import bench.present.{module}, sys, json; print(json.dumps(sorted(sys.modules)))"
+    code = f"import bench.{module}, sys, json; print(json.dumps(sorted(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout)
 
     assert not {"pandas", "matplotlib", "scipy", "numpy", "rich", "bench.measure", "strategies"} & set(loaded)

@@ -47,6 +47,8 @@ def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> N
     loaded = {module for module in done.stdout.split() if module.startswith(("bench", "fake_server", "strategies."))}
     allowed = {
         "bench",
+        "bench.studies",
+        "bench.studies.probes",
         "bench.studies.probes.programs",
         "bench.studies.probes.programs._answer",
         "bench.studies.probes.programs._arguments",

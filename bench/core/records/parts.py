@@ -386,7 +386,7 @@ class Knobs(Open):
     descriptor_limit: Maybe[Limit] = UNSET
     """The most descriptors that it may open; -1: no limit."""
     variables: Maybe[dict[Name, Text | None]] = UNSET
-    """The environment variables that were set on purpose, as the worker of an arm found them; null where one was not."""
+    """Environment variables that were set on purpose, as the worker of an arm found them; null where one was not."""
     block: Maybe[Text] = UNSET
     """The building block that the worker started."""
     stack_bytes: Maybe[Limit | None] = UNSET
