@@ -3,7 +3,7 @@
     python -m tools.goldens [--base REVISION]
 
 The outputs of each run are written twice, by the code of REVISION and by what lies here: what the terminal shows, the
-Markdown, the JSON, the tables, the page and the plots. Their differences are printed; the exit code is 1 if there are any.
+Markdown, the JSON, the tables, the page and the plots. Their differences are printed; with any, the exit code is 1.
 
     python -m tools.goldens --write FOLDER
 
@@ -62,7 +62,7 @@ def write_of(revision: str, folder: Path, runs: Path) -> None:
     tree = folder.with_name("tree")
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], check=True)
     try:
-        command = [sys.executable, "-m", "tools.goldens", "--write", folder, "--runs", runs]
+        command = [sys.executable, "-m", "tools.goldens", "--write", str(folder), "--runs", str(runs)]
         subprocess.run(command, cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, check=True)
     finally:
         subprocess.run(["git", "worktree", "remove", "--force", tree], check=True)
