@@ -1,53 +1,15 @@
 """The pieces that a page is made of, as safe markup: all text is escaped here. No style attributes, no scripts."""
 
 import html
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from bench.present import page, words
+from bench.present.table import Cell, Group, Line, Table
 
 BAD = "bad"
 """The class of what is red."""
 NOTES = "notes"
 """The class of the sentences below a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A column's head, or one over several columns, each of which has a label of its own."""
-
-    text: str
-    labels: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What stands in one place of a table: text, a second text below it, and whether it is red."""
-
-    text: str
-    below: str = ""
-    red: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A line over the lines that follow: what they have in common."""
-
-    text: str
-
-
-Line = Sequence[Cell] | Group
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with its caption; the first column has the names of the lines."""
-
-    caption: str
-    heads: tuple[Head, ...]
-    lines: tuple[Line, ...]
-    prose: frozenset[int] = frozenset()
-    """The columns of words, which stand to the left; the others are figures."""
 
 
 def text(value: str, most: int = 600) -> str:
@@ -83,40 +45,28 @@ def scrolled(label: str, inside: str, kind: str) -> str:
 
 
 def table(found: Table) -> str:
-    """Return a table in a box of its own."""
-    parts = [f"<caption><span>{text(found.caption)}</span></caption><thead>", *_heads(found), "</thead>"]
-    parts += ["<tbody>", *(_line(line, found) for line in found.lines), "</tbody>"]
-    return scrolled(f"Table: {found.caption}", f"<table>{''.join(parts)}</table>", "table")
+    """Return a table in a box of its own, with its sentences below."""
+    heads = found.heads or ("", "found")
+    tops = "".join(f'<th scope="col"{_words(found, n)}>{text(head)}</th>' for n, head in enumerate(heads))
+    parts = [f"<caption><span>{text(found.title)}</span></caption><thead><tr>{tops}</tr></thead>"]
+    parts += ["<tbody>", *(_line(line, found, len(heads)) for line in found.lines), "</tbody>"]
+    box = scrolled(f"Table: {found.title}", f"<table>{''.join(parts)}</table>", "table")
+    return box + listed(found.notes, NOTES)
 
 
-def _heads(found: Table) -> Iterable[str]:
-    deep = any(head.labels for head in found.heads)
-    tops = []
-    for n, head in enumerate(found.heads):
-        if head.labels:
-            tops.append(f'<th scope="colgroup" colspan="{len(head.labels)}">{text(head.text)}</th>')
-        else:
-            span = ' rowspan="2"' if deep else ""
-            tops.append(f'<th scope="col"{span}{_left(found, n)}>{text(head.text)}</th>')
-    yield f"<tr>{''.join(tops)}</tr>"
-    if deep:
-        labels = "".join(f'<th scope="col">{text(label)}</th>' for head in found.heads for label in head.labels)
-        yield f"<tr>{labels}</tr>"
-
-
-def _line(line: Line, found: Table) -> str:
+def _line(line: Line, found: Table, width: int) -> str:
     if isinstance(line, Group):
-        width = sum(max(1, len(head.labels)) for head in found.heads)
         return f'<tr class="group"><th scope="row" colspan="{width}">{text(line.text)}</th></tr>'
-    return f"<tr>{''.join(_cell(cell, n, found) for n, cell in enumerate(line))}</tr>"
+    cells = (Cell(cell) if isinstance(cell, str) else cell for cell in line)
+    return f"<tr>{''.join(_cell(cell, n, found) for n, cell in enumerate(cells))}</tr>"
 
 
 def _cell(cell: Cell, n: int, found: Table) -> str:
-    kinds = [*(["words"] if n in found.prose else []), *([BAD] if cell.red else [])]
+    kinds = [*(["words"] if found.is_prose(n) else []), *([BAD] if cell.red or "✗" in cell.text else [])]
     kind = f' class="{" ".join(kinds)}"' if kinds else ""
     inside = text(cell.text) + (f"<small>{text(cell.below)}</small>" if cell.below else "")
     return f'<th scope="row"{kind}>{inside}</th>' if n == 0 else f"<td{kind}>{inside}</td>"
 
 
-def _left(found: Table, n: int) -> str:
-    return ' class="words"' if n in found.prose else ""
+def _words(found: Table, n: int) -> str:
+    return ' class="words"' if found.is_prose(n) else ""

@@ -7,16 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.present import markup as report_markup
-from bench.present import text_grid
+from bench.present import markup, text_grid
 from bench.present.markdown import escaped, row
-from bench.present.text_grid import Grid
+from bench.present.table import Group, Table, texts
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-PROSE = frozenset({"stopped by", "bound by", "connections", "best", "verdict", "where it comes from"})
-"""Heads of columns that hold words, not figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +21,7 @@ class Section:
 
     title: str
     """The finding, in one sentence without its full stop; empty where there is none."""
-    tables: tuple[Grid, ...] = ()
+    tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
     """Sentences below the tables."""
     first: tuple[str, ...] = ()
@@ -56,40 +52,26 @@ def markdown(section: Section) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def table_markdown(grid: Grid) -> str:
+def table_markdown(table: Table) -> str:
     """Return a table as Markdown, with its title and its sentences."""
-    title = f"**{escaped(grid.title)}**" if grid.title else ""
-    if not grid.heads:
-        lines = [f"- {': '.join(escaped(cell) for cell in cells)}" for cells in grid.lines]
+    title = f"**{escaped(table.title)}**" if table.title else ""
+    lines = [texts(line) if not isinstance(line, Group) else line for line in table.lines]
+    if not table.heads:
+        told = [f"- {': '.join(map(escaped, cells))}" for cells in lines if not isinstance(cells, Group)]
     else:
-        rules = ["---", *("---" if head in PROSE else "---:" for head in grid.heads[1:])]
-        lines = [row(map(escaped, grid.heads)), f"|{'|'.join(rules)}|"]
-        for cells in grid.lines:
-            group = [cells[0].strip("─ "), *[""] * (len(grid.heads) - 1)]
-            lines.append(row(map(escaped, cells if len(cells) > 1 else group)))
-    return "\n\n".join(filter(None, [title, "\n".join(lines), _list(grid.notes)]))
+        rules = ["---", *("---" if table.is_prose(n) else "---:" for n in range(1, len(table.heads)))]
+        told = [row(map(escaped, table.heads)), f"|{'|'.join(rules)}|"]
+        empty = [""] * (len(table.heads) - 1)
+        told += [row(map(escaped, [cells.text, *empty] if isinstance(cells, Group) else cells)) for cells in lines]
+    return "\n\n".join(filter(None, [title, "\n".join(told), _list(table.notes)]))
 
 
 def html(section: Section) -> str:
     """Return the section as markup of a page."""
-    title = report_markup.paragraph(f"{section.title}.") if section.title else ""
-    first = "".join(map(report_markup.paragraph, section.first))
-    tables = "".join(map(table_html, section.tables))
-    return first + title + tables + report_markup.listed(section.notes, report_markup.NOTES)
-
-
-def table_html(grid: Grid) -> str:
-    """Return a table as markup of a page, with its sentences; without heads, each line has a name and words."""
-    heads = grid.heads or ("", "found")
-    prose = frozenset(n for n, head in enumerate(heads) if head in PROSE) | ({1} if not grid.heads else frozenset())
-    lines: list[report_markup.Line] = [
-        tuple(report_markup.Cell(cell, red="✗" in cell) for cell in cells)
-        if len(cells) > 1
-        else report_markup.Group(cells[0].strip("─ "))
-        for cells in grid.lines
-    ]
-    made = report_markup.Table(grid.title, tuple(map(report_markup.Head, heads)), tuple(lines), prose)
-    return report_markup.table(made) + report_markup.listed(grid.notes, report_markup.NOTES)
+    title = markup.paragraph(f"{section.title}.") if section.title else ""
+    first = "".join(map(markup.paragraph, section.first))
+    tables = "".join(map(markup.table, section.tables))
+    return first + title + tables + markup.listed(section.notes, markup.NOTES)
 
 
 def _list(sentences: Sequence[str]) -> str:

@@ -1,11 +1,11 @@
-"""A table as plain lines of text: heads, a column of names, columns of figures; sentences below."""
+"""Tables as plain lines of text: heads, a column of names, columns of figures; sentences below."""
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.present import words
+from bench.present.table import Group, Table, texts
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -16,28 +16,16 @@ RED = r"\S+( ±\S+ %)?✗"
 """A figure that rests on red trials only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table: heads of one or two lines, and lines of cells; the first column is a name, the others are figures."""
-
-    title: str
-    heads: tuple[str, ...]
-    lines: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-    short: tuple[str, ...] = ()
-    """The heads for a terminal, where each is one text of several lines; without them, heads break at a space."""
-
-
-def styled(grids: Sequence[Grid], width: int) -> "Text":
+def styled(tables: Sequence[Table], width: int) -> "Text":
     """Return the tables one below the other, titles and heads in bold, each with its sentences; empty without any."""
     from rich.text import Text
 
     text = Text()
-    for grid in grids:
-        text.append(f"{grid.title}\n" if grid.title else "", "bold")
-        for number, line in enumerate(lines_of(grid, width)):
-            text.append(line + "\n", "bold" if number < head_lines(grid) else "")
-        for note in grid.notes:
+    for table in tables:
+        text.append(f"{table.title}\n" if table.title else "", "bold")
+        for number, line in enumerate(lines_of(table, width)):
+            text.append(line + "\n", "bold" if number < head_lines(table) else "")
+        for note in table.notes:
             text.append(wrapped(note, width) + "\n", "dim")
         text.append("\n")
     text.highlight_regex(RED, "dim red")
@@ -45,28 +33,33 @@ def styled(grids: Sequence[Grid], width: int) -> "Text":
     return text
 
 
-def head_lines(grid: Grid) -> int:
+def head_lines(table: Table) -> int:
     """Return how many lines the heads take."""
-    if grid.short:
-        return max(head.count("\n") for head in grid.short) + 1
-    return (2 if any(" " in head for head in grid.heads) else 1) if grid.heads else 0
+    if table.short:
+        return max(head.count("\n") for head in table.short) + 1
+    return (2 if any(" " in head for head in table.heads) else 1) if table.heads else 0
 
 
-def lines_of(grid: Grid, width: int) -> list[str]:
+def lines_of(table: Table, width: int) -> list[str]:
     """Return the lines; the heads in two lines where there are spaces; the names are cut where there is no room."""
-    if not grid.heads:
-        return [line for cells in grid.lines for line in _item(cells, width)]
-    heads = [tuple(head.split("\n")) for head in grid.short]
-    heads = heads or [_halves(head) if head_lines(grid) == 2 else (head,) for head in grid.heads]
-    full = [cells for cells in grid.lines if len(cells) > 1]
+    lines = [line if isinstance(line, Group) else texts(line) for line in table.lines]
+    full = [cells for cells in lines if not isinstance(cells, Group)]
+    if not table.heads:
+        return [line for cells in full for line in _item(cells, width)]
+    heads = [tuple(head.split("\n")) for head in table.short]
+    heads = heads or [_halves(head) if head_lines(table) == 2 else (head,) for head in table.heads]
     widths = [
         max(*(len(part) for part in head), *(len(cells[n]) for cells in full), 1) if full else len(head[-1])
         for n, head in enumerate(heads)
     ]
     room = width - sum(widths[1:]) - GAP * (len(widths) - 1)
     widths[0] = min(widths[0], max(LEAST_NAME, room))
-    lines = [_line([head[n] for head in heads], widths) for n in range(head_lines(grid))]
-    return lines + [_line(cells, widths) if len(cells) > 1 else cells[0].ljust(width, "─") for cells in grid.lines]
+    above = [_line([head[n] for head in heads], widths) for n in range(head_lines(table))]
+    return above + [_group(line, width) if isinstance(line, Group) else _line(line, widths) for line in lines]
+
+
+def _group(group: Group, width: int) -> str:
+    return f"─── {group.text} ".ljust(width, "─")
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import provenance, words
-from bench.present.markup import NOTES, Cell, Head, Table, block, folded, listed, paragraph, table
+from bench.present.markup import block, folded, paragraph, table
+from bench.present.table import Table
 from bench.report.files import Extras
 
 _ABOUT_THE_RUN = frozenset({"command", "versions"})
@@ -15,18 +16,16 @@ _ABOUT_THE_RUN = frozenset({"command", "versions"})
 
 def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> str:
     """Return what is known of the machine as a table, and which runs the rows are of."""
-    lines = [(Cell("Python of the workers"), Cell(provenance.pythons(rows, values)))]
-    lines += [
-        (Cell(_name(key)), Cell(_value(key, value))) for key, value in values.items() if key not in _ABOUT_THE_RUN
-    ]
+    lines = [("Python of the workers", provenance.pythons(rows, values))]
+    lines += [(_name(key), _value(key, value)) for key, value in values.items() if key not in _ABOUT_THE_RUN]
     versions = values.get("versions") or {}
-    lines += [(Cell(words.plain(str(name), 60)), Cell(str(version))) for name, version in versions.items()]
+    lines += [(words.plain(str(name), 60), str(version)) for name, version in versions.items()]
     days = sorted({row.started_at[:10] for row in rows})
     runs = sorted({row.run for row in rows})
     told = [f"The first trial started on {days[0]}, the last on {days[-1]}."] if days else []
     told += [f"The rows are of {units.count(len(runs))} runs: {', '.join(runs)}."] if len(runs) > 1 else []
     caption = "What the run was measured on" if values else "The machine is not known"
-    return table(Table(caption, (Head("what"), Head("value")), tuple(lines), frozenset({1}))) + listed(told, NOTES)
+    return table(Table(caption, ("what", "value"), tuple(lines), tuple(told)))
 
 
 def reproduce(values: Mapping[str, Any], extras: Extras) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bench.core.rows import Row
-from bench.present.text_grid import Grid
+from bench.present.table import Table
 from bench.studies.clients import table as clients
 from bench.studies.limits import show as limits
 from bench.studies.memory import show as memory
@@ -12,7 +12,7 @@ from bench.studies.probes import grid as probes
 from bench.studies.swarm import show as swarm
 
 
-def grids(rows: Sequence[Row]) -> list[Grid]:
+def grids(rows: Sequence[Row]) -> list[Table]:
     """Return the tables that the rows allow."""
     found = [
         *memory.grids(rows),

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from bench.core import cells as c
 from bench.core.rows import Row
 from bench.present import notes, section
-from bench.present.markup import BAD, NOTES, Cell, Group, Head, Line, Table, listed
+from bench.present.markup import BAD, NOTES, listed
 from bench.present.markup import table as markup
+from bench.present.table import Group, Line, Table
 from bench.report.grids import grids
 from bench.studies.decision_map import show as map_table
 from bench.studies.probes.show import attribution_lines
@@ -22,8 +23,7 @@ def figures(rows: Sequence[Row]) -> str:
         parts.append(section.html(throughput.section(rows)))
     elif decided or not any(row.valid for row in rows):
         parts.append(listed(notes.about_rows(c.crawled(rows) if decided else rows), NOTES))
-    parts += map(section.table_html, below)
-    parts += [markup(one) for one in _attributed(rows)]
+    parts += map(markup, [*below, *_attributed(rows)])
     return "".join([*parts, listed(notes.about_red(rows), BAD)])
 
 
@@ -33,11 +33,11 @@ def _attributed(rows: Sequence[Row]) -> Iterator[Table]:
     for line in [*attribution_lines(rows), ""]:
         if line.startswith("    "):
             size, _, what = line.strip().partition("  ")
-            lines.append((Cell(what.strip()), Cell(size)))
+            lines.append((what.strip(), size))
         elif line.startswith("  "):
             lines.append(Group(line.strip()))
         elif line:
             title = line
         elif lines:
-            yield Table(title.capitalize(), (Head("what"), Head("bytes each")), tuple(lines))
+            yield Table(title.capitalize(), ("what", "bytes each"), tuple(lines))
             lines = []

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import words
-from bench.present.markup import Cell, Head, Table, folded, listed, paragraph, table
+from bench.present.markup import folded, listed, paragraph, table
+from bench.present.table import Cell, Line, Table
 from bench.report.check_words import MEANINGS
 
 MOST_RED = 12
@@ -65,13 +66,13 @@ def judged(rows: Sequence[Row]) -> list[Judged]:
 
 
 def _checks(found: Sequence[Judged]) -> Table:
-    heads = (Head("check"), Head("green"), Head("red"), Head("not applicable"))
+    heads = ("check", "green", "red", "not applicable")
     lines = tuple(
         (
             Cell(f"{_sign(one)} {words.plain(one.name, 80)}", MEANINGS.get(one.name, ""), red=bool(one.red)),
-            Cell(units.count(one.passed)),
+            units.count(one.passed),
             Cell(units.count(one.failed), red=bool(one.red)),
-            Cell(units.count(one.not_applicable)),
+            units.count(one.not_applicable),
         )
         for one in found
     )
@@ -95,15 +96,15 @@ def _endings(rows: Sequence[Row]) -> Table:
         if row.status != "ok":
             reasons.setdefault((row.status, row.reason or "no reason given"), []).append(row.strategy)
     ordered = sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
-    lines = [
-        (Cell(status), Cell(units.count(len(who)), red=status != "skipped"), Cell(_names(who)), Cell(reason))
+    lines: list[Line] = [
+        (status, Cell(units.count(len(who)), red=status != "skipped"), _names(who), reason)
         for (status, reason), who in ordered[:MOST_RED]
     ]
     if rest := ordered[MOST_RED:]:
         number = units.count(sum(len(who) for _, who in rest))
-        lines.append((Cell("more"), Cell(number), Cell(""), Cell(f"{units.count(len(rest))} other reasons")))
-    heads = (Head("ended as"), Head("trials"), Head("of"), Head("reason"))
-    return Table("Trials without a right answer", heads, tuple(lines), frozenset({2, 3}))
+        lines.append(("more", number, "", f"{units.count(len(rest))} other reasons"))
+    heads = ("ended as", "trials", "of", "reason")
+    return Table("Trials without a right answer", heads, tuple(lines))
 
 
 def _names(who: Sequence[str]) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import words
-from bench.present.markup import NOTES, Cell, Head, Table, block, folded, listed, paragraph, table
+from bench.present.markup import NOTES, block, folded, listed, paragraph, table
+from bench.present.table import Cell, Table
 from bench.report.comparison import Compared, compared
 from bench.report.files import Extras
 from bench.studies.claims import show as claims
@@ -32,14 +33,14 @@ def verdicts(rows: Sequence[Row], extras: Extras) -> str:
 
 
 def _claims(report: Report) -> str:
-    heads = (Head("claim"), Head("verdict"), Head("what was found here"), Head("published"))
+    heads = ("claim", "verdict", "what was found here", "published")
     tested, shown = claims.parted(sorted(report.verdicts, key=lambda one: one.order))
     lines = tuple(
         (
             Cell(one.claim, one.id),
-            Cell(one.word + (" (close)" if one.outcome.close else "")),
-            Cell(one.outcome.figures),
-            Cell(one.published or "-"),
+            one.word + (" (close)" if one.outcome.close else ""),
+            one.outcome.figures,
+            one.published or "-",
         )
         for one in (*tested, *shown)
     )
@@ -47,7 +48,7 @@ def _claims(report: Report) -> str:
     told = [f"Close: near the boundary of its rule; another run may say otherwise. {_reused(report)}"]
     told += ["Shown: a demonstration, true by construction; its figures show how."] if shown else []
     told += [f"Not part of --quick: {', '.join(report.left_out)}."] if report.left_out else []
-    parts = ["<h3>Claims</h3>", table(Table(caption, heads, lines, frozenset({1, 2, 3}))), listed(told, NOTES)]
+    parts = ["<h3>Claims</h3>", table(Table(caption, heads, lines, tuple(told)))]
     return "".join([*parts, *(_explained(one) for one in (*tested, *shown))])
 
 
@@ -73,12 +74,11 @@ def _compared(found: Compared) -> str:
     else:
         parts.append(paragraph(f"No verdict is stored here: the comparison had not ended. So far: {decision.why}."))
     if found.lines:
-        heads = tuple(map(Head, ("metric", "A", "B", "change", HEADS.interval, HEADS.detectable, "note")))
+        heads = ("metric", "A", "B", "change", HEADS.interval, HEADS.detectable, "note")
         lines = tuple(
-            tuple(map(Cell, (one.metric, one.a, one.b, one.change, one.interval, one.detectable, one.note)))
-            for one in found.lines
+            (one.metric, one.a, one.b, one.change, one.interval, one.detectable, one.note) for one in found.lines
         )
-        parts.append(table(Table(f"A: {found.a}; B: {found.b}", heads, lines, frozenset({6}))))
+        parts.append(table(Table(f"A: {found.a}; B: {found.b}", heads, lines)))
     placebo = placebo_told(decision.controls)
     told = [f"{placebo[0].upper()}{placebo[1:]}.", found.where]
     told += [f"{_blocks_told(len(tally.good))} good, {units.count(tally.lost)} left out."]
@@ -92,10 +92,9 @@ def _several(rows: Sequence[Row]) -> str:
     """Count the blocks of each comparison where there are several: a self-test that did not end."""
     counted = {name: read.blocks(own) for name, own in read.comparisons(rows).items()}
     lines = tuple(
-        (Cell(name), Cell(units.count(len(own))), Cell(units.count(sum(block.good for block in own))))
-        for name, own in counted.items()
+        (name, units.count(len(own)), units.count(sum(block.good for block in own))) for name, own in counted.items()
     )
-    heads = (Head("comparison"), Head("blocks"), Head("good"))
+    heads = ("comparison", "blocks", "good")
     return "<h3>Comparisons</h3>" + table(Table("Blocks without a stored verdict", heads, lines))
 
 

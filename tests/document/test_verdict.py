@@ -19,7 +19,7 @@ from tools.document.stored import DocumentError
 def numbers(change: float) -> dict[str, str]:
     found = blocks(series(12, change))
     (grid,) = verdict.explained(found, read.decided(found, DESIGNED)).tables
-    return {name: here for name, here, _ in grid.lines}
+    return {name: here for name, here, _ in grid.cells}
 
 
 def test_each_number_is_what_it_says_it_is() -> None:

@@ -156,7 +156,7 @@ def test_the_table_has_harmless_names_and_says_what_is_missing() -> None:
 
     (*_, last) = map_table.grids(decide(c.cells(rows)))
 
-    assert not any("\x1b" in cell for line in last.lines for cell in line)
+    assert not any("\x1b" in cell for line in last.cells for cell in line)
     assert any("Too few valid trials: red_one" in note for note in last.notes)
 
 

@@ -79,7 +79,7 @@ def test_the_table_names_the_limit_that_stopped_one() -> None:
 def test_the_table_of_bytes_says_whether_a_figure_is_a_slope() -> None:
     [_, sizes] = grids(c100k_run())
 
-    assert [(cells[0], cells[-1]) for cells in sizes.lines] == [
+    assert [(cells[0], cells[-1]) for cells in sizes.cells] == [
         ("callbacks", "5 sizes"),
         ("generators", "5 sizes"),
         ("native_asyncio", "5 sizes"),

@@ -8,7 +8,7 @@ from bench.core import units
 from bench.core.stats import t_quantile
 from bench.present import section
 from bench.present.section import Section
-from bench.present.text_grid import Grid
+from bench.present.table import Table
 from bench.studies.compare import read, show
 from bench.studies.compare.decide import DESIGNED, Decision, Effect
 from bench.studies.compare.effect import LEAST_P, amount, percent
@@ -41,7 +41,7 @@ def explained(blocks: Sequence[Block], decision: Decision) -> Section:
     good = [block for block in blocks if block.good]
     (effect,) = (one for one in decision.effects if one.metric == METRIC)
     lines = [*_of_block(good[0]), *_over_blocks(good, effect), *_held_against(decision, effect)]
-    return Section("", (Grid("", ("number", "here", "where it comes from"), tuple(lines)),))
+    return Section("", (Table("", ("number", "here", "where it comes from"), tuple(lines)),))
 
 
 def _of_block(block: Block) -> list[tuple[str, str, str]]:

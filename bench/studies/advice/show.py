@@ -8,7 +8,7 @@ from typing import Any
 from bench.core import units
 from bench.core.stats import Interval
 from bench.present import text_grid, words
-from bench.present.text_grid import Grid
+from bench.present.table import Table
 from bench.studies.advice.read import MOST_OFF, Advice, Expected, Verified, holds, worst_off
 
 FORMAT = 2
@@ -42,7 +42,7 @@ def text(advice: Advice, basis: Basis, width: int = WIDTH) -> str:
     lines = [text_grid.wrapped(line, width) for line in (headline(advice), *_reasons(advice))]
     if advice.expected:
         cells = tuple(_cells(one) for one in advice.expected)
-        lines += ["", *text_grid.lines_of(Grid("", _HEADS, cells), width)]
+        lines += ["", *text_grid.lines_of(Table("", _HEADS, cells), width)]
     lines += ["", *(text_grid.wrapped(note, width) for note in notes(advice, basis))]
     lines += sources(basis)  # paths are for copying: not broken into lines
     return "\n".join(line.rstrip() for line in lines) + "\n"

@@ -7,23 +7,23 @@ from bench.core.cells import present
 from bench.core.figures import Spread, spread
 from bench.core.rows import Row
 from bench.present import words
-from bench.present.text_grid import Grid
+from bench.present.table import Group, Line, Table
 from bench.studies.clients.read import compare
 
 _HEADS = ("client", "completed /s", "mean time", "p50", "p99", "client's core", "server's core", "trials")
 _TIMES = ("mean_ns", "p50_ns", "p99_ns")
 
 
-def grids(rows: Sequence[Row]) -> list[Grid]:
+def grids(rows: Sequence[Row]) -> list[Table]:
     """Return one table, a group a workload, a line a client; none without such rows."""
-    lines: list[tuple[str, ...]] = []
+    lines: list[Line] = []
     for workload, clients in _by_workload(rows).items():
-        lines.append((f"─── {workload} ",))
+        lines.append(Group(workload))
         lines += [_line(client, own) for client, own in sorted(clients.items())]
     if not lines:
         return []
     notes = ("Each client alone, of one server, by its own word; medians over the valid trials.",)
-    return [Grid("Clients of one server, requests/s", _HEADS, tuple(lines), notes)]
+    return [Table("Clients of one server, requests/s", _HEADS, tuple(lines), notes)]
 
 
 def finding(rows: Sequence[Row]) -> str | None:

@@ -8,7 +8,7 @@ from bench.core import units
 from bench.core.rows import Row
 from bench.core.stats import MARGIN
 from bench.present import text_grid, words
-from bench.present.text_grid import Grid
+from bench.present.table import Table
 from bench.studies.decision_map.read import LEAST_ROUNDS, Map, Point, Ranked, Tile, decide
 
 WIDTH = 100
@@ -122,11 +122,11 @@ def text(found: Map, width: int = WIDTH) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def grids(found: Map) -> list[Grid]:
+def grids(found: Map) -> list[Table]:
     """Return a table for each setting, a line for each workload; the last one has the sentences."""
     parts = _parts(found)
     return [
-        Grid(
+        Table(
             f"The decision map. {title}",
             _HEADS,
             tuple(_cells(tile, _best_short(tile)) for tile in own.tiles),

@@ -7,10 +7,10 @@ from bench.core import units
 from bench.core.cells import of_kind
 from bench.core.rows import Row
 from bench.present import words
-from bench.present.text_grid import Grid
+from bench.present.table import Table
 
 
-def grid(rows: Sequence[Row]) -> Grid:
+def grid(rows: Sequence[Row]) -> Table:
     """Return a line for each limit: what was predicted, what was found, and what bound."""
     lines, notes = [], []
     for row in of_kind(rows, "limit"):
@@ -25,7 +25,7 @@ def grid(rows: Sequence[Row]) -> Grid:
             notes.append(
                 f"{words.plain(row.strategy, 18)}: {words.plain(str(measured['remedy']), 300)}{_then(measured)}"
             )
-    return Grid("Limits", ("", "predicted", "found", "stopped by", "bound by"), tuple(lines), tuple(notes))
+    return Table("Limits", ("", "predicted", "found", "stopped by", "bound by"), tuple(lines), tuple(notes))
 
 
 def _then(measured: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from bench.core.layers import LAYERS
 from bench.core.rows import Row
 from bench.core.stats import CONFIDENCE
 from bench.present import words
-from bench.present.text_grid import Grid
+from bench.present.table import Group, Line, Table
 from bench.studies.memory import findings
 from bench.studies.memory.subjects import BLOCKS, GROUPS, Subject, is_layered, subjects
 from bench.studies.memory.summary import held_json, tops
@@ -18,7 +18,7 @@ from bench.studies.memory.summary import held_json, tops
 _HEADS = ("user", "page tables", "kernel stacks", "slab, sockets", "all layers", "resident", "with none")
 
 
-def grids(rows: Sequence[Row]) -> list[Grid]:
+def grids(rows: Sequence[Row]) -> list[Table]:
     """Return the tables: a table of layers for each setting of the memory trials, the rest once."""
     found = c.cells(rows, "memory")
     read = {cell.setting for cell in found if any(map(is_layered, cell.rows))}
@@ -39,7 +39,7 @@ def grids(rows: Sequence[Row]) -> list[Grid]:
     return [grid for grid in many if grid and grid.lines]
 
 
-def user_grids(found: Sequence[Cell]) -> list[Grid]:
+def user_grids(found: Sequence[Cell]) -> list[Table]:
     """Return what one more fetch in flight costs in user memory: a table for each setting of these memory cells."""
     names = words.settings(c.settings(found))
     return [
@@ -47,12 +47,12 @@ def user_grids(found: Sequence[Cell]) -> list[Grid]:
     ]
 
 
-def _user_grid(own: Sequence[Cell], use: str) -> Grid:
+def _user_grid(own: Sequence[Cell], use: str) -> Table:
     stacks = c.strategies(row for cell in own for row in cell.rows)
     slopes = [(name, c.memory_of(own, name)) for name in stacks]
     lines = tuple((words.plain(name, 60), words.memory(slope)) for name, slope in slopes)
     title = f"User memory per fetch in flight{f', {use}' if use else ''}"
-    return Grid(title, ("strategy", "bytes"), lines, tuple(_about_slopes(slopes)))
+    return Table(title, ("strategy", "bytes"), lines, tuple(_about_slopes(slopes)))
 
 
 def _about_slopes(slopes: Sequence[tuple[str, Slope | NoSlope]]) -> list[str]:
@@ -83,12 +83,12 @@ def slope_text(slope: Slope | NoSlope) -> str:
     return f"{round(slope.per_fetch):,} ±{round(error):,}"
 
 
-def _layers_grid(found: Sequence[Subject], use: str) -> Grid | None:
+def _layers_grid(found: Sequence[Subject], use: str) -> Table | None:
     fitted = [subject for subject in found if subject.is_fitted]
-    lines: list[tuple[str, ...]] = []
+    lines: list[Line] = []
     for group in GROUPS:
         own = [subject for subject in fitted if subject.group == group]
-        lines += [(f"─── {group} ",)] if own else []
+        lines += [Group(group)] if own else []
         lines += [_layers_line(subject) for subject in own]
     slopes = [slope for s in fitted for slope in (*s.cost.layers.values(), s.cost.full)]
     bent = any(isinstance(slope, Slope) and not slope.straight for slope in slopes)
@@ -103,7 +103,7 @@ def _layers_grid(found: Sequence[Subject], use: str) -> Grid | None:
         else "",
         f"No slope for {words.listed(missing)}: too few numbers with valid trials." if missing else "",
     )
-    return Grid(f"Bytes that one more takes{use}", ("", *_HEADS), tuple(lines), tuple(filter(None, notes)))
+    return Table(f"Bytes that one more takes{use}", ("", *_HEADS), tuple(lines), tuple(filter(None, notes)))
 
 
 def _layers_line(subject: Subject) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def _layers_line(subject: Subject) -> tuple[str, ...]:
     return (subject.name + star, *map(slope_text, slopes), start)
 
 
-def _protocol_grid(found: Sequence[Subject]) -> Grid | None:
+def _protocol_grid(found: Sequence[Subject]) -> Table | None:
     """Return what the claim's authors would have read: the resident size by ps, of the largest number."""
     lines = []
     for subject in found:
@@ -137,10 +137,10 @@ def _protocol_grid(found: Sequence[Subject]) -> Grid | None:
         )
     heads = ("", "largest N", "ps -o rss", "rss / N", "slope of rss", "all layers")
     note = "What ps shows, divided by N, has the empty process in it, and nothing of what the kernel keeps."
-    return Grid("The protocol of the claim's authors, beside the full cost", heads, tuple(lines), (note,))
+    return Table("The protocol of the claim's authors, beside the full cost", heads, tuple(lines), (note,))
 
 
-def _held_grid(found: Sequence[Cell]) -> Grid | None:
+def _held_grid(found: Sequence[Cell]) -> Table | None:
     """Return what the highest number in flight of each setting took: times, memory added, and what went wrong."""
     lines = []
     for cell in tops(found):
@@ -189,7 +189,7 @@ def _held_grid(found: Sequence[Cell]) -> Grid | None:
         "Server's memory: user memory of its whole process.",
         "✗: red trials only." if any(line[0].endswith("✗") for line in lines) else "",
     )
-    return Grid("Held in flight at once", heads, tuple(lines), tuple(filter(None, notes)))
+    return Table("Held in flight at once", heads, tuple(lines), tuple(filter(None, notes)))
 
 
 def _duration(value_ns: float | None) -> str:

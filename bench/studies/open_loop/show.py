@@ -7,7 +7,8 @@ from bench.core import units
 from bench.core.figures import P99_SAMPLES, Spread
 from bench.core.rows import Row
 from bench.present import notes, words
-from bench.present.text_grid import Grid, styled, wrapped
+from bench.present.table import Table
+from bench.present.text_grid import styled, wrapped
 from bench.studies.open_loop import findings
 from bench.studies.open_loop.findings import rate, time
 from bench.studies.open_loop.read import KINDS, SAMPLES, Curve, Point, Quantile, curves
@@ -45,7 +46,7 @@ def print_offered(rows: Sequence[Row], file: TextIO) -> None:
     console.print(text)
 
 
-def grids(rows: Sequence[Row]) -> list[Grid]:
+def grids(rows: Sequence[Row]) -> list[Table]:
     """Return a table for each place that was asked: the synthetic site at a latency, or a target."""
     found = curves(rows)
     return [_grid(curve, name) for curve, name in zip(found, findings.names(found), strict=True)]
@@ -56,7 +57,7 @@ def offered_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [_point(point, curve) for curve in curves(rows) for point in curve.points]
 
 
-def _grid(curve: Curve, name: str) -> Grid:
+def _grid(curve: Curve, name: str) -> Table:
     points = curve.points
     heads: tuple[str, ...] = _HEADS
     lines = [_line(point) for point in points]
@@ -64,7 +65,7 @@ def _grid(curve: Curve, name: str) -> Grid:
     if all(line[at] == "-" for line in lines):  # of a target that is not ours nothing is known
         heads, lines = (*heads[:at], *heads[at + 1 :]), [(*line[:at], *line[at + 1 :]) for line in lines]
     title = f"Open loop: {name}, at most {curve.place.users} in flight, requests/s"
-    return Grid(title, heads, tuple(lines), tuple(_notes(points)))
+    return Table(title, heads, tuple(lines), tuple(_notes(points)))
 
 
 def _line(point: Point) -> tuple[str, ...]:

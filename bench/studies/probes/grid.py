@@ -7,20 +7,20 @@ from bench.core.cells import of_kind
 from bench.core.figures import spread
 from bench.core.rows import Row
 from bench.present import words
-from bench.present.text_grid import Grid
+from bench.present.table import Table
 
 _MOST_FIGURES = 6
 """So many figures of a probe are printed; the rows have the rest."""
 
 
-def grid(rows: Sequence[Row]) -> Grid:
+def grid(rows: Sequence[Row]) -> Table:
     """Return what each probe found: medians over the valid rounds, and why there is nothing where there is none."""
     workloads: dict[str, list[Row]] = {}
     for row in of_kind(rows, "probe"):
         if row.strategy == "attribution" and row.valid:  # has a text of its own
             continue
         workloads.setdefault(row.workload["id"], []).append(row)
-    return Grid("Probes", (), tuple(_probe_line(own) for own in workloads.values()))
+    return Table("Probes", (), tuple(_probe_line(own) for own in workloads.values()))
 
 
 def _probe_line(own: Sequence[Row]) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from bench.core import units
 from bench.present import text_grid, words
 from bench.present.name_looks import COLOURS
+from bench.present.table import Table
 from bench.studies.race import fragment as shared
 from bench.studies.race.field import Race
 from bench.studies.race.lanes import Lane
@@ -78,7 +79,7 @@ def frame(replay: Replay, width: int, height: int, blocks: str = BLOCKS) -> "Tex
 
 def finish(race: Race, width: int) -> str:
     """Return how the race ended as a table, with what must be known of it below."""
-    grid = text_grid.Grid("", shared.HEADS, tuple(shared.lines(race)))
+    grid = Table("", shared.HEADS, tuple(shared.lines(race)))
     said = [shared.CAPTION, shared.PLACES, *shared.notes(race)]
     below = [text_grid.wrapped(sentence, width) for sentence in said]
     return "\n".join([shared.heading(race), *text_grid.lines_of(grid, width), *below])

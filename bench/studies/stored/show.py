@@ -8,7 +8,7 @@ from typing import Any
 from bench.core import units
 from bench.present import text_grid, words
 from bench.present.markdown import escaped, row
-from bench.present.text_grid import Grid
+from bench.present.table import Table
 from bench.studies.stored.read import ALL, FAMILY, PASS_BELOW, REGRESSION_ABOVE, Change, Compared, Comparison, Noise
 from bench.studies.stored.side import CPU, MEMORY, METRICS, THROUGHPUT, WALL, Side
 
@@ -53,7 +53,7 @@ def text(comparison: Comparison, width: int = WIDTH) -> str:
     for title, found in by_metric(comparison):
         names = [words.plain(name_of(one), 60) for one in found]
         cells = tuple((name, *figures(one)) for name, one in zip(names, found, strict=True))
-        lines += ["", title, *text_grid.lines_of(Grid(title, ("", *_HEADS), cells), width)]
+        lines += ["", title, *text_grid.lines_of(Table(title, ("", *_HEADS), cells), width)]
     lines += ["", *(text_grid.wrapped(note, width) for note in notes(comparison))]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 

@@ -7,7 +7,7 @@ from bench.core import units
 from bench.core.figures import Slope
 from bench.core.rows import Row
 from bench.present import words
-from bench.present.text_grid import Grid
+from bench.present.table import Table
 from bench.studies.swarm import findings
 from bench.studies.swarm.read import Cost, Setting, Swarm, cost, settings, swarms
 from bench.studies.swarm.read_row import LAYERS, held, late, lost, reach_ns, reach_per_s
@@ -30,7 +30,7 @@ MOST_TOLD = 6
 MARK = " ✗"
 
 
-def grids(rows: Sequence[Row]) -> list[Grid]:
+def grids(rows: Sequence[Row]) -> list[Table]:
     """Return two tables for each setting: what was held, and what a fetch takes; none without a swarm."""
     found = swarms(rows)
     every = settings(found)
@@ -52,7 +52,7 @@ def swarms_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [_json(swarm, found) for swarm in found]
 
 
-def _held_grid(found: Sequence[Swarm], use: str) -> Grid:
+def _held_grid(found: Sequence[Swarm], use: str) -> Table:
     stopped = {swarm.bound.sentence or swarm.bound.name: swarm for swarm in found if swarm.bound is not None}
     notes = [
         "Held: confirmed by the gates of all servers together; processes: strategy + server.",
@@ -60,7 +60,7 @@ def _held_grid(found: Sequence[Swarm], use: str) -> Grid:
         *_listed([(swarm, sentence) for swarm in found for row in swarm.rows for sentence in lost(row)]),
         *_listed([(swarm, sentence) for swarm in found for row in swarm.rows for sentence in late(row)]),
     ]
-    return Grid(f"Fetches in flight at once{use}", _HELD, tuple(map(_held_line, found)), tuple(notes))
+    return Table(f"Fetches in flight at once{use}", _HELD, tuple(map(_held_line, found)), tuple(notes))
 
 
 def _held_line(swarm: Swarm) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def _verdict(swarm: Swarm) -> str:
     return "all held" if swarm.bound is None else words.plain(swarm.bound.name, 18)
 
 
-def _bytes_grid(found: Sequence[Swarm], use: str) -> Grid:
+def _bytes_grid(found: Sequence[Swarm], use: str) -> Table:
     costs = findings.costs_of(found)
     notes = (
         "What was added between the order and when all were held; server: its own memory and page tables.",
@@ -101,7 +101,7 @@ def _bytes_grid(found: Sequence[Swarm], use: str) -> Grid:
         else "",
     )
     lines = tuple(_bytes_line(name, one) for name, one in costs.items())
-    return Grid(f"Bytes that one more fetch takes{use}", _BYTES, lines, tuple(filter(None, notes)))
+    return Table(f"Bytes that one more fetch takes{use}", _BYTES, lines, tuple(filter(None, notes)))
 
 
 def _bytes_line(strategy: str, one: Cost) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from bench.core.rows import Row
 from bench.core.stats import CONFIDENCE, Interval
 from bench.present import notes, words
 from bench.present.section import Section
-from bench.present.text_grid import Grid
+from bench.present.table import Group, Line, Table, texts
 from bench.studies.throughput import findings, read
 from bench.studies.throughput.read import NOISY
 
@@ -84,7 +84,7 @@ def about_blocks(found: Sequence[Cell]) -> str:
 # The tables
 
 
-def _tables(found: Sequence[Cell], settings: Sequence[Setting]) -> list[Grid]:
+def _tables(found: Sequence[Cell], settings: Sequence[Setting]) -> list[Table]:
     tables = []
     for setting in settings:
         own = [cell for cell in found if cell.setting == setting]
@@ -94,21 +94,21 @@ def _tables(found: Sequence[Cell], settings: Sequence[Setting]) -> list[Grid]:
     return tables
 
 
-def _costs(own: Sequence[Cell], cpu: Column, where: str) -> Grid:
+def _costs(own: Sequence[Cell], cpu: Column, where: str) -> Table:
     """Return the table of CPU per page and its ratio to the reference, at one workload."""
     here = _at(own, cpu)
     reference = reference_of(here)
     title = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
     if reference is None:  # all rows are red, so nothing is held against anything
         lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration),))
-        return Grid(title, ("strategy", "CPU per page"), lines, tuple(_marks(lines)), ("\nstrategy", "CPU\nper page"))
+        return Table(title, ("strategy", "CPU per page"), lines, tuple(_marks(lines)), ("\nstrategy", "CPU\nper page"))
     lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration), _ratio(cell, reference)))
     ratio = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})"
     short = ("\nstrategy", "CPU\nper page", ratio.replace(" to ", " to\n", 1))
-    return Grid(title, ("strategy", "CPU per page", ratio), lines, tuple(_marks(lines)), short)
+    return Table(title, ("strategy", "CPU per page", ratio), lines, tuple(_marks(lines)), short)
 
 
-def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: str) -> Grid:
+def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: str) -> Table:
     """Return the table of pages per second, at several workloads."""
 
     def figures(cell: Cell) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: s
         return tuple(_value(one, c.pages_per_s, units.number) for one in at)
 
     lines = _lines(own, cpu, figures)
-    return Grid(
+    return Table(
         f"Pages per second{where}",
         ("strategy", *(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}" for one in columns)),
         lines,
@@ -125,18 +125,16 @@ def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: s
     )
 
 
-def _lines(
-    found: Sequence[Cell], cpu: Column, figures: Callable[[Cell], tuple[str, ...]]
-) -> tuple[tuple[str, ...], ...]:
+def _lines(found: Sequence[Cell], cpu: Column, figures: Callable[[Cell], tuple[str, ...]]) -> tuple[Line, ...]:
     """Return a line for each strategy, the shared stack first, the one with the least CPU per page first."""
     costs = {cell.strategy: _cpu_ns(cell) for cell in _at(found, cpu)}
     firsts = {cell.strategy: cell for cell in reversed(found)}
     order = sorted(
         firsts.values(), key=lambda one: (one.stack != "shared", costs.get(one.strategy, math.inf), one.strategy)
     )
-    lines: list[tuple[str, ...]] = []
+    lines: list[Line] = []
     for stack, cells in groupby(order, key=lambda cell: cell.stack):
-        lines += [] if stack == "shared" else [("─── with an HTTP stack of their own ",)]
+        lines += [] if stack == "shared" else [Group("with an HTTP stack of their own")]
         lines += [(words.plain(cell.strategy, 60), *figures(cell)) for cell in cells]
     return tuple(lines)
 
@@ -185,9 +183,9 @@ def _half(interval: Interval) -> float:
     return max(interval.high / interval.estimate - 1, 1 - interval.low / interval.estimate)
 
 
-def _marks(lines: Sequence[Sequence[str]]) -> list[str]:
+def _marks(lines: Sequence[Line]) -> list[str]:
     """Explain the marks that the lines have."""
-    entries = [entry for line in lines for entry in line[1:]]
+    entries = [entry for line in lines if not isinstance(line, Group) for entry in texts(line)[1:]]
     told = ["✗: from red trials only, and part of no conclusion."] if any("✗" in entry for entry in entries) else []
     return [*told, "-: not measured."] if "-" in entries else told
 
