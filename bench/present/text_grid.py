@@ -54,18 +54,21 @@ def lines_of(table: Table, width: int) -> list[str]:
     ]
     room = width - sum(widths[1:]) - GAP * (len(widths) - 1)
     widths[0] = min(widths[0], max(LEAST_NAME, room))
-    above = [_line([head[n] for head in heads], widths) for n in range(head_lines(table))]
-    return above + [_group(line, width) if isinstance(line, Group) else _line(line, widths) for line in lines]
+    left = [n == 0 or table.is_prose(n) for n in range(len(widths))]
+    above = [_line([head[n] for head in heads], widths, left) for n in range(head_lines(table))]
+    return above + [_group(line, width) if isinstance(line, Group) else _line(line, widths, left) for line in lines]
 
 
 def _group(group: Group, width: int) -> str:
     return f"─── {group.text} ".ljust(width, "─")
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first = words.plain(cells[0], widths[0])
-    rest = [f"{cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True)]
-    return (" " * GAP).join([f"{first:{widths[0]}}", *rest]).rstrip()
+def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> str:
+    whole = [words.plain(cells[0], widths[0]), *cells[1:]]
+    placed = [
+        f"{cell:{'<' if is_left else '>'}{width}}" for cell, width, is_left in zip(whole, widths, left, strict=True)
+    ]
+    return (" " * GAP).join(placed).rstrip()
 
 
 def _halves(head: str) -> tuple[str, str]:

@@ -12,12 +12,14 @@ from bench.core import cells as c
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import notes, provenance, section, words
-from bench.present.markdown import MOST_TEXT, escaped, escaped_in_html, row
+from bench.present.markdown import MOST_TEXT, escaped, escaped_in_html
 from bench.present.notes import why_red
+from bench.present.table import Table
 from bench.report import check_words
 from bench.report.answer import answer
 from bench.report.grids import grids
 from bench.report.validity import judged
+from bench.studies.claims import pages
 from bench.studies.claims.rules import Verdict
 from bench.studies.claims.show import of_claims, parted
 from bench.studies.decision_map import show as map_table
@@ -87,11 +89,9 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
         return ""
     tested, shown = parted(sorted(verdicts, key=lambda verdict: verdict.order))
     head = f"{of_claims((one.word for one in tested), len(shown))}."
-    lines = [row(("claim", "verdict", "what was measured")), "|---|---|---|"]
-    for one in (*tested, *shown):
-        close = " (close)" if one.outcome.close else ""
-        lines.append(row(map(escaped, (one.claim, one.word + close, one.outcome.figures))))
-    return _within("\n".join([head, "", *lines]), _ROOM_FOR_CLAIMS)
+    lines = tuple((one.claim, pages.word(one), one.outcome.figures) for one in (*tested, *shown))
+    table = section.table_markdown(Table("", ("claim", "verdict", "what was measured"), lines))
+    return _within(f"{head}\n\n{table}", _ROOM_FOR_CLAIMS)
 
 
 def _validity(rows: Sequence[Row]) -> str:

@@ -10,6 +10,7 @@ from bench.present.markup import NOTES, block, folded, listed, paragraph, table
 from bench.present.table import Cell, Table
 from bench.report.comparison import Compared, compared
 from bench.report.files import Extras
+from bench.studies.claims import pages
 from bench.studies.claims import show as claims
 from bench.studies.claims.show import TRACES, Report, of_claims
 from bench.studies.compare import read
@@ -38,7 +39,7 @@ def _claims(report: Report) -> str:
     lines = tuple(
         (
             Cell(one.claim, one.id),
-            one.word + (" (close)" if one.outcome.close else ""),
+            pages.word(one),
             one.outcome.figures,
             one.published or "-",
         )

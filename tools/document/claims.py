@@ -27,7 +27,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
     heads = ("claim", "published", "verdict", "what was measured")
     lines: list[str] = []
     for heading, some in pages.parts(sorted(verdicts, key=lambda verdict: verdict.order)):
-        lines += [*(["", heading, ""] if heading else []), row(heads), pages.rule(heads)]
+        lines += [*(["", heading, ""] if heading else []), row(heads), _rule(heads)]
         for one in some:
             cells = [escaped(cell) for cell in (one.claim, one.published, pages.word(one), one.outcome.figures)]
             lines.append(row([cells[0], cells[1], f"[{cells[2]}](docs/claims.md#{one.id})", cells[3]]))
@@ -51,7 +51,7 @@ def _summary(verdicts: Sequence[Verdict]) -> str:
     heads = ("claim", "verdict")
     lines: list[str] = []
     for heading, some in pages.parts(verdicts):
-        lines += [*(["", heading, ""] if heading else []), row(heads), pages.rule(heads)]
+        lines += [*(["", heading, ""] if heading else []), row(heads), _rule(heads)]
         lines += [
             f"| [{escaped(one.id)}](#{one.id}): {escaped(one.claim)} | {escaped(pages.word(one))} |" for one in some
         ]
@@ -85,3 +85,7 @@ def _block(text: str) -> str:
     """Return text as an indented block, whatever it contains."""
     lines = ("".join(char if char.isprintable() else "?" for char in line) for line in text.splitlines())
     return "\n".join(f"    {line}".rstrip() for line in lines)
+
+
+def _rule(heads: Sequence[str]) -> str:
+    return f"|{'---|' * len(heads)}"

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from bench.present.markdown import code, escaped, row
+from bench.present.markdown import code, escaped
 from bench.present.provenance import command
+from bench.present.section import table_markdown
+from bench.present.table import Table
 from bench.studies.claims.rules import Verdict
 from bench.studies.claims.show import DEMONSTRATIONS, Report, parted
 
@@ -11,14 +13,14 @@ from bench.studies.claims.show import DEMONSTRATIONS, Report, parted
 def markdown(report: Report) -> str:
     """Return the table that stands beside a run's rows: every claim with its verdict, figures, region and reason."""
     heads = ("claim", "published", "verdict", "figures", "region", "reason")
-    lines = ["# Claims", "", provenance(report)]
+    told = ["# Claims", provenance(report)]
     for heading, verdicts in parts(report.verdicts):
-        lines += ["", *([heading, ""] if heading else []), row(heads), rule(heads)]
-        for one in verdicts:
-            outcome = one.outcome
-            cells = (one.id, one.published, word(one), outcome.figures, outcome.region, outcome.reason)
-            lines.append(row([escaped(cell) for cell in cells]))
-    return "\n".join([*lines, *left_out(report)]) + "\n"
+        lines = tuple(
+            (one.id, one.published, word(one), one.outcome.figures, one.outcome.region, one.outcome.reason)
+            for one in verdicts
+        )
+        told += [heading, table_markdown(Table("", heads, lines))]
+    return "\n\n".join(filter(None, [*told, *left_out(report)])) + "\n"
 
 
 def parts(verdicts: Sequence[Verdict]) -> list[tuple[str, list[Verdict]]]:
@@ -42,9 +44,4 @@ def word(one: Verdict) -> str:
 
 def left_out(report: Report) -> list[str]:
     """Return a sentence on the claims that were left out, if any were."""
-    return [f"\nNot part of `--quick`: {', '.join(report.left_out)}."] if report.left_out else []
-
-
-def rule(cells: Sequence[str]) -> str:
-    """Return the line below the heads of a table."""
-    return f"|{'---|' * len(cells)}"
+    return [f"Not part of `--quick`: {', '.join(report.left_out)}."] if report.left_out else []

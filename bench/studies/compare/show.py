@@ -7,8 +7,10 @@ from typing import Any
 
 from bench.core import units
 from bench.core.arm import IN_FLIGHT
-from bench.present import words
-from bench.present.markdown import escaped, row
+from bench.present import text_grid, words
+from bench.present.markdown import escaped
+from bench.present.section import table_markdown
+from bench.present.table import Table
 from bench.studies.compare import read
 from bench.studies.compare.decide import Decision, Effect, Rule
 from bench.studies.compare.effect import NAMES, amount, named, own, percent
@@ -19,6 +21,8 @@ from bench.studies.compare.simulation import smallest_found
 WORDS = {"regression": "REGRESSION", "pass": "PASS", "inconclusive": "INCONCLUSIVE"}
 COLOURS = {"regression": "\x1b[1;31m", "pass": "\x1b[1;32m", "inconclusive": "\x1b[1;33m"}
 PLAIN = "\x1b[0m"
+WIDTH = 200
+"""A table of a verdict is never cut."""
 _MOST_REASONS = 3
 
 
@@ -57,7 +61,7 @@ HEADS = Line("metric", "A", "B", "change", "95 % interval", "detectable", "note"
 def text(shown: Shown, *, colour: bool) -> str:
     """Return what a terminal shows."""
     good = shown.tally.good
-    table = _table([HEADS, *lines(shown)]) if good else []
+    table = text_grid.lines_of(_table(shown), WIDTH) if good else []
     word = WORDS[shown.decision.verdict]
     word = f"{COLOURS[shown.decision.verdict]}{word}{PLAIN}" if colour else word
     verdict = f"{word}: {shown.decision.why}."
@@ -66,15 +70,10 @@ def text(shown: Shown, *, colour: bool) -> str:
 
 def markdown(shown: Shown) -> str:
     """Return the verdict for a pull request or a CI summary."""
-    good = shown.tally.good
-    rows = [HEADS, *lines(shown)] if good else []
-    table = [row(map(escaped, _cells(line))) for line in rows]
-    if table:
-        table.insert(1, "|---" * len(_cells(HEADS)) + "|")
-    told = [f"- {escaped(line)}" for line in _heading(shown)]
-    notes = [f"- {escaped(note)}" for note in _notes(shown)]
+    told, notes = ("\n".join(f"- {escaped(line)}" for line in some) for some in (_heading(shown), _notes(shown)))
+    table = table_markdown(_table(shown)) if shown.tally.good else ""
     title = f"### inflight: {WORDS[shown.decision.verdict].lower()}"
-    return "\n".join([title, "", f"{escaped(shown.decision.why)}.", "", *told, "", *table, "", *notes]) + "\n"
+    return "\n\n".join(filter(None, [title, f"{escaped(shown.decision.why)}.", told, table, notes])) + "\n"
 
 
 def to_json(shown: Shown) -> dict[str, Any]:
@@ -222,16 +221,9 @@ def _notes(shown: Shown) -> list[str]:
     return [*notes, rates_told(shown.rates, shown.rule, decision.effects)]
 
 
-def _table(entries: Sequence[Line]) -> list[str]:
-    cells = [_cells(line) for line in entries]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(cells[0]))]
-    return [
-        "  ".join(
-            f"{cell:<{width}}" if n in {0, 6} else f"{cell:>{width}}"
-            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
+def _table(shown: Shown) -> Table:
+    heads = _cells(HEADS)
+    return Table("", heads, tuple(map(_cells, lines(shown))), short=heads)
 
 
 def _cells(line: Line) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from bench.core import units
 from bench.present import text_grid, words
-from bench.present.markdown import escaped, row
+from bench.present.markdown import escaped
+from bench.present.section import table_markdown
 from bench.present.table import Table
 from bench.studies.stored.read import ALL, FAMILY, PASS_BELOW, REGRESSION_ABOVE, Change, Compared, Comparison, Noise
 from bench.studies.stored.side import CPU, MEMORY, METRICS, THROUGHPUT, WALL, Side
@@ -63,16 +64,8 @@ def markdown(comparison: Comparison) -> str:
     lines = ["# Comparison of stored runs", "", f"**{escaped(headline(comparison))}**", ""]
     lines += [f"- {escaped(line)}" for line in _sides(comparison)]
     for title, found in by_metric(comparison):
-        lines += [
-            "",
-            f"## {title}",
-            "",
-            f"| cell | {' | '.join(_HEADS)} | reason |",
-            "|---|---:|---:|---:|---:|---|---|",
-        ]
-        for one in found:
-            cells = [escaped(cell) for cell in (name_of(one), *figures(one), one.why or "-")]
-            lines.append(row(cells))
+        cells = tuple((name_of(one), *figures(one), one.why or "-") for one in found)
+        lines += ["", f"## {title}", "", table_markdown(Table("", ("cell", *_HEADS, "reason"), cells))]
     lines += ["", *(f"- {escaped(note)}" for note in notes(comparison))]
     return "\n".join(lines) + "\n"
 
