@@ -15,7 +15,7 @@ from tests.browser.conftest import Browser
 from tests.fake_server.running import Running
 from tests.patience import HANG_S
 
-LOCUSTFILE = Path(__file__).parents[2] / "bench" / "swarm" / "locustfile.py"
+LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "locust" / "locustfile.py"
 ROWS = "return [...document.querySelectorAll('table tbody tr')].map(row => row.innerText.split('\\t'))"
 
 

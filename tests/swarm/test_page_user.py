@@ -19,7 +19,7 @@ import pytest
 from tests.fake_server.running import Running
 from tests.patience import HANG_S
 
-LOCUSTFILE = Path(__file__).parents[2] / "bench" / "swarm" / "locustfile.py"
+LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "locust" / "locustfile.py"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PYTHONPATH"))}
 
 
