@@ -1,4 +1,4 @@
-"""How the ratios of ``quick`` beside a neighbour differ from those without one, for docs/method.md."""
+"""How the ratios of twelve blocks beside a neighbour differ from those without one, for docs/method.md."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,13 +9,15 @@ from bench.present.markdown import row
 from bench.studies.throughput.read import contrasts
 from tools.document.stored import folders, newest, run
 
+EXPERIMENT = "hundred"
+"""All strategies with 100 in flight and no added latency: the blocks of ``quick``, twice as many."""
 ALONE = "none"
 
 
 def part(runs: Path, _beside: Path) -> str:
     """Return the ratios of each strategy in the newest run, and in the disturbed ones after it, over those of it."""
-    alone = newest(runs, "quick")
-    later = [run(folder) for folder in folders(runs, "quick-disturbed") if folder.name > alone.folder.name]
+    alone = newest(runs, EXPERIMENT)
+    later = [run(folder) for folder in folders(runs, f"{EXPERIMENT}-disturbed") if folder.name > alone.folder.name]
     found = {ALONE: ratios(alone.rows)} | {str(one.machine["neighbour"]): ratios(one.rows) for one in later}
     heads = ("CPU per page, ratio to callbacks", *(f"neighbour: {kind}" for kind in found))
     lines = [[name, *(_cell(own.get(name), found[ALONE][name]) for own in found.values())] for name in found[ALONE]]
