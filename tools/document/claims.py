@@ -1,14 +1,13 @@
 """The page of all claims, and the table of the README."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from bench.present.markdown import escaped, row
 from bench.studies.claims import pages, show
 from bench.studies.claims.rules import Verdict
 from bench.studies.claims.show import TRACES, Report, explained
-from tools.document.stored import DocumentError, Run, newest
+from tools.document.stored import DocumentError, newest
 
 
 def part(runs: Path, _beside: Path) -> str:
@@ -40,11 +39,6 @@ def report(folder: Path) -> Report:
         return show.load(folder)
     except show.ClaimsError as error:
         raise DocumentError(str(error)) from error
-
-
-def own(run: Run) -> Run:
-    """Return a run without the rows that it took over from others, if it has any of its own."""
-    return replace(run, rows=[row for row in run.rows if row.run == run.folder.name] or run.rows)
 
 
 def _summary(verdicts: Sequence[Verdict]) -> str:

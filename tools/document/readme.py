@@ -43,7 +43,7 @@ def claims_table(runs: Path, beside: Path) -> str:
     """Return the table of verdicts, how it was made, and its plot."""
     run = newest(runs, "claims")
     table = claims.table(claims.report(run.folder).verdicts)
-    return joined(claims.own(run).provenance, table, run.picture("claims", "The claims and their verdicts", beside))
+    return joined(run.provenance, table, run.picture("claims", "The claims and their verdicts", beside))
 
 
 def selftest(runs: Path, beside: Path) -> str:
