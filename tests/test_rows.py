@@ -406,6 +406,14 @@ def test_a_memory_row_must_say_what_was_held() -> None:
     assert is_refused(row)
 
 
+def test_a_row_of_a_comparison_must_say_of_which_arm_it_is() -> None:
+    row = json.loads(memory_row().to_json())
+    row["workload"]["comparison"] = {"name": "ab", "metrics": ["memory"], "gated": []}
+
+    with pytest.raises(ValueError, match="a comparison without the arm"):
+        Row.from_json(json.dumps(row))
+
+
 @pytest.mark.parametrize(
     ("part", "wrong"),
     [

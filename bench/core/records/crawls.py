@@ -93,9 +93,11 @@ class CrawlWorkload(Closed):
     """The comparison that it belongs to; absent where it belongs to none."""
 
     def __post_init__(self) -> None:
-        """Refuse CPU work without its words or without its time. Raises ValueError."""
+        """Refuse CPU work without its words or without its time, and a comparison of no arm. Raises ValueError."""
         if (self.cpu is UNSET) != (self.cpu_ns is UNSET):
             raise ValueError("of cpu and cpu_ns one alone")
+        if self.comparison is not UNSET and self.arm is UNSET:
+            raise ValueError("a comparison without the arm that the row is of")
 
 
 class Measured(Layers):

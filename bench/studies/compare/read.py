@@ -113,7 +113,7 @@ def blocks(rows: Iterable[Row]) -> list[Block]:
         arm = row.workload["arm"]
         if row.kind == "arm":
             arms.setdefault(row.round, {})[arm["role"]] = row
-        else:
+        elif row.kind == "memory":
             own = memory.setdefault(row.round, {})
             own[arm["name"]] = (*own.get(arm["name"], ()), row)
     return [Block(number, own, memory.get(number, {})) for number, own in sorted(arms.items()) if len(own) == 3]
