@@ -2,8 +2,9 @@
 
     python -m tools.goldens [--base REVISION]
 
-The outputs of each run are written twice, by the code of REVISION and by what lies here: what the terminal shows, the
-Markdown, the JSON, the tables, the page and the plots. Their differences are printed; with any, the exit code is 1.
+The outputs of each run are written twice: by the code of REVISION, and by the code in the working tree. They are the
+summary of the terminal, the Markdown, the JSON, the tables, the page and the plots. Differences are printed; the exit
+code is 1 if there are any.
 
     python -m tools.goldens --write FOLDER
 
@@ -20,12 +21,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from bench.api import load
 from bench.commands import report as report_command
 from bench.core import rows
-from bench.core.rows import MACHINE_FILE, SELFTEST_FILE, RowsError
+from bench.core.rows import SELFTEST_FILE, RowsError
 from bench.report import terminal as table
 from bench.report.plots import save_all
 from bench.studies.advice import command as advise_command
@@ -79,19 +79,18 @@ def write(folder: Path, runs: Path) -> None:
 
 def outputs(run: Path, out: Path) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each output of a run; its page and its plots are written into ``out``."""
-    found = rows.read(run)
-    machine: dict[str, Any] = json.loads((run / MACHINE_FILE).read_text(encoding="utf-8"))
+    results = load(run)
+    found = results.rows
     with io.StringIO() as summary:
         table.print_summary(found, summary)
         yield "summary.txt", summary.getvalue()
     for form in FORMS:
         with _quietly():
             report_command.run(folder=run, form=form, out=out / f"report.{form}", results=run.parent)
-    results = load(run)
     for name in TABLES:
         yield f"{name}.csv", getattr(results, name).to_csv()
     yield "answer.txt", "\n".join(results.answer())
-    for path in save_all(found, machine, out / "plots"):
+    for path in save_all(found, results.machine, out / "plots"):
         if path.suffix == ".png":
             path.unlink()
     yield from _of_kind(run, found)

@@ -6,7 +6,7 @@ nothing smaller than 11 points.
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,6 +101,23 @@ def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Fi
         bottom=(0.14 + len(feet) * 0.21 + 0.72) / height,
     )
     return figure
+
+
+def key(sheet: "Figure", handles: Sequence[Any], left: float, top: float) -> None:
+    """Explain marks in one line of a page; its lower left corner is at ``left`` and ``top``, as shares of the page."""
+    sheet.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(left, top),
+        bbox_transform=sheet.transFigure,
+        ncols=len(handles),
+        frameon=False,
+        fontsize=12,
+        borderaxespad=0,
+        borderpad=0,
+        columnspacing=1.6,
+        handlelength=1.8,
+    )
 
 
 def kept_together(text: str) -> str:

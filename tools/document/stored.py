@@ -1,14 +1,13 @@
 """The stored runs that documents quote, and the marks between which they quote them."""
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.core import rows
-from bench.core.rows import MACHINE_FILE, ROWS_FILE, Row
+from bench.api import load
+from bench.core.rows import ROWS_FILE, Row, RowsError
 from bench.present import provenance
 
 REFERENCE = Path("results/reference")
@@ -41,13 +40,12 @@ class Run:
 
 
 def run(folder: Path) -> Run:
-    """Read a stored run. Raises RowsError, and DocumentError for a machine that cannot be read."""
-    path = folder / MACHINE_FILE
+    """Read a stored run. Raises DocumentError."""
     try:
-        machine = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except ValueError as error:
-        raise DocumentError(f"{path} is not JSON: {error}") from error
-    return Run(folder, rows.read(folder), machine)
+        found = load(folder)
+    except RowsError as error:
+        raise DocumentError(str(error)) from error
+    return Run(folder, found.rows, found.machine)
 
 
 def folders(runs: Path, experiment: str) -> list[Path]:

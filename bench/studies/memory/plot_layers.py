@@ -210,19 +210,7 @@ def _key(sheet: "Figure", bars: Sequence[Bar], top: float) -> None:
     ]
     if any(bar.unknown for bar in bars):
         handles.append(Patch(facecolor="white", hatch="xx", edgecolor=page.GREY, label="unknown"))
-    sheet.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(_LEFT / page.WIDTH, top),
-        bbox_transform=sheet.transFigure,
-        ncols=len(handles),
-        frameon=False,
-        fontsize=12,
-        borderaxespad=0,
-        borderpad=0,
-        columnspacing=1.6,
-        handlelength=1.8,
-    )
+    page.key(sheet, handles, _LEFT / page.WIDTH, top)
 
 
 def _star(subject: Subject) -> str:

@@ -128,19 +128,7 @@ def _key(sheet: "Figure", top: float) -> None:
         Patch(facecolor=COLOURS[name], hatch=HATCHES[name], edgecolor="white", linewidth=0, label=name)
         for name in LAYERS
     ]
-    sheet.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0.03, top),
-        bbox_transform=sheet.transFigure,
-        ncols=len(handles),
-        frameon=False,
-        fontsize=12,
-        borderaxespad=0,
-        borderpad=0,
-        columnspacing=1.6,
-        handlelength=1.8,
-    )
+    page.key(sheet, handles, 0.03, top)
 
 
 def _notes(found: Sequence[Swarm], costs: Mapping[str, Cost], subtitle: str, more: int) -> str:

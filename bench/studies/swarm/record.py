@@ -94,15 +94,20 @@ class SwarmTimeline(Closed):
         same_length(self.at_ns, self.held, self.used_bytes)
 
 
-class Locust(Closed):
+class LocustCounts(Closed):
     """What Locust counted."""
 
-    version: Name
-    """Locust's version."""
     requests: Count
     """Requests in Locust's statistics."""
     failures: Count
     """Failures in Locust's statistics."""
+
+
+class Locust(LocustCounts):
+    """What Locust counted of a swarm."""
+
+    version: Name
+    """Locust's version."""
 
 
 class SwarmMeasured(Layers):
@@ -198,15 +203,6 @@ class Backlog(Closed):
     def __post_init__(self) -> None:
         """Refuse lists of different lengths."""
         same_length(self.at_ns, self.waiting)
-
-
-class LocustCounts(Closed):
-    """What Locust counted of an open loop."""
-
-    requests: Count
-    """Requests."""
-    failures: Count
-    """Those of them that failed."""
 
 
 class OpenMeasured(Open):
