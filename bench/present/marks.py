@@ -1,165 +1,162 @@
-"""The marks that plots are made of: lines, bars, keys, panels, notes. A plot is a page (``page.sheet``) of these.
+"""The marks that plots are made of, whatever they show: dots, lines, bars, their names, keys and notes.
 
-A plot of lines, one panel a latency::
+A name without a look has no colour of its own: it is drawn pale and thin, behind the others. A plot of lines, one panel
+a latency::
 
-    sheet = page.sheet(title, marks.notes("Points: medians.", "Hollow: red trials." if red else ""), footer)
+    sheet = page.sheet(title, marks.notes("Points: medians.", is_red and "Hollow: red trials."), footer)
     for axes, latency in zip(marks.panels(sheet, len(latencies)), latencies):
         ends = [marks.series(axes, name, points[name, latency], looks.get(name)) for name in names]
-        axes.set_ylim(...)                          # first the limits, then the names at the ends
-        labels.end_labels(axes, filter(None, ends))
+        axes.set_ylim(...)  # the limits before the names at the ends
+        labels.end_labels(axes, [end for end in ends if end])
 
-A plot of stacked bars, with a key to the parts::
+A plot of stacked bars, with a key to their parts::
 
-    LAYERS = {"user": Fill("#0072B2"), "kernel": Fill("#D55E00", "//")}
-    marks.stacked(axes, [Bar("thread", {"user": 9.1, "kernel": 8.2}, low=16.9, high=17.7, text="17.3 kB")], LAYERS)
-    marks.key(sheet, LAYERS, left, top)
-
-``bars`` is the same with one part a bar. Lengths and heights are in the unit of the axis.
+    for place, bar in enumerate(found):
+        end = marks.stacked(axes, place, [(size, FILLS[name]) for name, size in bar.parts])
+        marks.beside(axes, bar.text, end, place)
+    marks.name_rows(axes, [bar.name for bar in found])
+    marks.key(sheet, FILLS, left, top)
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench.core import cells as c
+from bench.core.cells import Setting
 from bench.present import labels, page
 from bench.present.labels import Label
-from bench.present.name_looks import Look
+from bench.present.name_looks import COLOURS, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Points = Sequence[tuple[float, float]]
+"""Pairs of x and y, in data coordinates."""
 BAR = 0.62
-"""Height of a bar; the next one is 1 below."""
-HOLLOW = "white"
-"""What red trials are filled with."""
-PALE_ALPHA = 0.3
-"""How opaque a bar of red trials is."""
+"""The height of a bar, as a share of its row."""
+MOST_SETTINGS = 6
+"""Settings that get plots of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of a line, with its range; a red one is drawn hollow and is no part of the line."""
+    """One point of a line, with its range; a red one is hollow, and no part of the line."""
 
     x: float
     y: float
-    low: float | None = None
-    high: float | None = None
+    low: float = math.nan
+    high: float = math.nan
     red: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What a bar, or a part of one, is filled with; the hatch says what the colour says, for a print in grey."""
+    """How a part of a bar is filled: its hatch says what its colour says, for a print in grey."""
 
     colour: str
     hatch: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One bar: its name, the lengths of its parts, the range of the whole, and what stands at its end."""
-
-    name: str
-    parts: Mapping[str, float]
-    low: float | None = None
-    high: float | None = None
-    text: str = ""
-    red: bool = False
-    y: float | None = None
-    """Its place from the top; None: below the one before."""
+    edge: str = "white"
+    width: float = 0.0
 
     @property
-    def end(self) -> float:
-        """Where the bar ends, its range included."""
-        return max(sum(self.parts.values()), self.high or 0.0)
+    def style(self) -> dict[str, Any]:
+        """The arguments of a patch."""
+        return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": self.edge, "linewidth": self.width}
 
 
-UNKNOWN = Fill("#FFFFFF", "xx")
-"""A part whose size is not known."""
+FILLS = tuple(map(Fill, (COLOURS[n] for n in (0, 5, 1, 4, 2)), ("", "..", "//", "\\\\", "xx")))
+"""The fills of the parts of stacked bars, such as layers of memory, in their order."""
+UNKNOWN = Fill("white", "xx", page.GREY, 0.8)
+"""The fill of a part whose size is not known."""
 
 
-def series(
-    axes: "Axes", name: str, points: Sequence[Point], look: Look | None, *, line: bool = True, logarithmic: bool = False
-) -> Label | None:
-    """Draw a name's points, and the line through those that are not red; return the label for its end.
+def numbered(name: str, number: int) -> str:
+    """Return the name of a plot that there is one of for each setting."""
+    return name if number == 1 else f"{name}-{number}"
 
-    Without a look it is pale and thin, and has no label. ``logarithmic`` axes show no point at or below 0.
-    """
-    shown = [point for point in points if not logarithmic or point.y > 0]
-    good, red = ([point for point in shown if point.red is is_red] for is_red in (False, True))
+
+def about_setting(setting: Setting, settings: Sequence[Setting]) -> str:
+    """Name the use of connections, and what of the site is not the same in all settings."""
+    differing = [f"{key} {value}" for key, value in c.differing(setting, settings).items()]
+    return ", ".join([f"Connections: {setting.connection}", *differing]) + "."
+
+
+def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
+    """Count the names that have no look."""
+    grey = set(names) - set(looks)
+    return f"{len(grey)} more strategies are grey, without a name." if grey else ""
+
+
+def notes(*sentences: object) -> str:
+    """Join sentences; what is not a text, such as the False of ``is_so and "It is so."``, is left out."""
+    return " ".join(one for one in sentences if one and isinstance(one, str))
+
+
+def dots(axes: "Axes", points: Points, look: Look | None, *, hollow: bool = False, **style: Any) -> None:
+    """Draw points as markers; ``hollow`` ones are of red trials."""
     colour = look.colour if look else page.PALE
-    style: dict[str, Any] = {"color": colour, "marker": look.marker if look else "o", "markersize": 8}
-    axes.errorbar(
-        [point.x for point in good],
-        [point.y for point in good],
-        yerr=_reach(good) if any(point.low is not None for point in good) else None,
-        linestyle=(look.dashes if look else "-") if line else "none",
-        linewidth=2.2 if look else 1,
-        capsize=4,
-        zorder=3 if look else 1,
-        **style,
-    )
+    given: dict[str, Any] = {"markersize": 8, "zorder": 3 if look else 1} | style
     axes.plot(
-        [point.x for point in red],
-        [point.y for point in red],
+        [x for x, _ in points],
+        [y for _, y in points],
         linestyle="none",
-        markerfacecolor=HOLLOW,
-        markeredgewidth=1.6,
-        zorder=4,
-        **style,
+        marker=look.marker if look else "o",
+        markerfacecolor="white" if hollow else colour,
+        markeredgecolor=colour,
+        **given,
     )
-    if look is None or not shown:
+
+
+def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **style: Any) -> None:
+    """Draw a line through points."""
+    given: dict[str, Any] = {"color": look.colour if look else page.PALE, "linestyle": look.dashes if look else "-"}
+    given |= {"linewidth": width if look else min(1, width), "zorder": 3 if look else 1} | style
+    axes.plot([x for x, _ in points], [y for _, y in points], **given)
+
+
+def series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None, *, width: float = 2.2) -> Label | None:
+    """Draw a name's points, their ranges, and a line through all that are not red; return the label of its end."""
+    good, red = ([point for point in points if point.red is is_red] for is_red in (False, True))
+    line(axes, [(point.x, point.y) for point in good], look, width)
+    dots(axes, [(point.x, point.y) for point in good], look)
+    dots(axes, [(point.x, point.y) for point in red], look, hollow=True, markeredgewidth=1.6)
+    ranges = [point for point in good if point.low < point.high]
+    if ranges:
+        reach = [[point.y - point.low for point in ranges], [point.high - point.y for point in ranges]]
+        style: dict[str, Any] = {"color": look.colour if look else page.PALE, "zorder": 3 if look else 1}
+        axes.errorbar([p.x for p in ranges], [p.y for p in ranges], reach, capsize=4, linestyle="none", **style)
+    if look is None or not points:
         return None
     end = max(good or red, key=lambda point: (point.x, point.y))
-    return Label(end.x, end.y, labels.name_of(name, red=not good), colour)
+    return Label(end.x, end.y, labels.name_of(name, red=not good), look.colour)
 
 
-def _reach(points: Sequence[Point]) -> list[list[float]]:
-    """Return how far each range goes below its point and above it."""
-    below = [0.0 if point.low is None else max(0.0, point.y - point.low) for point in points]
-    above = [0.0 if point.high is None else max(0.0, point.high - point.y) for point in points]
-    return [below, above]
+def stacked(
+    axes: "Axes", place: float, parts: Iterable[tuple[float, Fill]], height: float = BAR, **style: Any
+) -> float:
+    """Draw a horizontal bar made of parts, from 0 on; return where it ends."""
+    at = 0.0
+    for size, fill in parts:
+        axes.barh(place, size, left=at, height=height, **fill.style | style)
+        at += size
+    return at
 
 
-def bars(axes: "Axes", found: Sequence[Bar], fill: Fill) -> None:
-    """Draw bars from the top down that are all filled alike."""
-    stacked(axes, found, {part: fill for bar in found for part in bar.parts})
+def whisker(axes: "Axes", place: float, middle: float, low: float, high: float) -> None:
+    """Draw an interval, or a range, on a horizontal bar."""
+    reach = [[middle - low], [high - middle]]
+    axes.errorbar(middle, place, xerr=reach, color="black", capsize=5, linewidth=1.4, linestyle="none", zorder=4)
 
 
-def stacked(axes: "Axes", found: Sequence[Bar], fills: Mapping[str, Fill], limit: float | None = None) -> None:
-    """Draw bars of several parts from the top down, each with its name, its range and its text.
-
-    Up to ``limit``, by default as far as texts need; a bar that goes beyond ends in an arrow, without its text.
-    """
-    limit = 1.35 * max((bar.end for bar in found), default=1.0) or 1.0 if limit is None else limit
-    places = [float(number) if bar.y is None else bar.y for number, bar in enumerate(found)]
-    for y, bar in zip(places, found, strict=True):
-        at = 0.0
-        for part, length in bar.parts.items():
-            axes.barh(y, length, left=at, height=BAR, alpha=PALE_ALPHA if bar.red else 1.0, **style(fills[part]))
-            at += length
-        if bar.low is not None and bar.high is not None:
-            middle = min(max(at, bar.low), bar.high)
-            reach = [[middle - bar.low], [bar.high - middle]]
-            axes.errorbar(middle, y, xerr=reach, color="black", capsize=4, linewidth=1.4, linestyle="none", zorder=4)
-        if at > limit:
-            arrow: dict[str, Any] = {"marker": ">", "markersize": 10, "color": "white", "markeredgecolor": "black"}
-            axes.plot([0.985], [y], transform=axes.get_yaxis_transform(), zorder=6, **arrow)
-        elif bar.text:
-            write(axes, bar.text, bar.end, y)
-    axes.set_yticks(places, [bar.name for bar in found], size=page.TEXT)
-    axes.set_ylim(max([*places, 1.0]) + 0.6, min([*places, 0.0]) - 0.6)
-    axes.set_xlim(0, limit)
-    axes.grid(axis="y", visible=False)
-
-
-def write(axes: "Axes", text: str, x: float, y: float) -> None:
-    """Write a figure in bold to the right of a place, with a ground that keeps it readable on lines."""
+def beside(axes: "Axes", text: str, x: float, place: float) -> None:
+    """Write the figure of a horizontal bar to the right of its end."""
     axes.annotate(
         text,
-        (x, y),
-        xytext=(8, 0),
+        (x, place),
+        xytext=(9, 0),
         textcoords="offset points",
         va="center",
         size=12,
@@ -169,17 +166,35 @@ def write(axes: "Axes", text: str, x: float, y: float) -> None:
     )
 
 
-def style(fill: Fill) -> dict[str, Any]:
-    """Return what matplotlib's patches and bars are told of a fill."""
-    edge = page.GREY if fill == UNKNOWN else "white"
-    return {"facecolor": fill.colour, "hatch": fill.hatch, "edgecolor": edge, "linewidth": 0.8 * (fill == UNKNOWN)}
+def small(axes: "Axes", text: str, at: tuple[float, float], **style: Any) -> None:
+    """Write a remark in small grey letters, a little above a point; coordinates are those of ``annotate``."""
+    given: dict[str, Any] = {
+        "xytext": (0, 3),
+        "textcoords": "offset points",
+        "ha": "center",
+        "size": page.SMALL,
+        "color": page.GREY,
+    }
+    axes.annotate(text, at, **given | style)
+
+
+def name_rows(axes: "Axes", names: Sequence[str]) -> None:
+    """Name the horizontal bars at 0, 1 and so on, from the top down."""
+    axes.set_yticks(range(len(names)), list(names), size=page.TEXT)
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+
+
+def patches(fills: Mapping[str, Fill]) -> list[Any]:
+    """Return the entries of a key that says what each fill means."""
+    from matplotlib.patches import Patch
+
+    return [Patch(**fill.style, label=name) for name, fill in fills.items()]
 
 
 def key(sheet: "Figure", fills: Mapping[str, Fill], left: float, top: float) -> None:
-    """Write which fill is what in one line of a page; its lower left corner is at these shares of the page."""
-    from matplotlib.patches import Patch
-
-    page.key(sheet, [Patch(**style(fill), label=name) for name, fill in fills.items()], left, top)
+    """Say what each fill means in one line of a page; its lower left corner is at these shares of the page."""
+    page.key(sheet, patches(fills), left, top)
 
 
 def panels(sheet: "Figure", number: int, columns: int = 2) -> list["Axes"]:
@@ -191,6 +206,10 @@ def panels(sheet: "Figure", number: int, columns: int = 2) -> list["Axes"]:
     return list(grid.flat[:number])
 
 
-def notes(*sentences: str | None) -> str:
-    """Return the sentences that there are as one text: how a plot is to be read."""
-    return " ".join(filter(None, sentences))
+def margins(sheet: "Figure", left: float, right: float, top: float = 0.0) -> None:
+    """Set the margins of a sheet in inches; ``top`` is what the panels leave free below where they would begin."""
+    sheet.subplots_adjust(
+        left=left / page.WIDTH,
+        right=1 - right / page.WIDTH,
+        top=sheet.subplotpars.top - top / sheet.get_figheight(),
+    )

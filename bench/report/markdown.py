@@ -8,26 +8,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.core import cells as c
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import notes, provenance, section, words
 from bench.present.markdown import MOST_TEXT, escaped, escaped_in_html
 from bench.present.notes import why_red
+from bench.present.section import Section
 from bench.present.table import Table
 from bench.report import check_words
 from bench.report.answer import answer
-from bench.report.grids import grids
+from bench.report.terminal import shown
 from bench.report.validity import judged
 from bench.studies.claims import pages
 from bench.studies.claims.rules import Verdict
 from bench.studies.claims.show import of_claims, parted
-from bench.studies.decision_map import show as map_table
-from bench.studies.throughput import show as throughput
 
 MOST = 60_000
 """So many characters at most, in all."""
-_ROOM_FOR_TABLES, _ROOM_FOR_GRIDS, _ROOM_FOR_CLAIMS, _ROOM_FOR_RED = 22_000, 10_000, 12_000, 6_000
+_ROOM_FOR_SECTIONS, _ROOM_FOR_CLAIMS, _ROOM_FOR_RED = 32_000, 12_000, 6_000
 _MOST_REASONS = 5
 
 
@@ -41,8 +39,7 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any], verdicts: Sequence
         f"## inflight: {escaped(experiment(rows, machine), 60)}",
         "\n".join(f"- {escaped(sentence)}" for sentence in [*_disturbed(machine), *answer(rows)]),
         _claims(verdicts or ()),
-        _tables(rows, machine),
-        _grids(rows),
+        _sections(rows, machine),
         _validity(rows),
     ]
     return _within("\n\n".join(part for part in parts if part), MOST) + "\n"
@@ -55,33 +52,27 @@ def experiment(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     return name if found and name else run.rpartition("-")[2]
 
 
-def _tables(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """Return the headline table with how it was made; of rows in which no strategy crawled, the latter alone."""
-    # Between backticks nothing can be escaped, so the words of the command are made harmless before.
-    told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
-    decided = map_table.of_rows(rows)
-    if decided is None and c.crawled(rows):
-        return _within(headline(rows, told), _ROOM_FOR_TABLES)
-    where = provenance.markdown(rows, told) if rows else ""
-    maps = [] if decided is None else map(section.table_markdown, map_table.grids(decided))
-    return _within("\n\n".join([where, *maps]), _ROOM_FOR_TABLES)
-
-
 def headline(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """Return the section of throughput, with how it was made, where and when."""
+    """Return the first section, with how it was made, where and when, and which trials are red."""
     red = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in notes.about_red(rows))
     made = provenance.markdown(rows, machine)
-    return "\n\n".join(filter(None, [made, section.markdown(throughput.section(rows)), red]))
+    return "\n\n".join(filter(None, [made, *map(section.markdown, shown(rows)[:1]), red]))
 
 
-def _grids(rows: Sequence[Row]) -> str:
-    """Return the tables of memory, limits and probes; folded where the timed crawls come first."""
-    found = grids(rows)
-    if not found:
+def _sections(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """Return how the run was made, the first section, and the others folded."""
+    if not rows:
         return ""
-    text = _within("\n\n".join(section.table_markdown(grid) for grid in found), _ROOM_FOR_GRIDS)
-    is_timed = c.is_timed(rows)
-    return _folded("; ".join(grid.title for grid in found), text) if is_timed else text
+    # Between backticks nothing can be escaped, so the words of the command are made harmless before.
+    told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
+    found = shown(rows)
+    texts = [_within(section.markdown(one), _ROOM_FOR_SECTIONS // len(found)) for one in found]
+    folded = [_folded(_name(one), text) for one, text in zip(found[1:], texts[1:], strict=True)]
+    return "\n\n".join([provenance.markdown(rows, told), *texts[:1], *folded])
+
+
+def _name(one: Section) -> str:
+    return one.title or "; ".join(table.title for table in one.tables)
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:

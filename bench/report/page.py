@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from bench.core.rows import Row, read
-from bench.present import provenance, words
+from bench.present import notes, provenance, section, words
 from bench.present.markup import BAD, listed, paragraph, text
 from bench.present.shell import shell
 from bench.report import about as report_about
 from bench.report import comparison as report_comparison
 from bench.report import files as report_files
 from bench.report import page_plots as report_plots
-from bench.report import tables as report_tables
 from bench.report import validity as report_validity
 from bench.report import verdicts as report_verdicts
 from bench.report.answer import answer
 from bench.report.download import MOST_BYTES, downloads
 from bench.report.files import Extras
 from bench.report.page_plots import Plot
+from bench.report.terminal import shown
 from bench.studies.race import fragment as race
 
 __all__ = ["Extras", "page", "shell", "write"]
@@ -72,7 +72,7 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
         """Put everything together with these links to the rows."""
         sections = [
             Section("answer", "The answer", _answer(rows, extras)),
-            Section("figures", "The figures", report_tables.figures(others) if others else ""),
+            Section("figures", "The figures", _figures(others)),
             Section(RACE, "The race", "" if raced is None else raced.html),
             Section("plots", "The plots", "".join(shown.figures) + plots.left_out),
             Section("validity", "Can it be believed?", report_validity.panel(rows)),
@@ -158,6 +158,13 @@ def _answer(rows: Sequence[Row], extras: Extras) -> str:
         listed(answer(rows), "answer") if rows else paragraph("This run has no rows: it ended before its first trial.")
     )
     return told + listed(extras.missing, BAD)
+
+
+def _figures(rows: Sequence[Row]) -> str:
+    """Return the sections, and which trials are red."""
+    if not rows:
+        return ""
+    return "".join(map(section.html, shown(rows))) + listed(notes.about_red(rows), BAD)
 
 
 def _fitting(plots: Sequence[Plot]) -> Kept:

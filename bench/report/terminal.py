@@ -1,16 +1,13 @@
-"""What a terminal shows of a run: sections and tables, at most 100 columns wide."""
+"""What a terminal shows of a run: the sections of its studies, at most 100 columns wide."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from bench.core import cells as c
 from bench.core.rows import Row
 from bench.present import notes, section, text_grid
-from bench.report.grids import grids
+from bench.present.section import Section
+from bench.report import studies
 from bench.report.summary import summary_json
-from bench.studies.decision_map import show as map_table
-from bench.studies.probes.show import attribution_lines
-from bench.studies.throughput import show as throughput
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -21,28 +18,25 @@ WIDTH = 100
 
 
 def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
-    """Return what a run found, at most ``width`` wide: first the section of throughput, where strategies were timed.
-
-    Below it, or in its place, stand the tables of memory, limits, probes, swarms and open loops.
-    """
+    """Return what a run found, at most ``width`` wide: section by section, and below them the trials that are red."""
     from rich.text import Text
 
-    text, below = Text(), text_grid.styled(grids(rows), width)
-    decided = map_table.of_rows(rows)
-    if decided is not None:
-        text.append(map_table.text(decided, width) + "\n")
-    if decided is None and (c.is_timed(rows) or not below):
-        text.append_text(section.text(throughput.section(rows), width)).append("\n\n")
-    elif decided or not any(row.valid for row in rows):
-        _add_notes(text, notes.about_rows(c.crawled(rows) if decided else rows), width, "")
-        text.append("\n")
-    if below:
-        text.append_text(below).append("\n")
-    for words_of_it in attribution_lines(rows):
-        text.append(words_of_it + "\n", "" if words_of_it.startswith(" ") else "bold")
-    _add_notes(text, notes.about_red(rows), width, "red")
+    text = Text()
+    for one in shown(rows):
+        text.append_text(section.text(one, width)).append("\n\n")
+    for sentence in notes.about_red(rows):
+        text.append(text_grid.wrapped(sentence, width) + "\n", "red")
     text.rstrip()
     return text
+
+
+def shown(rows: Sequence[Row]) -> list[Section]:
+    """Return the sections of the studies; where nothing is valid, below a sentence that says so."""
+    found = studies.sections(rows)
+    if any(row.valid for row in rows):
+        return found
+    about = tuple(notes.about_rows(rows))
+    return [*([] if any(about == one.notes for one in found) else [Section("", first=about)]), *found]
 
 
 def print_summary(rows: Sequence[Row], file: TextIO) -> None:
@@ -52,8 +46,3 @@ def print_summary(rows: Sequence[Row], file: TextIO) -> None:
     console = Console(file=file, highlight=False, soft_wrap=True)
     width = min(WIDTH, console.width) if file.isatty() else WIDTH
     console.print(summary_table(rows, width))
-
-
-def _add_notes(text: "Text", sentences: Sequence[str], width: int, style: str) -> None:
-    for sentence in sentences:
-        text.append(text_grid.wrapped(sentence, width) + "\n", style)

@@ -15,7 +15,6 @@ from bench.core import cells as c
 from bench.core.rows import Row, read
 from bench.present import page
 from bench.report import plots
-from bench.report.answer import answer
 from bench.studies.memory import show as memory_table
 from bench.studies.swarm import read as swarms
 from bench.studies.throughput import show
@@ -72,17 +71,6 @@ def test_each_kind_of_site_has_its_own_tables_and_names_its_pages() -> None:
     }
     shown = {head.rpartition(", ")[2] for table in section.tables if "Pages" in table.title for head in table.heads[1:]}
     assert shown == {"10 in flight", "100 in flight", "1,000 in flight"}, "10,000 were never in flight"
-
-
-def test_what_the_answer_says_is_in_one_table() -> None:
-    rows = two_sites()
-
-    sentences = " ".join(answer(rows))
-
-    assert "1,000 in flight" in sentences
-    assert "10,000 in flight" not in sentences
-    assert "those over keep-alive connections, pages 5 for each in flight; another setting" in sentences
-    assert "pages 10) is in the tables only" in sentences
 
 
 def test_a_setting_that_is_alone_in_its_number_of_pages_is_one_curve() -> None:

@@ -1,13 +1,14 @@
 """Plot 10: the decision map, one panel a number in flight; each tile names what is best there, and by how much."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bench.core import cells as c
 from bench.core import units
 from bench.core.cells import Cell
+from bench.core.rows import Row
 from bench.present import labels, page, words
 from bench.present.name_looks import Look
 from bench.studies.decision_map import show as map_table
@@ -30,6 +31,12 @@ _LETTERS = 60
 """About so many letters fit the width of a panel, of two side by side."""
 _LEGEND_COLUMNS, _LEGEND_LINE = 5, 0.3
 """Entries of the legend side by side; inches that a line of them takes."""
+
+
+def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
+    """Draw the map of a run, if its crawls differ in latency and in CPU work."""
+    if map_table.is_map(rows):
+        yield "map", draw(c.cells(rows, "crawl"), dict(looks), footer)
 
 
 def draw(

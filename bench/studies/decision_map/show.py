@@ -1,17 +1,18 @@
-"""The decision map as a sentence, as a table, and as text for a terminal. Pure."""
+"""The decision map as a section and as JSON. Pure."""
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from bench.core import cells as c
 from bench.core import units
 from bench.core.rows import Row
 from bench.core.stats import MARGIN
-from bench.present import text_grid, words
+from bench.present import notes, words
+from bench.present.section import Section
 from bench.present.table import Table
 from bench.studies.decision_map.read import LEAST_ROUNDS, Map, Point, Ranked, Tile, decide
 
-WIDTH = 100
 MOST_NAMED = 4
 """So many strategies are named in a sentence or a tile; the rest are counted."""
 MOST_FASTEST = 2
@@ -113,30 +114,51 @@ def of_rows(rows: Sequence[Row]) -> Map | None:
     return found if found is not None and found.tiles else None
 
 
-def text(found: Map, width: int = WIDTH) -> str:
-    """Return the whole map for a terminal: the finding, a table for each setting, sentences; ends with a line end."""
-    lines = [text_grid.wrapped(finding(found), width)]
-    for grid in grids(found):
-        lines += ["", grid.title, *text_grid.lines_of(grid, width)]
-        lines += ["", *(text_grid.wrapped(note, width) for note in grid.notes)] if grid.notes else []
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return the map with its finding, where the crawls of a run differ in latency and in CPU work."""
+    found = of_rows(rows)
+    if found is None:
+        return []
+    about = tuple(notes.about_rows(c.crawled(rows)))
+    return [Section(finding(found), tuple(tables(found)), (*about, *notes_of(found)))]
 
 
-def grids(found: Map) -> list[Table]:
-    """Return a table for each setting, a line for each workload; the last one has the sentences."""
-    parts = _parts(found)
+def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return one object for each workload of the map.
+
+    ``workload`` (latency, CPU work and number in flight in words), ``latency``, ``cpu``, ``in_flight``, ``connection``,
+    ``verdict`` (winner, no significant difference, not known), ``best`` (the fastest, and all that are tied with it)
+    and ``ranking`` (``strategy``, ``pages_per_s``, ``behind``: fastest / own).
+    """
+    found = of_rows(rows)
+    return [] if found is None else [_tile_json(tile) for tile in found.tiles]
+
+
+def _tile_json(tile: Tile) -> dict[str, Any]:
+    point = tile.point
+    return {
+        "workload": where(point),
+        "latency": point.latency,
+        "cpu": point.cpu,
+        "in_flight": point.in_flight,
+        "connection": point.connection,
+        "verdict": tile.verdict,
+        "best": list(tile.best),
+        "ranking": [
+            {"strategy": one.strategy, "pages_per_s": one.per_s, "behind": math.exp(one.behind)} for one in tile.ranking
+        ],
+    }
+
+
+def tables(found: Map) -> list[Table]:
+    """Return a table for each setting, a line for each workload."""
     return [
-        Table(
-            f"The decision map. {title}",
-            _HEADS,
-            tuple(_cells(tile, _best_short(tile)) for tile in own.tiles),
-            tuple(notes(found)) if n == len(parts) else (),
-        )
-        for n, (title, own) in enumerate(parts, 1)
+        Table(f"The decision map. {title}", _HEADS, tuple(_cells(tile, _best_short(tile)) for tile in own.tiles))
+        for title, own in _parts(found)
     ]
 
 
-def notes(found: Map) -> list[str]:
+def notes_of(found: Map) -> list[str]:
     """Return what the figures mean, what they rest on, and what was left out."""
     noise = found.noise
     rule = (
