@@ -246,7 +246,7 @@ def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     try:
         (folder / "rows.csv").write_text(csv(found), encoding="utf-8", newline="\n")
         saved = plots.save_all(found, runs.machine_of(folder), folder / "plots")
-        page = report_page.write(folder)
+        page = report_page.write(folder, drawn=saved)
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
     say_plots(saved)

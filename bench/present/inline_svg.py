@@ -8,10 +8,16 @@ Only elements, attributes and declarations that a drawing needs are taken over; 
 import html
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bench.present import svg_colours
+from markupsafe import Markup
+
+from bench.present import page, svg_colours, words
+
+MOST_LABEL = 2000
+_DESCENT = 5.0
+"""Points below the last line above a drawing: for the letters that go below their line."""
 
 _ELEMENTS = frozenset(
     {"svg", "g", "defs", "path", "use", "text", "tspan", "clipPath", "pattern"}
@@ -36,19 +42,13 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
-    """An SVG as matplotlib writes it, and what a screen reader says in its place."""
-
-    svg: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
 class Inlined:
-    """The drawings as parts of a page, and the style rules that they share."""
+    """A plot as a part of a page: the texts of its sheet (``page.sheet``), and the drawing without them."""
 
-    svgs: tuple[str, ...]
-    css: str
+    name: str
+    finding: str
+    how_to_read: str
+    svg: Markup
 
 
 @dataclass(slots=True)
@@ -59,26 +59,59 @@ class _Styles:
     variables: set[str] = field(default_factory=set)
 
 
-def inline(drawings: Sequence[Drawing]) -> Inlined:
-    """Return the drawings for one page. Raises ValueError for what is not an SVG."""
+def inline(found: Iterable[tuple[str, str]]) -> tuple[list[Inlined], str]:
+    """Return the plots (names, and SVGs as matplotlib writes them) for one page, and the style rules that they share.
+
+    Raises ValueError for what is not an SVG.
+    """
     styles = _Styles()
-    svgs = tuple(_inlined(drawing, f"p{number}-", styles) for number, drawing in enumerate(drawings))
+    plots = [_inlined(name, svg, f"p{number}-", styles) for number, (name, svg) in enumerate(found)]
     rules = "".join(f".{name}{{{block}}}\n" for block, name in styles.classes.items())
-    return Inlined(svgs, svg_colours.rules(styles.variables) + rules)
+    return plots, svg_colours.rules(styles.variables) + rules
 
 
-def _inlined(drawing: Drawing, prefix: str, styles: _Styles) -> str:
+def _inlined(name: str, svg: str, prefix: str, styles: _Styles) -> Inlined:
     try:
-        root = ET.fromstring(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", drawing.svg))  # noqa: S314  (written by us)
+        root = ET.fromstring(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", svg))  # noqa: S314  (written by us)
     except ET.ParseError as error:
         raise ValueError(f"not an SVG: {error}") from error
     if _name(root.tag) != "svg":
         raise ValueError(f"not an SVG: its root is <{_name(root.tag)}>")
+    texts = _taken_out(root)
+    finding = _told(texts.get("title", [])) or name
     wanted = {match for element in root.iter() for match in _targets(element)}
-    parts = ['<svg role="img"', _attribute("aria-label", drawing.label)]
-    parts += [_attribute("viewBox", root.get("viewBox", "")), ">"]
+    label = words.plain(finding, MOST_LABEL)
+    parts = ['<svg role="img"', _attribute("aria-label", label), _attribute("viewBox", _cut(root, texts)), ">"]
     parts += [_element(child, prefix, wanted, styles) for child in root]
-    return "".join([*parts, "</svg>"])
+    inside = Markup("".join([*parts, "</svg>"]))  # noqa: S704  (each part is escaped)
+    return Inlined(name, finding, _told(texts.get("subtitle", [])), inside)
+
+
+def _taken_out(root: "ET.Element") -> dict[str, list["ET.Element"]]:
+    """Take the texts of a sheet out of it; return the lines of each."""
+    found = {}
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if (gid := child.get("id", "")) in {"title", "subtitle", "footer"}:
+                found[gid] = [one for one in child.iter() if _name(one.tag) == "text"]
+                parent.remove(child)
+    return found
+
+
+def _told(lines: Iterable["ET.Element"]) -> str:
+    return " ".join(" ".join("".join(line.itertext()).split()) for line in lines)
+
+
+def _cut(root: "ET.Element", texts: Mapping[str, Sequence["ET.Element"]]) -> str:
+    """Return what is seen of a sheet without its texts: all between the last line above and the first line below."""
+    box = root.get("viewBox", "")
+    if not texts:
+        return box
+    left, top, width, height = map(float, box.split())
+    above = [float(line.get("y", top)) for gid in ("title", "subtitle") for line in texts.get(gid, ())]
+    below = [float(line.get("y", height)) - page.SMALL for line in texts.get("footer", ())]
+    start, end = max([top, *above]) + _DESCENT, min([top + height, *below])
+    return f"{left:g} {start:.2f} {width:g} {max(1.0, end - start):.2f}"
 
 
 def _element(element: "ET.Element", prefix: str, wanted: set[str], styles: _Styles) -> str:

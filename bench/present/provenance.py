@@ -33,6 +33,12 @@ def pythons(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     return text + (", no GIL" if any(row.knobs.get("gil") is False for row in rows) else "")
 
 
+def experiment(run: str, machine: Mapping[str, Any]) -> str:
+    """Return the experiment's name, with which the name of a run ends, behind the time and the host."""
+    _, found, name = run.partition(f"-{machine.get('host')}-")
+    return name if found and name else run.rpartition("-")[2]
+
+
 def date(rows: Sequence[Row]) -> str:
     """Return the day on which the first trial started."""
     return min((row.started_at for row in rows), default="")[:10]

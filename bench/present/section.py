@@ -1,18 +1,28 @@
 """A section: what a study found, for any renderer: a title that states the finding, tables, and notes.
 
-Each function here writes a section in one form: as text of a terminal, as Markdown, as HTML.
+Here it is written for a terminal and as Markdown; ``html`` writes it for a page.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.present import markup, text_grid
-from bench.present.markdown import escaped, row
+from bench.present import text_grid
+from bench.present.markdown import escaped, escaped_in_html, row
 from bench.present.table import Group, Table, texts
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What a page shows on a click: sentences, and texts of several lines. A terminal does not show it."""
+
+    summary: str
+    sentences: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,7 @@ class Section:
     """Sentences below the tables."""
     first: tuple[str, ...] = ()
     """Sentences that stand above everything else: how far the figures can be trusted."""
+    details: tuple[Detail, ...] = ()
 
 
 def text(section: Section, width: int) -> "Text":
@@ -66,12 +77,9 @@ def table_markdown(table: Table) -> str:
     return "\n\n".join(filter(None, [title, "\n".join(told), _list(table.notes)]))
 
 
-def html(section: Section) -> str:
-    """Return the section as markup of a page."""
-    title = markup.paragraph(f"{section.title}.") if section.title else ""
-    first = "".join(map(markup.paragraph, section.first))
-    tables = "".join(map(markup.table, section.tables))
-    return first + title + tables + markup.listed(section.notes, markup.NOTES)
+def folded(summary: str, text: str) -> str:
+    """Return Markdown that is shown on a click; the empty lines let GitHub read Markdown inside of HTML."""
+    return f"<details><summary>{escaped_in_html(summary, 300)}</summary>\n\n{text}\n\n</details>"
 
 
 def _list(sentences: Sequence[str]) -> str:

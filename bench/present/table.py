@@ -1,6 +1,6 @@
 """A table, whatever it is of: heads, lines of cells, sentences below. Renderers give it a form.
 
-``text_grid`` writes it for a terminal, ``section`` as Markdown, ``markup`` as HTML.
+``text_grid`` writes it for a terminal, ``section`` as Markdown, ``html`` as HTML.
 """
 
 from dataclasses import dataclass
@@ -50,6 +50,11 @@ class Table:
     def is_prose(self, column: int) -> bool:
         """Tell whether a column holds words."""
         return column == 1 if not self.heads else self.heads[column] in PROSE
+
+
+def cells(line: tuple[str | Cell, ...]) -> list[Cell]:
+    """Return a line as cells."""
+    return [Cell(one) if isinstance(one, str) else one for one in line]
 
 
 def texts(line: tuple[str | Cell, ...]) -> tuple[str, ...]:

@@ -1,21 +1,123 @@
-"""Where a page's figures come from: the machine, value by value, and how to make them again."""
+"""What a report says of the rows themselves: which checks they passed, on which machine, and how to make them again."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import provenance, words
-from bench.present.markup import block, folded, paragraph, table
-from bench.present.table import Table
-from bench.report.files import Extras
+from bench.present.section import Detail, Section
+from bench.present.table import Cell, Line, Table
+from bench.report.check_words import MEANINGS
 
+MOST_RED = 12
+"""Maximum number of red trials shown of a check, and of reasons; the rest are counted."""
 _ABOUT_THE_RUN = frozenset({"command", "versions"})
-"""What ``machine.json`` has beside the machine; told elsewhere."""
+"""What ``machine.json`` has beside the machine; shown elsewhere."""
 
 
-def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> str:
-    """Return what is known of the machine as a table, and which runs the rows are of."""
+# Validity
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One check over all rows: how many passed or had nothing to check, and the red ones with their detail."""
+
+    name: str
+    passed: int
+    not_applicable: int
+    red: tuple[tuple[str, str], ...]
+    """(trial, detail)"""
+
+
+def validity(rows: Sequence[Row]) -> Section:
+    """Return how many trials are valid, every check with what it means, the red ones in detail, and each loss."""
+    if not rows:
+        return Section("", first=("No trial has been run, so nothing has been checked.",))
+    found = judged(rows)
+    tables = (_checks(found), _red(found), endings(rows))
+    kept = ("A trial with a red check is kept and shown, and is part of no conclusion.",)
+    return Section(valid_told(rows), tuple(table for table in tables if table.lines), kept)
+
+
+def valid_told(rows: Sequence[Row]) -> str:
+    """Say how many of the trials are valid."""
+    are = "trial is" if len(rows) == 1 else "trials are"
+    return f"{units.count(sum(row.valid for row in rows))} of {units.count(len(rows))} {are} valid"
+
+
+def judged(rows: Sequence[Row]) -> list[Judged]:
+    """Count the verdicts of each check: those with red rows first, then by how many passed."""
+    verdicts: dict[str, Counter[str]] = {}
+    red: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        for check in row.checks:
+            verdicts.setdefault(check.name, Counter())[check.verdict] += 1
+            if check.verdict == "failed":
+                red.setdefault(check.name, []).append((row.trial, check.detail))
+    found = [
+        Judged(name, counts["passed"], counts["not applicable"], tuple(red.get(name, ())))
+        for name, counts in verdicts.items()
+    ]
+    return sorted(found, key=lambda one: (-len(one.red), not one.passed))
+
+
+def _checks(found: Sequence[Judged]) -> Table:
+    lines = tuple(
+        (
+            Cell(f"{_sign(one)} {words.plain(one.name, 80)}", MEANINGS.get(one.name, ""), red=bool(one.red)),
+            units.count(one.passed),
+            Cell(units.count(len(one.red)), red=bool(one.red)),
+            units.count(one.not_applicable),
+        )
+        for one in found
+    )
+    return Table("Every check, and how many trials passed it", ("check", "green", "red", "not applicable"), lines)
+
+
+def _sign(one: Judged) -> str:
+    return "✗" if one.red else "✓" if one.passed else "–"  # noqa: RUF001  (a dash: neither)
+
+
+def _red(found: Sequence[Judged]) -> Table:
+    lines: list[Line] = []
+    for one in found:
+        name = words.plain(one.name, 80)
+        lines += [(words.plain(trial, 200), name, words.plain(detail, 300)) for trial, detail in one.red[:MOST_RED]]
+        more = len(one.red) - MOST_RED
+        lines += [(f"{units.count(more)} more", name, "the rows have them all")] if more > 0 else []
+    return Table("Red trials, by check", ("trial", "check", "reason"), tuple(lines))
+
+
+def endings(rows: Sequence[Row]) -> Table:
+    """Count the trials that did not end well, by their status and reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.status != "ok":
+            reasons.setdefault((row.status, row.reason or "no reason given"), []).append(row.strategy)
+    ordered = sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
+    lines: list[Line] = [
+        (status, Cell(units.count(len(who)), red=status != "skipped"), _names(who), reason)
+        for (status, reason), who in ordered[:MOST_RED]
+    ]
+    if rest := ordered[MOST_RED:]:
+        number = units.count(sum(len(who) for _, who in rest))
+        lines.append(("more", number, "", f"{units.count(len(rest))} other reasons"))
+    return Table("Trials without a right answer", ("ended as", "trials", "of", "reason"), tuple(lines))
+
+
+def _names(who: Sequence[str]) -> str:
+    names = [words.plain(name, 30) for name in dict.fromkeys(who)]
+    return ", ".join(names[:4]) + (f" and {units.count(len(names) - 4)} more" if len(names) > 4 else "")
+
+
+# Machine and command
+
+
+def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
+    """Return what is known of the machine, and which runs the rows are of."""
     lines = [("Python of the workers", provenance.pythons(rows, values))]
     lines += [(_name(key), _value(key, value)) for key, value in values.items() if key not in _ABOUT_THE_RUN]
     versions = values.get("versions") or {}
@@ -25,18 +127,18 @@ def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> str:
     told = [f"The first trial started on {days[0]}, the last on {days[-1]}."] if days else []
     told += [f"The rows are of {units.count(len(runs))} runs: {', '.join(runs)}."] if len(runs) > 1 else []
     caption = "What the run was measured on" if values else "The machine is not known"
-    return table(Table(caption, ("what", "value"), tuple(lines), tuple(told)))
+    return Section("", (Table(caption, ("what", "value"), tuple(lines)),), tuple(told))
 
 
-def reproduce(values: Mapping[str, Any], extras: Extras) -> str:
+def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section:
     """Return the command that made the run, its version, and the experiment as it was run."""
-    made = provenance.command(values)
-    parts = [block(made)] if made else [paragraph("The command that made this run is not known.")]
-    version = (values.get("versions") or {}).get("inflight-bench")
-    parts.append(paragraph(f"inflight {version}" if version else "The version of inflight is not known."))
-    if extras.experiment_toml is not None:
-        parts.append(folded("The experiment as it was run (experiment.toml)", block(extras.experiment_toml)))
-    return "".join(parts)
+    made, version = provenance.command(values), (values.get("versions") or {}).get("inflight-bench")
+    told = [f"inflight {version}" if version else "The version of inflight is not known."]
+    details = [Detail("The command", code=(made,), is_open=True)] if made else []
+    told += [] if made else ["The command that made this run is not known."]
+    if experiment_toml is not None:
+        details.append(Detail("The experiment as it was run (experiment.toml)", code=(experiment_toml,)))
+    return Section("", first=tuple(told), details=tuple(details))
 
 
 def _name(key: str) -> str:

@@ -1,55 +1,40 @@
-"""A run as Markdown, for a pull request or the summary of a CI job: answer, tables, validity, how it was made. Pure.
+"""A run as Markdown, for a pull request or the summary of a CI job: answer, sections, validity, how it was made. Pure.
 
 All that rows and machines hold is escaped. GitHub takes at most 65,536 characters of a comment, so each part has room
 for so many, and says how many lines it leaves out.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import notes, provenance, section, words
-from bench.present.markdown import MOST_TEXT, escaped, escaped_in_html
-from bench.present.notes import why_red
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.report import check_words
+from bench.present.markdown import MOST_TEXT, escaped
+from bench.present.section import Section, folded
+from bench.report import about, verdicts
 from bench.report.answer import answer
+from bench.report.check_words import MEANINGS
 from bench.report.terminal import shown
-from bench.report.validity import judged
-from bench.studies.claims import pages
 from bench.studies.claims.rules import Verdict
-from bench.studies.claims.show import of_claims, parted
 
 MOST = 60_000
-"""So many characters at most, in all."""
+"""Maximum number of characters, in all."""
 _ROOM_FOR_SECTIONS, _ROOM_FOR_CLAIMS, _ROOM_FOR_RED = 32_000, 12_000, 6_000
-_MOST_REASONS = 5
 
 
-def _disturbed(machine: Mapping[str, Any]) -> list[str]:
-    return [words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []
-
-
-def markdown(rows: Sequence[Row], machine: Mapping[str, Any], verdicts: Sequence[Verdict] | None = None) -> str:
-    """Return the report of a run; ``verdicts`` are those of its claims, if it tested any."""
+def markdown(rows: Sequence[Row], machine: Mapping[str, Any], claims: Sequence[Verdict] | None = None) -> str:
+    """Return the report of a run; ``claims`` are the verdicts of its claims, if it tested any."""
+    disturbed = [words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []
+    run = max((row.run for row in rows), default="nothing was run")
     parts = [
-        f"## inflight: {escaped(experiment(rows, machine), 60)}",
-        "\n".join(f"- {escaped(sentence)}" for sentence in [*_disturbed(machine), *answer(rows)]),
-        _claims(verdicts or ()),
-        _sections(rows, machine),
+        f"## inflight: {escaped(provenance.experiment(run, machine), 60)}",
+        "\n".join(f"- {escaped(sentence)}" for sentence in [*disturbed, *answer(rows)]),
+        _within(section.markdown(verdicts.of_claims_short(claims)), _ROOM_FOR_CLAIMS) if claims else "",
+        *_sections(rows, machine),
         _validity(rows),
     ]
     return _within("\n\n".join(part for part in parts if part), MOST) + "\n"
-
-
-def experiment(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """Return the experiment's name, which the run's name ends with, behind the time and the host."""
-    run = max((row.run for row in rows), default="nothing was run")
-    _, found, name = run.partition(f"-{machine.get('host')}-")
-    return name if found and name else run.rpartition("-")[2]
 
 
 def headline(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
@@ -59,67 +44,41 @@ def headline(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, [made, *map(section.markdown, shown(rows)[:1]), red]))
 
 
-def _sections(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+def _sections(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
     """Return how the run was made, the first section, and the others folded."""
     if not rows:
-        return ""
+        return []
     # Between backticks nothing can be escaped, so the words of the command are made harmless before.
     told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
     found = shown(rows)
     texts = [_within(section.markdown(one), _ROOM_FOR_SECTIONS // len(found)) for one in found]
-    folded = [_folded(_name(one), text) for one, text in zip(found[1:], texts[1:], strict=True)]
-    return "\n\n".join([provenance.markdown(rows, told), *texts[:1], *folded])
+    more = [folded(_name(one), text) for one, text in zip(found[1:], texts[1:], strict=True)]
+    return [provenance.markdown(rows, told), *texts[:1], *more]
 
 
 def _name(one: Section) -> str:
     return one.title or "; ".join(table.title for table in one.tables)
 
 
-def _claims(verdicts: Sequence[Verdict]) -> str:
-    if not verdicts:
-        return ""
-    tested, shown = parted(sorted(verdicts, key=lambda verdict: verdict.order))
-    head = f"{of_claims((one.word for one in tested), len(shown))}."
-    lines = tuple((one.claim, pages.word(one), one.outcome.figures) for one in (*tested, *shown))
-    table = section.table_markdown(Table("", ("claim", "verdict", "what was measured"), lines))
-    return _within(f"{head}\n\n{table}", _ROOM_FOR_CLAIMS)
-
-
 def _validity(rows: Sequence[Row]) -> str:
-    """Say how many trials are valid; folded below, which checks are red how often and what that means."""
+    """Say how many trials are valid; folded below, which checks are red how often and why."""
     if not rows:
         return ""
-    bad = [row for row in rows if not row.valid]
-    if not bad:
-        return f"**All {units.count(len(rows))} trials are valid.**"
-    head = f"**{units.count(len(rows) - len(bad))} of {units.count(len(rows))} trials are valid.**"
-    lines = [*_red_checks(rows), *_not_ended(bad)]
-    return f"{head}\n\n{_folded('Why the others are not', _within(chr(10).join(lines), _ROOM_FOR_RED))}"
+    head = f"**{about.valid_told(rows)}.**"
+    if all(row.valid for row in rows):
+        return head
+    return f"{head}\n\n{folded('Why the others are not', _within(_reasons(rows), _ROOM_FOR_RED))}"
 
 
-def _red_checks(rows: Sequence[Row]) -> list[str]:
-    return [
-        f"- **{escaped(one.name)}**: {units.count(one.failed)} failed, {units.count(one.passed)} "
-        f"passed, {units.count(one.not_applicable)} not applicable. "
-        f"{escaped(check_words.MEANINGS.get(one.name, ''))}".rstrip()
-        for one in judged(rows)
+def _reasons(rows: Sequence[Row]) -> str:
+    red = [
+        f"- **{escaped(one.name)}**: {units.count(len(one.red))} failed, {units.count(one.passed)} passed, "
+        f"{units.count(one.not_applicable)} not applicable. {escaped(MEANINGS.get(one.name, ''))}".rstrip()
+        for one in about.judged(rows)
         if one.red
     ]
-
-
-def _not_ended(bad: Sequence[Row]) -> list[str]:
-    reasons = Counter(why for row in bad if row.status != "ok" for why in why_red(row))
-    lines = [f"- {escaped(why)} ({_trials(number)})" for why, number in reasons.most_common(_MOST_REASONS)]
-    return [*lines, f"- {len(reasons) - len(lines)} more reasons"] if len(reasons) > len(lines) else lines
-
-
-def _trials(number: int) -> str:
-    return "1 trial" if number == 1 else f"{units.count(number)} trials"
-
-
-def _folded(summary: str, text: str) -> str:
-    """Return what is shown on a click; the empty lines let GitHub read Markdown inside of HTML."""
-    return f"<details><summary>{escaped_in_html(summary, 300)}</summary>\n\n{text}\n\n</details>"
+    endings = about.endings(rows)
+    return "\n".join([*red, "", section.table_markdown(endings) if endings.lines else ""]).strip()
 
 
 def _within(text: str, most: int) -> str:
@@ -131,5 +90,5 @@ def _within(text: str, most: int) -> str:
         size += len(lines[kept]) + 1
         kept += 1
     left = len(lines) - kept
-    told = "line is" if left == 1 else "lines are"
-    return "\n".join([*lines[:kept], "", f"*{units.count(left)} more {told} left out here.*"])
+    are = "line is" if left == 1 else "lines are"
+    return "\n".join([*lines[:kept], "", f"*{units.count(left)} more {are} left out here.*"])

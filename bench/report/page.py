@@ -4,104 +4,80 @@ It reads well in the light and in the dark, on a phone, in print, with a screen 
 the race). Everything in it is made of what lies in the run's folder.
 """
 
+import base64
+import gzip
+import io
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
+from bench.core import units
 from bench.core.rows import Row, read
-from bench.present import notes, provenance, section, words
-from bench.present.markup import BAD, listed, paragraph, text
-from bench.present.shell import shell
-from bench.report import about as report_about
-from bench.report import comparison as report_comparison
-from bench.report import files as report_files
-from bench.report import page_plots as report_plots
-from bench.report import validity as report_validity
-from bench.report import verdicts as report_verdicts
+from bench.present import html, notes, provenance, words
+from bench.present import page as sheets
+from bench.present.inline_svg import inline
+from bench.present.section import Section
+from bench.report import about, files, plots, verdicts
 from bench.report.answer import answer
-from bench.report.download import MOST_BYTES, downloads
 from bench.report.files import Extras
-from bench.report.page_plots import Plot
+from bench.report.frames import csv
 from bench.report.terminal import shown
 from bench.studies.race import fragment as race
 
-__all__ = ["Extras", "page", "shell", "write"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Extras", "page", "write"]
 
 PAGE_FILE = "report.html"
-RACE = "race"
-"""The section that brings its own heading."""
+MOST_BYTES = 3_000_000
+"""A page is smaller than this; what is too much for it is left out: plots, then the table, then the rows."""
 _LEAST_ROOM = 200_000
-"""Bytes that plots leave to the rest of the page; plots beyond that are left out, and named."""
-_RUN_NAME = re.compile(r"\d{8}T\d+Z-[^-]+-(?P<experiment>.+)", re.DOTALL)
+"""Bytes that plots leave to the rest of the page."""
+_TOLD_BYTES = 2_000
+"""Room for the sentences beside the links."""
+_ODD = re.compile(r"[^\w.-]+", re.ASCII)
+
+Drawn = Iterable[tuple[str, str]]
+"""Plots: their names, and what their SVG files hold."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """The plots for which there is room, and a list of the others as markup."""
-
-    kept: tuple[Plot, ...]
-    left_out: str
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One part of the page: its id, its heading, and its markup."""
+class Part:
+    """One part of the page: its id, its heading, and what is in it; a whole part brings its own heading."""
 
     id: str
     heading: str
-    inside: str
+    inside: Markup
+    is_whole: bool = False
 
 
-def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
-    """Return the page of a run, as HTML.
-
-    ``machine`` is what ``machine.json`` has, or empty; ``extras``: what else lies in the folder. The same arguments
-    give the same page.
-    """
-    others = [row for row in rows if not row.of_comparison]
-    plots = _fitting([*report_comparison.plots(rows, machine, extras), *report_plots.of_rows(others, machine)])
-    shown = report_plots.shown(plots.kept)
-    raced = race.fragment(others)
-    css, js, data = ("", "", "") if raced is None else (raced.css, raced.js, raced.data)
-
-    def whole(rows_inside: str) -> str:
-        """Put everything together with these links to the rows."""
-        sections = [
-            Section("answer", "The answer", _answer(rows, extras)),
-            Section("figures", "The figures", _figures(others)),
-            Section(RACE, "The race", "" if raced is None else raced.html),
-            Section("plots", "The plots", "".join(shown.figures) + plots.left_out),
-            Section("validity", "Can it be believed?", report_validity.panel(rows)),
-            Section("verdicts", "Verdicts", report_verdicts.verdicts(rows, extras)),
-            Section("machine", "The machine", report_about.machine(rows, machine)),
-            Section("reproduce", "Do it again", report_about.reproduce(machine, extras)),
-            Section("rows", "The rows", rows_inside),
-        ]
-        title = _title(rows, machine, extras)
-        blocks = {"race-data": data} if data else {}
-        return shell(title, _body(title, rows, machine, sections), css + shown.css, js, blocks)
-
-    taken = len(whole("").encode("utf-8", "replace"))
-    return whole(downloads(rows, extras, taken))
-
-
-def write(folder: Path, path: Path | None = None) -> Path:
+def write(folder: Path, path: Path | None = None, drawn: Sequence[Path] | None = None) -> Path:
     """Write the page of a run, as ``report.html`` in its folder or where asked for, and return where it is.
 
-    What was there before is replaced only when the new page is whole. Raises RowsError for a folder that is not a run,
-    and OSError when the page cannot be written.
+    ``drawn`` are the files of its plots, where they have just been drawn. What was there before is replaced only when
+    the new page is whole. Raises RowsError for a folder that is not a run, and OSError when the page cannot be written.
     """
     rows = read(folder)
-    machine, extras = report_files.read(folder)
+    machine, extras = files.read(folder)
     target = (folder / PAGE_FILE if path is None else path).resolve()
-    content = page(rows, machine, extras)
+    svgs = None if drawn is None else [(one.stem, one.read_text("utf-8")) for one in drawn if one.suffix == ".svg"]
+    content = page(rows, machine, extras, svgs)
     if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
         target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
-        return target
+    else:
+        _replace(target, content)
+    return folder / PAGE_FILE if path is None else path
+
+
+def _replace(target: Path, content: str) -> None:
     handle, name = tempfile.mkstemp(prefix=".report-", suffix=".html", dir=target.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
@@ -111,72 +87,128 @@ def write(folder: Path, path: Path | None = None) -> Path:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    return folder / PAGE_FILE if path is None else path
 
 
-def _body(title: str, rows: Sequence[Row], machine: dict[str, Any], sections: Sequence[Section]) -> str:
-    """Return what stands in <body>; a section without content is left out, and has no entry in the contents."""
-    kept = [section for section in sections if section.inside]
-    links = "".join(f'<li><a href="#{one.id}">{text(one.heading)}</a></li>' for one in kept)
-    parts = [
-        '<a class="skip" href="#main">Skip to the answer</a>',
-        f"<header><h1>{text(title, 200)}</h1>",
-        f'<p class="source">{text(provenance.source(rows, machine))}</p>',
-        *([paragraph(words.neighbour(str(kind)))] if (kind := machine.get("neighbour")) else []),
-        "</header>",
-        f'<nav aria-label="Contents"><ul>{links}</ul></nav>',
-        '<main id="main">',
-        *(one.inside if one.id == RACE else _section(one) for one in kept),
-        "</main>",
-    ]
-    return "\n".join(parts)
+def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Drawn | None = None) -> str:
+    """Return the page of a run, as HTML.
 
+    ``machine`` is what ``machine.json`` has, or empty; ``extras``: what else lies in the folder; ``drawn``: its plots,
+    which are drawn here by default. The same arguments give the same page.
+    """
+    others = [row for row in rows if not row.of_comparison]
+    plots_, css = _plots(_svgs(rows, machine, extras) if drawn is None else drawn)
+    raced = race.fragment(others)
+    title = _title(rows, machine, extras)
 
-def _section(one: Section) -> str:
-    heading = f"{one.id}-title"
-    return (
-        f'<section id="{one.id}" aria-labelledby="{heading}"><h2 id="{heading}">{text(one.heading)}</h2>\n'
-        f"{one.inside}</section>"
-    )
+    def whole(links: Markup) -> str:
+        """Put everything together with these links to the rows."""
+        parts = [
+            Part("answer", "The answer", _answer(rows, extras)),
+            Part("figures", "The figures", _figures(others)),
+            Part("race", "The race", Markup("" if raced is None else raced.html), is_whole=True),  # noqa: S704
+            Part("plots", "The plots", plots_),
+            Part("validity", "Validity checks", html.section(about.validity(rows))),
+            Part("verdicts", "Verdicts", _sections(verdicts.sections(rows, extras))),
+            Part("machine", "The machine", html.section(about.machine(rows, machine))),
+            Part("reproduce", "Reproduce", html.section(about.reproduce(machine, extras.experiment_toml))),
+            Part("rows", "Raw data", links),
+        ]
+        body = html.filled(
+            "run.html",
+            title=title,
+            source=provenance.source(rows, machine),
+            first=[words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else [],
+            shown=[part for part in parts if part.inside],
+        )
+        if raced is None:
+            return html.shell(title, body, css, "", {})
+        return html.shell(title, body, raced.css + css, raced.js, {"race-data": raced.data})
+
+    taken = len(whole(Markup()).encode("utf-8", "replace"))
+    return whole(downloads(rows, extras, taken))
 
 
 def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
     """Return which experiment, on which machine, on which day."""
     where = str(machine.get("cpu") or machine.get("host") or "an unknown machine")
     day = provenance.date(rows)
-    return words.plain(f"inflight: {_experiment(extras.name)} on {where}{f', {day}' if day else ''}", 160)
+    experiment = provenance.experiment(extras.name, machine)
+    return words.plain(f"inflight: {experiment} on {where}{f', {day}' if day else ''}", 160)
 
 
-def _experiment(name: str) -> str:
-    """Return the experiment's name: what follows time and host in the name of a run's folder."""
-    found = _RUN_NAME.fullmatch(name)
-    return found["experiment"] if found else name
+def _answer(rows: Sequence[Row], extras: Extras) -> Markup:
+    told = answer(rows) if rows else ["This run has no rows: it ended before its first trial."]
+    return html.listed(told, html.ANSWER) + html.listed(extras.missing, html.BAD)
 
 
-def _answer(rows: Sequence[Row], extras: Extras) -> str:
-    told = (
-        listed(answer(rows), "answer") if rows else paragraph("This run has no rows: it ended before its first trial.")
-    )
-    return told + listed(extras.missing, BAD)
-
-
-def _figures(rows: Sequence[Row]) -> str:
+def _figures(rows: Sequence[Row]) -> Markup:
     """Return the sections, and which trials are red."""
-    if not rows:
-        return ""
-    return "".join(map(section.html, shown(rows))) + listed(notes.about_red(rows), BAD)
+    return _sections(shown(rows)) + html.listed(notes.about_red(rows), html.BAD) if rows else Markup()
 
 
-def _fitting(plots: Sequence[Plot]) -> Kept:
-    """Keep as many plots as leave room for the rest of the page, and name the others."""
-    kept, room = [], MOST_BYTES - _LEAST_ROOM
-    left_out = []
-    for plot in plots:
-        size = len(plot.svg.encode("utf-8", "replace"))
-        if size <= room:
-            room -= size
-            kept.append(plot)
+def _sections(found: Iterable[Section]) -> Markup:
+    return Markup().join(map(html.section, found))
+
+
+# Plots
+
+
+def _svgs(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Iterator[tuple[str, str]]:
+    """Draw every plot that the rows allow, one after another."""
+    others = [row for row in rows if not row.of_comparison]
+    with sheets.settings():
+        for name, figure in chain(verdicts.plots(rows, machine, extras), plots.figures(others, machine)):
+            yield name, _svg(figure)
+
+
+def _svg(figure: "Figure") -> str:
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    return file.getvalue()
+
+
+def _plots(drawn: Drawn) -> tuple[Markup, str]:
+    """Return as many plots as leave room for the rest of the page, the names of the others, and the style rules."""
+    found, css = inline(drawn)
+    kept, left_out, room = Markup(), list[str](), MOST_BYTES - _LEAST_ROOM - len(css)
+    for one in found:
+        if len(one.svg) <= room:
+            room -= len(one.svg)
+            kept += html.plot(one)
         else:
-            left_out.append(f"{plot.name}: {plot.finding}")
-    told = "<p>Left out, for the page would be too large:</p>" + listed(left_out) if left_out else ""
-    return Kept(tuple(kept), told)
+            left_out.append(f"Left out, for the page would be too large: {one.name}: {one.finding}")
+    return kept + html.listed(left_out), css
+
+
+# Raw data
+
+
+def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
+    """Return links that are the rows themselves, and a table of them; ``taken_bytes`` is the size of all the rest.
+
+    The same rows give the same bytes.
+    """
+    if not rows:
+        return html.downloads([], "There are no rows.")
+    room = MOST_BYTES - taken_bytes - _TOLD_BYTES
+    kept, left_out = list[dict[str, Any]](), list[str]()
+    lines = "".join(f"{row.to_json()}\n" for row in rows)
+    texts = {"rows.jsonl": ("All rows, one JSON object a line", lines), "rows.csv": ("One line a trial", csv(rows))}
+    for name, (what, text) in texts.items():
+        packed = gzip.compress(text.encode("utf-8", "replace"), mtime=0)
+        size = units.size(len(packed))
+        address = Markup(f"data:application/gzip;base64,{base64.b64encode(packed).decode()}")  # noqa: S704
+        if len(address) <= room:
+            room -= len(address)
+            file = f"{_file_name(extras.name)}-{name}.gz"
+            kept.append({"name": file, "address": address, "about": f"{what}, {size}"})
+        else:
+            left_out.append(f"{name}.gz ({size})")
+    where = f"; the rows are in {extras.rows_path}" if extras.rows_path else ""
+    told = f"Left out, for the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
+    return html.downloads(kept, told)
+
+
+def _file_name(name: str) -> str:
+    """Return a name that every file system takes."""
+    return _ODD.sub("-", name).strip(".-")[:120] or "run"

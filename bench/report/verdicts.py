@@ -1,124 +1,166 @@
-"""The verdicts of a page: claims, a comparison, a self-test, two stored runs; whatever the folder holds."""
+"""What was decided in a run, by what its folder holds: claims, a comparison, a self-test, two stored runs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import fsum
+from typing import TYPE_CHECKING, Any
 
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import words
-from bench.present.markup import NOTES, block, folded, listed, paragraph, table
+from bench.present.section import Detail, Section
 from bench.present.table import Cell, Table
-from bench.report.comparison import Compared, compared
 from bench.report.files import Extras
+from bench.report.studies import Named
 from bench.studies.claims import pages
 from bench.studies.claims import show as claims
+from bench.studies.claims.rules import Verdict
 from bench.studies.claims.show import TRACES, Report, of_claims
-from bench.studies.compare import read
-from bench.studies.compare.show import HEADS, WORDS, placebo_told
+from bench.studies.clients import plot as plot_clients
+from bench.studies.compare import plot as plot_comparison
+from bench.studies.compare import read, show
+from bench.studies.compare.decide import DESIGNED, Rule
+from bench.studies.compare.show import Shown
+from bench.studies.selftest import plot as plot_selftest
 from bench.studies.selftest import show as selftest
 
-_MOST_REASONS = 6
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-def verdicts(rows: Sequence[Row], extras: Extras) -> str:
-    """Return what was decided, by what the folder holds; nothing where nothing was."""
-    parts = [
-        "" if extras.claims is None else _claims(extras.claims),
-        "" if extras.comparison is None else _comparison(extras.comparison),
-        "" if extras.selftest is None else _selftest(extras.selftest),
+def sections(rows: Sequence[Row], extras: Extras) -> list[Section]:
+    """Return what was decided, by what the folder holds."""
+    return [
+        *([] if extras.claims is None else [_claims(extras.claims)]),
+        *([] if extras.comparison is None else [_stored(extras.comparison)]),
+        *([_selftest(extras.selftest)] if extras.selftest is not None else _comparisons(rows, extras.verdict)),
     ]
-    if any(row.of_comparison for row in rows) and extras.selftest is None:
-        found = compared(rows, extras.verdict)
-        parts.append(_several(rows) if found is None else _compared(found))
-    return "".join(parts)
 
 
-def _claims(report: Report) -> str:
-    heads = ("claim", "verdict", "what was found here", "published")
+def plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Iterator[Named]:
+    """Draw the blocks of a comparison, or those of a self-test; nothing without a good block."""
+    if any(row.of_comparison for row in rows):
+        for name, figure in _plots(rows, machine, extras):
+            if figure is not None:
+                yield name, figure
+
+
+def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Iterator[tuple[str, Figure | None]]":
+    if extras.selftest is not None:
+        found = {name: read.blocks(own) for name, own in read.comparisons(rows).items()}
+        yield "selftest", plot_selftest.draw(extras.selftest, found, machine)
+        yield "clients", plot_clients.draw(rows, machine)
+    elif (one := _compared(rows, extras.verdict)) is not None:
+        yield "comparison", plot_comparison.draw(one.blocks, one.decision, one.rule, machine)
+
+
+# Claims
+
+
+def of_claims_short(verdicts: Sequence[Verdict]) -> Section:
+    """Return each claim with its verdict and its figures."""
+    tested, shown = claims.parted(sorted(verdicts, key=lambda verdict: verdict.order))
+    lines = tuple((one.claim, pages.word(one), one.outcome.figures) for one in (*tested, *shown))
+    table = Table("", ("claim", "verdict", "what was measured"), lines)
+    return Section(of_claims((one.word for one in tested), len(shown)), (table,))
+
+
+def _claims(report: Report) -> Section:
     tested, shown = claims.parted(sorted(report.verdicts, key=lambda one: one.order))
+    every = (*tested, *shown)
+    heads = ("claim", "verdict", "what was found here", "published")
     lines = tuple(
-        (
-            Cell(one.claim, one.id),
-            pages.word(one),
-            one.outcome.figures,
-            one.published or "-",
-        )
-        for one in (*tested, *shown)
+        (Cell(one.claim, one.id), pages.word(one), one.outcome.figures, one.published or "-") for one in every
     )
-    caption = of_claims((one.word for one in tested), len(shown))
-    told = [f"Close: near the boundary of its rule; another run may say otherwise. {_reused(report)}"]
-    told += ["Shown: a demonstration, true by construction; its figures show how."] if shown else []
-    told += [f"Not part of --quick: {', '.join(report.left_out)}."] if report.left_out else []
-    parts = ["<h3>Claims</h3>", table(Table(caption, heads, lines, tuple(told)))]
-    return "".join([*parts, *(_explained(one) for one in (*tested, *shown))])
-
-
-def _reused(report: Report) -> str:
     again = f", and {units.count(report.reused)} rows of runs before it were used again" if report.reused else ""
-    return f"{units.count(report.measured)} trials were measured in this run{again}."
+    told = (
+        "Close: near the boundary of its rule; another run may say otherwise.",
+        f"{units.count(report.measured)} trials were measured in this run{again}.",
+        "Shown: a demonstration, true by construction; its figures show how." if shown else "",
+        f"Not part of --quick: {', '.join(report.left_out)}." if report.left_out else "",
+    )
+    title = of_claims((one.word for one in tested), len(shown))
+    return Section(
+        title, (Table("Claims", heads, lines),), tuple(filter(None, told)), details=tuple(map(_claim, every))
+    )
 
 
-def _explained(one: Any) -> str:
+def _claim(one: Verdict) -> Detail:
     outcome = one.outcome
-    facts = (("Source", one.source), ("Tested", one.about), ("Region", outcome.region), ("Rule", outcome.reason))
-    inside = paragraph(claims.explained(one)) + listed(f"{name}: {told}" for name, told in facts)
-    traces = [str(outcome.values[name]) for name in TRACES if outcome.values.get(name)]
-    return folded(f"{one.id}: {one.word}", inside + "".join(map(block, traces)))
+    facts = {"Source": one.source, "Tested": one.about, "Region": outcome.region, "Rule": outcome.reason}
+    told = (claims.explained(one), *(f"{name}: {text}" for name, text in facts.items()))
+    traces = tuple(str(outcome.values[name]) for name in TRACES if outcome.values.get(name))
+    return Detail(f"{one.id}: {one.word}", told, traces)
 
 
-def _compared(found: Compared) -> str:
-    """Show one comparison: the verdict, what each side took, and what the blocks were."""
-    decision, tally = found.shown.decision, found.shown.tally
-    parts = ["<h3>Comparison</h3>"]
-    if found.stored:
-        parts.append(paragraph(f"{WORDS[decision.verdict].capitalize()}: {decision.why}."))
-    else:
-        parts.append(paragraph(f"No verdict is stored here: the comparison had not ended. So far: {decision.why}."))
-    if found.lines:
-        heads = ("metric", "A", "B", "change", HEADS.interval, HEADS.detectable, "note")
-        lines = tuple(
-            (one.metric, one.a, one.b, one.change, one.interval, one.detectable, one.note) for one in found.lines
-        )
-        parts.append(table(Table(f"A: {found.a}; B: {found.b}", heads, lines)))
-    placebo = placebo_told(decision.controls)
-    told = [f"{placebo[0].upper()}{placebo[1:]}.", found.where]
-    told += [f"{_blocks_told(len(tally.good))} good, {units.count(tally.lost)} left out."]
-    reasons = sorted(tally.reasons.items(), key=lambda item: -item[1])[:_MOST_REASONS]
-    told += [f"Left out {units.count(number)} times: {reason}" for reason, number in reasons]
-    told.append("A, B: medians over the blocks. Change: the mean over the blocks, with its 95 % interval.")
-    return "".join([*parts, listed(filter(None, told), NOTES)])
+# Comparisons
 
 
-def _several(rows: Sequence[Row]) -> str:
-    """Count the blocks of each comparison where there are several: a self-test that did not end."""
+def _comparisons(rows: Sequence[Row], stored: Mapping[str, Any] | None) -> list[Section]:
+    """Show one comparison; count the blocks of each where there are several: a self-test that did not end."""
+    if (found := _compared(rows, stored)) is not None:
+        return [_comparison(found, is_stored=_is_verdict(stored))]
     counted = {name: read.blocks(own) for name, own in read.comparisons(rows).items()}
     lines = tuple(
         (name, units.count(len(own)), units.count(sum(block.good for block in own))) for name, own in counted.items()
     )
-    heads = ("comparison", "blocks", "good")
-    return "<h3>Comparisons</h3>" + table(Table("Blocks without a stored verdict", heads, lines))
+    table = Table("Blocks without a stored verdict", ("comparison", "blocks", "good"), lines)
+    return [Section("", (table,))] if lines else []
 
 
-def _blocks_told(number: int) -> str:
-    return "1 block" if number == 1 else f"{units.count(number)} blocks"
+def _compared(rows: Sequence[Row], stored: Mapping[str, Any] | None) -> Shown | None:
+    """Return the comparison, with the verdict that was stored; None where there is none, or several."""
+    found = [read.blocks(own) for own in read.comparisons(rows).values()]
+    if len(found) != 1 or not found[0]:
+        return None
+    rule = rule_of(stored)
+    decision = read.decided(found[0], rule)
+    if stored is not None and _is_verdict(stored):
+        decision = replace(decision, verdict=stored["verdict"], why=str(stored.get("why")), final=True)
+    return Shown(decision, found[0], rule, None)
 
 
-def _selftest(found: Mapping[str, Any]) -> str:
-    """Show what a self-test found: its text has parts, each with a head and lines below it."""
-    head, *parts = selftest.text(found).split("\n\n")
-    markup = ["<h3>Self-test</h3>", listed(head.splitlines()[1:])]
-    for part in parts:
-        first, *below = part.splitlines()
-        markup.append(
-            paragraph(first) + listed(below) if below and below[0].startswith(" ") else listed([first, *below])
-        )
-    return "".join(markup)
+def _is_verdict(stored: Mapping[str, Any] | None) -> bool:
+    return stored is not None and str(stored.get("verdict")) in show.WORDS
 
 
-def _comparison(found: Mapping[str, Any]) -> str:
+def rule_of(stored: Mapping[str, Any] | None) -> Rule:
+    """Return the rule by which the blocks were judged: the designed one, with the looks that the time allowed."""
+    try:
+        looks = tuple((stored or {}).get("looks") or DESIGNED.looks)
+        kept = DESIGNED.shares[: len(looks) - 1]
+        return replace(DESIGNED, looks=looks, shares=(*kept, 1 - fsum(kept)))
+    except (ValueError, TypeError):
+        return DESIGNED
+
+
+def _comparison(found: Shown, *, is_stored: bool) -> Section:
+    decision, tally = found.decision, found.tally
+    a, b = (words.plain(read.label(found.blocks[0], side), 80) for side in "AB")
+    heads = ("metric", "A", "B", "change", "95 % interval", "detectable", "note")
+    lines = (
+        (one.metric, one.a, one.b, one.change, one.interval, one.detectable, one.note) for one in show.lines(found)
+    )
+    tables = (Table(f"A: {a}; B: {b}", heads, tuple(lines)),) if tally.good else ()
+    reasons = sorted(tally.reasons.items(), key=lambda item: -item[1])[:6]
+    told = (
+        "" if is_stored else "No verdict is stored here: the comparison had not ended.",
+        f"{show.placebo_told(decision.controls)}.",
+        f"{units.count(len(tally.good))} good blocks, {units.count(tally.lost)} left out.",
+        *(f"Left out {units.count(number)} times: {reason}" for reason, number in reasons),
+        "A, B: medians over the blocks. Change: the mean over the blocks, with its 95 % interval.",
+    )
+    return Section(f"{show.WORDS[decision.verdict]}: {decision.why}", tables, tuple(filter(None, told)))
+
+
+def _selftest(found: Mapping[str, Any]) -> Section:
+    return Section("", details=(Detail("Self-test", code=(selftest.text(found),), is_open=True),))
+
+
+def _stored(found: Mapping[str, Any]) -> Section:
     """Show what ``inflight compare`` left here."""
     sides = (found.get("base"), found.get("head"))
     names = [str(side.get("name") or side.get("path") or "") for side in sides if isinstance(side, Mapping)]
-    told = [str(found.get(key) or "") for key in ("headline", "why")]
     between = f"Between {words.listed(names)}." if len(names) == 2 and all(names) else ""
-    return "<h3>Comparison of stored runs</h3>" + listed(filter(None, [*told, between]))
+    told = (str(found.get("why") or ""), between)
+    return Section(str(found.get("headline") or "Comparison of stored runs"), notes=tuple(filter(None, told)))

@@ -2,14 +2,14 @@
 
 import re
 from html import escape
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.present import name_looks, page, svg_colours
-from bench.present.inline_svg import Drawing, inline
-from bench.report import page_plots as report_plots
+from bench.present import html, name_looks, page, svg_colours
+from bench.present.inline_svg import inline
 from tests.report.parsed_page import parsed
 
 SVG = (
@@ -22,29 +22,29 @@ SVG = (
 
 
 def one(inside: str, label: str = "what it says") -> tuple[str, str]:
-    found = inline([Drawing(SVG.format(inside), label)])
-    return found.svgs[0], found.css
+    (found,), css = inline([(label, SVG.format(inside))])
+    return found.svg, css
 
 
 def test_styles_become_classes_that_are_shared_between_plots() -> None:
     path = '<path d="M 0 0" style="fill: #ffffff; stroke: #d9d9d9"/>'
 
-    found = inline([Drawing(SVG.format(path * 2), "one"), Drawing(SVG.format(path), "two")])
+    found, css = inline([("one", SVG.format(path * 2)), ("two", SVG.format(path))])
 
-    assert "style=" not in "".join(found.svgs)
-    assert found.css.count("fill:var(--paper);stroke:var(--pale)") == 1
-    (name,) = re.findall(r"\.(s\d+)\{fill:var\(--paper\)", found.css)
-    assert [svg.count(f'class="{name}"') for svg in found.svgs] == [2, 1]
+    assert "style=" not in "".join(one.svg for one in found)
+    assert css.count("fill:var(--paper);stroke:var(--pale)") == 1
+    (name,) = re.findall(r"\.(s\d+)\{fill:var\(--paper\)", css)
+    assert [one.svg.count(f'class="{name}"') for one in found] == [2, 1]
 
 
 def test_ids_are_unique_over_plots_and_references_follow_them() -> None:
-    found = inline([Drawing(SVG.format(""), "one"), Drawing(SVG.format(""), "two")])
+    found, _ = inline([("one", SVG.format("")), ("two", SVG.format(""))])
 
-    elements = [element for svg in found.svgs for element in parsed(svg).elements]
+    elements = [element for one in found for element in parsed(one.svg).elements]
     ids = [element.attributes["id"] for element in elements if "id" in element.attributes]
     assert ids == ["p0-m1", "p0-c1", "p1-m1", "p1-c1"]
-    assert 'href="#p1-m1"' in found.svgs[1]
-    assert 'clip-path="url(#p1-c1)"' in found.svgs[1]
+    assert 'href="#p1-m1"' in found[1].svg
+    assert 'clip-path="url(#p1-c1)"' in found[1].svg
 
 
 def test_only_what_a_drawing_needs_is_taken_over() -> None:
@@ -98,19 +98,23 @@ def test_any_text_stays_text(text: str) -> None:
 @pytest.mark.parametrize("broken", ["", "no", "<svg>", "<html></html>"])
 def test_what_is_no_svg_is_refused(broken: str) -> None:
     with pytest.raises(ValueError, match="not an SVG"):
-        inline([Drawing(broken, "x")])
+        inline([("x", broken)])
 
 
-def test_a_sheet_is_cut_to_its_drawing_and_its_texts_are_told_apart() -> None:
+def test_a_sheet_is_cut_to_its_drawing_and_its_texts_are_told_apart(tmp_path: Path) -> None:
     with page.settings():
-        figure = page.sheet("The <finding> of $x^2$", "How to read it", "where from")
+        figure = page.sheet("The <finding> of $x^2$ " * 5, "How to read it", "where from")
         figure.add_subplot().plot([1, 2], [1, 2], label="x")
-        plot = report_plots.of_figure("some", figure)
+        page.save(figure, tmp_path, "some")
 
-    assert (plot.finding, plot.how_to_read) == ("The <finding> of $x^2$", "How to read it")
-    assert "finding" not in plot.svg
-    assert "where from" not in plot.svg
-    (height,) = re.findall(r'viewBox="0 0 959\.76 (\d+)', plot.svg)
-    assert 200 < int(height) < 72 * page.HEIGHT - 60
-    markup = report_plots.shown([plot]).figures[0]
-    assert '<h3 id="plot-some">The &lt;finding&gt; of $x^2$</h3>' in markup
+    (plot,), _ = inline([("some", (tmp_path / "some.svg").read_text(encoding="utf-8"))])
+
+    assert plot.finding == " ".join(["The <finding> of $x^2$"] * 5)
+    assert plot.how_to_read == "How to read it"
+    (drawing,) = re.findall(r"viewBox.*", plot.svg)
+    assert not re.search("finding|read it|where from", drawing)
+    top, height = (float(value) for value in re.findall(r'viewBox="0 ([\d.]+) 959\.76 ([\d.]+)"', plot.svg)[0])
+    assert 60 < top < 120, "below two lines of title and one of notes"
+    assert 340 < height < 72 * page.HEIGHT - top
+    markup = html.plot(plot)
+    assert '<h3 id="plot-some">The &lt;finding&gt; of $x^2$' in markup

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
 from bench.core import rows
 from bench.core.rows import Check, Row, RowsError
-from bench.present.shell import shell
-from bench.report import download as report_download
+from bench.present import html
+from bench.present.html import shell
 from bench.report import files as report_files
 from bench.report import markdown as report_markdown
 from bench.report import page as report_page
@@ -97,7 +98,9 @@ def test_red_trials_are_named_with_their_detail(tmp_path: Path) -> None:
     for row in (replace(kept[0], checks=(*kept[0].checks[:-1], red)), *kept[1:]):
         rows.append(tmp_path, row)
 
-    assert f"{kept[0].trial}: {red.detail}" in check(written(tmp_path)).text
+    page = check(written(tmp_path))
+    assert kept[0].trial in [one.text for one in page.all("th")]
+    assert red.detail in [one.text for one in page.all("td")]
 
 
 def test_a_run_that_was_disturbed_on_purpose_says_so_first() -> None:
@@ -141,7 +144,8 @@ def test_claims_are_shown_with_their_verdicts_and_explanations() -> None:
     _, extras = report_files.read(reference("claims"))
     assert extras.claims is not None
 
-    markup = parsed(report_verdicts.verdicts([], extras))
+    (section,) = report_verdicts.sections([], extras)
+    markup = parsed(html.section(section))
 
     for verdict in extras.claims.verdicts:
         assert f"{verdict.id}: {verdict.word}" in [one.text for one in markup.all("summary")]
@@ -156,7 +160,9 @@ def test_a_selftest_is_shown_as_it_was_told(tmp_path: Path) -> None:
 
     page = check(written(tmp_path))
 
-    assert "false alarms, both sides callbacks (designed: at most 0.5 %)" in [one.text for one in page.all("p")]
+    assert "false alarms, both sides callbacks (designed: at most 0.5 %)" in " ".join(
+        one.text for one in page.all("code")
+    )
 
 
 def test_a_comparison_is_shown_with_the_stored_verdict(tmp_path: Path) -> None:
@@ -166,7 +172,7 @@ def test_a_comparison_is_shown_with_the_stored_verdict(tmp_path: Path) -> None:
 
     page = check(written(folder))
 
-    assert "Pass: B is <b>fine</b>." in [one.text for one in page.all("p")]
+    assert "PASS: B is <b>fine</b>." in [one.text for one in page.all("h3")]
     assert "A: callbacks; B: generators" in [one.text for one in page.all("span")]
     assert page.all("svg")
 
@@ -188,7 +194,7 @@ def test_a_run_without_a_valid_row_says_that_nothing_follows() -> None:
 
     page = check(report_page.page(found, MACHINE, EXTRAS))
 
-    assert "0 of 3 trials valid" in page.text
+    assert "0 of 3 trials are valid" in page.text
     assert "No valid trial among 3" in page.text
     assert {"timeout", "skipped"} <= {one.text for one in page.all("th")}
 
@@ -221,7 +227,7 @@ def test_a_half_written_last_line_is_left_out(tmp_path: Path) -> None:
     with (folder / "rows.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"run": "cut o')
 
-    assert "1 of 1 trial valid" in check(written(folder)).text
+    assert "1 of 1 trial is valid" in check(written(folder)).text
 
 
 @pytest.mark.parametrize("name", ["host", "system", "cpu", "python"])
@@ -253,7 +259,7 @@ def test_a_damaged_file_beside_the_rows_is_named_and_the_page_is_made(
     is_text = name == "experiment.toml" and content != b"\xff\xfe"
     is_object = name == "verdict.json" and content.startswith(b'{"')
     assert is_text or is_object or any(f"{name} is damaged" in sentence for sentence in extras.missing)
-    report_verdicts.verdicts(rows.read(folder), extras)
+    report_verdicts.sections(rows.read(folder), extras)
     assert isinstance(machine, dict)
 
 
@@ -297,11 +303,11 @@ def test_hostile_text_stays_text() -> None:
 def test_a_page_without_room_leaves_out_the_table_and_then_the_rows() -> None:
     found = [crawl_row(in_flight=n, latency="50ms") for n in range(1, 30)]
     extras = replace(EXTRAS, rows_path="results/made/rows.jsonl")
-    both = parsed(report_download.downloads(found, extras, 1000))
+    both = parsed(report_page.downloads(found, extras, 1000))
     sizes = [len(one.attributes["href"]) for one in both.all("a")]
 
-    one = report_download.downloads(found, extras, report_download.MOST_BYTES - sizes[0] - 2500)
-    none = report_download.downloads(found, extras, report_download.MOST_BYTES)
+    one = report_page.downloads(found, extras, report_page.MOST_BYTES - sizes[0] - 2500)
+    none = report_page.downloads(found, extras, report_page.MOST_BYTES)
 
     assert len(parsed(one).all("a")) == 1
     assert "rows.jsonl.gz" in parsed(one).all("a")[0].attributes["download"]
@@ -311,7 +317,7 @@ def test_a_page_without_room_leaves_out_the_table_and_then_the_rows() -> None:
 
 
 def test_a_shell_keeps_to_its_policy_with_and_without_a_script() -> None:
-    body = '<main><h1 id="a">x</h1></main>'
+    body = Markup('<main><h1 id="a">x</h1></main>')
 
     check(shell("<b>", body, "p{color:red}", "", {}))
     page = check(shell("<b>", body, "", "'use strict';", {"data": '{"a":"\\u003c/script>"}'}))

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.core.rows import read
 from bench.report import files as report_files
 from bench.report import plots
-from bench.report.comparison import rule_of
+from bench.report.verdicts import rule_of
 from bench.studies.claims import plot as plot_claims
 from bench.studies.clients import plot as plot_clients
 from bench.studies.compare import plot as plot_comparison

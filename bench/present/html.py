@@ -1,0 +1,109 @@
+"""Sections, tables, plots and whole pages as HTML, from ``templates/``. All text is escaped and made harmless here.
+
+A page is one file with one style, one script, and a content policy that allows these two and nothing else: no style
+attributes, no event handlers.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from bench.present import page as look
+from bench.present import words
+from bench.present.section import Section
+from bench.present.table import Group, Table, cells
+
+TEMPLATES = Path(__file__).with_name("templates")
+BAD, ANSWER = "bad", "answer"
+"""Classes of lists: of what is red, and of the answer."""
+MOST_TEXT = 2000
+"""Maximum length of a text."""
+_CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
+
+
+def listed(sentences: Sequence[str], kind: str = "") -> Markup:
+    """Return a list of sentences; nothing where there are none."""
+    return _macro("listed", sentences, kind)
+
+
+def table(found: Table) -> Markup:
+    """Return a table in a box that scrolls sideways, with its sentences below."""
+    return _macro("table", found)
+
+
+def section(found: Section) -> Markup:
+    """Return a section: its finding, its tables, its notes, and what is folded away."""
+    return _macro("section", found)
+
+
+def plot(found: Any) -> Markup:
+    """Return a plot (``inline_svg.Inlined``) below its finding and how to read it."""
+    return _macro("plot", found)
+
+
+def downloads(files: Sequence[Mapping[str, Any]], left_out: str) -> Markup:
+    """Return links to files: each has a ``name``, an ``address`` that is safe, and ``about``."""
+    return _macro("downloads", files, left_out)
+
+
+def filled(template: str, **values: Any) -> Markup:
+    """Return a template with these values."""
+    return Markup(_environment().get_template(template).render(values))  # noqa: S704  (the environment escapes)
+
+
+def shell(title: str, body: Markup, css: str, js: str, data: Mapping[str, str]) -> str:
+    """Return a whole page that needs no network.
+
+    ``css`` follows the rules that all pages share (``templates/report.css``). ``js`` may be empty; then no script is
+    allowed at all. ``data`` has the content of each JSON block by its id, ``<`` already written as ``\\u003c``. Raises
+    ValueError for a style or a script that would end its own element.
+    """
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8") + css
+    if any(_CLOSING.search(part) for part in (style, js, *data.values())):
+        raise ValueError("a style, a script or its data would end its own element")
+    safe = {name: Markup(value) for name, value in data.items()}  # noqa: S704  (JSON whose < are escaped)
+    values = {"title": words.plain(title, 200), "style": Markup(style), "js": Markup(js), "body": body, "data": safe}  # noqa: S704
+    return str(filled("page.html", **values)) + "\n"
+
+
+def _macro(name: str, *values: Any) -> Markup:
+    found: Markup = getattr(_environment().get_template("parts.html").module, name)(*values)
+    return found
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        autoescape=True,
+        finalize=_harmless,
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"cells": cells, "lines": _lines, "hash": _hash}
+    environment.tests["group"] = lambda line: isinstance(line, Group)
+    return environment
+
+
+def _harmless(value: Any) -> Any:
+    """Return a text in one line, printable and cut, with each number kept together with its unit."""
+    return look.kept_together(words.plain(value, MOST_TEXT)) if type(value) is str else value
+
+
+def _lines(value: str) -> Markup:
+    """Return a text of several lines as it is, with nothing in it that is not printable."""
+    lines = ("".join(char if char.isprintable() else "?" for char in line.expandtabs()) for line in value.splitlines())
+    return escape("\n".join(lines))
+
+
+def _hash(content: str) -> str:
+    """Return the hash by which a policy allows an inline element (CSP 3, "hash-source")."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
