@@ -36,13 +36,13 @@ def _html(folder: Path, out: Path | None) -> None:
 def _markdown(folder: Path, out: Path | None) -> None:
     from bench.report import files as report_files
     from bench.report import markdown as report_markdown
+    from bench.report import verdicts
 
     found = rows.read(folder)
     machine, extras = report_files.read(folder)
     for sentence in extras.missing:
         say(sentence)
-    claims = None if extras.claims is None else extras.claims.verdicts
-    _put(report_markdown.markdown(found, machine, claims), out)
+    _put(report_markdown.markdown(found, machine, verdicts.sections(found, extras)), out)
 
 
 def _csv(folder: Path, out: Path | None) -> None:

@@ -6,18 +6,22 @@ from collections.abc import Sequence
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import notes, words
+from bench.present.section import Section
 from bench.report import studies
 
 MOST = 6
 """Maximum number of sentences; the last one says what the others rest on."""
 
 
-def answer(rows: Sequence[Row]) -> list[str]:
-    """Return what the rows say: the findings of the studies, then how many valid trials they rest on."""
-    titles = (
-        [section.title for section in studies.sections(rows) if section.title] if any(row.valid for row in rows) else []
-    )
-    return [*(f"{title}." for title in titles[: MOST - 1]), coverage(rows)]
+def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
+    """Return what the rows say: what was decided, the findings of the studies, and what these rest on.
+
+    Of rows that a decision is about it speaks alone.
+    """
+    rest = [row for row in rows if not (decided and row.of_comparison)]
+    found = studies.sections(rest) if any(row.valid for row in rest) else []
+    titles = [f"{section.title}." for section in (*decided, *found) if section.title]
+    return [*titles[: MOST - 1], coverage(rows)]
 
 
 def coverage(rows: Sequence[Row]) -> str:

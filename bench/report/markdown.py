@@ -12,26 +12,25 @@ from bench.core.rows import Row
 from bench.present import notes, provenance, section, words
 from bench.present.markdown import MOST_TEXT, escaped
 from bench.present.section import Section, folded
-from bench.report import about, verdicts
+from bench.report import about
 from bench.report.answer import answer
 from bench.report.check_words import MEANINGS
 from bench.report.terminal import shown
-from bench.studies.claims.rules import Verdict
 
 MOST = 60_000
 """Maximum number of characters, in all."""
-_ROOM_FOR_SECTIONS, _ROOM_FOR_CLAIMS, _ROOM_FOR_RED = 32_000, 12_000, 6_000
+_ROOM_FOR_SECTIONS, _ROOM_FOR_VERDICTS, _ROOM_FOR_RED = 32_000, 12_000, 6_000
 
 
-def markdown(rows: Sequence[Row], machine: Mapping[str, Any], claims: Sequence[Verdict] | None = None) -> str:
-    """Return the report of a run; ``claims`` are the verdicts of its claims, if it tested any."""
+def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
+    """Return the report of a run, with what was decided in it (``verdicts.sections``)."""
     disturbed = [words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []
     run = max((row.run for row in rows), default="nothing was run")
     parts = [
         f"## inflight: {escaped(provenance.experiment(run, machine), 60)}",
-        "\n".join(f"- {escaped(sentence)}" for sentence in [*disturbed, *answer(rows)]),
-        _within(section.markdown(verdicts.of_claims_short(claims)), _ROOM_FOR_CLAIMS) if claims else "",
-        *_sections(rows, machine),
+        "\n".join(f"- {escaped(sentence)}" for sentence in [*disturbed, *answer(rows, decided)]),
+        *(_within(section.markdown(one), _ROOM_FOR_VERDICTS // len(decided)) for one in decided),
+        *_sections([row for row in rows if not (decided and row.of_comparison)], machine),
         _validity(rows),
     ]
     return _within("\n\n".join(part for part in parts if part), MOST) + "\n"

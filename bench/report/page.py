@@ -97,18 +97,18 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
     """
     others = [row for row in rows if not row.of_comparison]
     plots_, css = _plots(_svgs(rows, machine, extras) if drawn is None else drawn)
-    raced = race.fragment(others)
+    decided, raced = verdicts.sections(rows, extras), race.fragment(others)
     title = _title(rows, machine, extras)
 
     def whole(links: Markup) -> str:
         """Put everything together with these links to the rows."""
         parts = [
-            Part("answer", "The answer", _answer(rows, extras)),
+            Part("answer", "The answer", _answer(rows, decided, extras.missing)),
             Part("figures", "The figures", _figures(others)),
             Part("race", "The race", Markup("" if raced is None else raced.html), is_whole=True),  # noqa: S704
             Part("plots", "The plots", plots_),
             Part("validity", "Validity checks", html.section(about.validity(rows))),
-            Part("verdicts", "Verdicts", _sections(verdicts.sections(rows, extras))),
+            Part("verdicts", "Verdicts", _sections(decided)),
             Part("machine", "The machine", html.section(about.machine(rows, machine))),
             Part("reproduce", "Reproduce", html.section(about.reproduce(machine, extras.experiment_toml))),
             Part("rows", "Raw data", links),
@@ -136,9 +136,9 @@ def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
     return words.plain(f"inflight: {experiment} on {where}{f', {day}' if day else ''}", 160)
 
 
-def _answer(rows: Sequence[Row], extras: Extras) -> Markup:
-    told = answer(rows) if rows else ["This run has no rows: it ended before its first trial."]
-    return html.listed(told, html.ANSWER) + html.listed(extras.missing, html.BAD)
+def _answer(rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[str]) -> Markup:
+    told = answer(rows, decided) if rows else ["This run has no rows: it ended before its first trial."]
+    return html.listed(told, html.ANSWER) + html.listed(missing, html.BAD)
 
 
 def _figures(rows: Sequence[Row]) -> Markup:

@@ -57,14 +57,6 @@ def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Ite
 # Claims
 
 
-def of_claims_short(verdicts: Sequence[Verdict]) -> Section:
-    """Return each claim with its verdict and its figures."""
-    tested, shown = claims.parted(sorted(verdicts, key=lambda verdict: verdict.order))
-    lines = tuple((one.claim, pages.word(one), one.outcome.figures) for one in (*tested, *shown))
-    table = Table("", ("claim", "verdict", "what was measured"), lines)
-    return Section(of_claims((one.word for one in tested), len(shown)), (table,))
-
-
 def _claims(report: Report) -> Section:
     tested, shown = claims.parted(sorted(report.verdicts, key=lambda one: one.order))
     every = (*tested, *shown)

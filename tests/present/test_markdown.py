@@ -9,6 +9,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from bench.present.markdown import code, escaped, escaped_in_html
+from bench.present.section import Section
+from bench.present.table import Table
 from bench.report import markdown as report_markdown
 from bench.studies.claims import pages as claims_pages
 from bench.studies.claims.rules import Outcome, Verdict
@@ -60,7 +62,8 @@ def the_report() -> str:
     ]
     told = MACHINE | {"cpu": LINKS, "command": ["inflight", "run", LINKS], "host": "none"}
     renamed = [replace(row, run=f"20260102T030405678Z-none-{LINKS}") for row in rows]
-    return report_markdown.markdown(renamed, told, [hostile_claim()])
+    decided = [Section(LINKS, (Table(LINKS, (LINKS, LINKS), ((LINKS, LINKS),), (LINKS,)),), (LINKS,), (LINKS,))]
+    return report_markdown.markdown(renamed, told, decided)
 
 
 def the_headline() -> str:

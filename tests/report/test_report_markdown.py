@@ -8,10 +8,11 @@ import pytest
 
 from bench.core import rows as stored
 from bench.present import provenance
+from bench.present.section import Section
+from bench.present.table import Table
 from bench.report.answer import answer
 from bench.report.check_words import MEANINGS
 from bench.report.markdown import MOST, markdown
-from bench.studies.claims.rules import Outcome, Verdict
 from tests.made_blocks import flat, series
 from tests.made_rows import MACHINE, RUN, bare_row, crawl_row, grid
 
@@ -19,9 +20,9 @@ REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 HOSTILE = "</details><script>alert(1)</script> `x` | [y](javascript:z) \x1b[31m\n# no"
 
 
-def verdict(claim: str = "Threads are dear.", *, order: int = 1, figures: str = "45 kB each") -> Verdict:
-    outcome = Outcome("holds", figures, "here", {}, "by its rule")
-    return Verdict("one", claim, "a book", "50k", "claim", order, "by looking", "because", outcome)
+def decided(*claims: tuple[str, str]) -> list[Section]:
+    table = Table("Claims", ("claim", "what was measured"), claims)
+    return [Section(f"Of {len(claims)} claims, all hold", (table,))]
 
 
 def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
@@ -67,11 +68,11 @@ def test_blocks_have_an_answer_and_no_empty_table() -> None:
     assert "|" not in text
 
 
-def test_verdicts_of_claims_are_counted_and_listed_in_their_order() -> None:
-    text = markdown(grid(["a"]), MACHINE, [verdict("Second.", order=2), verdict("First.")])
+def test_what_was_decided_comes_first_and_is_shown() -> None:
+    text = markdown(grid(["a"]), MACHINE, decided(("First.", "45 kB each"), ("Second.", "-")))
 
-    assert "Of 2 claims, 2 hold" in text
-    assert text.index("| First. | holds | 45 kB each |") < text.index("| Second. | holds |")
+    assert text.splitlines()[2] == "- Of 2 claims, all hold."
+    assert text.index("| First. | 45 kB each |") < text.index("| Second. | - |") < text.index("Made by")
 
 
 def test_no_row_makes_a_short_report() -> None:
@@ -98,7 +99,7 @@ def test_hostile_names_reasons_and_machines_stay_text() -> None:
         crawl_row("b", number=9, red=True),
     ]
     machine = MACHINE | {"cpu": HOSTILE, "command": ["inflight", "run", HOSTILE]}
-    text = markdown(found, machine, [verdict(HOSTILE, figures=HOSTILE)])
+    text = markdown(found, machine, decided((HOSTILE, HOSTILE)))
 
     outside = re.sub(r"`[^`\n]*`", "", text)  # what stands between backticks is shown as it is
     assert text.replace("\n", "").isprintable()
@@ -119,7 +120,7 @@ def test_a_hundred_strategies_stay_below_what_a_comment_may_have(name: str) -> N
             crawl_row(name.format(n), in_flight=cap, latency="50ms", status="failed", reason=f"{n} <&>" * 30),
         )
     ]
-    text = markdown(found, MACHINE, [verdict("x" * 900, order=n, figures="_" * 900) for n in range(50)])
+    text = markdown(found, MACHINE, decided(*[("x" * 900, "_" * 900)] * 50))
 
     assert len(text) <= MOST
     assert "more lines are left out here" in text
