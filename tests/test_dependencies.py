@@ -38,7 +38,6 @@ COMMANDS = {
     "layout",
     "allowances",
     "plan_text",
-    "measured_here",
     "reuse",
     "cells",
 }

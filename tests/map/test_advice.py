@@ -136,7 +136,7 @@ def test_what_cannot_have_so_many_is_left_out_and_said() -> None:
     found = advise(costs(), Wanted(200 * MS, 0, 1000), Facts({"thread_pool": "no more than 900 threads"}))
 
     assert {one.strategy for one in found.expected} == {"callbacks", "native_asyncio"}
-    assert "thread_pool: left out, no more than 900 threads." in show.notes(found, Basis("run", 1000))
+    assert "thread_pool: left out, no more than 900 threads." in show.section(found, Basis("run", 1000)).notes
     assert advise({}, Wanted(0, 0, 1), Facts()).advised is None
 
 

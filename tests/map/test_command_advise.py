@@ -14,7 +14,6 @@ from bench.core.rows import Row, RowsError
 from bench.measure import host
 from bench.measure import run as runs
 from bench.studies.advice import command as advise_command
-from bench.studies.advice import measured_here
 from bench.studies.advice.command import AdviseError
 from tests.cli.command import inflight
 from tests.made_rows import memory_rows
@@ -129,7 +128,7 @@ def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
     assert {(trial.kind, trial.values["in_flight"], trial.values["mean_latency_ns"]) for trial in trials} == {
         ("arm", 60, 0)
     }
-    assert measured_here.newest(tmp_path, machine, 60, set(COSTS)) is not None
+    assert advise_command.newest(tmp_path, machine, 60, set(COSTS)) is not None
 
 
 def test_the_json_has_what_the_documentation_explains(results: Path, told: Any) -> None:

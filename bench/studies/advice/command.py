@@ -1,9 +1,10 @@
 """What ``inflight advise`` does: find or measure the CPU time per page, advise, and measure the workload if asked."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import strategies
 from bench.commands import run as commands
@@ -11,21 +12,26 @@ from bench.commands.output import say
 from bench.core import cells as c
 from bench.core import rows
 from bench.core.experiment import Experiment
+from bench.core.figures import Slope
 from bench.core.grid import MOST_CPU_NS, Grid
 from bench.core.plan import estimate_ns, row_trials
+from bench.core.rows import MACHINE_FILE, Row, RowsError
+from bench.core.selftests import SAME
+from bench.core.stored_runs import is_run
 from bench.measure import host
 from bench.measure import run as runs
-from bench.studies.advice import measured_here, show
-from bench.studies.advice import read as analyse
-from bench.studies.advice.measured_here import SITE, Source
-from bench.studies.advice.read import Advice, Facts, Verified, Wanted
+from bench.studies.advice import read, show
+from bench.studies.advice.read import Advice, Costs, Facts, Verified, Wanted
 from bench.studies.advice.show import Basis
 from bench.studies.throughput import show as throughput
-from fake_server.delays import Delay, duration_text, parse_delay, parse_duration_ns
+from fake_server.delays import duration_text, parse_delay, parse_duration_ns
+from fake_server.site import SiteConfig
 
 T = TypeVar("T")
 
 UNKNOWN = 3
+SITE = SiteConfig()
+"""The site on which the CPU time per page is measured."""
 BLOCKS, CYCLES = 5, 6
 """Blocks that measure the CPU time per page, about 20 s in all, and slices of each strategy in a block."""
 VERIFY_BLOCKS, VERIFY_CYCLES = 3, 4
@@ -41,50 +47,55 @@ class AdviseError(Exception):
 REFUSALS = (AdviseError, *commands.REFUSALS)
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A run that the CPU time per page is from."""
+
+    folder: Path
+    machine: Mapping[str, Any]
+    in_flight: int
+    """How many were in flight."""
+    costs: Costs
+
+
 def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: bool, as_json: bool, out: Path) -> int:
     """Advise, print, and return 0; 3 without a confident recommendation, or when what was measured contradicts it."""
     workload = _workload(latency, cpu, in_flight)
-    left_out, costed = _left_out(workload), min(in_flight, MOST_COSTED)
-    machine, names = host.machine(), [name for name in _shared() if name not in left_out]
-    source = _named(folder, costed) if folder else _of_this_machine(out, costed, names)
-    memory_run, memory = measured_here.memory(out, source.machine, names)
-    lines = {name: _length(name) for name in names}
+    left_out = _left_out(workload)
+    names = [name for name in _shared() if name not in left_out]
+    source = _source(folder, out, min(in_flight, MOST_COSTED), names)
+    memory_run, memory = _memory(out, source.machine, names)
     wanted = Wanted(parse_delay(workload.latency[0]).mean_ns, parse_duration_ns(workload.cpu[0]), in_flight)
-    advice = analyse.advise(source.costs, wanted, Facts(left_out, memory, lines))
-    differs = measured_here.differs(source.machine, machine)
-    placebo = throughput.about_placebo(rows.read(source.folder))
+    advice = read.advise(source.costs, wanted, Facts(left_out, memory, {name: _length(name) for name in names}))
     basis = Basis(
-        str(source.folder), source.in_flight, differs, None if memory_run is None else str(memory_run), placebo
+        str(source.folder),
+        source.in_flight,
+        differences(source.machine, host.machine()),
+        None if memory_run is None else str(memory_run),
+        throughput.about_placebo(rows.read(source.folder)),
     )
     if not as_json:
-        print(show.text(advice, basis).rstrip("\n"))
+        print(show.text(advice, basis))
     verified, kept = _verified(out, workload, advice) if verify else (None, None)
     if as_json:
         told = show.to_json(advice, basis, verified, None if kept is None else str(kept))
         print(json.dumps(told, allow_nan=False))
     elif verified is not None:
-        print("\n" + show.verified_text(verified, str(kept)).rstrip("\n"))
-    known = advice.advised is not None if verified is None else analyse.holds(verified)
+        print("\n" + show.verified_text(verified, str(kept)))
+    known = advice.advised is not None if verified is None else read.holds(verified)
     return 0 if known else UNKNOWN
 
 
 def _workload(latency: str, cpu: str, in_flight: int) -> Grid:
     """Return the workload that is asked about, as a table of an experiment."""
-    delay: Delay = _read(parse_delay, latency, "--latency")
-    cpu_ns = _read(parse_duration_ns, cpu, "--cpu")
+    delay, cpu_ns = _parsed(parse_delay, latency, "--latency"), _parsed(parse_duration_ns, cpu, "--cpu")
     if cpu_ns > MOST_CPU_NS:
         raise AdviseError(f"--cpu must be at most {duration_text(MOST_CPU_NS)}, not {cpu!r}")
-    return Grid(
-        "throughput",
-        (delay.text,),
-        (in_flight,),
-        site=SITE,
-        cpu=(duration_text(cpu_ns),),
-        cycles=1 if delay.mean_ns else VERIFY_CYCLES,
-    )
+    cycles = 1 if delay.mean_ns else VERIFY_CYCLES
+    return Grid("throughput", (delay.text,), (in_flight,), site=SITE, cpu=(duration_text(cpu_ns),), cycles=cycles)
 
 
-def _read(parse: Callable[[str], T], text: str, option: str) -> T:
+def _parsed(parse: Callable[[str], T], text: str, option: str) -> T:
     try:
         return parse(text)
     except ValueError as error:
@@ -108,18 +119,86 @@ def _left_out(workload: Grid) -> dict[str, str]:
     return found | {part.strategy: short[part.id] for one in trials for part in row_trials(one) if part.id in short}
 
 
-def _named(folder: Path, in_flight: int) -> Source:
-    """Return the run that was named, for its CPU time per page. Raises AdviseError when it has none."""
-    if (found := measured_here.source(folder, in_flight)) is None:
+def _length(name: str) -> int:
+    """Return how many lines a strategy's program has, the empty ones left out."""
+    text = (Path(strategies.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+# Stored runs
+
+
+def _source(folder: Path | None, out: Path, in_flight: int, names: Sequence[str]) -> Source:
+    """Return the run that was named, the newest of this machine that has the CPU time per page, or measure it now."""
+    if folder is None:
+        return newest(out, host.machine(), in_flight, names) or _measured(out, in_flight, names)
+    if (found := _costs(folder, in_flight)) is None:
         raise AdviseError(
             f"{folder} has no two blocks without added latency and CPU work with about {in_flight:,} in flight"
         )
     return found
 
 
-def _of_this_machine(out: Path, in_flight: int, names: Sequence[str]) -> Source:
-    """Return the newest run of this machine that has the CPU time per page, or measure it now."""
-    return measured_here.newest(out, host.machine(), in_flight, names) or _measured(out, in_flight, names)
+def _costs(folder: Path, in_flight: int) -> Source | None:
+    """Return what a run tells of the CPU time per page; None where it tells nothing. Raises RowsError if it is no run.
+
+    ``in_flight`` is the number that is asked about.
+    """
+    found = read.nearest(rows.read(folder), in_flight, SITE.to_dict())
+    return None if found is None else Source(folder, _machine(folder), *found)
+
+
+def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Source | None:
+    """Return the newest run of a machine like this one that tells the CPU time per page of all these strategies."""
+    for folder, found in _runs_of(out, machine):
+        near = read.nearest(found, in_flight, SITE.to_dict())
+        if near is not None and near[1].keys() >= set(names):
+            return Source(folder, machine, *near)
+    return None
+
+
+def _memory(out: Path, machine: Mapping[str, Any], names: Collection[str]) -> tuple[Path | None, dict[str, Slope]]:
+    """Return the newest run of that machine that knows the memory per fetch of all these strategies, and these."""
+    for folder, found in _runs_of(out, machine):
+        held = [cell for cell in c.cells(found, "memory") if cell.setting.connection == "keep-alive"]
+        for setting in c.settings(held):
+            own = [cell for cell in held if cell.setting == setting]
+            slopes = {name: slope for name in names if isinstance(slope := c.memory_of(own, name), Slope)}
+            if slopes.keys() >= set(names):
+                return folder, slopes
+    return None, {}
+
+
+def differences(one: Mapping[str, Any], here: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return in words what makes one machine another than this; nothing where they are alike."""
+    return tuple(
+        f"{key} {one.get(key, 'unknown')}, here {here.get(key)}" for key in SAME if one.get(key) != here.get(key)
+    )
+
+
+def _runs_of(out: Path, machine: Mapping[str, Any]) -> Iterator[tuple[Path, list[Row]]]:
+    """Yield the runs of a machine in a folder of results and in its ``reference``, the newest first.
+
+    One that cannot be read is passed over.
+    """
+    folders = [folder for pattern in ("*", "reference/*") for folder in out.glob(pattern)]
+    for folder in sorted(folders, key=lambda path: path.name, reverse=True):
+        if is_run(folder) and not differences(_machine(folder), machine):
+            try:
+                yield folder, rows.read(folder)
+            except RowsError:
+                continue
+
+
+def _machine(folder: Path) -> dict[str, Any]:
+    try:
+        machine = json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return machine if isinstance(machine, dict) else {}
+
+
+# Measuring
 
 
 def _measured(out: Path, in_flight: int, names: Sequence[str]) -> Source:
@@ -128,21 +207,20 @@ def _measured(out: Path, in_flight: int, names: Sequence[str]) -> Source:
     what = f"Measuring the CPU time per page with {in_flight:,} in flight, which no run of this machine in {out} has"
     _say_time(what, experiment)
     folder = _run(out, experiment)
-    found = measured_here.source(folder, in_flight)
-    if found is None:
+    if (found := _costs(folder, in_flight)) is None:
         raise AdviseError(f"the CPU time per page could not be measured; {folder} has the rows")
     return found
 
 
 def _verified(out: Path, workload: Grid, advice: Advice) -> tuple[list[Verified], Path | None]:
     """Measure the advised strategy and the next one at the very workload; return how far off they are, and where."""
-    chosen = [one for one in analyse.candidates(advice) if one.strategy in strategies.names()]
+    chosen = [one for one in read.candidates(advice) if one.strategy in strategies.names()]
     if not chosen:
         return [], None
     experiment = _experiment(workload, [one.strategy for one in chosen], VERIFY_BLOCKS)
     _say_time("Measuring that very workload", experiment)
     folder = _run(out, experiment)
-    return analyse.verify(chosen, c.cells(rows.read(folder))), folder
+    return read.verify(chosen, c.cells(rows.read(folder))), folder
 
 
 def _experiment(grid: Grid, names: Sequence[str], blocks: int) -> Experiment:
@@ -161,9 +239,3 @@ def _run(out: Path, experiment: Experiment) -> Path:
     if commands.execute(folder, experiment, trials):
         raise KeyboardInterrupt
     return folder
-
-
-def _length(name: str) -> int:
-    """Return how many lines a strategy's program has, the empty ones left out."""
-    text = (Path(strategies.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
-    return sum(bool(line.strip()) for line in text.splitlines())
