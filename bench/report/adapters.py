@@ -13,6 +13,7 @@ from bench.core import cells as c
 from bench.core.cells import Cell, of_kind
 from bench.core.figures import Slope
 from bench.core.model import sensitivity
+from bench.core.records.values import plain_values, whole_values
 from bench.core.rows import Row
 from bench.core.stats import Interval
 from bench.present import words
@@ -231,7 +232,9 @@ def limits_sections(rows: Sequence[Row]) -> list[Section]:
 
 
 def limits_figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    return [{"resource": row.strategy, "valid": row.valid, **row.measured} for row in of_kind(rows, "limit")]
+    return [
+        {"resource": row.strategy, "valid": row.valid} | whole_values(row.measured) for row in of_kind(rows, "limit")
+    ]
 
 
 def limits_plots(rows: Sequence[Row], _looks: Looks, footer: str) -> Iterator[Named]:
@@ -268,9 +271,9 @@ def probes_figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [
         {
             "probe": row.strategy,
-            "arguments": row.workload["arguments"],
+            "arguments": row.workload.arguments,
             "valid": row.valid,
-            "measured": row.measured,
+            "measured": plain_values(row.measured),
         }
         for row in of_kind(rows, "probe")
     ]
