@@ -26,10 +26,10 @@ def headline(runs: Path, beside: Path) -> str:
 def decision_map(runs: Path, beside: Path) -> str:
     """Return the finding of the decision map, how it was made, and its plot."""
     run = newest(runs, "map")
-    decided = map_table.of_rows(run.rows)
-    if decided is None:
+    decided = map_table.sections(run.rows)
+    if not decided:
         raise DocumentError(f"{run.folder} holds no map: its crawls do not differ in latency and in CPU work")
-    finding = f"**{escaped(map_table.finding(decided))}.**"
+    finding = f"**{escaped(decided[0].title)}.**"
     return joined(run.provenance, finding, run.picture("map", "The decision map", beside))
 
 

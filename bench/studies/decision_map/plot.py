@@ -1,4 +1,4 @@
-"""Plot 10: the decision map, one panel a number in flight; each tile names what is best there, and by how much."""
+"""The decision map, one panel a number in flight; each tile names what is best there, and by how much."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,10 +9,10 @@ from bench.core import cells as c
 from bench.core import units
 from bench.core.cells import Cell
 from bench.core.rows import Row
-from bench.present import labels, page, words
+from bench.present import labels, marks, page, words
 from bench.present.name_looks import Look
-from bench.studies.decision_map import show as map_table
-from bench.studies.decision_map.read import Map, Point, Tile, decide
+from bench.studies.decision_map import show
+from bench.studies.decision_map.read import UNKNOWN, Map, Point, Tile, decide, is_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,57 +31,50 @@ _LETTERS = 60
 """About so many letters fit the width of a panel, of two side by side."""
 _LEGEND_COLUMNS, _LEGEND_LINE = 5, 0.3
 """Entries of the legend side by side; inches that a line of them takes."""
+_THICK: dict[str, Any] = {"color": "black", "linewidth": 2.0}
+_THIN: dict[str, Any] = {"color": "black", "linewidth": 0.8, "linestyle": (0, (4, 3))}
+"""Where the core is full with the cheapest strategy, and with the others."""
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
     """Draw the map of a run, if its crawls differ in latency and in CPU work."""
-    if map_table.is_map(rows):
-        yield "map", draw(c.cells(rows, "crawl"), dict(looks), footer)
+    if is_map(rows):
+        yield "map", draw(c.cells(rows, "crawl"), looks, footer)
 
 
 def draw(
-    found: Sequence[Cell], looks: dict[str, Look], footer: str, least_values: int = LEAST_VALUES
+    found: Sequence[Cell], looks: Mapping[str, Look], footer: str, least_values: int = LEAST_VALUES
 ) -> "Figure | None":
     """Draw the map of the crawls' cells, of the setting that has most; None with fewer values of CPU work than that."""
     whole = decide(found)
-    if not whole.tiles:
-        return None
-    shown = whole.of(whole.settings()[0])
-    if len({tile.point.cpu_ns for tile in shown.tiles}) < least_values:
+    shown = whole.of(whole.settings()[0]) if whole.tiles else whole
+    if len({tile.point.cpu_ns for tile in shown.tiles}) < max(1, least_values):
         return None
     caps = sorted({tile.point.in_flight for tile in shown.tiles})
     chosen = caps if len(caps) <= MOST_PANELS else [caps[round(n * (len(caps) - 1) / 5)] for n in range(MOST_PANELS)]
     costs = {cap: costs_of([cell for cell in found if cell.strategy in looks], shown, cap) for cap in chosen}
-    rows = -(-len(chosen) // 2)
-    sheet = page.sheet(
-        map_table.finding(shown),
-        _subtitle(shown, [cap for cap in caps if cap not in chosen], model=any(costs.values())),
-        footer,
-        page.HEIGHT + (rows - 1) * PANEL_HEIGHT,
-    )
-    room = _legend(sheet, shown, looks, model=any(costs.values()))
+    has_model, left_out = any(costs.values()), [cap for cap in caps if cap not in chosen]
+    height = page.HEIGHT + (-(-len(chosen) // 2) - 1) * PANEL_HEIGHT
+    sheet = page.sheet(show.title(shown), _notes(shown, left_out, has_model=has_model), footer, height)
+    room = _legend(sheet, shown, looks, has_model=has_model)
     top = sheet.subplotpars.top - room / sheet.get_figheight()
     sheet.subplots_adjust(left=0.08, right=0.985, top=top, wspace=0.13, hspace=0.24)
-    grid = sheet.subplots(rows, min(2, len(chosen)), squeeze=False)
-    for axes, cap in zip(grid.flat, chosen, strict=False):
+    for n, (axes, cap) in enumerate(zip(marks.panels(sheet, len(chosen)), chosen, strict=True)):
         panel(shown, looks, cap, axes, costs[cap])
-    for axes in grid.flat[len(chosen) :]:
-        axes.set_axis_off()
-    for axes in grid[:, 1:].flat:
-        axes.set_ylabel("")
+        axes.set_ylabel("" if n % 2 else axes.get_ylabel())
     return sheet
 
 
-def panel(found: Map, looks: dict[str, Look], in_flight: int, axes: "Axes", costs_ns: Sequence[float] = ()) -> None:
+def panel(found: Map, looks: Mapping[str, Look], in_flight: int, axes: "Axes", costs_ns: Sequence[float] = ()) -> None:
     """Draw the tiles of one number in flight, and where the core becomes full for pages that cost ``costs_ns``.
 
     The map should be of one setting (``Map.of``): of several, what is drawn last is seen.
     """
     tiles = [tile for tile in found.tiles if tile.point.in_flight == in_flight]
-    columns = sorted({(tile.point.latency_ns, map_table.latency(tile.point)) for tile in tiles})
+    columns = sorted({(tile.point.latency_ns, show.latency(tile.point)) for tile in tiles})
     lines = sorted({(tile.point.cpu_ns, _work(tile.point)) for tile in tiles})
     for tile in tiles:
-        x = columns.index((tile.point.latency_ns, map_table.latency(tile.point)))
+        x = columns.index((tile.point.latency_ns, show.latency(tile.point)))
         y = lines.index((tile.point.cpu_ns, _work(tile.point)))
         _draw_tile(tile, x, y, looks, axes, len(columns))
     axes.set_xlim(-0.5, max(1, len(columns)) - 0.5)
@@ -109,16 +102,16 @@ def costs_of(found: Sequence[Cell], shown: Map, in_flight: int) -> list[float]:
     return sorted(spread.median for spread in spreads if spread is not None)
 
 
-def _draw_tile(tile: Tile, x: int, y: int, looks: dict[str, Look], axes: "Axes", columns: int) -> None:
+def _draw_tile(tile: Tile, x: int, y: int, looks: Mapping[str, Look], axes: "Axes", columns: int) -> None:
     from matplotlib.patches import Rectangle
 
     style: dict[str, Any] = {"facecolor": "white", "edgecolor": page.GREY, "hatch": None}
-    if map_table.is_decided(tile):
+    if tile.is_decided:
         look = looks.get(tile.best[0])
         hatch = None if tile.verdict == "winner" else _HATCH
         colour = _pale(look.colour if look else page.PALE, _strength(tile))
         style = {"facecolor": colour, "edgecolor": "white", "hatch": hatch}
-    elif tile.verdict != map_table.UNKNOWN:
+    elif tile.verdict != UNKNOWN:
         style = {"facecolor": ALIKE, "edgecolor": "white", "hatch": None}
     axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, linewidth=1.5, zorder=1, **style))
     texts = _texts(tile, _LETTERS // columns)
@@ -130,17 +123,14 @@ def _draw_tile(tile: Tile, x: int, y: int, looks: dict[str, Look], axes: "Axes",
 
 def _texts(tile: Tile, letters: int) -> list[str]:
     """Return the lines of a tile: who, how many times the next, and how many times the last."""
-    if tile.verdict == map_table.UNKNOWN:
+    if tile.verdict == UNKNOWN or tile.slowest is None or tile.runner_up is None:
         return ["?", "one round" if tile.why == "one round" else "not known"]
-    slowest, runner_up = tile.slowest, tile.runner_up
-    assert slowest is not None
-    assert runner_up is not None
-    if len(tile.best) == len(tile.ranking):
-        return ["all alike" if map_table.are_alike(tile) else "not told apart", f"{_ratio(slowest.behind)} last"]
-    last = f"{_ratio(slowest.behind)} last"
+    last = f"{_ratio(tile.slowest.behind)} last"
+    if not tile.is_decided:
+        return ["all alike" if show.are_alike(tile) else "not told apart", last]
     first = words.plain(tile.best[0], letters)
     if tile.verdict == "winner":
-        return [first, f"{_ratio(runner_up.behind)} next", *([last] if len(tile.ranking) > 2 else [])]
+        return [first, f"{_ratio(tile.runner_up.behind)} next", *([last] if len(tile.ranking) > 2 else [])]
     more = f" +{len(tile.best) - 2}" if len(tile.best) > 2 else ""
     return [first, f"= {words.plain(tile.best[1], letters - len(more) - 2)}{more}", last]
 
@@ -157,14 +147,8 @@ def _boundary(
     first = -0.5 if works[0] else 0.0
     steps = [first + n / 40 for n in range(round(40 * (len(works) - 0.5 - first)) + 1)]
     for place, cost_ns in enumerate(costs_ns):
-        axes.plot(
-            [_step((in_flight - 1) * (cost_ns + _value(step, works)), latencies) for step in steps],
-            steps,
-            color="black",
-            linewidth=2.0 if place == 0 else 0.8,
-            linestyle="-" if place == 0 else (0, (4, 3)),
-            zorder=3,
-        )
+        places = [_step((in_flight - 1) * (cost_ns + _value(step, works)), latencies) for step in steps]
+        axes.plot(places, steps, zorder=3, **(_THIN if place else _THICK))
 
 
 def _step(latency_ns: float, latencies: Sequence[int]) -> float:
@@ -189,52 +173,47 @@ def _value(step: float, values: Sequence[int]) -> float:
     return low * math.pow(high / low, share) if low else high * share
 
 
-def _legend(sheet: "Figure", shown: Map, looks: dict[str, Look], *, model: bool) -> float:
+def _legend(sheet: "Figure", shown: Map, looks: Mapping[str, Look], *, has_model: bool) -> float:
     """Write the legend above the panels; return how many inches it takes."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    decided = [tile for tile in shown.tiles if map_table.is_decided(tile)]
+    decided = [tile for tile in shown.tiles if tile.is_decided]
     winners = [name for name in looks if any(tile.best[0] == name for tile in decided)]
-    handles: list[Any] = [Patch(facecolor=_pale(looks[name].colour, STRONG)) for name in winners]
-    texts = [f"\N{ZERO WIDTH SPACE}{labels.name_of(name)}" for name in winners]
+    entries: list[tuple[Any, str]] = [
+        (Patch(facecolor=_pale(looks[name].colour, STRONG)), f"\N{ZERO WIDTH SPACE}{labels.name_of(name)}")
+        for name in winners
+    ]
     if any(tile.verdict != "winner" for tile in decided):
-        handles.append(Patch(facecolor=page.GREY, edgecolor="white", hatch=_HATCH))
-        texts.append("and those named with it")
-    handles.append(Patch(facecolor=ALIKE, edgecolor="white"))
-    handles.append(Patch(facecolor="white", edgecolor=page.GREY))
-    texts += ["no significant difference", "not known"]
-    if model:
-        handles.append(Line2D([], [], color="black", linewidth=2.0))
-        handles.append(Line2D([], [], color="black", linewidth=0.8, linestyle=(0, (4, 3))))
-        texts += ["core full on the left (least CPU)", "the same, others"]
-    lines = -(-len(handles) // _LEGEND_COLUMNS)
-    top = sheet.subplotpars.top + 0.35 / sheet.get_figheight()
+        entries.append((Patch(facecolor=page.GREY, edgecolor="white", hatch=_HATCH), "and those named with it"))
+    entries.append((Patch(facecolor=ALIKE, edgecolor="white"), "no significant difference"))
+    entries.append((Patch(facecolor="white", edgecolor=page.GREY), "not known"))
+    if has_model:
+        entries.append((Line2D([], [], **_THICK), "core full on the left (least CPU)"))
+        entries.append((Line2D([], [], **_THIN), "the same, others"))
     sheet.legend(
-        handles,
-        texts,
+        [handle for handle, _ in entries],
+        [text for _, text in entries],
         loc="upper left",
-        bbox_to_anchor=(0.025, top),
+        bbox_to_anchor=(0.025, sheet.subplotpars.top + 0.35 / sheet.get_figheight()),
         ncols=_LEGEND_COLUMNS,
         frameon=False,
         fontsize=12,
         columnspacing=1.4,
     )
-    return lines * _LEGEND_LINE + 0.15
+    return -(-len(entries) // _LEGEND_COLUMNS) * _LEGEND_LINE + 0.15
 
 
-def _subtitle(shown: Map, left_out: Sequence[int], *, model: bool) -> str:
+def _notes(shown: Map, left_out: Sequence[int], *, has_model: bool) -> str:
     noise = f"SD of a ratio {shown.noise * 100:.1f} %" if shown.noise else "noise not known"
     missing = sum(bool(tile.without) for tile in shown.tiles)
-    return " ".join(
-        [
-            "Colour: the fastest strategy of the shared stack; hatched: it cannot be told from those named with it.",
-            "Ratios: to the throughput of the next and of the last.",
-            f"Being ahead is by the t test (Benjamini-Hochberg, 5 %; {noise}) and by 2 % at least.",
-            "Lines: the core is full where N = (L + c + w) / (c + w)." if model else "",
-            f"In {units.count(missing)} workloads a strategy has too few valid trials." if missing else "",
-            f"Not shown: {words.listed([units.count(cap) for cap in left_out])} in flight." if left_out else "",
-        ]
+    return marks.notes(
+        "Colour: the fastest strategy of the shared stack; hatched: it is tied with those named with it.",
+        "Ratios: to the throughput of the next and of the last.",
+        f"Being ahead is by the t test (Benjamini-Hochberg, 5 %; {noise}) and by 2 % at least.",
+        has_model and "Lines: the core is full where N = (L + c + w) / (c + w).",
+        missing and f"In {units.count(missing)} workloads a strategy has too few valid trials.",
+        left_out and f"Not shown: {words.listed([units.count(cap) for cap in left_out])} in flight.",
     )
 
 

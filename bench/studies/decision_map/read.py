@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from bench.core.cells import Cell, pages_per_s, spread_of
+from bench.core.cells import TIMED, Cell, cells, crawled, pages_per_s, spread_of
+from bench.core.rows import Row
 from bench.core.stats import Estimate, Logs, adjusted, answer, benjamini_hochberg, compare
 
 LEAST_ROUNDS = 2
+UNKNOWN: Literal["not known"] = "not known"
 
 Verdict = Literal["winner", "no significant difference", "not known"]
 Rounds = Mapping[str, Logs]
@@ -70,6 +72,11 @@ class Tile:
     """Strategies that were tried here and have too few valid trials to be compared."""
 
     @property
+    def is_decided(self) -> bool:
+        """Whether the rounds decide something: there is a winner, or a group that is ahead of the rest."""
+        return self.verdict != UNKNOWN and len(self.best) < len(self.ranking)
+
+    @property
     def runner_up(self) -> Ranked | None:
         """The next to the fastest."""
         return self.ranking[1] if len(self.ranking) > 1 else None
@@ -98,6 +105,18 @@ class Map:
         """Return the part of one setting."""
         own = tuple(tile for tile in self.tiles if (tile.point.connection, tile.point.site) == setting)
         return Map(own, self.noise, self.strategies)
+
+
+def of_rows(rows: Sequence[Row]) -> Map | None:
+    """Return the map of a run; None where its crawls differ in latency only, in CPU work only, or in neither."""
+    found = decide(cells(rows, "crawl")) if is_map(rows) else None
+    return found if found is not None and found.tiles else None
+
+
+def is_map(rows: Sequence[Row]) -> bool:
+    """Tell whether the crawls of a run differ in latency and in CPU work."""
+    workloads = [row.workload for row in crawled(rows) if row.kind in TIMED]
+    return min(len({one.latency for one in workloads}), len({one.cpu_ns for one in workloads})) > 1
 
 
 def decide(found: Iterable[Cell], only: Sequence[str] | None = None) -> Map:
@@ -180,7 +199,7 @@ def _ranked(
 def _tile(point: Point, rounds: Rounds, ranking: Sequence[Ranked]) -> Tile:
     without = tuple(name for name in rounds if all(name != one.strategy for one in ranking))
     if why := _why_unknown(ranking):
-        return Tile(point, "not known", why, tuple(ranking), (), without)
+        return Tile(point, UNKNOWN, why, tuple(ranking), (), without)
     best = tuple(one.strategy for one in ranking if not one.apart)
     verdict: Verdict = "winner" if len(best) == 1 else "no significant difference"
     return Tile(point, verdict, "", tuple(ranking), best, without)
