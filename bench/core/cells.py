@@ -217,9 +217,9 @@ def memory_of(found: Iterable[Cell], strategy: str) -> Slope | NoSlope:
 def memory_points(rows: Iterable[Row]) -> list[tuple[int, int]]:
     """Return (fetches held in flight, USS in bytes) of the rows that have them."""
     return [
-        (row.measured["held_in_flight"], row.measured["held_uss_bytes"])
+        (row.measured.held_in_flight, row.measured.held_uss_bytes)
         for row in rows
-        if "held_in_flight" in row.measured and "held_uss_bytes" in row.measured
+        if row.measured.held_in_flight is not None and row.measured.held_uss_bytes is not None
     ]
 
 
@@ -244,13 +244,13 @@ def _place(row: Row) -> str:
 
 
 def _size(row: Row) -> workloads.Size:
-    return row.workload["in_flight"], _pages(row)
+    return row.workload.in_flight, _pages(row)
 
 
 def _pages(row: Row) -> int:
     """Return how many pages there are to crawl: of a block's site, which never ends, those of a lap."""
-    pages: int = row.workload["site"]["pages"]
-    return max(pages, row.workload["in_flight"]) if row.kind == "arm" else pages
+    pages: int = row.workload.site.pages
+    return max(pages, row.workload.in_flight) if row.kind == "arm" else pages
 
 
 def _cell(
@@ -267,14 +267,14 @@ def _cell(
         first.stack,
         kind,
         Setting(
-            workload["connection"],
+            workload.connection,
             json.dumps(site, sort_keys=True),
-            workload.get("cpu_ns", 0),
-            workload.get("cpu", "0"),
+            workload.cpu_ns or 0,
+            workload.cpu or "0",
         ),
-        workload["latency"],
-        workload["mean_latency_ns"],
-        workload["in_flight"],
+        workload.latency,
+        workload.mean_latency_ns,
+        workload.in_flight,
         _pages(first),
         rows,
     )
@@ -283,7 +283,7 @@ def _cell(
 def of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
     """Return the rows of one kind, by workload and round."""
     found = (row for row in rows if row.kind == kind and not row.of_comparison)
-    return sorted(found, key=lambda row: (row.workload["id"], row.round))
+    return sorted(found, key=lambda row: (row.workload.id, row.round))
 
 
 def is_placebo(row: Row) -> bool:
@@ -293,4 +293,4 @@ def is_placebo(row: Row) -> bool:
 
 def role(row: Row) -> str:
     """Return the role of an arm in its block: reference, placebo or compared; empty for rows of other kinds."""
-    return str(row.workload["arm"]["role"]) if row.kind == "arm" else ""
+    return str(row.workload.arm.role) if row.kind == "arm" else ""

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.core.cells import Cell, pages_per_s
+from bench.core.cells import Cell, cpu_per_page_ns, pages_per_s
 from bench.core.rows import Row
 from bench.core.stats import CONFIDENCE
 
@@ -84,9 +84,9 @@ def bound_per_s(in_flight: float, added_ns: float, cpu_ns: float) -> float:
 def core_share(row: Row) -> float:
     """Return the client's CPU time as a share of the time that it was measured for: 1 is a full core."""
     if row.kind == "arm":
-        return float(row.measured["cpu_share"])
-    cpu_ns: int = row.measured["cpu_user_ns"] + row.measured["cpu_system_ns"]
-    makespan_ns: int = row.measured["makespan_ns"]
+        return float(row.measured.cpu_share)
+    cpu_ns: int = row.measured.cpu_user_ns + row.measured.cpu_system_ns
+    makespan_ns: int = row.measured.makespan_ns
     return cpu_ns / max(1, makespan_ns)
 
 
@@ -95,17 +95,17 @@ def sensitivity(rows: Sequence[Row]) -> Sensitivity | None:
 
     Of the medians over the rounds. See ``sensitivity_of`` for the rule.
     """
-    own = [row for row in rows if row.valid and row.measured.get("cpu_per_page_ns") and pages_per_s(row)]
+    own = [row for row in rows if row.valid and cpu_per_page_ns(row) and pages_per_s(row)]
     if not own:
         return None
     measured = [row.measured for row in own]
-    pages = statistics.median(m["pages"] for m in measured)
+    pages = statistics.median(m.pages for m in measured)
     return sensitivity_of(
-        cpu_ns=statistics.median(m["cpu_per_page_ns"] for m in measured),
-        added_ns=own[0].workload["mean_latency_ns"],
-        in_flight=min(own[0].workload["in_flight"], max(m.get("peak_in_flight") or math.inf for m in measured), pages),
+        cpu_ns=statistics.median(m.cpu_per_page_ns for m in measured),
+        added_ns=own[0].workload.mean_latency_ns,
+        in_flight=min(own[0].workload.in_flight, max(m.peak_in_flight or math.inf for m in measured), pages),
         pages=pages,
-        per_s=statistics.median(m["pages_per_s"] for m in measured),
+        per_s=statistics.median(m.pages_per_s for m in measured),
         core_share=statistics.median(map(core_share, own)),
     )
 

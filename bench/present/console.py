@@ -5,6 +5,7 @@ import sys
 from typing import TextIO
 
 from bench.core import units
+from bench.core.cells import TIMED
 from bench.core.rows import Row
 from bench.present import words
 from bench.present.notes import why_red
@@ -38,47 +39,42 @@ def wants_live(file: TextIO) -> bool:
 
 def _where(row: Row) -> str:
     """Return what was asked for, in few words."""
-    if row.kind == "block":
-        return f"block  {units.count(row.workload['n'])}"
-    if row.kind == "probe":
-        return words.plain(", ".join(f"{key} {value}" for key, value in row.workload["arguments"].items()), 60)
-    if row.kind == "limit":
-        return "limit" + (", through shared ones" if row.workload["through_shared"] else "")
-    if row.kind == "swarm":
-        ramp = row.workload.get("ramp_per_s")
-        return f"swarm  {words.in_flight(row.workload['in_flight'])}" + (f", {units.count(ramp)}/s" if ramp else "")
-    if row.kind == "open":
-        return f"open loop  {units.number_tick(row.workload['rate_per_s'])}/s"
-    return f"{_latency(row)}  {words.in_flight(row.workload['in_flight'])}"
-
-
-def _latency(row: Row) -> str:
-    if row.kind == "memory":
-        return "memory" if row.workload["connection"] == "keep-alive" else "memory, per-fetch"
-    text = units.latency(row.workload["latency"])
-    if row.workload.get("cpu_ns"):
-        text += f", {units.latency(row.workload['cpu'])} CPU work"
-    return text if row.workload["connection"] == "keep-alive" else f"{text}, {row.workload['connection']}"
+    asked = row.workload
+    match row.kind:
+        case "block":
+            return f"block  {units.count(asked.n)}"
+        case "probe":
+            return words.plain(", ".join(f"{key} {value}" for key, value in asked.arguments.items()), 60)
+        case "limit":
+            return "limit" + (", through shared ones" if asked.through_shared else "")
+        case "swarm":
+            ramp = f", {units.count(asked.ramp_per_s)}/s" if asked.ramp_per_s else ""
+            return f"swarm  {words.in_flight(asked.in_flight)}{ramp}"
+        case "open":
+            return f"open loop  {units.number_tick(asked.rate_per_s)}/s"
+        case "client":
+            return f"{units.latency(asked.latency)}  {words.in_flight(asked.in_flight)}"
+    what = ["memory" if row.kind == "memory" else units.latency(asked.latency)]
+    what += [f"{units.latency(asked.cpu)} CPU work"] if asked.cpu_ns and row.kind != "memory" else []
+    what += [] if asked.connection == "keep-alive" else [asked.connection]
+    return f"{', '.join(what)}  {words.in_flight(asked.in_flight)}"
 
 
 def _figures(row: Row) -> list[str]:
     """Return what was measured; nothing for an answer that is wrong, or not there."""
+    found = row.measured
     if row.status != "ok":
         return []
     if row.kind in {"memory", "block"}:
-        return (
-            [f"{units.size(row.measured['held_uss_bytes']):>9} held (USS)"] if "held_uss_bytes" in row.measured else []
-        )
-    if row.kind == "swarm" and row.measured.get("reach_ns") is not None:
-        return [
-            f"{units.count(row.measured['held_in_flight'])} held after {units.duration(row.measured['reach_ns'], 2)}"
-        ]
-    if row.kind == "limit" and row.measured.get("found") is not None:
-        return [f"{units.count(row.measured['found'])} found"]
-    if "pages_per_s" not in row.measured:
-        return []
-    rate = units.rate(row.measured["pages_per_s"])
-    return [f"{rate:>14}", f"{units.duration(row.measured['cpu_per_page_ns']):>8} CPU/page"]
+        return [f"{units.size(found.held_uss_bytes):>9} held (USS)"]
+    if row.kind == "swarm" and found.reach_ns is not None:
+        return [f"{units.count(found.held_in_flight)} held after {units.duration(found.reach_ns, 2)}"]
+    if row.kind == "limit" and found.found is not None:
+        return [f"{units.count(found.found)} found"]
+    if row.kind in TIMED:
+        rate = units.rate(found.pages_per_s)
+        return [f"{rate:>14}", f"{units.duration(found.cpu_per_page_ns):>8} CPU/page"]
+    return []
 
 
 def _verdict(row: Row, coloured: bool) -> str:

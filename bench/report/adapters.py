@@ -65,7 +65,7 @@ def throughput_figures(rows: Sequence[Row]) -> dict[str, Any]:
 def _contrast(one: Any) -> dict[str, Any]:
     interval = one.interval
     low, high = _bounds(interval) or (None, None)
-    told = {"workload": one.workload["id"], "estimate": interval.estimate, "low": low, "high": high}
+    told = {"workload": one.workload.id, "estimate": interval.estimate, "low": low, "high": high}
     return told | {"blocks": interval.n}
 
 
@@ -78,7 +78,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
     span = None if found is None else [found.low, found.high]
     return {
         "strategy": cell.strategy,
-        "workload": cell.rows[0].workload["id"],
+        "workload": cell.rows[0].workload.id,
         "latency": cell.latency,
         "mean_latency_ns": cell.mean_latency_ns,
         "cpu": cell.cpu,

@@ -1,6 +1,7 @@
 """Rows as a table of one line a trial: a pandas DataFrame, and a CSV file."""
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from bench.core.cells import CRAWLED
@@ -102,64 +103,55 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 Read = Callable[[Row], Any]
 
 
-def _of_measured(key: str) -> Read:
-    return lambda row: row.measured.get(key)
+def _of(part: str, key: str) -> Read:
+    """Read a figure of a part of a row; None where rows of its kind have no such figure."""
+    return lambda row: getattr(getattr(row, part), key, None)
 
 
-def _of_workload(key: str) -> Read:
-    return lambda row: row.workload.get(key)
+def _of_crawls(key: str, default: Any) -> Read:
+    return lambda row: (getattr(row.workload, key) or default) if row.kind in CRAWLED else None
 
 
 def _of_server(key: str) -> Read:
     """Read what the server counted; of a kind of trial with several servers that is among what was measured."""
-    return lambda row: row.server.get(key, row.measured.get(f"server_{key}"))
+
+    def read(row: Row) -> Any:
+        own = getattr(row.server, key)
+        return getattr(row.measured, f"server_{key}", None) if own is None else own
+
+    return read
 
 
 def _bound_by(row: Row) -> Any:
     """Return the name of the limit that bound; rows of swarms know more of it."""
-    found = row.measured.get("bound_by")
-    return found if found is None or isinstance(found, str) else found.name
+    found = getattr(row.measured, "bound_by", None)
+    return getattr(found, "name", found)
 
 
 def _number_of(key: str) -> Read:
     """Read how many things a list names."""
-    return lambda row: len(row.measured[key]) if isinstance(row.measured.get(key), list) else None
+    return lambda row: None if (found := getattr(row.measured, key, None)) is None else len(found)
 
 
 def _of_times(kind: str, key: str) -> Read:
-    return lambda row: (row.measured.get(kind) or {}).get(key)
+    return lambda row: getattr(getattr(row.measured, kind, None), key, None)
 
 
 COLUMNS: dict[str, Read] = {
-    "run": lambda row: row.run,
-    "trial": lambda row: row.trial,
-    "round": lambda row: row.round,
-    "strategy": lambda row: row.strategy,
-    "stack": lambda row: row.stack,
-    "kind": lambda row: row.kind,
-    "workload": lambda row: row.workload["id"],
-    "latency": _of_workload("latency"),
-    "mean_latency_ns": _of_workload("mean_latency_ns"),
-    "in_flight": _of_workload("in_flight"),
-    "connection": _of_workload("connection"),
-    "cpu_work": lambda row: row.workload.get("cpu", "0") if row.kind in CRAWLED else None,
-    "cpu_work_ns": lambda row: row.workload.get("cpu_ns", 0) if row.kind in CRAWLED else None,
-    "site_pages": lambda row: (row.workload.get("site") or {}).get("pages"),
-    "n": _of_workload("n"),
-    **{key: _of_workload(key) for key in _OPEN},
-    **{key: _of_workload(key) for key in _SWARM_ASKED},
-    "status": lambda row: row.status,
-    "reason": lambda row: row.reason,
-    "valid": lambda row: row.valid,
+    **{key: attrgetter(key) for key in ("run", "trial", "round", "strategy", "stack", "kind")},
+    "workload": _of("workload", "id"),
+    **{key: _of("workload", key) for key in ("latency", "mean_latency_ns", "in_flight", "connection")},
+    "cpu_work": _of_crawls("cpu", "0"),
+    "cpu_work_ns": _of_crawls("cpu_ns", 0),
+    "site_pages": lambda row: getattr(getattr(row.workload, "site", None), "pages", None),
+    **{key: _of("workload", key) for key in ("n", *_OPEN, *_SWARM_ASKED)},
+    **{key: attrgetter(key) for key in ("status", "reason", "valid")},
     "failed_checks": lambda row: "; ".join(check.name for check in row.failed_checks),
-    "started_at": lambda row: row.started_at,
-    "duration_ns": lambda row: row.duration_ns,
-    "python": lambda row: row.knobs.get("python"),
-    "gil": lambda row: row.knobs.get("gil"),
-    **{key: _of_measured(key) for key in _MEASURED},
+    **{key: attrgetter(key) for key in ("started_at", "duration_ns")},
+    **{key: _of("knobs", key) for key in ("python", "gil")},
+    **{key: _of("measured", key) for key in _MEASURED},
     "bound_by": _bound_by,
-    "lost": _number_of("lost"),
-    "late": _number_of("late"),
+    **{key: _number_of(key) for key in ("lost", "late")},
     **{f"{kind}_{key}": _of_times(kind, key) for kind in _TIMED for key in _TIMES},
     **{f"server_{key}": _of_server(key) for key in _SERVER},
 }

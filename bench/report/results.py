@@ -231,4 +231,5 @@ def _value(row: Row, what: str) -> object:
     """Return what a trial was asked for in which a strategy crawls; None of others."""
     if what == "strategy":
         return row.strategy
-    return row.workload.get(what, "0" if what == "cpu" else None) if row.kind in ASKED else None
+    found = getattr(row.workload, what, None) if row.kind in ASKED else None
+    return "0" if found is None and what == "cpu" and row.kind in ASKED else found

@@ -115,7 +115,7 @@ def _cells(rows: Sequence[Row]) -> Iterator[Line]:
         yield (
             cell.strategy,
             cell.stack,
-            cell.rows[0].workload["id"],
+            cell.rows[0].workload.id,
             cell.latency,
             cell.mean_latency_ns,
             cell.in_flight,
@@ -168,57 +168,44 @@ def _slope(slope: Slope | NoSlope) -> Line:
 
 
 def _observed(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the crawls that were looked at all the time: an arm was not, whatever else its row holds."""
-    return (row for row in _crawled(rows) if row.kind != "arm")
+    """Yield the crawls that were looked at all the time: an arm was not."""
+    return (row for row in rows if row.kind in c.CRAWLED and row.kind != "arm")
 
 
 def _timeline(rows: Iterable[Row]) -> Iterator[Line]:
     """Yield a line a bin, at the time of its end."""
     for row in _observed(rows):
-        line = row.measured.get("timeline")
-        if line:
+        if (line := row.measured.timeline) is not None:
             key = _key(row)
-            for number, (completions, in_flight) in enumerate(
-                zip(line["completions"], line["in_flight"], strict=True), start=1
-            ):
-                yield *key, number * line["bin_ns"], completions, in_flight
+            for number, values in enumerate(zip(line.completions, line.in_flight, strict=True), start=1):
+                yield *key, number * line.bin_ns, *values
 
 
 def _samples(rows: Iterable[Row]) -> Iterator[Line]:
     """Yield a line each time that somebody looked at the worker from outside."""
     for row in _observed(rows):
-        seen = row.measured.get("samples")
-        if seen:
+        if (seen := row.measured.samples) is not None:
             key = _key(row)
-            for values in zip(*(seen[name] for name in _SAMPLES), strict=True):
+            for values in zip(*(getattr(seen, name) for name in _SAMPLES), strict=True):
                 yield *key, *values
 
 
 def _checks(rows: Iterable[Row]) -> Iterator[Line]:
-    for row in rows:
-        key = _key(row)
-        for check in row.checks:
-            yield *key, check.name, check.verdict, check.detail
+    return ((*_key(row), check.name, check.verdict, check.detail) for row in rows for check in row.checks)
 
 
 def _times(rows: Iterable[Row]) -> Iterator[Line]:
     """Yield a line for each kind of time that a trial has."""
     for row in rows:
         for name in _TIMES.get(row.kind, ()):
-            if (found := row.measured.get(name)) is not None:
-                yield *_key(row), name, *(found.get(quantile) for quantile in _QUANTILES)
-
-
-def _crawled(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows in which a strategy crawled: what others measured may have the same names, and other shapes."""
-    return (row for row in rows if row.kind in c.CRAWLED)
+            if (found := getattr(row.measured, name, None)) is not None:
+                yield *_key(row), name, *(getattr(found, quantile) for quantile in _QUANTILES)
 
 
 def _key(row: Row) -> Line:
-    told = row.workload.get
-    cpu = told("cpu", "0") if row.kind in c.CRAWLED else None
-    workload = (told("latency"), told("in_flight"), told("connection"), cpu)
-    return row.trial, row.strategy, row.kind, *workload, row.round, row.valid
+    asked = [getattr(row.workload, name, None) for name in ("latency", "in_flight", "connection")]
+    cpu = row.workload.cpu or "0" if row.kind in c.CRAWLED else None
+    return row.trial, row.strategy, row.kind, *asked, cpu, row.round, row.valid
 
 
 _LINES: dict[str, Callable[[Sequence[Row]], Iterator[Line]]] = {

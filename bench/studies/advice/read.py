@@ -26,6 +26,8 @@ NEAR = 2.0
 LEAST_BLOCKS = 2
 LEAST_SAVING_BYTES = 10_000_000
 """Less memory than this is no reason to choose a model."""
+_SETTINGS = ("revision", "repository", "python", "requirements", "variables", "planted_loops")
+"""What makes an arm another program than the strategy of its name."""
 _OF_SITE = ("links", "body_bytes", "body_spread")
 """What of a site makes its pages cost more or less."""
 
@@ -122,8 +124,8 @@ def nearest(rows: Iterable[Row], in_flight: int, site: Mapping[str, Any]) -> tup
     found: dict[int, dict[str, dict[Hashable, float]]] = {}
     for row in rows:
         if _tells_cost(row, site):
-            own = found.setdefault(row.workload["in_flight"], {}).setdefault(row.strategy, {})
-            own[row.run, row.measured["block"]] = math.log(row.measured["cpu_per_page_ns"])
+            own = found.setdefault(row.workload.in_flight, {}).setdefault(row.strategy, {})
+            own[row.run, row.measured.block] = math.log(row.measured.cpu_per_page_ns)
     known = {
         number: costs
         for number, many in found.items()
@@ -136,15 +138,15 @@ def nearest(rows: Iterable[Row], in_flight: int, site: Mapping[str, Any]) -> tup
 def _tells_cost(row: Row, site: Mapping[str, Any]) -> bool:
     if row.kind != "arm" or not row.valid or row.stack != "shared":
         return False
-    workload, arm = row.workload, row.workload["arm"]
+    workload, arm = row.workload, row.workload.arm
     return (
-        arm["role"] != "placebo"
-        and arm["strategy"] == row.strategy
-        and not arm.keys() & {"revision", "repository", "python", "requirements", "variables", "planted_loops"}
-        and workload["connection"] == "keep-alive"
-        and not workload["mean_latency_ns"]
-        and not workload.get("cpu_ns")
-        and all(workload["site"][key] == site[key] for key in _OF_SITE)
+        arm.role != "placebo"
+        and arm.strategy == row.strategy
+        and all(getattr(arm, setting) is None for setting in _SETTINGS)
+        and workload.connection == "keep-alive"
+        and not workload.mean_latency_ns
+        and not workload.cpu_ns
+        and all(getattr(workload.site, key) == site[key] for key in _OF_SITE)
     )
 
 
