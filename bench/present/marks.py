@@ -1,0 +1,140 @@
+"""The marks that plots are made of, whatever they show: dots, lines, bars, their names, keys and notes.
+
+A name without a look has no colour of its own: it is drawn pale and thin, behind the others.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bench.present import page
+from bench.present.name_looks import COLOURS, Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Points = Sequence[tuple[float, float]]
+"""Pairs of x and y, in data coordinates."""
+BAR = 0.62
+"""The height of a bar, as a share of its row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """How a part of a bar is filled: its hatch says what its colour says, for a print in grey."""
+
+    colour: str
+    hatch: str = ""
+    edge: str = "white"
+    width: float = 0.0
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """The arguments of a patch."""
+        return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": self.edge, "linewidth": self.width}
+
+
+FILLS = tuple(map(Fill, (COLOURS[n] for n in (0, 5, 1, 4, 2)), ("", "..", "//", "\\\\", "xx")))
+"""The fills of the parts of stacked bars, such as layers of memory, in their order."""
+UNKNOWN = Fill("white", "xx", page.GREY, 0.8)
+"""The fill of a part whose size is not known."""
+
+
+def notes(*sentences: object) -> str:
+    """Join sentences; what is not a text, such as the False of ``is_so and "It is so."``, is left out."""
+    return " ".join(one for one in sentences if one and isinstance(one, str))
+
+
+def dots(axes: "Axes", points: Points, look: Look | None, *, hollow: bool = False, **style: Any) -> None:
+    """Draw points as markers; ``hollow`` ones are of red trials."""
+    colour = look.colour if look else page.PALE
+    given: dict[str, Any] = {"markersize": 8, "zorder": 3 if look else 1} | style
+    axes.plot(
+        [x for x, _ in points],
+        [y for _, y in points],
+        linestyle="none",
+        marker=look.marker if look else "o",
+        markerfacecolor="white" if hollow else colour,
+        markeredgecolor=colour,
+        **given,
+    )
+
+
+def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **style: Any) -> None:
+    """Draw a line through points."""
+    given: dict[str, Any] = {"linewidth": width if look else min(1, width), "zorder": 3 if look else 1} | style
+    axes.plot(
+        [x for x, _ in points],
+        [y for _, y in points],
+        color=look.colour if look else page.PALE,
+        linestyle=look.dashes if look else "-",
+        **given,
+    )
+
+
+def stacked(
+    axes: "Axes", place: float, parts: Iterable[tuple[float, Fill]], height: float = BAR, **style: Any
+) -> float:
+    """Draw a horizontal bar made of parts, from 0 on; return where it ends."""
+    at = 0.0
+    for size, fill in parts:
+        axes.barh(place, size, left=at, height=height, **fill.style | style)
+        at += size
+    return at
+
+
+def whisker(axes: "Axes", place: float, middle: float, low: float, high: float) -> None:
+    """Draw an interval, or a range, on a horizontal bar."""
+    reach = [[middle - low], [high - middle]]
+    axes.errorbar(middle, place, xerr=reach, color="black", capsize=5, linewidth=1.4, linestyle="none", zorder=4)
+
+
+def beside(axes: "Axes", text: str, x: float, place: float) -> None:
+    """Write the figure of a horizontal bar to the right of its end."""
+    axes.annotate(
+        text,
+        (x, place),
+        xytext=(9, 0),
+        textcoords="offset points",
+        va="center",
+        size=12,
+        weight="bold",
+        zorder=5,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+    )
+
+
+def small(axes: "Axes", text: str, at: tuple[float, float], **style: Any) -> None:
+    """Write a remark in small grey letters, a little above a point; coordinates are those of ``annotate``."""
+    given: dict[str, Any] = {
+        "xytext": (0, 3),
+        "textcoords": "offset points",
+        "ha": "center",
+        "size": page.SMALL,
+        "color": page.GREY,
+    }
+    axes.annotate(text, at, **given | style)
+
+
+def name_rows(axes: "Axes", names: Sequence[str]) -> None:
+    """Name the horizontal bars at 0, 1 and so on, from the top down."""
+    axes.set_yticks(range(len(names)), list(names), size=page.TEXT)
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+
+
+def patches(fills: dict[str, Fill]) -> list[Any]:
+    """Return the entries of a key that says what each fill means."""
+    from matplotlib.patches import Patch
+
+    return [Patch(**fill.style, label=name) for name, fill in fills.items()]
+
+
+def margins(sheet: "Figure", left: float, right: float, top: float = 0.0) -> None:
+    """Set the margins of a sheet in inches; ``top`` is what the panels leave free below where they would begin."""
+    sheet.subplots_adjust(
+        left=left / page.WIDTH,
+        right=1 - right / page.WIDTH,
+        top=sheet.subplotpars.top - top / sheet.get_figheight(),
+    )
