@@ -3,10 +3,12 @@
 A name without a look has no colour of its own: it is drawn pale and thin, behind the others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench.core import cells as c
+from bench.core.cells import Setting
 from bench.present import page
 from bench.present.name_looks import COLOURS, Look
 
@@ -18,6 +20,8 @@ Points = Sequence[tuple[float, float]]
 """Pairs of x and y, in data coordinates."""
 BAR = 0.62
 """The height of a bar, as a share of its row."""
+MOST_SETTINGS = 6
+"""Settings that get plots of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,23 @@ UNKNOWN = Fill("white", "xx", page.GREY, 0.8)
 """The fill of a part whose size is not known."""
 
 
+def numbered(name: str, number: int) -> str:
+    """Return the name of a plot that there is one of for each setting."""
+    return name if number == 1 else f"{name}-{number}"
+
+
+def about_setting(setting: Setting, settings: Sequence[Setting]) -> str:
+    """Name the use of connections, and what of the site is not the same in all settings."""
+    differing = [f"{key} {value}" for key, value in c.differing(setting, settings).items()]
+    return ", ".join([f"Connections: {setting.connection}", *differing]) + "."
+
+
+def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
+    """Count the names that have no look."""
+    grey = set(names) - set(looks)
+    return f"{len(grey)} more strategies are grey, without a name." if grey else ""
+
+
 def notes(*sentences: object) -> str:
     """Join sentences; what is not a text, such as the False of ``is_so and "It is so."``, is left out."""
     return " ".join(one for one in sentences if one and isinstance(one, str))
@@ -54,23 +75,18 @@ def dots(axes: "Axes", points: Points, look: Look | None, *, hollow: bool = Fals
         [x for x, _ in points],
         [y for _, y in points],
         linestyle="none",
+        color=colour,
         marker=look.marker if look else "o",
         markerfacecolor="white" if hollow else colour,
-        markeredgecolor=colour,
         **given,
     )
 
 
 def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **style: Any) -> None:
     """Draw a line through points."""
-    given: dict[str, Any] = {"linewidth": width if look else min(1, width), "zorder": 3 if look else 1} | style
-    axes.plot(
-        [x for x, _ in points],
-        [y for _, y in points],
-        color=look.colour if look else page.PALE,
-        linestyle=look.dashes if look else "-",
-        **given,
-    )
+    given: dict[str, Any] = {"color": look.colour if look else page.PALE, "linestyle": look.dashes if look else "-"}
+    given |= {"linewidth": width if look else min(1, width), "zorder": 3 if look else 1} | style
+    axes.plot([x for x, _ in points], [y for _, y in points], **given)
 
 
 def stacked(
@@ -124,7 +140,7 @@ def name_rows(axes: "Axes", names: Sequence[str]) -> None:
     axes.grid(axis="y", visible=False)
 
 
-def patches(fills: dict[str, Fill]) -> list[Any]:
+def patches(fills: Mapping[str, Fill]) -> list[Any]:
     """Return the entries of a key that says what each fill means."""
     from matplotlib.patches import Patch
 

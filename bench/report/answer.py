@@ -5,12 +5,11 @@ Each sentence rests on valid trials of this run alone; the last one says how sur
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bench.core import cells as c
 from bench.core import units
 from bench.core.cells import of_kind
-from bench.core.figures import Slope
 from bench.core.rows import Row
 from bench.present import notes, words
 from bench.studies.clients import table as client_table
@@ -19,10 +18,7 @@ from bench.studies.compare.decide import DESIGNED
 from bench.studies.compare.effect import effect, told
 from bench.studies.decision_map import show as map_table
 from bench.studies.limits import show as limits
-from bench.studies.memory import findings as memory
-from bench.studies.memory.plot_in_flight import reaches_of
-from bench.studies.memory.subjects import BLOCKS, IN_FLIGHT, Subject, subjects
-from bench.studies.memory.summary import tops
+from bench.studies.memory import show as memory
 from bench.studies.open_loop import findings as findings_offered
 from bench.studies.open_loop import read as offered
 from bench.studies.swarm import findings as findings_swarms
@@ -46,12 +42,12 @@ def answer(rows: Sequence[Row]) -> list[str]:
     if (decided := map_table.of_rows(rows)) is not None:
         crawls.insert(0, map_table.finding(decided))
     crawls += findings_swarms.answer(rows)
-    memory = list(_of_memory(rows))
+    held = memory.answers(rows)
     rest = [text for say in _OF_THE_REST if (text := say(every))]
     rest += [] if seen is None else filter(None, [answer_crawl.of_clients(seen)])
-    if len(crawls) + len(memory) + len(rest) >= MOST:
-        memory = ["; ".join([*memory[:1], *(text[0].lower() + text[1:] for text in memory[1:])])] if memory else []
-    sentences = [_sentence(text) for text in (*crawls, *memory, *rest)][: MOST - 1]
+    if len(crawls) + len(held) + len(rest) >= MOST:
+        held = ["; ".join([*held[:1], *(text[0].lower() + text[1:] for text in held[1:])])] if held else []
+    sentences = [_sentence(text) for text in (*crawls, *held, *rest)][: MOST - 1]
     return [*(sentences or ["Nothing here can be compared."]), _sureness(every, seen)]
 
 
@@ -68,37 +64,6 @@ def _nothing(rows: Sequence[Row]) -> str:
     such = f", such as: {words.plain(example, 120)}" if example else ""
     head = notes.about_rows(rows)[0].removesuffix(".")
     return f"{head}; the most frequent reason is {words.plain(kind, 80)} ({number:,} times{such})."
-
-
-def _of_memory(rows: Sequence[Row]) -> Iterator[str]:
-    """Say what one more thing costs: a building block, a fetch in flight; or how many fetches were held at once."""
-    found = [cell for cell in c.cells(rows, "memory") if cell.valid_rows]
-    models = [cell for cell in found if cell.stack == "shared"] or found
-    settings = c.settings(models)
-    own = [cell for cell in models if cell.setting == settings[0]]
-    crawls = [row for cell in own for row in cell.rows]
-    layered = subjects([*(row for row in rows if row.kind == "block"), *crawls])
-    blocks, in_flight = ([s for s in layered if s.group == group] for group in (BLOCKS, IN_FLIGHT))
-    texts = [memory.of_layers(some) for some in (blocks, in_flight) if any(map(_has_slope, some))]
-    if not any(map(_has_slope, in_flight)):
-        texts += _of_user_memory(own)
-    yield from texts
-    if not texts and (held := tops(models)):
-        number = max(cell.in_flight for cell in held)
-        here = [cell for cell in held if cell.in_flight == number]
-        yield memory.of_in_flight(number, reaches_of(here), len({cell.strategy for cell in here}))
-
-
-def _of_user_memory(own: Sequence[c.Cell]) -> list[str]:
-    slopes = {name: ("shared", c.memory_of(own, name)) for name in c.strategies_of(own)}
-    if not any(isinstance(slope, Slope) and slope.straight for _, slope in slopes.values()):
-        return []
-    return [memory.of_user_memory(slopes)]
-
-
-def _has_slope(subject: Subject) -> bool:
-    slopes = (subject.cost.full, subject.cost.user)
-    return any(isinstance(slope, Slope) and slope.straight and slope.per_fetch > 0 for slope in slopes)
 
 
 def _of_limits(rows: Sequence[Row]) -> str | None:

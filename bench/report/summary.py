@@ -2,18 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from bench.core import cells as c
 from bench.core.cells import Cell
-from bench.core.figures import Slope
 from bench.core.model import sensitivity
 from bench.core.rows import FORMAT, Row
 from bench.core.stats import Interval
 from bench.studies.decision_map import show as map_table
 from bench.studies.decision_map.read import Tile
-from bench.studies.memory.summary import memory_json
+from bench.studies.memory import show as memory
 from bench.studies.open_loop import show as offered_table
 from bench.studies.swarm import show as swarm_table
 from bench.studies.throughput.read import Contrast, contrasts, placebos
@@ -79,8 +77,9 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
         "ratios": [_ratio(one) for one in contrasts(c.crawled(rows))],
         "cells": [_cell(cell) for cell in c.cells(rows, "crawl")],
         "map": _map(rows),
-        "memory": _memory(c.cells(rows, "memory")),
-        **memory_json(rows),
+        **memory.figures(rows),
+        "limits": [{"resource": row.strategy, "valid": row.valid, **row.measured} for row in c.of_kind(rows, "limit")],
+        "probes": [_probe(row) for row in c.of_kind(rows, "probe")],
         "swarms": swarm_table.swarms_json(rows),
         "offered": offered_table.offered_json(rows),
         "red": [_red(row) for row in rows if not row.valid],
@@ -162,22 +161,9 @@ def _tile(tile: Tile) -> dict[str, Any]:
     }
 
 
-def _memory(cells: Sequence[Cell]) -> list[dict[str, Any]]:
-    found = []
-    for setting in c.settings(cells):
-        own = [cell for cell in cells if cell.setting == setting]
-        for name in sorted({cell.strategy for cell in own}):
-            slope = c.memory_of(own, name)
-            found.append(
-                {
-                    "strategy": name,
-                    "connection": setting.connection,
-                    "site": setting.site_values(),
-                    "slope": asdict(slope) if isinstance(slope, Slope) else None,
-                    "reason": None if isinstance(slope, Slope) else slope.reason,
-                }
-            )
-    return found
+def _probe(row: Row) -> dict[str, Any]:
+    asked = {"probe": row.strategy, "arguments": row.workload["arguments"]}
+    return asked | {"valid": row.valid, "measured": row.measured}
 
 
 def _red(row: Row) -> dict[str, Any]:

@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from bench.core import cells as c
-from bench.core.figures import NoSlope, Slope, spread
+from bench.core.figures import spread
 from bench.core.rows import Row
-from bench.studies.memory.findings import of_user_memory
 from bench.studies.throughput import findings
 from bench.studies.throughput.findings import Side
 from tests.made_rows import crawl_row, grid
@@ -24,10 +21,6 @@ def cpu(*sides: tuple[str, list[int]], stack: str = "shared") -> str:
         for number, value in enumerate(values, 1)
     ]
     return findings.of_cpu(c.cells(rows))
-
-
-def slope(per_fetch: float, error: float, *, straight: bool = True) -> Slope:
-    return Slope(per_fetch, per_fetch - error, per_fetch + error, 0, straight, 10, 5)
 
 
 def test_throughput_says_what_more_in_flight_bring() -> None:
@@ -69,7 +62,6 @@ def test_red_trials_conclude_nothing() -> None:
     assert throughput([crawl_row(red=True)]) == "No valid throughput: nothing to conclude"
     assert findings.of_cpu(c.cells([crawl_row(red=True)])) == "No valid CPU time: nothing to conclude"
     assert findings.of_times([], 0.5, "") == "No valid times: nothing to conclude"
-    assert of_user_memory({}) == "No memory slope: nothing to conclude"
 
 
 def test_cpu_compares_cheapest_and_dearest() -> None:
@@ -109,29 +101,3 @@ def test_times_name_their_quantile() -> None:
         "At 50 ms, 1 fetch in 100 takes more than 50.5 ms with a, 100 ms with b: 2.0x"
     )
     assert "half of the fetches take more than" in findings.of_times(sides, 0.5, "at 50 ms")
-
-
-def test_memory_compares_slopes_with_their_intervals() -> None:
-    slopes = {"a": ("shared", slope(1000, 20)), "b": ("shared", slope(20_000, 100)), "c": ("own", slope(90_000, 100))}
-
-    assert of_user_memory(slopes) == (
-        "One more fetch in flight takes 1.00 ±0.02 kB of user memory with a, 20.0 ±0.1 kB with b: 20x"
-    )
-
-
-@pytest.mark.parametrize(
-    ("least", "end"),
-    [
-        (slope(1000, 900), "1.0 ±0.9 kB of user memory with a, 20.0 ±0.1 kB with b"),
-        (slope(19_950, 100), "20.0 ±0.1 kB with b: the intervals overlap"),
-        (slope(1000, 10, straight=False), "20.0 ±0.1 kB of user memory with b"),
-    ],
-)
-def test_memory_makes_no_ratio_of_what_is_too_wide_or_bent(least: Slope, end: str) -> None:
-    assert of_user_memory({"a": ("shared", least), "b": ("shared", slope(20_000, 100))}).endswith(end)
-
-
-def test_bent_lines_alone_give_ranges_only() -> None:
-    assert of_user_memory({"a": ("shared", slope(1, 1, straight=False)), "b": ("shared", NoSlope("few"))}) == (
-        "No straight line of memory: ranges only"
-    )

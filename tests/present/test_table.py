@@ -114,23 +114,6 @@ def test_a_gap_is_explained() -> None:
     assert "-: not measured." not in sentences([crawl_row()])
 
 
-def test_what_memory_is_is_said() -> None:
-    assert "Memory is USS, as a slope over 5 numbers in flight, ± its 95 % interval." in sentences(memory_rows())
-
-
-def test_a_bent_line_is_a_range_and_is_explained() -> None:
-    rows = [memory_row(held=n, uss_bytes=10**7 + 1000 * n + 5000 * max(0, n - 1200)) for n in range(400, 2400, 400)]
-
-    assert "1.0 to 6.0 kB" in text(rows)
-    assert "± its 95 % interval; a range where the line is bent." in sentences(rows)
-
-
-def test_no_slope_has_a_reason() -> None:
-    rows = [memory_row(held=n) for n in (1, 2, 3)]
-
-    assert "No memory slope for callbacks: needs 5 different numbers in flight, has 3." in sentences(rows)
-
-
 def test_what_is_left_out_is_said() -> None:
     rows = grid(["one"], latencies=("0", "10ms", "50ms"), caps=(1, 2, 5, 10, 20, 50, 100))
 
