@@ -125,3 +125,8 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
 def name_of(strategy: str, *, red: bool = False) -> str:
     """Return a strategy's name as it is drawn: printable, and not longer than there is room for."""
     return f"{words.plain(strategy, 12)} (red)" if red else words.plain(strategy, 18)
+
+
+def starred(strategy: str, stack: str) -> str:
+    """Return a strategy's name as it is drawn, with a star where it has an HTTP stack of its own."""
+    return name_of(strategy) + (" *" if stack == "own" else "")

@@ -70,16 +70,9 @@ def notes(*sentences: object) -> str:
 def dots(axes: "Axes", points: Points, look: Look | None, *, hollow: bool = False, **style: Any) -> None:
     """Draw points as markers; ``hollow`` ones are of red trials."""
     colour = look.colour if look else page.PALE
-    given: dict[str, Any] = {"markersize": 8, "zorder": 3 if look else 1} | style
-    axes.plot(
-        [x for x, _ in points],
-        [y for _, y in points],
-        linestyle="none",
-        color=colour,
-        marker=look.marker if look else "o",
-        markerfacecolor="white" if hollow else colour,
-        **given,
-    )
+    given: dict[str, Any] = {"color": colour, "marker": look.marker if look else "o", "linestyle": "none"}
+    given |= {"markerfacecolor": "white" if hollow else colour, "markersize": 8, "zorder": 3 if look else 1}
+    axes.plot([x for x, _ in points], [y for _, y in points], **given | style)
 
 
 def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **style: Any) -> None:
@@ -87,6 +80,22 @@ def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **
     given: dict[str, Any] = {"color": look.colour if look else page.PALE, "linestyle": look.dashes if look else "-"}
     given |= {"linewidth": width if look else min(1, width), "zorder": 3 if look else 1} | style
     axes.plot([x for x, _ in points], [y for _, y in points], **given)
+
+
+def ranges(axes: "Axes", points: Sequence[tuple[float, float, float, float]], look: Look | None) -> None:
+    """Draw points (x, y) as markers with the range of y from low to high."""
+    reach = [[y - low for _, y, low, _ in points], [high - y for _, y, _, high in points]]
+    axes.errorbar(
+        [x for x, *_ in points],
+        [y for _, y, *_ in points],
+        yerr=reach,
+        color=look.colour if look else page.PALE,
+        marker=look.marker if look else None,
+        linestyle="none",
+        markersize=8,
+        capsize=4,
+        zorder=3 if look else 1,
+    )
 
 
 def stacked(

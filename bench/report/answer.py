@@ -22,8 +22,7 @@ from bench.studies.memory import show as memory
 from bench.studies.open_loop import findings as findings_offered
 from bench.studies.open_loop import read as offered
 from bench.studies.swarm import findings as findings_swarms
-from bench.studies.throughput import answer as answer_crawl
-from bench.studies.throughput.scene import Scene, scene
+from bench.studies.throughput import show as throughput
 
 MOST = 6
 """So many sentences at most, the last of which says how sure the others are."""
@@ -37,21 +36,16 @@ def answer(rows: Sequence[Row]) -> list[str]:
     if not any(row.valid for row in rows):
         return [_nothing(rows)]
     every, rows = rows, [row for row in rows if not row.of_comparison]
-    seen = scene(rows) if rows else None
-    crawls = [text for say in _OF_CRAWLS if seen is not None and (text := say(seen))]
+    crawls = [section.title for section in throughput.sections(rows) if section.title]
     if (decided := map_table.of_rows(rows)) is not None:
         crawls.insert(0, map_table.finding(decided))
     crawls += findings_swarms.answer(rows)
     held = memory.answers(rows)
     rest = [text for say in _OF_THE_REST if (text := say(every))]
-    rest += [] if seen is None else filter(None, [answer_crawl.of_clients(seen)])
     if len(crawls) + len(held) + len(rest) >= MOST:
         held = ["; ".join([*held[:1], *(text[0].lower() + text[1:] for text in held[1:])])] if held else []
     sentences = [_sentence(text) for text in (*crawls, *held, *rest)][: MOST - 1]
-    return [*(sentences or ["Nothing here can be compared."]), _sureness(every, seen)]
-
-
-_OF_CRAWLS = (answer_crawl.of_waiting, answer_crawl.of_models, answer_crawl.of_cpu, answer_crawl.of_work)
+    return [*(sentences or ["Nothing here can be compared."]), _sureness(every)]
 
 
 def _nothing(rows: Sequence[Row]) -> str:
@@ -114,7 +108,7 @@ def _of_open_loops(rows: Sequence[Row]) -> str | None:
 _OF_THE_REST = (_of_limits, _of_comparisons, _of_open_loops, client_table.finding, _of_probes)
 
 
-def _sureness(rows: Sequence[Row], seen: Scene | None) -> str:
+def _sureness(rows: Sequence[Row]) -> str:
     """Say how many rounds these sentences rest on, and which trials are no part of them."""
     valid = [row for row in rows if row.valid]
     rounds = len({row.round for row in valid if not row.of_comparison})
@@ -127,24 +121,7 @@ def _sureness(rows: Sequence[Row], seen: Scene | None) -> str:
     parts.append(_left_out(rows))
     if len(valid) < MOSTLY * sum(row.status != "skipped" for row in rows):
         parts.append("with so many red ones, close what else runs on this machine and measure again")
-    if seen is not None and seen.others:
-        parts.append(_elsewhere(seen))
     return "; ".join(parts) + "."
-
-
-def _elsewhere(seen: Scene) -> str:
-    """Say which setting the sentences on crawls are of, and which are in the tables only."""
-    own = seen.cells[0].setting
-    every = [own, *seen.others]
-    crawls = f"the crawls compared here are those over {_setting(own, every)}"
-    if len(seen.others) > 1:
-        return f"{crawls}; {len(seen.others)} other settings are in the tables only"
-    return f"{crawls}; another setting ({_setting(seen.others[0], every)}) is in the tables only"
-
-
-def _setting(setting: c.Setting, every: Sequence[c.Setting]) -> str:
-    values = [f"{key} {value}" for key, value in c.differing(setting, every).items() if key != "CPU work"]
-    return words.plain(", ".join([f"{setting.connection} connections", *values]), 120)
 
 
 def _rule(valid: Sequence[Row]) -> str:

@@ -71,7 +71,7 @@ def headline(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return the section of throughput, with how it was made, where and when."""
     red = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in notes.about_red(rows))
     made = provenance.markdown(rows, machine)
-    return "\n\n".join(filter(None, [made, section.markdown(throughput.section(rows)), red]))
+    return "\n\n".join(filter(None, [made, *map(section.markdown, throughput.sections(rows)), red]))
 
 
 def _grids(rows: Sequence[Row]) -> str:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from bench.core import cells as c
-from bench.core import columns
 from bench.core.cells import Cell
 from bench.core.rows import Row
 from bench.present import labels, marks, page, words
@@ -18,7 +17,9 @@ from bench.report import plots
 from bench.report.tidy import NotInRunError
 from bench.studies.memory import plot as plot_memory
 from bench.studies.memory.read import IN_FLIGHT, Subject, by_setting
-from bench.studies.throughput import plot_cpu, plot_throughput, plot_times
+from bench.studies.throughput import plot as plot_throughput
+from bench.studies.throughput import plot_cpu, plot_times
+from bench.studies.throughput.read import usual_cap
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -71,11 +72,9 @@ def cpu(rows: Sequence[Row], latency: str | None, in_flight: int | None, axes: "
     found, where = _settled([cell for cell in c.cells(rows, "crawl") if cell.figure(c.cpu_per_page_ns)], "CPU times")
     latency = _known(latency, c.latencies(found), "added latency") or c.latencies(found)[0]
     caps = c.caps(found, latency)
-    in_flight = _known(in_flight, caps, "number in flight") or columns.usual_cap(caps)
+    in_flight = _known(in_flight, caps, "number in flight") or usual_cap(caps)
     here = [c.at(found, name, latency, in_flight) for name in c.strategies_of(found)]
-    bars = [(cell, figure) for cell in here if cell and (figure := cell.figure(c.cpu_per_page_ns))]
-    bars.sort(key=lambda bar: (bar[0].stack != "shared", bar[1].spread.median))
-    plot_cpu.panel(bars[: page.MOST_BARS], axes)
+    plot_cpu.panel(plot_cpu.bars_of([cell for cell in here if cell])[: page.MOST_BARS], axes)
     key = axes.get_legend()
     pad = PAD if key is None else _key([handle for handle in key.legend_handles if handle is not None], axes)
     axes.set_title(_titled(f"CPU time {_workload(latency, in_flight)}", where), pad=pad)

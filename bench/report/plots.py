@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bench.core import cells as c
 from bench.core.cells import Cell
 from bench.core.rows import Row
-from bench.present import page, provenance
+from bench.present import marks, page, provenance
 from bench.present.name_looks import Look
 from bench.studies.decision_map import plot as plot_map
 from bench.studies.decision_map import show as map_table
@@ -18,17 +18,12 @@ from bench.studies.swarm import findings as findings_swarms
 from bench.studies.swarm import plot_memory as plot_swarm_memory
 from bench.studies.swarm import plot_swarm
 from bench.studies.swarm import read as swarms
-from bench.studies.throughput import plot_cpu, plot_throughput, plot_times
+from bench.studies.throughput import plot as throughput
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Named = tuple[str, "Figure | None"]
-
-MOST_SETTINGS = 6
-_CRAWL = (("throughput", plot_throughput.draw), ("times", plot_times.draw), ("cpu", plot_cpu.draw))
-_ONCE = {"times", "cpu"}
-"""Not drawn again for each amount of CPU work: what work adds to them is that work."""
 
 
 def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
@@ -53,30 +48,11 @@ def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[tuple[str,
     footer = provenance.source(rows, machine)
     looks = looks_of(rows)
     decided = plot_map.draw(c.cells(rows, "crawl"), looks, footer) if map_table.is_map(rows) else None
-    cells, held = _of_cells(rows, looks, footer), _of_memory(rows, looks, footer)
-    for drawn in ([("map", decided)], cells, held, _of_swarms(rows, looks, footer), _of_open_loops(rows, footer)):
+    crawls, held = throughput.plots(rows, looks, footer), _of_memory(rows, looks, footer)
+    for drawn in ([("map", decided)], crawls, held, _of_swarms(rows, looks, footer), _of_open_loops(rows, footer)):
         for name, figure in drawn:
             if figure is not None:
                 yield name, figure
-
-
-def _of_cells(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[Named]:
-    """Draw the crawls."""
-    found = c.cells(rows, "crawl")
-    settings = c.settings(found)
-    told = [s for s in settings if _is_told(rows, [cell for cell in found if cell.setting == s])]
-    for number, setting in enumerate(told[:MOST_SETTINGS], start=1):
-        own = [cell for cell in found if cell.setting == setting]
-        for name, draw in _CRAWL:
-            if name in _ONCE and setting.cpu_ns and settings[0] != setting:
-                continue
-            subtitle = " ".join([_subtitle(setting, settings), "" if name == "cpu" else _about_grey(own, looks)])
-            yield _numbered(name, number), draw(own, looks, subtitle, footer)
-
-
-def _is_told(rows: Sequence[Row], own: Sequence[Cell]) -> bool:
-    """Tell whether something can be said of these cells; where nothing in the run is valid, red trials are shown."""
-    return any(cell.valid_rows for cell in own) or not any(row.valid for row in rows)
 
 
 def _of_memory(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[Named]:
@@ -90,29 +66,14 @@ def _of_swarms(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iter
     settings = swarms.settings(found)
     own = [swarm for swarm in found if swarm.setting in settings[:1]]
     more = f"{len(settings) - 1} more settings are in the tables only." if len(settings) > 1 else ""
-    for number, some in enumerate(findings_swarms.by_size(own)[:MOST_SETTINGS], start=1):
-        yield _numbered("swarm", number), plot_swarm.draw(some, looks, more, footer)
+    for number, some in enumerate(findings_swarms.by_size(own)[: marks.MOST_SETTINGS], start=1):
+        yield marks.numbered("swarm", number), plot_swarm.draw(some, looks, more, footer)
     yield "swarm_memory", plot_swarm_memory.draw(own, looks, more, footer)
 
 
 def _of_open_loops(rows: Sequence[Row], footer: str) -> Iterator[Named]:
     yield "offered", plot_offered.draw(rows, footer)
     yield "backlog", plot_backlog.draw(rows, footer)
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}-{number}"
-
-
-def _subtitle(setting: c.Setting, settings: Sequence[c.Setting]) -> str:
-    """Name the use of connections, and what of the site is not the same in all settings."""
-    differing = [f"{key} {value}" for key, value in c.differing(setting, settings).items()]
-    return ", ".join([f"Connections: {setting.connection}", *differing]) + "."
-
-
-def _about_grey(found: Sequence[Cell], looks: dict[str, Look]) -> str:
-    grey = {cell.strategy for cell in found} - set(looks)
-    return f"{len(grey)} more strategies are grey, without a name." if grey else ""
 
 
 def looks_of(rows: Sequence[Row]) -> dict[str, Look]:

@@ -5,16 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.core import cells as c
-from bench.core.cells import Cell
-from bench.core.model import sensitivity
 from bench.core.rows import FORMAT, Row
-from bench.core.stats import Interval
 from bench.studies.decision_map import show as map_table
 from bench.studies.decision_map.read import Tile
 from bench.studies.memory import show as memory
 from bench.studies.open_loop import show as offered_table
 from bench.studies.swarm import show as swarm_table
-from bench.studies.throughput.read import Contrast, contrasts, placebos
+from bench.studies.throughput import show as throughput
 
 
 def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
@@ -73,9 +70,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
             "by_status": {status: sum(row.status == status for row in rows) for status in statuses},
         },
         "strategies": [_strategy(name, stack, rows) for name, stack in stacks.items()],
-        "placebo": _placebo(rows),
-        "ratios": [_ratio(one) for one in contrasts(c.crawled(rows))],
-        "cells": [_cell(cell) for cell in c.cells(rows, "crawl")],
+        **throughput.figures(rows),
         "map": _map(rows),
         **memory.figures(rows),
         "limits": [{"resource": row.strategy, "valid": row.valid, **row.measured} for row in c.of_kind(rows, "limit")],
@@ -89,55 +84,6 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
 def _strategy(name: str, stack: str, rows: Sequence[Row]) -> dict[str, Any]:
     own = [row for row in rows if row.strategy == name]
     return {"strategy": name, "stack": stack, "trials": len(own), "valid": sum(row.valid for row in own)}
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    return {
-        "strategy": cell.strategy,
-        "workload": cell.rows[0].workload["id"],
-        "latency": cell.latency,
-        "mean_latency_ns": cell.mean_latency_ns,
-        "cpu": cell.cpu,
-        "in_flight": cell.in_flight,
-        "connection": cell.setting.connection,
-        "pages_per_s": _throughput(cell),
-        "cpu_per_page_ns": _figure(cell, c.cpu_per_page_ns),
-    }
-
-
-def _figure(cell: Cell, read: c.Read) -> dict[str, Any] | None:
-    figure = cell.figure(read)
-    if figure is None:
-        return None
-    interval = figure.interval
-    return figure.spread.told() | {"mean": interval.estimate, "interval": _bounds(interval), "valid": figure.valid}
-
-
-def _placebo(rows: Sequence[Row]) -> dict[str, Any] | None:
-    found = placebos(contrasts(rows))
-    if not found:
-        return None
-    return _contrast(found[0]) | {"noisy": found[0].is_noisy}
-
-
-def _ratio(one: Contrast) -> dict[str, Any]:
-    return {"strategy": one.arm, "reference": one.reference} | _contrast(one)
-
-
-def _contrast(one: Contrast) -> dict[str, Any]:
-    interval = one.interval
-    low, high = _bounds(interval) or (None, None)
-    told = {"workload": one.workload["id"], "estimate": interval.estimate, "low": low, "high": high}
-    return told | {"blocks": interval.n}
-
-
-def _bounds(interval: Interval) -> list[float] | None:
-    return [interval.low, interval.high] if math.isfinite(interval.high) else None
-
-
-def _throughput(cell: Cell) -> dict[str, Any] | None:
-    figure, found = _figure(cell, c.pages_per_s), sensitivity(cell.valid_rows)
-    return None if figure is None else figure | {"sensitivity": None if found is None else [found.low, found.high]}
 
 
 def _map(rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -18,10 +18,10 @@ def figures(rows: Sequence[Row]) -> str:
     """Return every section and table that the rows allow, as the terminal has them."""
     below, decided = grids(rows), map_table.of_rows(rows)
     below = [*([] if decided is None else map_table.grids(decided)), *below]
-    parts = []
-    if decided is None and (c.is_timed(rows) or not below):
-        parts.append(section.html(throughput.section(rows)))
-    elif decided or not any(row.valid for row in rows):
+    parts: list[str] = []
+    told = [] if decided else throughput.sections(rows)
+    parts += map(section.html, told)
+    if decided or not (told or any(row.valid for row in rows)):
         parts.append(listed(notes.about_rows(c.crawled(rows) if decided else rows), NOTES))
     parts += map(markup, [*below, *_attributed(rows)])
     return "".join([*parts, listed(notes.about_red(rows), BAD)])

@@ -31,9 +31,10 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
     decided = map_table.of_rows(rows)
     if decided is not None:
         text.append(map_table.text(decided, width) + "\n")
-    if decided is None and (c.is_timed(rows) or not below):
-        text.append_text(section.text(throughput.section(rows), width)).append("\n\n")
-    elif decided or not any(row.valid for row in rows):
+    told = [] if decided else throughput.sections(rows)
+    for one in told:
+        text.append_text(section.text(one, width)).append("\n\n")
+    if decided or not (told or any(row.valid for row in rows)):
         _add_notes(text, notes.about_rows(c.crawled(rows) if decided else rows), width, "")
         text.append("\n")
     if below:

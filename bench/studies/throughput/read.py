@@ -1,4 +1,4 @@
-"""From the rows of arms to ratios: each arm against the reference arm of its own blocks. Pure.
+"""Ratios of arms to the reference arm of their own blocks, and which of many workloads a table has room for. Pure.
 
 The value of a block is the logarithm of an arm's CPU time a page over that of the block's reference arm. The block is
 the unit of analysis: its arms ran in fresh processes at the same time, so what disturbed one disturbed the other.
@@ -7,15 +7,25 @@ the unit of analysis: its arms ran in fresh processes at the same time, so what 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from bench.core import cells as c
 from bench.core import workloads
-from bench.core.cells import role
+from bench.core.cells import Cell, role
 from bench.core.rows import Row
 from bench.core.stats import Interval, t_interval
 
 NOISY = 0.05
 """A run is noisy if its placebo may differ from the reference by more than this."""
+MOST_COLUMNS = 4
+USUAL_CAP = 100
+
+
+class Column(NamedTuple):
+    """The workloads at one latency and one number in flight."""
+
+    latency: str
+    in_flight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +89,35 @@ def _contrast(pairs: Sequence[tuple[Row, Row]]) -> Contrast | None:
             logs[f"{row.run}/{row.measured['block']}"] = math.log(one / other)
     row, reference = pairs[0]
     return Contrast(row.strategy, reference.strategy, role(row), row.workload, logs) if logs else None
+
+
+def choose_caps(tried: Sequence[int], most: int = MOST_COLUMNS) -> list[int]:
+    """Return at most so many of the numbers in flight: the first, the last, and evenly from between."""
+    if len(tried) <= most:
+        return list(tried)
+    return [tried[round(step * (len(tried) - 1) / (most - 1))] for step in range(most)]
+
+
+def usual_cap(tried: Sequence[int]) -> int:
+    """Return the number in flight nearest to 100, on a scale of ratios."""
+    return min(tried, key=lambda cap: (abs(math.log(cap / USUAL_CAP)), cap))
+
+
+def cpu_column(found: Sequence[Cell]) -> Column:
+    """Return where CPU time per page is compared: at the shortest latency, with about 100 in flight."""
+    found = c.fillable(found)
+    shortest = c.latencies(found)[0]
+    return Column(shortest, usual_cap(c.caps(found, shortest)))
+
+
+def rate_columns(found: Sequence[Cell]) -> list[Column]:
+    """Return where throughput is shown: at the longest latency over the caps; and, if it is another, as CPU time is."""
+    longest = c.latencies(c.fillable(found))[-1]
+    columns = [Column(longest, cap) for cap in choose_caps(c.caps(c.fillable(found), longest))]
+    cpu = cpu_column(found)
+    return columns if cpu.latency == longest else [cpu, *columns]
+
+
+def at(found: Sequence[Cell], column: Column) -> list[Cell]:
+    """Return the cell of each strategy at a column, of cells that share a setting."""
+    return [cell for name in c.strategies_of(found) if (cell := c.at(found, name, *column)) is not None]

@@ -1,43 +1,194 @@
-"""The section of throughput: what the same code differs by, CPU per page with ratios, pages per second. Pure."""
+"""The sections of throughput: CPU time per page with ratios, and pages per second. Pure."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from bench.core import cells as c
-from bench.core import units
+from bench.core import extremes, units
 from bench.core.arm import REFERENCE
-from bench.core.cells import Cell, Figure, Setting, role
-from bench.core.columns import Column, choose_columns
+from bench.core.cells import Cell, Figure, role
+from bench.core.figures import Spread, differ
+from bench.core.model import sensitivity
 from bench.core.rows import Row
 from bench.core.stats import CONFIDENCE, Interval
 from bench.present import notes, words
 from bench.present.section import Section
 from bench.present.table import Group, Line, Table, texts
-from bench.studies.throughput import findings, read
-from bench.studies.throughput.read import NOISY
+from bench.studies.throughput import read
+from bench.studies.throughput.read import NOISY, Column, Contrast
 
 SURE = f"{CONFIDENCE * 100:.0f} %"
 STEADY = 0.02
 """Three digits are shown of what is known to this share; two of anything else."""
 
 
-def section(rows: Sequence[Row]) -> Section:
-    """Return the section; without a row of a strategy that was timed, it has a sentence alone."""
-    found = c.cells(rows, "crawl")
-    settings = c.settings(found)
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return a section of CPU time per page and one of pages per second; none without a row that was timed."""
+    found = c.cells(rows)
+    if not found:
+        return []
+    settings = words.settings(c.settings(found))
+    each = [([cell for cell in found if cell.setting == setting], f", {name}") for setting, name in settings.items()]
+    each = each if len(each) > 1 else [(found, "")]
+    costs, rates = ([make(own, where) for own, where in each] for make in (_costs, _rates))
     if not any(cell.valid_rows for cell in found):
-        about = notes.about_rows([row for row in rows if row.kind in c.TIMED] or rows)
-        return Section("", tuple(_tables(found, settings)), tuple(about))
-    own = [cell for cell in found if cell.setting == settings[0]]
-    compared = _at(own, choose_columns(own)[-1])
-    told = [about_blocks(found), *about_disturbed(rows)]
-    return Section(
-        findings.of_cpu(compared),
-        tuple(_tables(found, settings)),
-        tuple(filter(None, told)),
-        tuple(filter(None, [about_placebo(rows)])),
-    )
+        about = notes.about_rows([row for row in rows if row.kind in c.TIMED])
+        return [Section("", (*costs, *rates), tuple(about))]
+    own, where = each[0]
+    told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
+    placebo = tuple(filter(None, [about_placebo(rows)]))
+    return [
+        Section(of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
+        Section(of_rates(own) + where, tuple(rates), told),
+    ]
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the figures of the timed trials as JSON values; durations in nanoseconds."""
+    found = read.contrasts(c.crawled(rows))
+    placebo = next(iter(read.placebos(read.contrasts(rows))), None)
+    return {
+        "placebo": None if placebo is None else _contrast_json(placebo) | {"noisy": placebo.is_noisy},
+        "ratios": [{"strategy": one.arm, "reference": one.reference} | _contrast_json(one) for one in found],
+        "cells": [_cell_json(cell) for cell in c.cells(rows)],
+    }
+
+
+def _contrast_json(one: Contrast) -> dict[str, Any]:
+    interval = one.interval
+    low, high = _bounds(interval) or (None, None)
+    told = {"workload": one.workload["id"], "estimate": interval.estimate, "low": low, "high": high}
+    return told | {"blocks": interval.n}
+
+
+def _cell_json(cell: Cell) -> dict[str, Any]:
+    rate, moves = _figure_json(cell, c.pages_per_s), sensitivity(cell.valid_rows)
+    return {
+        "strategy": cell.strategy,
+        "workload": cell.rows[0].workload["id"],
+        "latency": cell.latency,
+        "mean_latency_ns": cell.mean_latency_ns,
+        "cpu": cell.cpu,
+        "in_flight": cell.in_flight,
+        "connection": cell.setting.connection,
+        "pages_per_s": rate and rate | {"sensitivity": moves and [moves.low, moves.high]},
+        "cpu_per_page_ns": _figure_json(cell, c.cpu_per_page_ns),
+    }
+
+
+def _figure_json(cell: Cell, figure_of: c.Read) -> dict[str, Any] | None:
+    figure = cell.figure(figure_of)
+    if figure is None:
+        return None
+    interval = figure.interval
+    return figure.spread.told() | {"mean": interval.estimate, "interval": _bounds(interval), "valid": figure.valid}
+
+
+def _bounds(interval: Interval) -> list[float] | None:
+    return [interval.low, interval.high] if math.isfinite(interval.high) else None
+
+
+# What the titles say
+
+
+def of_rates(found: Sequence[Cell]) -> str:
+    """Say how much faster the fastest gets with more in flight, at the longest latency and at the shortest.
+
+    With one number in flight alone, compare the strategies there. The cells share a setting.
+    """
+    valid = [cell for cell in found if (figure := cell.figure(c.pages_per_s)) and figure.valid and figure.spread.median]
+    if not valid:
+        return "No valid throughput: nothing to conclude"
+    models = [cell for cell in valid if cell.stack == "shared"] or valid
+    shortest, longest = c.latencies(models)[0], c.latencies(models)[-1]
+    here = _busiest([cell for cell in models if cell.latency == longest])
+    best = max(here, key=lambda cell: (_rate(cell).median, cell.strategy))
+    own = sorted((cell for cell in models if cell.strategy == best.strategy), key=lambda cell: cell.in_flight)
+    few, many = _ends(own, longest)
+    if few is many:
+        return _compared(here, "the throughput is", c.pages_per_s, units.rate)
+    gains = [_gain(few, many)]
+    if shortest != longest and (ends := _ends(own, shortest)):
+        is_same = [cell.in_flight for cell in ends] == [few.in_flight, many.in_flight]
+        gains += [_gain(*ends)] if is_same else []
+    caps = f"From {units.count(few.in_flight)} to {units.count(many.in_flight)} in flight"
+    return f"{caps}, {words.plain(best.strategy, 30)} gets {', '.join(gains)}"
+
+
+def of_cpu(found: Sequence[Cell]) -> str:
+    """Compare the CPU time per page of the cheapest and the dearest strategy; the cells share a workload."""
+    return _compared(found, "the CPU time per page is", c.cpu_per_page_ns, units.duration)
+
+
+def of_times(found: Sequence[Cell], times: Mapping[str, Spread], share: float) -> str:
+    """Compare a quantile of the service time of cells that share a workload; ``times`` has it by strategy."""
+    part = "half of the fetches take" if share == 0.5 else f"1 fetch in {round(1 / (1 - share))} takes"
+    return _sentence(found, f"{part} more than", times, units.duration)
+
+
+def _compared(found: Sequence[Cell], what: str, figure_of: c.Read, write: units.Write) -> str:
+    figures = {cell.strategy: spread for cell in found if (spread := c.spread_of(cell.valid_rows, figure_of))}
+    return _sentence(found, what, figures, write)
+
+
+def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Spread], write: units.Write) -> str:
+    """State the least and the greatest of some figures, by strategy, and their ratio if chance does not explain it.
+
+    Strategies that share the stack are compared, if there are two: the parsers of others would be compared too.
+    """
+    at = words.at_latency(found[0].latency)
+    where = f"{at[0].upper()}{at[1:]} with {words.in_flight(found[0].in_flight)}"
+    if not figures:
+        return f"{where}, no trial is valid: nothing to conclude"
+    shared = [cell.strategy for cell in found if cell.stack == "shared" and cell.strategy in figures]
+    chosen = shared if len(shared) > 1 else list(figures)
+    ordered = sorted(chosen, key=lambda name: figures[name].median)
+    told = [
+        f"{write(figures[name].median, words.digits(figures[name]))} with {words.plain(name, 30)}"
+        for name in dict.fromkeys((ordered[0], ordered[-1]))
+    ]
+    return f"{where}, {what} {', '.join(told)}{_verdict([figures[name] for name in ordered])}"
+
+
+def _verdict(ordered: Sequence[Spread]) -> str:
+    """Say how far apart the ends are, where chance does not explain it."""
+    least, most = ordered[0], ordered[-1]
+    if min(least.rounds, most.rounds) == 1:
+        return " (one round)"
+    if len(ordered) == 1:
+        return ""
+    is_apart = extremes.differ([spread.logs for spread in ordered])
+    return f": {units.times(most.median / least.median)}" if is_apart else ": no significant difference"
+
+
+def _gain(few: Cell, many: Cell) -> str:
+    one, other = _rate(few), _rate(many)
+    unsure = " (one round)" if min(one.rounds, other.rounds) == 1 else ""
+    if not unsure and differ(one, other) == "unknown":
+        unsure = " (not significant)"
+    return f"{units.times(other.median / one.median)} faster {words.at_latency(few.latency)}{unsure}"
+
+
+def _busiest(found: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with the most in flight that two strategies reached; of the one that reached most, else."""
+    caps = [cell.in_flight for cell in found]
+    most = max([cap for cap in caps if caps.count(cap) > 1] or caps)
+    return [cell for cell in found if cell.in_flight == most]
+
+
+def _ends(own: Sequence[Cell], latency: str) -> list[Cell]:
+    """Return one strategy's cells with the least and the most in flight at a latency."""
+    here = sorted((cell for cell in own if cell.latency == latency), key=lambda cell: cell.in_flight)
+    return [here[0], here[-1]] if here else []
+
+
+def _rate(cell: Cell) -> Spread:
+    """Return the throughput of a cell that has one."""
+    figure = cell.figure(c.pages_per_s)
+    assert figure is not None
+    return figure.spread
 
 
 def about_placebo(rows: Sequence[Row]) -> str | None:
@@ -84,38 +235,32 @@ def about_blocks(found: Sequence[Cell]) -> str:
 # The tables
 
 
-def _tables(found: Sequence[Cell], settings: Sequence[Setting]) -> list[Table]:
-    tables = []
-    for setting in settings:
-        own = [cell for cell in found if cell.setting == setting]
-        where = f", {words.settings(settings)[setting]}" if len(settings) > 1 else ""
-        *rates, cpu = choose_columns(own)
-        tables += [_costs(own, cpu, where), _rates(own, cpu, rates, where)]
-    return tables
-
-
-def _costs(own: Sequence[Cell], cpu: Column, where: str) -> Table:
+def _costs(own: Sequence[Cell], where: str) -> Table:
     """Return the table of CPU per page and its ratio to the reference, at one workload."""
-    here = _at(own, cpu)
-    reference = reference_of(here)
+    cpu = read.cpu_column(own)
+    here = read.at(own, cpu)
     title = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
-    if reference is None:  # all rows are red, so nothing is held against anything
-        lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration),))
-        return Table(title, ("strategy", "CPU per page"), lines, tuple(_marks(lines)), ("\nstrategy", "CPU\nper page"))
-    lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration), _ratio(cell, reference)))
-    ratio = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})"
-    short = ("\nstrategy", "CPU\nper page", ratio.replace(" to ", " to\n", 1))
-    return Table(title, ("strategy", "CPU per page", ratio), lines, tuple(_marks(lines)), short)
+    reference = reference_of(here)
+    name = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})" if reference else ""
+    heads = ("strategy", "CPU per page", *([name] if reference else []))
+    short = ("\nstrategy", "CPU\nper page", *([name.replace(" to ", " to\n", 1)] if reference else []))
+
+    def entries(cell: Cell) -> tuple[str, ...]:
+        cost = _value(cell, c.cpu_per_page_ns, units.duration)
+        return (cost, _ratio(cell, reference)) if reference else (cost,)
+
+    lines = _lines(here, here, entries)
+    return Table(title, heads, lines, tuple(_marks(lines)), short)
 
 
-def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: str) -> Table:
+def _rates(own: Sequence[Cell], where: str) -> Table:
     """Return the table of pages per second, at several workloads."""
+    columns, cpu = read.rate_columns(own), read.cpu_column(own)
 
-    def figures(cell: Cell) -> tuple[str, ...]:
-        at = [c.at(own, cell.strategy, column.latency, column.in_flight) for column in columns]
-        return tuple(_value(one, c.pages_per_s, units.number) for one in at)
+    def entries(cell: Cell) -> tuple[str, ...]:
+        return tuple(_value(c.at(own, cell.strategy, *one), c.pages_per_s, units.number) for one in columns)
 
-    lines = _lines(own, cpu, figures)
+    lines = _lines(own, read.at(own, cpu), entries)
     return Table(
         f"Pages per second{where}",
         ("strategy", *(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}" for one in columns)),
@@ -125,9 +270,11 @@ def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: s
     )
 
 
-def _lines(found: Sequence[Cell], cpu: Column, figures: Callable[[Cell], tuple[str, ...]]) -> tuple[Line, ...]:
+def _lines(
+    found: Sequence[Cell], order_by: Sequence[Cell], entries: Callable[[Cell], tuple[str, ...]]
+) -> tuple[Line, ...]:
     """Return a line for each strategy, the shared stack first, the one with the least CPU per page first."""
-    costs = {cell.strategy: _cpu_ns(cell) for cell in _at(found, cpu)}
+    costs = {cell.strategy: _cpu_ns(cell) for cell in order_by}
     firsts = {cell.strategy: cell for cell in reversed(found)}
     order = sorted(
         firsts.values(), key=lambda one: (one.stack != "shared", costs.get(one.strategy, math.inf), one.strategy)
@@ -135,7 +282,7 @@ def _lines(found: Sequence[Cell], cpu: Column, figures: Callable[[Cell], tuple[s
     lines: list[Line] = []
     for stack, cells in groupby(order, key=lambda cell: cell.stack):
         lines += [] if stack == "shared" else [Group("with an HTTP stack of their own")]
-        lines += [(words.plain(cell.strategy, 60), *figures(cell)) for cell in cells]
+        lines += [(words.plain(cell.strategy, 60), *entries(cell)) for cell in cells]
     return tuple(lines)
 
 
@@ -199,11 +346,6 @@ def _left_out(own: Sequence[Cell], shown: Sequence[Column]) -> list[str]:
         if (caps := [cap for cap in c.caps(own, latency) if (latency, cap) not in columns])
     ]
     return [f"Measured, but not in this table: {'; '.join(left)}."] if left else []
-
-
-def _at(own: Sequence[Cell], column: Column) -> list[Cell]:
-    found = (c.at(own, name, column.latency, column.in_flight) for name in c.strategies_of(own))
-    return [cell for cell in found if cell is not None]
 
 
 def _cpu_ns(cell: Cell) -> float:
