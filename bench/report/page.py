@@ -27,7 +27,7 @@ from bench.report.answer import answer
 from bench.report.download import MOST_BYTES, downloads
 from bench.report.files import Extras
 from bench.report.page_plots import Plot
-from bench.studies.race import fragment as race
+from bench.studies.race import page as race
 
 __all__ = ["Extras", "page", "shell", "write"]
 

@@ -13,8 +13,8 @@ from bench.core.rows import Row
 from bench.present import name_looks, page
 from bench.report import plots
 from bench.studies.clients import plot as plot_clients
-from bench.studies.race import fragment as race
-from bench.studies.race.field import races
+from bench.studies.race import page as race
+from bench.studies.race.read import races
 from tests.made_rows import MACHINE, crawl_row
 from tests.present.made_memory_rows import c10k_run, held_row, ladder
 from tests.race.made_races import runner

@@ -12,10 +12,11 @@ from bench.core.experiment import ExperimentError
 from bench.core.judge import check_known
 from bench.core.rows import Row, RowsError
 from bench.measure import run as runs
-from bench.studies.race import terminal as race_terminal
-from bench.studies.race.fragment import fragment, races
-from bench.studies.race.keyboard import is_watched, watch
-from bench.studies.race.page import page
+from bench.present import section
+from bench.studies.race import show
+from bench.studies.race.page import fragment, page
+from bench.studies.race.read import races
+from bench.studies.race.terminal import is_watched, watch
 
 PRESET = "race"
 PAGE_FILE = "race.html"
@@ -48,7 +49,7 @@ def run(*, folder: Path | None, chosen: str | None, speed: float, out: Path) -> 
         with commands.interruptible():
             watch(best, speed)
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) if sys.stdout.isatty() else WIDEST
-    print(race_terminal.finish(best, width))
+    print(section.text(show.section(best), width).plain)
     return 0 if folder or any(row.valid for row in found) else 1
 
 
