@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.core.figures import NoSlope, Slope, memory_slope
+from bench.core.records.crawls import Memory
 from bench.core.rows import Row
 
 LAYERS = ("user", "page tables", "kernel stacks", "slab and sockets")
@@ -54,7 +55,7 @@ def cost(rows: Iterable[Row], stage: str = "held") -> Cost:
 
 def n_of(row: Row) -> int:
     """Return N: fetches held in flight, or building blocks."""
-    return int(row.measured["held_in_flight"] if row.kind == "memory" else row.workload["n"])
+    return row.measured.held_in_flight or 0 if isinstance(row, Memory) else int(row.workload.n)
 
 
 def size_of(row: Row, layer: str, stage: str = "held") -> int | None:
@@ -65,7 +66,7 @@ def size_of(row: Row, layer: str, stage: str = "held") -> int | None:
     if layer == FULL:
         return _sum(size_of(row, one, stage) for one in LAYERS)
     if layer in _OWN:
-        size: int | None = row.measured.get(f"{stage}_{_OWN[layer]}")
+        size: int | None = getattr(row.measured, f"{stage}_{_OWN[layer]}")
         return size
     return added(row, layer, stage)
 
@@ -76,13 +77,13 @@ def added(row: Row, layer: str, stage: str = "held") -> int | None:
         return _sum(added(row, one, stage) for one in LAYERS)
     if layer in _OWN:
         return _change(row, _OWN[layer], stage)
-    if row.measured.get(f"{stage}_disturbed") is not None:
+    if getattr(row.measured, f"{stage}_disturbed") is not None:
         return None
     return _sum(_change(row, key, stage) for key in _OF_SYSTEM[layer])
 
 
 def _change(row: Row, key: str, stage: str) -> int | None:
-    before, after = row.measured.get(f"base_{key}"), row.measured.get(f"{stage}_{key}")
+    before, after = getattr(row.measured, f"base_{key}"), getattr(row.measured, f"{stage}_{key}")
     return None if before is None or after is None else after - before
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.core import cells as c
+from bench.core.records.values import plain_values, whole_values
 from bench.core.rows import FORMAT, Row
 from bench.studies.decision_map import show as map_table
 from bench.studies.decision_map.read import Tile
@@ -73,7 +74,10 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
         **throughput.figures(rows),
         "map": _map(rows),
         **memory.figures(rows),
-        "limits": [{"resource": row.strategy, "valid": row.valid, **row.measured} for row in c.of_kind(rows, "limit")],
+        "limits": [
+            {"resource": row.strategy, "valid": row.valid} | whole_values(row.measured)
+            for row in c.of_kind(rows, "limit")
+        ],
         "probes": [_probe(row) for row in c.of_kind(rows, "probe")],
         "swarms": swarm_table.swarms_json(rows),
         "offered": offered_table.offered_json(rows),
@@ -108,8 +112,8 @@ def _tile(tile: Tile) -> dict[str, Any]:
 
 
 def _probe(row: Row) -> dict[str, Any]:
-    asked = {"probe": row.strategy, "arguments": row.workload["arguments"]}
-    return asked | {"valid": row.valid, "measured": row.measured}
+    asked = {"probe": row.strategy, "arguments": row.workload.arguments}
+    return asked | {"valid": row.valid, "measured": plain_values(row.measured)}
 
 
 def _red(row: Row) -> dict[str, Any]:

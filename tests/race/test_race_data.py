@@ -1,9 +1,8 @@
 """Rows to races: who takes part, up to which page, in which place."""
 
-from dataclasses import replace
-
 import pytest
 
+from bench.core.records import changed
 from bench.studies.race.read import MOST_LANES, MOST_RACES, Lane, Race, races
 from tests.made_rows import MS, memory_row
 from tests.race.made_races import BIN_NS, runner
@@ -44,9 +43,9 @@ def test_a_lane_is_the_round_with_the_median_time() -> None:
 
 def test_strategies_that_differ_by_less_than_their_rounds_share_a_place() -> None:
     race = only(
-        *(runner("callbacks", [0] * n + [10], number=k) for k, n in enumerate((20, 24, 30))),
-        *(runner("generators", [0] * n + [10], number=k) for k, n in enumerate((23, 26, 31))),
-        *(runner("thread_pool", [0] * n + [10], number=k) for k, n in enumerate((40, 41, 42))),
+        *(runner("callbacks", [0] * n + [10], number=k) for k, n in enumerate((20, 24, 30), 1)),
+        *(runner("generators", [0] * n + [10], number=k) for k, n in enumerate((23, 26, 31), 1)),
+        *(runner("thread_pool", [0] * n + [10], number=k) for k, n in enumerate((40, 41, 42), 1)),
     )
 
     assert places(race) == {"callbacks": 1, "generators": 1, "thread_pool": 3}
@@ -55,9 +54,9 @@ def test_strategies_that_differ_by_less_than_their_rounds_share_a_place() -> Non
 
 def test_single_rounds_share_a_place_below_a_fifth() -> None:
     near = runner("generators", QUICK)
-    near = replace(near, measured=near.measured | {"makespan_ns": 119 * MS})
+    near = changed(near, measured=near.measured | {"makespan_ns": 119 * MS})
     far = runner("thread_pool", QUICK)
-    far = replace(far, measured=far.measured | {"makespan_ns": 121 * MS})
+    far = changed(far, measured=far.measured | {"makespan_ns": 121 * MS})
 
     assert places(only(runner("callbacks", QUICK), near, far)) == {"callbacks": 1, "generators": 1, "thread_pool": 3}
 
@@ -196,7 +195,7 @@ def test_the_race_with_the_most_between_first_and_last_is_first_and_latencies_ta
 def test_cpu_work_is_named_and_keeps_workloads_apart() -> None:
     def working(name: str) -> object:
         row = runner(name, QUICK)
-        return replace(row, workload=row.workload | {"id": "with work", "cpu": "2ms", "cpu_ns": 2 * MS})
+        return changed(row, workload=row.workload | {"id": "with work", "cpu": "2ms", "cpu_ns": 2 * MS})
 
     found = races([working("a"), working("b"), runner("a", QUICK), runner("b", QUICK)])  # type: ignore[list-item]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench.core import cells as c
 from bench.core import units
@@ -37,7 +37,7 @@ class Way:
     @property
     def reach_s(self) -> float:
         """From the order until the gate held all."""
-        return float(self.row.measured["reach_ns"]) / 1e9
+        return float(self.row.measured.reach_ns) / 1e9
 
     @property
     def drain_s(self) -> float:
@@ -97,14 +97,14 @@ def _draw_ways(own: Sequence[Way], look: Look | None, left: "Axes", right: "Axes
     if look:
         main = own[0].row
         reach_s, drain_s = spread([way.reach_s for way in own]).median, spread([way.drain_s for way in own]).median
-        for axes, point in ((left, (reach_s, main.measured["held_in_flight"])), (right, (drain_s, 0))):
+        for axes, point in ((left, (reach_s, main.measured.held_in_flight)), (right, (drain_s, 0))):
             marks.dots(axes, [point], look, hollow=not main.valid, markersize=10, zorder=5, clip_on=False)
 
 
 def ways_of(cell: Cell) -> list[Way]:
     """Return the timed trials: the one with the median time to reach first; red ones only when there are no others."""
     rows = [row for row in cell.valid_rows if is_timed(row)] or [row for row in cell.red_rows if is_timed(row)]
-    ordered = sorted(rows, key=lambda row: (row.measured["reach_ns"], row.round))
+    ordered = sorted(rows, key=lambda row: (row.measured.reach_ns, row.round))
     middle = (len(ordered) - 1) // 2
     return [_way(row) for row in (*ordered[middle : middle + 1], *ordered[:middle], *ordered[middle + 1 :])]
 
@@ -112,27 +112,28 @@ def ways_of(cell: Cell) -> list[Way]:
 def _way(row: Row) -> Way:
     """Cut a trial's timeline in two: where the gate had all, and where it let them go."""
     measured = row.measured
-    bin_s, counts = measured["timeline"]["bin_ns"] / 1e9, measured["timeline"]["in_flight"]
-    reach_s = measured["reach_ns"] / 1e9
+    bin_s, counts = measured.timeline.bin_ns / 1e9, measured.timeline.in_flight
+    reach_s = measured.reach_ns / 1e9
     points = [((n + 1) * bin_s, count) for n, count in enumerate(counts)]
-    released_s = _released_s(measured, bin_s, reach_s)
+    released_s = _released_s(row, bin_s, reach_s)
     before = [point for point in points if point[0] <= reach_s]
     after = [(at - released_s, count) for at, count in points if at > released_s]
     if _is_parked(row):  # all but one were let go; that one waited until memory was read once more
         last = next((n for n, (_, count) in enumerate(after) if count <= 1), len(after) - 1)
         after = after[: last + 1]
     else:
-        end_s = measured["drain_ns"] / 1e9
+        end_s = measured.drain_ns / 1e9
         after = [*(point for point in after if point[0] < end_s), (end_s, 0)]
-    held = measured["held_in_flight"]
+    held = measured.held_in_flight
     return Way(row, ((0.0, 0), *before, (reach_s, held), (FOREVER_S, held)), ((-FOREVER_S, held), (0.0, held), *after))
 
 
-def _released_s(measured: Mapping[str, Any], bin_s: float, reach_s: float) -> float:
+def _released_s(row: Row, bin_s: float, reach_s: float) -> float:
     """Return when the gate opened, on the worker's clock: it holds every answer, so when the first one came."""
-    completions = measured["timeline"]["completions"]
+    measured = row.measured
+    completions = measured.timeline.completions
     found = (n * bin_s for n, count in enumerate(completions) if count and (n + 1) * bin_s >= reach_s)
-    return next(found, max(reach_s, (measured["makespan_ns"] - measured["drain_ns"]) / 1e9))
+    return next(found, max(reach_s, (measured.makespan_ns - measured.drain_ns) / 1e9))
 
 
 def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> str:
@@ -153,7 +154,7 @@ def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> s
 
 
 def _is_parked(row: Row) -> bool:
-    return "parked_uss_bytes" in row.measured
+    return row.measured.parked_uss_bytes is not None
 
 
 def _why(row: Row) -> str:

@@ -9,6 +9,7 @@ from bench.core import layers
 from bench.core.cells import Cell
 from bench.core.figures import Slope, Spread, spread
 from bench.core.layers import FULL, Cost, Point
+from bench.core.records.crawls import Block, Memory
 from bench.core.rows import Row
 from bench.present import words
 
@@ -82,17 +83,17 @@ def by_setting(rows: Sequence[Row]) -> list[tuple[c.Setting | None, list[Subject
     found = c.cells(rows, "memory")
     settings: list[c.Setting | None] = [*c.settings(found)] or [None]
     own = [[row for cell in found if cell.setting == setting for row in cell.rows] for setting in settings]
-    own[0] += [row for row in rows if row.kind == "block"]
+    own[0] += [row for row in rows if isinstance(row, Block)]
     return [(setting, subjects(some)) for setting, some in zip(settings, own, strict=True)]
 
 
 def subjects(rows: Sequence[Row]) -> list[Subject]:
     """Return the subjects of memory and block rows of one setting; by group, the cheapest first."""
-    read = [row for row in rows if row.kind in {"memory", "block"} and row.status == "ok"]
+    read = [row for row in rows if isinstance(row, Memory | Block) and row.status == "ok"]
     found = []
     for strategy in dict.fromkeys(row.strategy for row in read):
         own = [row for row in read if row.strategy == strategy]
-        blocks, crawls = ([row for row in own if row.kind == kind] for kind in ("block", "memory"))
+        blocks, crawls = ([row for row in own if isinstance(row, kind)] for kind in (Block, Memory))
         parked = [row for row in crawls if layers.size_of(row, "user", "parked") is not None]
         for group, stage, some in ((BLOCKS, "held", blocks), (PARKED, "parked", parked), (IN_FLIGHT, "held", crawls)):
             if some:
@@ -113,19 +114,19 @@ def tops(found: Sequence[Cell]) -> list[Cell]:
     many = []
     for setting in c.settings(found):
         own = [cell for cell in found if cell.setting == setting]
-        timed = [cell.in_flight for cell in own if any("reach_ns" in row.measured for row in cell.rows)]
+        timed = [cell.in_flight for cell in own if any(row.measured.reach_ns is not None for row in cell.rows)]
         many += [cell for cell in own if timed and cell.in_flight == max(timed)]
     return many
 
 
 def is_timed(row: Row) -> bool:
     """Tell whether a trial says when it held how many."""
-    return row.status == "ok" and {"reach_ns", "drain_ns", "timeline", "held_in_flight"} <= row.measured.keys()
+    return row.status == "ok" and row.measured.drain_ns is not None
 
 
 def reach(cell: Cell) -> Spread | None:
     """Return how long it took until the gate held all, in nanoseconds, in the valid trials."""
-    return c.spread_of(filter(is_timed, cell.valid_rows), lambda row: row.measured["reach_ns"])
+    return c.spread_of(filter(is_timed, cell.valid_rows), lambda row: row.measured.reach_ns)
 
 
 def held(cell: Cell) -> dict[str, Any]:
@@ -137,11 +138,11 @@ def held(cell: Cell) -> dict[str, Any]:
         "connection": cell.setting.connection,
         "in_flight": cell.in_flight,
         "valid": bool(cell.valid_rows),
-        **{key: _median([row.measured.get(key) for row in rows]) for key in keys},
+        **{key: _median([getattr(row.measured, key) for row in rows]) for key in keys},
         "added_bytes": _median([layers.added(row, FULL) for row in rows]),
-        "server_bytes": _median([row.measured.get("held_server_uss_bytes") for row in rows]),
+        "server_bytes": _median([row.measured.held_server_uss_bytes for row in rows]),
         **{
-            key: max(c.present(row.measured.get(key) for row in rows), default=None)
+            key: max(c.present(getattr(row.measured, key) for row in rows), default=None)
             for key in ("listen_drops", "failed_pages")
         },
     }

@@ -239,8 +239,8 @@ def _protocol_table(found: Sequence[Subject]) -> Table:
     for subject in found:
         sizes: dict[int, list[int]] = {}
         for row in subject.valid_rows if subject.group == BLOCKS else ():
-            if (read := row.measured.get("ps_rss_bytes")) is not None:
-                sizes.setdefault(row.workload["n"], []).append(read)
+            if (read := row.measured.ps_rss_bytes) is not None:
+                sizes.setdefault(row.workload.n, []).append(read)
         if sizes:
             most = max(sizes)
             shown = spread(sizes[most]).median

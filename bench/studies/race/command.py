@@ -10,6 +10,7 @@ from bench.commands.output import say
 from bench.core import rows
 from bench.core.experiment import ExperimentError
 from bench.core.judge import check_known
+from bench.core.records.crawls import Crawl
 from bench.core.rows import Row, RowsError
 from bench.measure import run as runs
 from bench.present import section
@@ -71,7 +72,7 @@ def _chosen(found: list[Row], names: str | None) -> list[Row]:
     """Return the rows of the strategies that are named. Raises ExperimentError for a name that no row has."""
     if names is None:
         return found
-    known = sorted({row.strategy for row in found if row.kind == "crawl"})
+    known = sorted({row.strategy for row in found if isinstance(row, Crawl)})
     wanted = {part.strip() for part in names.split(",") if part.strip()}
     if not wanted:
         raise ExperimentError("--strategies names none; write them with commas, as in callbacks,thread_pool")

@@ -11,6 +11,7 @@ from string import Template
 from typing import Any
 
 from bench.core import units
+from bench.core.records.parts import Samples
 from bench.core.rows import Row
 from bench.present import markup
 from bench.present.markup import text
@@ -60,7 +61,7 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
 def _data(found: Sequence[Race]) -> str:
     lanes = [one for race in found for one in race.lanes]
     bins = _cap([len(one.completions) for one in lanes], _POINTS)
-    samples = _cap([len(one.samples["at_ns"]) for one in lanes if one.samples], _POINTS // 2)
+    samples = _cap([len(one.samples.at_ns) for one in lanes if one.samples], _POINTS // 2)
     values = {"races": [_race_values(race, bins, samples) for race in found]}
     return json.dumps(values, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
 
@@ -82,7 +83,7 @@ def _race_values(race: Race, bins: int, samples: int) -> dict[str, Any]:
 
 def _lane_values(one: Lane, race: Race, bins: int, samples: int) -> dict[str, Any]:
     step = -(-len(one.completions) // bins)
-    starts, flying = range(0, len(one.completions), step), one.row.measured["timeline"]["in_flight"]
+    starts, flying = range(0, len(one.completions), step), one.row.measured.timeline.in_flight
     return {
         "name": one.name,
         "own": one.row.stack != "shared",
@@ -97,17 +98,17 @@ def _lane_values(one: Lane, race: Race, bins: int, samples: int) -> dict[str, An
         "bin_us": one.bin_ns * step // 1000,
         "done": [sum(one.completions[n : n + step]) for n in starts],
         "flying": [flying[min(n + step, len(one.completions)) - 1] for n in starts],
-        "threads": one.row.measured.get("peak_threads"),
+        "threads": one.row.measured.peak_threads,
         "samples": None if one.samples is None else _sample_values(one.samples, samples),
     }
 
 
-def _sample_values(samples: dict[str, Any], cap: int) -> dict[str, list[int | None]]:
+def _sample_values(samples: Samples, cap: int) -> dict[str, Any]:
     """Thin the samples out; times in microseconds, memory in kB, null where unknown."""
-    kept = slice(None, None, -(-len(samples["at_ns"]) // cap))
+    kept = slice(None, None, -(-len(samples.at_ns) // cap))
     return {
-        "at": [ns // 1000 for ns in samples["at_ns"][kept]],
-        "threads": samples["threads"][kept],
-        "rss": [size // 1000 for size in samples["rss_bytes"][kept]],
-        "cpu": [None if ns is None else ns // 1000 for ns in samples["cpu_ns"][kept]],
+        "at": [ns // 1000 for ns in samples.at_ns[kept]],
+        "threads": samples.threads[kept],
+        "rss": [size // 1000 for size in samples.rss_bytes[kept]],
+        "cpu": [None if ns is None else ns // 1000 for ns in samples.cpu_ns[kept]],
     }

@@ -13,6 +13,8 @@ from typing import Any
 from bench.core import units, workloads
 from bench.core.cells import spread_of
 from bench.core.figures import Spread, differ
+from bench.core.records.crawls import Crawl, CrawlWorkload
+from bench.core.records.parts import Samples
 from bench.core.rows import Row
 from bench.present import name_looks, words
 from bench.present.notes import why_red
@@ -59,7 +61,7 @@ class Lane:
     @property
     def in_flight(self) -> int:
         """The cap that it crawled with."""
-        return int(self.row.workload["in_flight"])
+        return int(self.row.workload.in_flight)
 
     @property
     def red(self) -> str | None:
@@ -69,7 +71,7 @@ class Lane:
     @property
     def bin_ns(self) -> int:
         """The length of a bin."""
-        return int(self.row.measured["timeline"]["bin_ns"])
+        return int(self.row.measured.timeline.bin_ns)
 
     @property
     def end_ns(self) -> int:
@@ -82,25 +84,26 @@ class Lane:
         return sum(self.completions)
 
     @property
-    def samples(self) -> dict[str, Any] | None:
+    def samples(self) -> Samples | None:
         """What was seen of the process from outside; None for a row of before there was any."""
-        found = self.row.measured.get("samples")
-        return found if found and found["at_ns"] else None
+        found: Samples | None = self.row.measured.samples
+        return found if found and found.at_ns else None
 
     @property
     def rss_bytes(self) -> int | None:
         """The most memory of the samples; without any, what was read at rest after the crawl."""
-        return max(self.samples["rss_bytes"]) if self.samples else self.row.measured.get("rss_bytes")
+        at_rest: int | None = self.row.measured.rss_bytes
+        return max(self.samples.rss_bytes) if self.samples else at_rest
 
     @property
     def cpu_ns(self) -> int | None:
         """The CPU time of the whole crawl."""
-        user, system = (self.row.measured.get(f"cpu_{kind}_ns") for kind in ("user", "system"))
-        return None if user is None and system is None else (user or 0) + (system or 0)
+        user, system = self.row.measured.cpu_user_ns, self.row.measured.cpu_system_ns
+        return None if user is None or system is None else user + system
 
     def sample_at(self, at_ns: float) -> int | None:
         """Return which sample is the latest at a time; None before the first one."""
-        place = bisect_right(self.samples["at_ns"], at_ns) - 1 if self.samples else -1
+        place = bisect_right(self.samples.at_ns, at_ns) - 1 if self.samples else -1
         return place if place >= 0 else None
 
     def at(self, at_ns: float) -> tuple[int, int]:
@@ -110,7 +113,7 @@ class Lane:
             return 0, 0
         if at_ns >= self.end_ns or place >= len(self.completions):
             return self.pages, 0
-        here, share, flying = int(place), part_ns / self.bin_ns, self.row.measured["timeline"]["in_flight"]
+        here, share, flying = int(place), part_ns / self.bin_ns, self.row.measured.timeline.in_flight
         then, before = flying[here], flying[max(0, here - 1)]
         done = sum(self.completions[:here]) + int(self.completions[here] * share)
         return done, round(before + (then - before) * share)
@@ -155,7 +158,7 @@ def races(rows: Iterable[Row]) -> list[Race]:
     Preferred are those that last, in which many take part, with added latency, and with the most between first and
     last; the second is of another latency than the first where there is one.
     """
-    crawls = [row for row in rows if row.kind == "crawl"]
+    crawls: list[Row] = [row for row in rows if isinstance(row, Crawl)]
     groups: dict[str, list[Row]] = {}
     for row in crawls:
         groups.setdefault(workloads.identity(row.workload), []).append(row)
@@ -179,8 +182,8 @@ def _race(own: Sequence[Row], joining: Sequence[Row]) -> Race | None:
     workload = own[0].workload
     return Race(
         _title(workload),
-        workload["latency"],
-        workload["in_flight"],
+        workload.latency,
+        workload.in_flight,
         pages,
         tuple(sorted(fastest, key=lambda one: (one.row.stack != "shared", one.strategy))),
         len(placed) - len(fastest),
@@ -191,7 +194,7 @@ def _race(own: Sequence[Row], joining: Sequence[Row]) -> Race | None:
 def _lane(rows: Sequence[Row], pages: int) -> Lane:
     """Make the lane of one strategy's recorded rows of one workload, up to so many pages."""
     row = _median_round(rows)
-    completions = row.measured["timeline"]["completions"]
+    completions = row.measured.timeline.completions
     sums = [0, *accumulate(completions)]
     bins = min(bisect_left(sums, pages), len(completions))
     kept = (*completions[: bins - 1], min(completions[bins - 1], pages - sums[bins - 1]))
@@ -201,8 +204,8 @@ def _lane(rows: Sequence[Row], pages: int) -> Lane:
 
 def recorded(row: Row) -> int:
     """Return how many pages a row's time line has; 0 for a row without one."""
-    line = row.measured.get("timeline")
-    return sum(line["completions"]) if line else 0
+    line = row.measured.timeline
+    return sum(line.completions) if line else 0
 
 
 def _recorded_by_strategy(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -217,22 +220,22 @@ def _median_round(rows: Iterable[Row]) -> Row:
     """Return the row with the median makespan, of the valid ones if there are any."""
     found = list(rows)
     best = [row for row in found if row.valid] or found
-    best.sort(key=lambda row: (row.measured.get("makespan_ns", 0), row.round))
+    best.sort(key=lambda row: (row.measured.makespan_ns or 0, row.round))
     return best[(len(best) - 1) // 2]
 
 
 def _finish_ns(row: Row, pages: int) -> int | None:
     """Return when the crawl ended; if it had more pages than the race, when its bin says that the last one came."""
-    line = row.measured["timeline"]
-    sums = list(accumulate(line["completions"]))
+    line = row.measured.timeline
+    sums = list(accumulate(line.completions))
     if sums[-1] < pages:
         return None
-    if sums[-1] == pages and "makespan_ns" in row.measured:
-        return int(row.measured["makespan_ns"])
+    if sums[-1] == pages and row.measured.makespan_ns is not None:
+        return int(row.measured.makespan_ns)
     place = bisect_left(sums, pages)
     before = sums[place - 1] if place else 0
     share: float = (pages - before) / (sums[place] - before)
-    return round(float(line["bin_ns"]) * (place + share))
+    return round(float(line.bin_ns) * (place + share))
 
 
 def _placed(lanes: Sequence[Lane]) -> list[Lane]:
@@ -263,13 +266,13 @@ def _behind(first: Lane, second: Lane) -> bool:
 
 def _joining(own: Sequence[Row], crawls: Sequence[Row]) -> list[Row]:
     """Return the rows of those who are only ever measured at 1 in flight, on the same site but for its size."""
-    others = {row.strategy for row in own} | {row.strategy for row in crawls if row.workload["in_flight"] > 1}
+    others = {row.strategy for row in own} | {row.strategy for row in crawls if row.workload.in_flight > 1}
     wanted = _but_for_size(own[0])
     rows = [row for row in crawls if row.strategy not in others and _but_for_size(row) == wanted]
-    sizes = {row.workload["site"]["pages"] for row in rows}
-    enough = [size for size in sizes if size >= own[0].workload["site"]["pages"]]
+    sizes = {row.workload.site.pages for row in rows}
+    enough = [size for size in sizes if size >= own[0].workload.site.pages]
     chosen = min(enough) if enough else max(sizes, default=0)
-    return [row for row in rows if row.workload["site"]["pages"] == chosen]
+    return [row for row in rows if row.workload.site.pages == chosen]
 
 
 def _but_for_size(row: Row) -> str:
@@ -281,15 +284,15 @@ def _why_absent(row: Row) -> str:
     return f"{words.plain(row.strategy, 40)} ({words.plain(reason, 80)})"
 
 
-def _title(workload: dict[str, Any]) -> str:
+def _title(workload: CrawlWorkload) -> str:
     """Name a workload: its latency, its CPU work, its cap, and its use of connections if that is unusual."""
-    latency = units.latency(workload["latency"])
-    parts = [latency if workload["latency"] == "0" else f"{latency} added latency"]
-    if (cpu := workload.get("cpu", "0")) != "0":
-        parts.append(f"{units.latency(cpu)} of CPU work per page")
-    parts.append(words.in_flight(workload["in_flight"]))
-    if workload["connection"] != "keep-alive":
-        parts.append(f"{workload['connection']} connections")
+    latency = units.latency(workload.latency)
+    parts = [latency if workload.latency == "0" else f"{latency} added latency"]
+    if workload.cpu is not None:
+        parts.append(f"{units.latency(workload.cpu)} of CPU work per page")
+    parts.append(words.in_flight(workload.in_flight))
+    if workload.connection != "keep-alive":
+        parts.append(f"{workload.connection} connections")
     return words.plain(", ".join(parts))
 
 

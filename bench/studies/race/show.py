@@ -50,7 +50,7 @@ def finish(race: Race) -> Table:
 
 def _line(one: Lane, race: Race) -> tuple[str | Cell, ...]:
     is_whole = one.cpu_ns is not None and one.end_ns and recorded(one.row) == one.pages
-    threads = one.row.measured.get("peak_threads")
+    threads = one.row.measured.peak_threads
     return (
         one.name,
         race.place_of(one),

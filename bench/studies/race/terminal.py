@@ -126,13 +126,13 @@ def _figures(one: Lane, race: Race, at_ns: float) -> str:
     done, flying = one.at(at_ns)
     pages, cap, samples = units.count(race.pages), units.count(one.in_flight), one.samples
     told = [f"{units.count(done):>{len(pages)}} of {pages} pages", f"{units.count(flying):>{len(cap)}} in flight"]
-    if samples is None and (threads := one.row.measured.get("peak_threads")) is not None:
+    if samples is None and (threads := one.row.measured.peak_threads) is not None:
         told.append(f"at most {_threads(threads)}")
     elif samples and (n := one.sample_at(min(at_ns, one.end_ns))) is not None:
-        told += [f"{_threads(samples['threads'][n]):11}", f"{units.size(samples['rss_bytes'][n]):>7}"]
-        cpu_ns = samples["cpu_ns"][n]
-        if cpu_ns is not None and samples["at_ns"][n] >= LEAST_SHARE_NS:
-            told.append(f"CPU {units.number(100 * cpu_ns / samples['at_ns'][n], 2)} %")
+        told += [f"{_threads(samples.threads[n]):11}", f"{units.size(samples.rss_bytes[n]):>7}"]
+        cpu_ns = samples.cpu_ns[n]
+        if cpu_ns is not None and samples.at_ns[n] >= LEAST_SHARE_NS:
+            told.append(f"CPU {units.number(100 * cpu_ns / samples.at_ns[n], 2)} %")
     return "  ".join(told)
 
 

@@ -79,5 +79,7 @@ def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
 def user_share(cell: Cell, figure: Figure) -> float | None:
     """Return which part of a cell's CPU time was user time; None when there was too little of it to tell."""
     rows = cell.valid_rows if figure.valid else cell.red_rows
-    user, system = (sum(row.measured.get(f"cpu_{kind}_ns", 0) for row in rows) for kind in ("user", "system"))
+    user, system = (
+        sum(getattr(row.measured, f"cpu_{kind}_ns", None) or 0 for row in rows) for kind in ("user", "system")
+    )
     return user / (user + system) if user + system >= LEAST_SPLIT_NS else None

@@ -69,31 +69,27 @@ def choose(found: Sequence[Cell]) -> list[Cell]:
 
 def histogram(cell: Cell, kind: Kind) -> Histogram | None:
     """Return the histogram of a cell's valid rounds together; None without any."""
-    many = [times["histogram"] for row in cell.valid_rows if "histogram" in (times := times_of(row, kind))]
+    many = [one for row in cell.valid_rows if (one := histogram_of(row, kind)) is not None]
     return merge(many) if many else None
 
 
-def times_of(row: Row, kind: Kind) -> dict[str, Any]:
+def histogram_of(row: Row, kind: Kind) -> Any:
     """Return a row's times from when the cap was reached on; all of them where that leaves too few for a p99."""
-    times: dict[str, Any] = row.measured.get(_key(row, kind), {})
-    return times
+    times = getattr(row.measured, f"steady_{kind}" if _is_steady(row, kind) else kind, None)
+    return times and times.histogram
+
+
+def _is_steady(row: Row, kind: Kind) -> bool:
+    steady = getattr(row.measured, f"steady_{kind}", None)
+    return steady is not None and steady.count >= P99_SAMPLES
 
 
 def _about_rounds(found: Sequence[Cell]) -> str:
     if any(row.kind == "arm" for cell in found for row in cell.rows):
         return "Fetches that began and ended in one window, of all valid blocks together."
-    if all(map(_is_steady, found)):
+    if all(_is_steady(row, kind) for cell in found for row in cell.valid_rows for kind in _TITLES):
         return "All valid rounds together, from when the cap was first reached on."
     return "All valid rounds together, warm-up included."
-
-
-def _is_steady(cell: Cell) -> bool:
-    return all("steady" in key for row in cell.valid_rows for key in (_key(row, "service"), _key(row, "response")))
-
-
-def _key(row: Row, kind: Kind) -> str:
-    steady = f"steady_{kind}"
-    return steady if row.measured.get(steady, {}).get("count", 0) >= P99_SAMPLES else kind
 
 
 def panel(found: Sequence[Cell], kind: Kind, looks: dict[str, Look], axes: "Axes") -> None:
@@ -131,7 +127,6 @@ def _curve(merged: Histogram) -> list[tuple[int, float]]:
 
 def _quantile(cell: Cell, share: float) -> Spread:
     """Return a quantile of all rounds together, which is drawn, with the range of each round's own."""
-    rows = [row for row in cell.valid_rows if times_of(row, "service").get("histogram")]
-    rounds = [times_of(row, "service")["histogram"] for row in rows]
-    each = spread([quantile(merge([one]), share) for one in rounds], [(row.run, row.round) for row in rows])
-    return replace(each, median=float(quantile(merge(rounds), share)))
+    rounds = {(row.run, row.round): one for row in cell.valid_rows if (one := histogram_of(row, "service"))}
+    each = spread([quantile(merge([one]), share) for one in rounds.values()], rounds)
+    return replace(each, median=float(quantile(merge(rounds.values()), share)))

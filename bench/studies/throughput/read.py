@@ -7,13 +7,14 @@ the unit of analysis: its arms ran in fresh processes at the same time, so what 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bench.core import cells as c
 from bench.core import workloads
 from bench.core.cells import Cell, role
 from bench.core.rows import Row
 from bench.core.stats import Interval, t_interval
+from bench.studies.throughput.record import Arm, ArmWorkload
 
 NOISY = 0.05
 """A run is noisy if its placebo may differ from the reference by more than this."""
@@ -36,7 +37,7 @@ class Contrast:
     reference: str
     role: str
     """``placebo``: the reference once more; ``compared``: any other arm."""
-    workload: Mapping[str, Any]
+    workload: ArmWorkload
     """The workload of the arm, as its rows have it."""
     logs: Mapping[str, float]
     """By block: the logarithm of the arm's CPU time a page over the reference's."""
@@ -64,15 +65,15 @@ def contrasts(rows: Iterable[Row]) -> list[Contrast]:
         for row in block:
             if reference is not None and row is not reference:
                 groups.setdefault((row.strategy, workloads.identity(row.workload)), []).append((row, reference))
-    return [found for pairs in groups.values() if (found := _contrast(pairs)) is not None]
+    return list(map(_contrast, groups.values()))
 
 
 def blocks(rows: Iterable[Row]) -> list[list[Row]]:
     """Return the valid rows of each block."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        if row.kind == "arm" and row.valid:
-            found.setdefault(f"{row.run}/{row.measured['block']}", []).append(row)
+        if isinstance(row, Arm) and row.valid:
+            found.setdefault(f"{row.run}/{row.measured.block}", []).append(row)
     return list(found.values())
 
 
@@ -81,14 +82,14 @@ def placebos(found: Sequence[Contrast]) -> list[Contrast]:
     return [contrast for contrast in found if contrast.role == "placebo"]
 
 
-def _contrast(pairs: Sequence[tuple[Row, Row]]) -> Contrast | None:
+def _contrast(pairs: Sequence[tuple[Row, Row]]) -> Contrast:
     logs = {}
     for row, reference in pairs:
-        one, other = (each.measured.get("cpu_per_page_ns") for each in (row, reference))
-        if one and other:
-            logs[f"{row.run}/{row.measured['block']}"] = math.log(one / other)
+        logs[f"{row.run}/{row.measured.block}"] = math.log(
+            row.measured.cpu_per_page_ns / reference.measured.cpu_per_page_ns
+        )
     row, reference = pairs[0]
-    return Contrast(row.strategy, reference.strategy, role(row), row.workload, logs) if logs else None
+    return Contrast(row.strategy, reference.strategy, role(row), row.workload, logs)
 
 
 def choose_caps(tried: Sequence[int], most: int = MOST_COLUMNS) -> list[int]:

@@ -59,7 +59,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
 def _contrast_json(one: Contrast) -> dict[str, Any]:
     interval = one.interval
     low, high = _bounds(interval) or (None, None)
-    told = {"workload": one.workload["id"], "estimate": interval.estimate, "low": low, "high": high}
+    told = {"workload": one.workload.id, "estimate": interval.estimate, "low": low, "high": high}
     return told | {"blocks": interval.n}
 
 
@@ -67,7 +67,7 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
     rate, moves = _figure_json(cell, c.pages_per_s), sensitivity(cell.valid_rows)
     return {
         "strategy": cell.strategy,
-        "workload": cell.rows[0].workload["id"],
+        "workload": cell.rows[0].workload.id,
         "latency": cell.latency,
         "mean_latency_ns": cell.mean_latency_ns,
         "cpu": cell.cpu,
@@ -209,11 +209,11 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
 def about_disturbed(rows: Sequence[Row]) -> list[str]:
     """Say how many cycles other programs disturbed, and how many of these were replaced."""
     blocks = [block[0].measured for block in read.blocks(rows)]
-    disturbed = sum(one.get("disturbed", 0) for one in blocks)
+    disturbed = sum(one.disturbed or 0 for one in blocks)
     if not disturbed:
         return []
-    cycles = sum(len(one["windows"]) for one in blocks)
-    replaced = sum(one.get("replaced", 0) for one in blocks)
+    cycles = sum(len(one.windows) for one in blocks)
+    replaced = sum(one.replaced or 0 for one in blocks)
     were = "was" if replaced == 1 else "were"
     told = f"Other programs disturbed {units.count(disturbed)} of {units.count(cycles)} cycles"
     return [f"{told}; {units.count(replaced)} of them {were} replaced, for all strategies alike."]
