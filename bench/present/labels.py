@@ -1,6 +1,6 @@
 """Names beside what they name: at the ends of lines, or in a legend where the ends are too close together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ def share_width(figure: "Figure", columns: int, *, left: float = 1.2, between: f
     figure.subplots_adjust(left=left / WIDTH, right=1 - LABEL_ROOM / WIDTH, wspace=gap / each)
 
 
-def legend(axes: "Axes", looks: dict[str, Look], names: Sequence[str]) -> None:
+def legend(axes: "Axes", looks: Mapping[str, Look], names: Sequence[str]) -> None:
     """Write a legend to the right of the axes, for lines whose ends are too close together to be labelled."""
     from matplotlib.lines import Line2D
 

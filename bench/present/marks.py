@@ -1,15 +1,32 @@
 """The marks that plots are made of, whatever they show: dots, lines, bars, their names, keys and notes.
 
-A name without a look has no colour of its own: it is drawn pale and thin, behind the others.
+A name without a look has no colour of its own: it is drawn pale and thin, behind the others. A plot of lines, one panel
+a latency::
+
+    sheet = page.sheet(title, marks.notes("Points: medians.", is_red and "Hollow: red trials."), footer)
+    for axes, latency in zip(marks.panels(sheet, len(latencies)), latencies):
+        ends = [marks.series(axes, name, points[name, latency], looks.get(name)) for name in names]
+        axes.set_ylim(...)  # the limits before the names at the ends
+        labels.end_labels(axes, [end for end in ends if end])
+
+A plot of stacked bars, with a key to their parts::
+
+    for place, bar in enumerate(found):
+        end = marks.stacked(axes, place, [(size, FILLS[name]) for name, size in bar.parts])
+        marks.beside(axes, bar.text, end, place)
+    marks.name_rows(axes, [bar.name for bar in found])
+    marks.key(sheet, FILLS, left, top)
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.core import cells as c
 from bench.core.cells import Setting
-from bench.present import page
+from bench.present import labels, page
+from bench.present.labels import Label
 from bench.present.name_looks import COLOURS, Look
 
 if TYPE_CHECKING:
@@ -22,6 +39,17 @@ BAR = 0.62
 """The height of a bar, as a share of its row."""
 MOST_SETTINGS = 6
 """Settings that get plots of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of a line, with its range; a red one is hollow, and no part of the line."""
+
+    x: float
+    y: float
+    low: float = math.nan
+    high: float = math.nan
+    red: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +110,21 @@ def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **
     axes.plot([x for x, _ in points], [y for _, y in points], **given)
 
 
-def ranges(axes: "Axes", points: Sequence[tuple[float, float, float, float]], look: Look | None) -> None:
-    """Draw points (x, y) as markers with the range of y from low to high."""
-    reach = [[y - low for _, y, low, _ in points], [high - y for _, y, _, high in points]]
-    axes.errorbar(
-        [x for x, *_ in points],
-        [y for _, y, *_ in points],
-        yerr=reach,
-        color=look.colour if look else page.PALE,
-        marker=look.marker if look else None,
-        linestyle="none",
-        markersize=8,
-        capsize=4,
-        zorder=3 if look else 1,
-    )
+def series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None, *, width: float = 2.2) -> Label | None:
+    """Draw a name's points, their ranges, and a line through all that are not red; return the label of its end."""
+    good, red = ([point for point in points if point.red is is_red] for is_red in (False, True))
+    line(axes, [(point.x, point.y) for point in good], look, width)
+    dots(axes, [(point.x, point.y) for point in good], look)
+    dots(axes, [(point.x, point.y) for point in red], look, hollow=True, markeredgewidth=1.6)
+    ranges = [point for point in good if point.low < point.high]
+    if ranges:
+        reach = [[point.y - point.low for point in ranges], [point.high - point.y for point in ranges]]
+        style: dict[str, Any] = {"color": look.colour if look else page.PALE, "zorder": 3 if look else 1}
+        axes.errorbar([p.x for p in ranges], [p.y for p in ranges], reach, capsize=4, linestyle="none", **style)
+    if look is None or not points:
+        return None
+    end = max(good or red, key=lambda point: (point.x, point.y))
+    return Label(end.x, end.y, labels.name_of(name, red=not good), look.colour)
 
 
 def stacked(
@@ -154,6 +183,20 @@ def patches(fills: Mapping[str, Fill]) -> list[Any]:
     from matplotlib.patches import Patch
 
     return [Patch(**fill.style, label=name) for name, fill in fills.items()]
+
+
+def key(sheet: "Figure", fills: Mapping[str, Fill], left: float, top: float) -> None:
+    """Say what each fill means in one line of a page; its lower left corner is at these shares of the page."""
+    page.key(sheet, patches(fills), left, top)
+
+
+def panels(sheet: "Figure", number: int, columns: int = 2) -> list["Axes"]:
+    """Return so many axes, row by row; what is left of the last row stays empty."""
+    columns = min(columns, number)
+    grid = sheet.subplots(-(-number // columns), columns, squeeze=False)
+    for axes in grid.flat[number:]:
+        axes.set_axis_off()
+    return list(grid.flat[:number])
 
 
 def margins(sheet: "Figure", left: float, right: float, top: float = 0.0) -> None:

@@ -40,7 +40,7 @@ def answer(rows: Sequence[Row]) -> list[str]:
     if (decided := map_table.of_rows(rows)) is not None:
         crawls.insert(0, map_table.finding(decided))
     crawls += findings_swarms.answer(rows)
-    held = memory.answers(rows)
+    held = [section.title for section in memory.sections(rows)][:2]
     rest = [text for say in _OF_THE_REST if (text := say(every))]
     if len(crawls) + len(held) + len(rest) >= MOST:
         held = ["; ".join([*held[:1], *(text[0].lower() + text[1:] for text in held[1:])])] if held else []

@@ -9,7 +9,7 @@ from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.report.grids import grids
 from bench.report.terminal import WIDTH, summary_json, summary_table
-from bench.studies.memory.show import answers, sections
+from bench.studies.memory.show import sections
 from tests.made_rows import crawl_row, grid, memory_rows
 from tests.present.made_memory_rows import (
     PARKED,
@@ -185,7 +185,7 @@ def test_the_blocks_that_people_compare_are_compared_and_else_the_ends_of_the_sh
 
     assert title(pair) == "One more parked task takes 44.8 kB with thread, 1.15 kB with asyncio task: 39x"
     assert title([*models, *own]) == "One more fetch in flight takes 2.00 kB with b, 400 B with a: 5.0x"
-    assert answers([*pair, *models]) == [title(pair), title(models)]
+    assert title([*pair, *models]) == f"{title(pair)}; o{title(models)[1:]}"
 
 
 def test_what_is_not_known_in_full_is_called_user_memory() -> None:

@@ -39,7 +39,7 @@ GUIDES = (100, 1_000, 10_000, 100_000)
 _TITLES = {BLOCKS: ("Building blocks, parked", "how many"), IN_FLIGHT: ("Strategies, in flight", "fetches in flight")}
 
 
-def plots(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
+def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
     """Draw ``layers`` and ``ladder`` of each setting, the building blocks with the first; then ``in_flight``."""
     every = by_setting(rows)
     settings = [setting for setting, _ in every if setting is not None]
@@ -65,7 +65,7 @@ def draw_layers(found: Sequence[Subject], about: str, footer: str) -> "Figure | 
     sheet = page.sheet(show.of_layers(shown), _about_layers(found, shown, about), footer, height)
     top = sheet.subplotpars.top + (0.5 - _KEY) / height  # the sheet left 0.5 for a title
     fills = FILLS | ({"unknown": UNKNOWN} if any(subject.unknown for subject in shown) else {})
-    page.key(sheet, marks.patches(fills), _LEFT / page.WIDTH, top)
+    marks.key(sheet, fills, _LEFT / page.WIDTH, top)
     marks.margins(sheet, _LEFT, _RIGHT, top=_HEAD + _KEY - 0.5)
     wide = page.WIDTH - _LEFT - _RIGHT - _BETWEEN
     sheet.subplots_adjust(wspace=2 * _BETWEEN / wide)
@@ -174,7 +174,7 @@ def _about_layers(found: Sequence[Subject], shown: Sequence[Subject], about: str
 # Memory over N
 
 
-def draw_ladder(found: Sequence[Subject], looks: dict[str, Look], about: str, footer: str) -> "Figure | None":
+def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
     """Draw the subjects of one setting; None when nothing was held at two sizes or more."""
     panels = [(group, own) for group in _TITLES if (own := [s for s in found if s.group == group and _is_ladder(s)])]
     if not panels:

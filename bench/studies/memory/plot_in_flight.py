@@ -45,7 +45,7 @@ class Way:
         return self.down[-1][0]
 
 
-def draw(found: Sequence[Cell], looks: dict[str, Look], footer: str) -> "Figure | None":
+def draw(found: Sequence[Cell], looks: Mapping[str, Look], footer: str) -> "Figure | None":
     """Draw the memory cells, of all settings; None when no trial tells when it held how many."""
     timed = [cell for cell in found if any(map(is_timed, cell.rows))]
     if not timed:
@@ -85,7 +85,7 @@ def _draw_setting(found: Sequence[Cell], looks: Mapping[str, Look], number: int,
     right.spines["left"].set_linestyle((0, (2, 3)))
     held = "held by the gate while memory is read (its length means nothing, and is left out)"
     marks.small(left, held, (1, 1), xycoords="axes fraction", xytext=(0, 4))
-    labels.legend(right, dict(looks), sorted(ways, key=lambda name: (ways[name][0].reach_s, name)))
+    labels.legend(right, looks, sorted(ways, key=lambda name: (ways[name][0].reach_s, name)))
 
 
 def _draw_ways(own: Sequence[Way], look: Look | None, left: "Axes", right: "Axes") -> None:

@@ -26,7 +26,7 @@ _UNITS = {
     IN_FLIGHT: ("fetch in flight", "fetches in flight"),
     PARKED: ("parked worker", "parked workers"),
 }
-"""What one of a group is called, and many; in the order of interest."""
+"""What one of a group is called, and many."""
 _PAIR = {"thread", "asyncio_task"}
 """The two building blocks that people compare."""
 
@@ -91,18 +91,11 @@ def _subject_json(subject: Subject, setting: c.Setting | None) -> dict[str, Any]
 # What the titles say
 
 
-def answers(rows: Sequence[Row]) -> list[str]:
-    """Return what a building block and a fetch in flight cost; where neither is known, what was held."""
-    own = by_setting(rows)[0][1]
-    texts = [text for group in (BLOCKS, IN_FLIGHT) if (text := _of_group(own, group))]
-    highest = tops([cell for cell in c.cells(rows, "memory") if cell.valid_rows])
-    return texts or ([of_held(highest)] if highest else [])
-
-
 def of_layers(found: Sequence[Subject]) -> str:
-    """Compare what the dearest and the cheapest cost: blocks, if there are any, else strategies."""
-    texts = (_of_group(found, group) for group in _UNITS)
-    return next((text for text in texts if text), "No slope of memory: nothing to conclude")
+    """Compare what the dearest and the cheapest building block cost, and strategy: in flight, or else parked."""
+    blocks, in_flight, parked = (_of_group(found, group) for group in (BLOCKS, IN_FLIGHT, PARKED))
+    texts = [text for text in (blocks, in_flight or parked) if text]
+    return f"One more {'; one more '.join(texts)}" if texts else "No slope of memory: nothing to conclude"
 
 
 def _of_group(found: Sequence[Subject], group: str) -> str | None:
@@ -113,7 +106,7 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
     if not known:
         return None
     (cheap, least), (dear, most) = _ends(sorted(known, key=lambda one: one[1].per_fetch))
-    text = f"One more {_UNITS[group][0]} takes {size(most)}{what} with {dear.name}"
+    text = f"{_UNITS[group][0]} takes {size(most)}{what} with {dear.name}"
     return text if cheap is dear else f"{text}, {size(least)} with {cheap.name}{_ratio(least, most)}"
 
 

@@ -1,7 +1,7 @@
 """The plots of throughput, for each setting: pages per second over the number in flight; times; CPU time per page."""
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench.core import cells as c
@@ -11,8 +11,9 @@ from bench.core.model import Fit, fit
 from bench.core.rows import Row
 from bench.present import labels, marks, page, scales, words
 from bench.present.labels import Label
+from bench.present.marks import Point
 from bench.present.name_looks import Look
-from bench.studies.throughput import plot_cpu, plot_times, show
+from bench.studies.throughput import plot_cpu, plot_times, title
 from bench.studies.throughput.read import choose_caps
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ MOST_PANELS = 4
 PANEL_HEIGHT = 5.6
 
 
-def plots(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
+def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
     """Draw ``throughput``, ``times`` and ``cpu`` of each setting.
 
     Where nothing in the run is valid, red trials are shown. Times and CPU time are not drawn again for each amount of
@@ -42,29 +43,26 @@ def plots(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> "Iterator
             yield marks.numbered("cpu", number), plot_cpu.draw(own, about, footer)
 
 
-def draw(found: Sequence[Cell], looks: dict[str, Look], about: str, footer: str) -> "Figure | None":
+def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
     """Draw the cells of one setting, a panel a latency; None when none of them has a throughput."""
     shown = c.fillable([cell for cell in found if cell.figure(c.pages_per_s)])
     if not shown:
         return None
     latencies = c.latencies(shown)
     panels = [latencies[n] for n in choose_caps(range(len(latencies)), MOST_PANELS)]
-    rows, columns = -(-len(panels) // 2), min(2, len(panels))
     notes = marks.notes(about, _about_pages(shown), _about_short(found, shown), _about_marks(shown, panels))
-    sheet = page.sheet(show.of_rates(shown), notes, footer, page.HEIGHT + (rows - 1) * PANEL_HEIGHT)
-    labels.share_width(sheet, columns)
+    height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
+    sheet = page.sheet(title.of_rates(shown), notes, footer, height)
+    labels.share_width(sheet, min(2, len(panels)))
     sheet.subplots_adjust(hspace=0.3)
-    grid = sheet.subplots(rows, columns, squeeze=False)
-    for axes in grid[:, 0]:
-        axes.set_ylabel("verified pages per second (log scale)")
-    for axes in grid.flat[len(panels) :]:
-        axes.set_axis_off()
-    for axes, latency in zip(grid.flat, panels, strict=False):
+    for axes, latency in zip(marks.panels(sheet, len(panels)), panels, strict=True):
         panel([cell for cell in shown if cell.latency == latency], looks, axes, ceiling_of(shown))
+    for axes in sheet.axes[: len(panels) : 2]:
+        axes.set_ylabel("verified pages per second (log scale)")
     return sheet
 
 
-def panel(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes", ceiling: float | None) -> None:
+def panel(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes", ceiling: float | None) -> None:
     """Draw throughput over the number in flight for the cells of one latency, below the server's ceiling."""
     latency, mean_ns = found[0].latency, found[0].mean_latency_ns
     caps = c.caps(found, latency)
@@ -98,7 +96,7 @@ def models(found: Sequence[Cell]) -> dict[str, Fit]:
     return {name: one for name, one in fits.items() if isinstance(one, Fit)}
 
 
-def _models(fits: dict[str, Fit], looks: dict[str, Look], axes: "Axes", caps: Sequence[int]) -> None:
+def _models(fits: dict[str, Fit], looks: Mapping[str, Look], axes: "Axes", caps: Sequence[int]) -> None:
     """Draw each model as two thin lines that meet at its knee, and write the knees into the corner."""
     drawn = {name: one for name, one in fits.items() if name in looks}
     for name, one in drawn.items():
@@ -122,20 +120,16 @@ def _knee_text(one: Fit) -> str:
     return f"{knee} ({low} to {high})"
 
 
-def _lines(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> list[Label]:
+def _lines(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes") -> list[Label]:
     """Draw a line a strategy through its valid cells, with the range over the rounds, and its red trials hollow."""
-    names: list[Label] = []
+    ends = []
     for name in c.strategies_of(found):
-        own, look = [cell for cell in found if cell.strategy == name], looks.get(name)
+        own = [cell for cell in found if cell.strategy == name]
         known = [(cell.in_flight, s) for cell in own if (s := c.spread_of(cell.valid_rows, c.pages_per_s))]
-        points = [(x, s.median) for x, s in known]
-        marks.line(axes, points, look)
-        marks.ranges(axes, [(x, s.median, s.low, s.high) for x, s in known], look)
         red = [(cell.in_flight, rate) for cell in own for row in cell.red_rows if (rate := c.pages_per_s(row))]
-        marks.dots(axes, red, look, hollow=True, markersize=9, markeredgewidth=1.6, zorder=4)
-        if look and (points or red):
-            names.append(Label(*max(points or red), labels.name_of(name, red=not points), look.colour))
-    return names
+        points = [*(Point(x, s.median, s.low, s.high) for x, s in known), *(Point(x, y, red=True) for x, y in red)]
+        ends.append(marks.series(axes, name, points, looks.get(name)))
+    return [end for end in ends if end]
 
 
 def _about_marks(found: Sequence[Cell], panels: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from bench.core import units
 from bench.core.cells import Cell, Figure
 from bench.present import labels, marks, name_looks, page, words
 from bench.present.marks import Fill
-from bench.studies.throughput import read, show
+from bench.studies.throughput import read, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +40,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         left_out > 0 and f"{left_out} more strategies are not shown.",
     )
     bars = bars[: page.MOST_BARS]
-    title = show.of_cpu([cell for cell, _ in bars])
-    sheet = page.sheet(title, notes, footer, max(page.HEIGHT, 3 + BAR * len(bars)))
+    sheet = page.sheet(title.of_cpu([cell for cell, _ in bars]), notes, footer, max(page.HEIGHT, 3 + BAR * len(bars)))
     sheet.subplots_adjust(left=0.2, right=0.9)
     panel(bars, sheet.subplots())
     return sheet

@@ -1,6 +1,6 @@
 """How long fetches take: the share that takes longer than so and so much."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,7 @@ from bench.core.figures import P99_SAMPLES, Histogram, Spread, exceedance, merge
 from bench.core.rows import Row
 from bench.present import labels, marks, page, scales, words
 from bench.present.name_looks import Look
-from bench.studies.throughput import show
+from bench.studies.throughput import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ _TITLES: dict[Kind, str] = {
 }
 
 
-def draw(found: Sequence[Cell], looks: dict[str, Look], about: str, footer: str) -> "Figure | None":
+def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
     """Draw the workload with the longest latency and the most in flight that most strategies have valid times of."""
     here = choose(c.fillable([cell for cell in found if histogram(cell, "service")]))
     if not here:
@@ -44,7 +44,7 @@ def draw(found: Sequence[Cell], looks: dict[str, Look], about: str, footer: str)
         + (f"; no p99 below {units.count(P99_SAMPLES)} samples." if share == 0.5 else "."),
     )
     sides = {cell.strategy: _quantile(cell, share) for cell in here}
-    sheet = page.sheet(show.of_times(here, sides, share), notes, footer)
+    sheet = page.sheet(title.of_times(here, sides, share), notes, footer)
     sheet.subplots_adjust(left=0.09, right=0.81, wspace=0.24)
     panels = sheet.subplots(1, len(kinds), squeeze=False)[0]
     panels[0].set_ylabel("share of fetches that take longer (log scale)")
@@ -92,7 +92,7 @@ def _about_rounds(found: Sequence[Cell]) -> str:
     return "All valid rounds together, warm-up included."
 
 
-def panel(found: Sequence[Cell], kind: Kind, looks: dict[str, Look], axes: "Axes") -> None:
+def panel(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "Axes") -> None:
     """Draw the share of fetches that take longer, over the time; marks at the median and at the p99."""
     points = []
     for cell in found:

@@ -1,22 +1,21 @@
 """The sections of throughput: CPU time per page with ratios, and pages per second. Pure."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
 from bench.core import cells as c
-from bench.core import extremes, units
+from bench.core import units
 from bench.core.arm import REFERENCE
 from bench.core.cells import Cell, Figure, role
-from bench.core.figures import Spread, differ
 from bench.core.model import sensitivity
 from bench.core.rows import Row
 from bench.core.stats import CONFIDENCE, Interval
 from bench.present import notes, words
 from bench.present.section import Section
 from bench.present.table import Group, Line, Table, texts
-from bench.studies.throughput import read
+from bench.studies.throughput import read, title
 from bench.studies.throughput.read import NOISY, Column, Contrast
 
 SURE = f"{CONFIDENCE * 100:.0f} %"
@@ -40,8 +39,8 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
     placebo = tuple(filter(None, [about_placebo(rows)]))
     return [
-        Section(of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
-        Section(of_rates(own) + where, tuple(rates), told),
+        Section(title.of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
+        Section(title.of_rates(own) + where, tuple(rates), told),
     ]
 
 
@@ -88,107 +87,6 @@ def _figure_json(cell: Cell, figure_of: c.Read) -> dict[str, Any] | None:
 
 def _bounds(interval: Interval) -> list[float] | None:
     return [interval.low, interval.high] if math.isfinite(interval.high) else None
-
-
-# What the titles say
-
-
-def of_rates(found: Sequence[Cell]) -> str:
-    """Say how much faster the fastest gets with more in flight, at the longest latency and at the shortest.
-
-    With one number in flight alone, compare the strategies there. The cells share a setting.
-    """
-    valid = [cell for cell in found if (figure := cell.figure(c.pages_per_s)) and figure.valid and figure.spread.median]
-    if not valid:
-        return "No valid throughput: nothing to conclude"
-    models = [cell for cell in valid if cell.stack == "shared"] or valid
-    shortest, longest = c.latencies(models)[0], c.latencies(models)[-1]
-    here = _busiest([cell for cell in models if cell.latency == longest])
-    best = max(here, key=lambda cell: (_rate(cell).median, cell.strategy))
-    own = sorted((cell for cell in models if cell.strategy == best.strategy), key=lambda cell: cell.in_flight)
-    few, many = _ends(own, longest)
-    if few is many:
-        return _compared(here, "the throughput is", c.pages_per_s, units.rate)
-    gains = [_gain(few, many)]
-    if shortest != longest and (ends := _ends(own, shortest)):
-        is_same = [cell.in_flight for cell in ends] == [few.in_flight, many.in_flight]
-        gains += [_gain(*ends)] if is_same else []
-    caps = f"From {units.count(few.in_flight)} to {units.count(many.in_flight)} in flight"
-    return f"{caps}, {words.plain(best.strategy, 30)} gets {', '.join(gains)}"
-
-
-def of_cpu(found: Sequence[Cell]) -> str:
-    """Compare the CPU time per page of the cheapest and the dearest strategy; the cells share a workload."""
-    return _compared(found, "the CPU time per page is", c.cpu_per_page_ns, units.duration)
-
-
-def of_times(found: Sequence[Cell], times: Mapping[str, Spread], share: float) -> str:
-    """Compare a quantile of the service time of cells that share a workload; ``times`` has it by strategy."""
-    part = "half of the fetches take" if share == 0.5 else f"1 fetch in {round(1 / (1 - share))} takes"
-    return _sentence(found, f"{part} more than", times, units.duration)
-
-
-def _compared(found: Sequence[Cell], what: str, figure_of: c.Read, write: units.Write) -> str:
-    figures = {cell.strategy: spread for cell in found if (spread := c.spread_of(cell.valid_rows, figure_of))}
-    return _sentence(found, what, figures, write)
-
-
-def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Spread], write: units.Write) -> str:
-    """State the least and the greatest of some figures, by strategy, and their ratio if chance does not explain it.
-
-    Strategies that share the stack are compared, if there are two: the parsers of others would be compared too.
-    """
-    at = words.at_latency(found[0].latency)
-    where = f"{at[0].upper()}{at[1:]} with {words.in_flight(found[0].in_flight)}"
-    if not figures:
-        return f"{where}, no trial is valid: nothing to conclude"
-    shared = [cell.strategy for cell in found if cell.stack == "shared" and cell.strategy in figures]
-    chosen = shared if len(shared) > 1 else list(figures)
-    ordered = sorted(chosen, key=lambda name: figures[name].median)
-    told = [
-        f"{write(figures[name].median, words.digits(figures[name]))} with {words.plain(name, 30)}"
-        for name in dict.fromkeys((ordered[0], ordered[-1]))
-    ]
-    return f"{where}, {what} {', '.join(told)}{_verdict([figures[name] for name in ordered])}"
-
-
-def _verdict(ordered: Sequence[Spread]) -> str:
-    """Say how far apart the ends are, where chance does not explain it."""
-    least, most = ordered[0], ordered[-1]
-    if min(least.rounds, most.rounds) == 1:
-        return " (one round)"
-    if len(ordered) == 1:
-        return ""
-    is_apart = extremes.differ([spread.logs for spread in ordered])
-    return f": {units.times(most.median / least.median)}" if is_apart else ": no significant difference"
-
-
-def _gain(few: Cell, many: Cell) -> str:
-    one, other = _rate(few), _rate(many)
-    unsure = " (one round)" if min(one.rounds, other.rounds) == 1 else ""
-    if not unsure and differ(one, other) == "unknown":
-        unsure = " (not significant)"
-    return f"{units.times(other.median / one.median)} faster {words.at_latency(few.latency)}{unsure}"
-
-
-def _busiest(found: Sequence[Cell]) -> list[Cell]:
-    """Return the cells with the most in flight that two strategies reached; of the one that reached most, else."""
-    caps = [cell.in_flight for cell in found]
-    most = max([cap for cap in caps if caps.count(cap) > 1] or caps)
-    return [cell for cell in found if cell.in_flight == most]
-
-
-def _ends(own: Sequence[Cell], latency: str) -> list[Cell]:
-    """Return one strategy's cells with the least and the most in flight at a latency."""
-    here = sorted((cell for cell in own if cell.latency == latency), key=lambda cell: cell.in_flight)
-    return [here[0], here[-1]] if here else []
-
-
-def _rate(cell: Cell) -> Spread:
-    """Return the throughput of a cell that has one."""
-    figure = cell.figure(c.pages_per_s)
-    assert figure is not None
-    return figure.spread
 
 
 def about_placebo(rows: Sequence[Row]) -> str | None:
@@ -239,7 +137,7 @@ def _costs(own: Sequence[Cell], where: str) -> Table:
     """Return the table of CPU per page and its ratio to the reference, at one workload."""
     cpu = read.cpu_column(own)
     here = read.at(own, cpu)
-    title = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
+    name = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
     reference = reference_of(here)
     name = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})" if reference else ""
     heads = ("strategy", "CPU per page", *([name] if reference else []))
