@@ -100,7 +100,7 @@ def test_all_skipped() -> None:
     assert "all 2 trials are red: skipped 2 times (such as not installed: aiohttp)." in sentences(
         [*rows, crawl_row("b")]
     )
-    assert "callbacks skipped Pages" in sentences(rows)
+    assert "callbacks skipped - " in sentences(rows)
 
 
 def test_red_trials_of_many_strategies_are_counted() -> None:

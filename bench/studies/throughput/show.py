@@ -137,18 +137,12 @@ def _costs(own: Sequence[Cell], where: str) -> Table:
     """Return the table of CPU per page and its ratio to the reference, at one workload."""
     cpu = read.cpu_column(own)
     here = read.at(own, cpu)
-    name = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
     reference = reference_of(here)
-    name = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})" if reference else ""
-    heads = ("strategy", "CPU per page", *([name] if reference else []))
-    short = ("\nstrategy", "CPU\nper page", *([name.replace(" to ", " to\n", 1)] if reference else []))
-
-    def entries(cell: Cell) -> tuple[str, ...]:
-        cost = _value(cell, c.cpu_per_page_ns, units.duration)
-        return (cost, _ratio(cell, reference)) if reference else (cost,)
-
-    lines = _lines(here, here, entries)
-    return Table(title, heads, lines, tuple(_marks(lines)), short)
+    ratio = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})" if reference else "ratio"
+    short = ("\nstrategy", "CPU\nper page", ratio.replace(" to ", " to\n", 1) if reference else "\nratio")
+    lines = _lines(here, here, lambda one: (_value(one, c.cpu_per_page_ns, units.duration), _ratio(one, reference)))
+    what = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
+    return Table(what, ("strategy", "CPU per page", ratio), lines, tuple(_marks(lines)), short)
 
 
 def _rates(own: Sequence[Cell], where: str) -> Table:
@@ -207,12 +201,10 @@ def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], s
     return f"{text}{off}{'' if figure.valid else '✗'}"
 
 
-def _ratio(cell: Cell, reference: Cell) -> str:
-    if not cell.valid_rows:
-        return "-"
+def _ratio(cell: Cell, reference: Cell | None) -> str:
     if cell is reference:
         return "reference"
-    found = c.ratio(cell, reference, c.cpu_per_page_ns)
+    found = c.ratio(cell, reference, c.cpu_per_page_ns) if reference else None
     if found is None:
         return "-"
     estimate = f"{_times(found.estimate)}x"
