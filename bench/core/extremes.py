@@ -9,13 +9,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from statistics import fmean
 
-from bench.core.cells import Cell, Read, spread_of
 from bench.core.stats import Logs, adjusted, answer, benjamini_hochberg, compare
-
-
-def of_cells(cells: Sequence[Cell], read: Read) -> bool:
-    """Tell whether the figures of these cells, which share a workload, differ at their ends; by their valid rows."""
-    return differ([found.logs for cell in cells if (found := spread_of(cell.valid_rows, read))])
 
 
 def differ(series: Sequence[Logs]) -> bool:

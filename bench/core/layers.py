@@ -5,10 +5,11 @@ says what is read. A layer that some row does not know is left out as unknown, n
 has for the whole system is unknown in a row that others disturbed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.core.figures import NoSlope, Slope, memory_slope
+from bench.core.records.crawls import Memory
 from bench.core.rows import Row
 
 LAYERS = ("user", "page tables", "kernel stacks", "slab and sockets")
@@ -39,73 +40,59 @@ class Cost:
         return self.layers["user"]
 
     @property
-    def shown_bytes(self) -> float | None:
-        """Bytes each, in all layers; None when a layer has no slope."""
-        return self.full.per_fetch if isinstance(self.full, Slope) else None
+    def slopes(self) -> dict[str, Slope | NoSlope]:
+        """All of them, by the names of LAYERS, FULL and RSS."""
+        return {**self.layers, FULL: self.full, RSS: self.resident}
 
 
 def cost(rows: Iterable[Row], stage: str = "held") -> Cost:
     """Return the cost of one more, from the valid rows. ``stage`` is ``held`` (in flight, or a block) or ``parked``."""
     many = [row for row in rows if row.valid]
-    layers = {name: _slope(points(many, name, stage)) for name in LAYERS}
-    return Cost(
-        layers,
-        _slope(full_points(many, stage)),
-        _slope(points(many, RSS, stage)),
-        max(map(n_of, many), default=0),
-    )
+    slopes = {name: _slope(many, name, stage) for name in (*LAYERS, FULL, RSS)}
+    full, resident = slopes.pop(FULL), slopes.pop(RSS)
+    return Cost(slopes, full, resident, max(map(n_of, many), default=0))
 
 
 def n_of(row: Row) -> int:
     """Return N: fetches held in flight, or building blocks."""
-    return int(row.measured["held_in_flight"] if row.kind == "memory" else row.workload["n"])
-
-
-def points(rows: Iterable[Row], layer: str, stage: str = "held") -> list[Point]:
-    """Return (N, bytes of the layer) of the rows that know it.
-
-    Of a process's own layers that is all that it has; of the system's, what was added since before the trial.
-    """
-    found = ((n_of(row), size_of(row, layer, stage)) for row in rows)
-    return [(n, size) for n, size in found if size is not None]
-
-
-def full_points(rows: Iterable[Row], stage: str = "held") -> list[Point]:
-    """Return (N, bytes of all layers) of the rows that know every layer."""
-    found = ((n_of(row), [size_of(row, layer, stage) for layer in LAYERS]) for row in rows)
-    return [(n, sum(size for size in sizes if size is not None)) for n, sizes in found if None not in sizes]
+    return row.measured.held_in_flight or 0 if isinstance(row, Memory) else int(row.workload.n)
 
 
 def size_of(row: Row, layer: str, stage: str = "held") -> int | None:
-    """Return the bytes of a layer; None when unknown."""
+    """Return the bytes of a layer, or of FULL; None when unknown.
+
+    Of a process's own layers that is all that it has; of the system's, what was added since before the trial.
+    """
+    if layer == FULL:
+        return _sum(size_of(row, one, stage) for one in LAYERS)
     if layer in _OWN:
-        size: int | None = row.measured.get(f"{stage}_{_OWN[layer]}")
+        size: int | None = getattr(row.measured, f"{stage}_{_OWN[layer]}")
         return size
-    if row.measured.get(f"{stage}_disturbed") is not None:
+    return added(row, layer, stage)
+
+
+def added(row: Row, layer: str, stage: str = "held") -> int | None:
+    """Return the bytes of a layer, or of FULL, that were added since nothing was held; None when unknown."""
+    if layer == FULL:
+        return _sum(added(row, one, stage) for one in LAYERS)
+    if layer in _OWN:
+        return _change(row, _OWN[layer], stage)
+    if getattr(row.measured, f"{stage}_disturbed") is not None:
         return None
-    changes = [_change(row, key, stage) for key in _OF_SYSTEM[layer]]
-    return None if None in changes else sum(change for change in changes if change is not None)
+    return _sum(_change(row, key, stage) for key in _OF_SYSTEM[layer])
 
 
 def _change(row: Row, key: str, stage: str) -> int | None:
-    before, after = row.measured.get(f"base_{key}"), row.measured.get(f"{stage}_{key}")
+    before, after = getattr(row.measured, f"base_{key}"), getattr(row.measured, f"{stage}_{key}")
     return None if before is None or after is None else after - before
 
 
-def _slope(found: Sequence[Point]) -> Slope | NoSlope:
-    if not found:
-        return NoSlope("unknown here")
-    return memory_slope(*zip(*found, strict=True))
+def _sum(sizes: Iterable[int | None]) -> int | None:
+    """Return the sum; None where one of them is unknown."""
+    found = list(sizes)
+    return None if None in found else sum(size for size in found if size is not None)
 
 
-def by_subject(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return the memory and block rows, by strategy or block, each in the order of N."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.kind in {"memory", "block"}:
-            found.setdefault(row.strategy, []).append(row)
-    return {name: sorted(own, key=lambda row: (_planned(row), row.round)) for name, own in found.items()}
-
-
-def _planned(row: Row) -> int:
-    return int(row.workload["in_flight"] if row.kind == "memory" else row.workload["n"])
+def _slope(rows: Iterable[Row], layer: str, stage: str) -> Slope | NoSlope:
+    points = [(n_of(row), size) for row in rows if (size := size_of(row, layer, stage)) is not None]
+    return memory_slope(*zip(*points, strict=True)) if points else NoSlope("unknown here")

@@ -28,6 +28,11 @@ MOST_TEXT = 2000
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
 
 
+def text(value: str) -> Markup:
+    """Return a text, made harmless, as HTML shows it."""
+    return escape(_harmless(value))
+
+
 def listed(sentences: Sequence[str], kind: str = "") -> Markup:
     """Return a list of sentences; nothing where there are none."""
     return _macro("listed", sentences, kind)

@@ -1,6 +1,6 @@
 """Names beside what they name: at the ends of lines, or in a legend where the ends are too close together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ def share_width(figure: "Figure", columns: int, *, left: float = 1.2, between: f
     figure.subplots_adjust(left=left / WIDTH, right=1 - LABEL_ROOM / WIDTH, wspace=gap / each)
 
 
-def legend(axes: "Axes", looks: dict[str, Look], names: Sequence[str]) -> None:
+def legend(axes: "Axes", looks: Mapping[str, Look], names: Sequence[str]) -> None:
     """Write a legend to the right of the axes, for lines whose ends are too close together to be labelled."""
     from matplotlib.lines import Line2D
 
@@ -125,3 +125,8 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
 def name_of(strategy: str, *, red: bool = False) -> str:
     """Return a strategy's name as it is drawn: printable, and not longer than there is room for."""
     return f"{words.plain(strategy, 12)} (red)" if red else words.plain(strategy, 18)
+
+
+def starred(strategy: str, stack: str) -> str:
+    """Return a strategy's name as it is drawn, with a star where it has an HTTP stack of its own."""
+    return name_of(strategy) + (" *" if stack == "own" else "")

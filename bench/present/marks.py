@@ -98,16 +98,9 @@ def notes(*sentences: object) -> str:
 def dots(axes: "Axes", points: Points, look: Look | None, *, hollow: bool = False, **style: Any) -> None:
     """Draw points as markers; ``hollow`` ones are of red trials."""
     colour = look.colour if look else page.PALE
-    given: dict[str, Any] = {"markersize": 8, "zorder": 3 if look else 1} | style
-    axes.plot(
-        [x for x, _ in points],
-        [y for _, y in points],
-        linestyle="none",
-        marker=look.marker if look else "o",
-        markerfacecolor="white" if hollow else colour,
-        markeredgecolor=colour,
-        **given,
-    )
+    given: dict[str, Any] = {"color": colour, "marker": look.marker if look else "o", "linestyle": "none"}
+    given |= {"markerfacecolor": "white" if hollow else colour, "markersize": 8, "zorder": 3 if look else 1}
+    axes.plot([x for x, _ in points], [y for _, y in points], **given | style)
 
 
 def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **style: Any) -> None:

@@ -36,11 +36,11 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[
     return _within("\n\n".join(part for part in parts if part), MOST) + "\n"
 
 
-def headline(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """Return the first section, with how it was made, where and when, and which trials are red."""
+def headline(rows: Sequence[Row], machine: Mapping[str, Any], found: Sequence[Section]) -> str:
+    """Return some sections of a run, with how it was made, where and when, and which trials are red."""
     red = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in notes.about_red(rows))
     made = provenance.markdown(rows, machine)
-    return "\n\n".join(filter(None, [made, *map(section.markdown, shown(rows)[:1]), red]))
+    return "\n\n".join(filter(None, [made, *map(section.markdown, found), red]))
 
 
 def _sections(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:

@@ -10,18 +10,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from bench.core import cells as c
-from bench.core import columns
 from bench.core.cells import Cell
-from bench.core.figures import Slope
-from bench.core.layers import LAYERS
 from bench.core.rows import Row
-from bench.present import labels, page, words
-from bench.present.name_looks import Look
+from bench.present import labels, marks, page, words
 from bench.report import plots
 from bench.report.tidy import NotInRunError
-from bench.studies.memory import plot_ladder, plot_layers, plot_memory
-from bench.studies.memory.subjects import IN_FLIGHT, Subject, subjects
-from bench.studies.throughput import plot_cpu, plot_throughput, plot_times
+from bench.studies.memory import plot as plot_memory
+from bench.studies.memory.read import IN_FLIGHT, Subject, by_setting
+from bench.studies.throughput import plot as plot_throughput
+from bench.studies.throughput import plot_cpu, plot_times
+from bench.studies.throughput.read import usual_cap
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -74,11 +72,9 @@ def cpu(rows: Sequence[Row], latency: str | None, in_flight: int | None, axes: "
     found, where = _settled([cell for cell in c.cells(rows, "crawl") if cell.figure(c.cpu_per_page_ns)], "CPU times")
     latency = _known(latency, c.latencies(found), "added latency") or c.latencies(found)[0]
     caps = c.caps(found, latency)
-    in_flight = _known(in_flight, caps, "number in flight") or columns.usual_cap(caps)
+    in_flight = _known(in_flight, caps, "number in flight") or usual_cap(caps)
     here = [c.at(found, name, latency, in_flight) for name in c.strategies_of(found)]
-    bars = [(cell, figure) for cell in here if cell and (figure := cell.figure(c.cpu_per_page_ns))]
-    bars.sort(key=lambda bar: (bar[0].stack != "shared", bar[1].spread.median))
-    plot_cpu.panel(bars[: page.MOST_BARS], axes)
+    plot_cpu.panel(plot_cpu.bars_of([cell for cell in here if cell])[: page.MOST_BARS], axes)
     key = axes.get_legend()
     pad = PAD if key is None else _key([handle for handle in key.legend_handles if handle is not None], axes)
     axes.set_title(_titled(f"CPU time {_workload(latency, in_flight)}", where), pad=pad)
@@ -102,22 +98,21 @@ def times(rows: Sequence[Row], kind: plot_times.Kind, latency: str | None, in_fl
 
 
 def memory(rows: Sequence[Row], axes: "Axes") -> None:
-    """Draw what one more costs, layer by layer; user memory alone where no layers were read."""
-    own, cells, where = _held(rows)
-    if fitted := [subject for subject in own if subject.is_fitted][: page.MOST_BARS]:
-        pad = _layers(fitted, axes)
-    else:
-        pad = _user_slopes(cells, plots.looks_of(rows), axes)
-    axes.set_title(_titled("One more costs", where), pad=pad)
+    """Draw what one more costs, layer by layer."""
+    own, where = _held(rows)
+    fitted = [subject for subject in own if subject.fitted][: page.MOST_BARS]
+    if not fitted:
+        raise NotInRunError("no memory slope in this run: it takes valid trials at five different numbers in flight")
+    axes.set_title(_titled("One more costs", where), pad=_layers(fitted, axes))
 
 
 def ladder(rows: Sequence[Row], axes: "Axes") -> None:
     """Draw memory added over the number of fetches held in flight: all layers thick, user memory thin."""
-    own, _, where = _held(rows)
+    own, where = _held(rows)
     held = [subject for subject in own if subject.group == IN_FLIGHT]
     if not any(subject.added(subject.rows) for subject in held):
         raise NotInRunError("no memory trial of a strategy in this run tells every layer")
-    plot_ladder.panel(held, plots.looks_of(rows), axes)
+    plot_memory.panel_ladder(held, plots.looks_of(rows), axes)
     axes.set_title(_titled("Memory of fetches in flight", where), pad=24)
     axes.set_xlabel("fetches in flight (log scale)")
 
@@ -151,41 +146,21 @@ def _settled(found: Sequence[Cell], what: str) -> tuple[list[Cell], str]:
     return [cell for cell in found if cell.setting == first], words.plain(where, 80)
 
 
-def _held(rows: Sequence[Row]) -> tuple[list[Subject], list[Cell], str]:
-    """Return what memory was measured of, in layers and as cells, and words for its setting."""
+def _held(rows: Sequence[Row]) -> tuple[list[Subject], str]:
+    """Return what memory was measured of in the first setting, and words for it."""
     found, where = c.cells(rows, "memory"), ""
-    blocks = [row for row in rows if row.kind == "block"]
-    if found or not blocks:
-        found, where = _settled(found, "memory trial")
-    return subjects([*blocks, *(row for cell in found for row in cell.rows)]), found, where
+    if found or not any(row.kind == "block" for row in rows):
+        _, where = _settled(found, "memory trial")
+    return by_setting(rows)[0][1], where
 
 
 def _layers(found: Sequence[Subject], axes: "Axes") -> float:
-    """Draw stacked bars, with the heads of their groups among the names to the left, and the key above."""
-    from matplotlib.patches import Patch
-
-    bars, heads = plot_layers.place(found)
-    plot_layers.panel(bars, axes, 1.5 * max(bar.end_bytes for bar in bars), "whole")
-    axes.set_ylim(max(bar.y for bar in bars) + 0.75, -0.75)
-    names = [(bar.y, bar.subject.name + (" *" if bar.subject.stack == "own" else "")) for bar in bars]
-    ticks = [*((y, text) for text, y in heads), *names]
-    axes.set_yticks([y for y, _ in ticks], [text for _, text in ticks])
-    for label in axes.get_yticklabels()[: len(heads)]:
-        label.set_fontweight("bold")
-    looks = ((name, plot_layers.COLOURS[name], plot_layers.HATCHES[name]) for name in LAYERS)
-    return _key([Patch(facecolor=c, hatch=h, edgecolor="white", linewidth=0, label=name) for name, c, h in looks], axes)
-
-
-def _user_slopes(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> float:
-    """Draw a bar for each slope of user memory; return the points that the title keeps away."""
-    stacks = c.strategies(row for cell in found for row in cell.rows)
-    slopes = [(name, c.memory_of(found, name)) for name in stacks]
-    bars = [(name, slope) for name, slope in slopes if isinstance(slope, Slope)]
-    if not bars:
-        raise NotInRunError("no memory slope in this run: it takes valid trials at five different numbers in flight")
-    bars.sort(key=lambda bar: bar[1].per_fetch)
-    plot_memory.slopes_panel(bars[: page.MOST_BARS], stacks, looks, axes)
-    return PAD
+    """Draw stacked bars, with the key above."""
+    places, heads = plot_memory.place(found)
+    plot_memory.panel_layers(places, axes, 1.5 * max(map(plot_memory.end_of, found)))
+    axes.set_ylim(max(places) + 0.75, -0.75)
+    plot_memory.name_places(places, heads, axes)
+    return _key(marks.patches(plot_memory.FILLS), axes)
 
 
 def _known(wanted: T | None, known: Sequence[T], what: str) -> T | None:

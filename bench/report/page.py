@@ -29,7 +29,7 @@ from bench.report.answer import answer
 from bench.report.files import Extras
 from bench.report.frames import csv
 from bench.report.terminal import shown
-from bench.studies.race import fragment as race
+from bench.studies.race import page as race
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

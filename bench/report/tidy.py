@@ -12,7 +12,7 @@ from bench.core.figures import NoSlope, Slope
 from bench.core.layers import FULL, RSS
 from bench.core.model import sensitivity
 from bench.core.rows import Row
-from bench.studies.memory.subjects import IN_FLIGHT, is_layered, subjects
+from bench.studies.memory.read import IN_FLIGHT, subjects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +144,7 @@ def _memory(rows: Sequence[Row]) -> Iterator[Line]:
     for setting in c.settings(found):
         own = [cell for cell in found if cell.setting == setting]
         yield from _slopes([row for cell in own for row in cell.rows], setting)
-        layered = {cell.strategy for cell in own if any(map(is_layered, cell.rows))}
+        layered = {subject.strategy for subject in subjects([row for cell in own for row in cell.rows])}
         for name, stack in c.strategies(row for cell in own for row in cell.rows).items():
             if name not in layered:
                 what = (name, stack, IN_FLIGHT, setting.connection, "user")

@@ -13,8 +13,7 @@ from selenium.webdriver.chrome.service import Service
 
 from bench.core import rows
 from bench.report import page as report_page
-from bench.studies.race import fragment as race
-from bench.studies.race import page as race_page
+from bench.studies.race import page as race
 
 HERE = Path(__file__).parent
 REFERENCE = HERE.parents[1] / "results" / "reference"
@@ -30,7 +29,7 @@ def main() -> None:
         raced = race.fragment(rows.read(newest("race")))
         assert raced is not None
         side_by_side = Path(folder) / "race.html"
-        side_by_side.write_text(race_page.page(raced, "The race"), encoding="utf-8")
+        side_by_side.write_text(race.page(raced, "The race"), encoding="utf-8")
         options = ChromeOptions()
         options.binary_location = shutil.which("chromium") or "chromium"
         for flag in ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile"):

@@ -5,10 +5,8 @@ from random import Random
 
 import pytest
 
-from bench.core import cells as c
-from bench.core.extremes import differ, of_cells
+from bench.core.extremes import differ
 from bench.core.stats import Logs
-from tests.made_rows import crawl_row
 
 
 def series(random: Random, number: int, rounds: int, noise: float, lead: float = 1.0) -> list[Logs]:
@@ -42,15 +40,3 @@ def test_without_two_rounds_or_two_series_nothing_is_known() -> None:
     assert not differ([{1: 0.0, 2: 0.0}])
     assert not differ([])
     assert not differ([{1: 0.0, 2: 0.001}, {1: 0.01, 2: 0.011}]), "below 2 %, however sure"
-
-
-def test_cells_are_compared_by_their_valid_rows() -> None:
-    rows = [
-        crawl_row(name, number=number, pages_per_s=rate * (1 + 0.01 * number))
-        for name, rate in (("a", 100.0), ("b", 200.0))
-        for number in (1, 2, 3)
-    ]
-    red = [crawl_row(name, number=9, pages_per_s=1e9, red=True) for name in ("a", "b")]
-
-    assert of_cells(c.cells([*rows, *red]), c.pages_per_s)
-    assert not of_cells(c.cells(red), c.pages_per_s)

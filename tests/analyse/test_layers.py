@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from bench.core.figures import NoSlope, Slope
-from bench.core.layers import FULL, LAYERS, by_subject, cost, full_points, points
+from bench.core.layers import FULL, LAYERS, added, cost, size_of
 from bench.core.records import changed
 from bench.core.rows import Row
 from tests.made_rows import bare_row, memory_row
@@ -30,7 +28,6 @@ def test_each_layer_has_its_slope_and_all_together_have_theirs() -> None:
     assert [round(s.per_fetch) for s in slopes if isinstance(s, Slope)] == [16_600, 4_160, 16_384, 7_900]
     assert isinstance(found.full, Slope)
     assert round(found.full.per_fetch) == sum(EACH.values())
-    assert found.shown_bytes == pytest.approx(sum(EACH.values()))
     assert isinstance(found.resident, Slope)
     assert round(found.resident.per_fetch) == 16_600
     assert found.largest_n == 10_000
@@ -48,7 +45,6 @@ def test_a_layer_that_is_not_known_is_unknown_and_so_is_the_whole() -> None:
 
     assert found.layers["slab and sockets"] == NoSlope("unknown here")
     assert found.full == NoSlope("unknown here")
-    assert found.shown_bytes is None
     assert isinstance(found.user, Slope)
 
 
@@ -57,9 +53,11 @@ def test_a_row_that_others_disturbed_counts_for_the_process_and_not_for_the_syst
 
     found = cost(rows)
 
-    assert len(points(rows, "user")) == 6
-    assert len(points(rows, "slab and sockets")) == len(full_points(rows)) == 5
-    assert round(found.shown_bytes or 0) == sum(EACH.values())
+    assert size_of(rows[-1], "user") == START["uss_bytes"] + 5000 * EACH["uss_bytes"]
+    assert added(rows[-1], "user") == 5000 * EACH["uss_bytes"]
+    assert [size_of(rows[-1], layer) for layer in ("slab and sockets", FULL)] == [None, None]
+    assert isinstance(found.full, Slope)
+    assert round(found.full.per_fetch) == sum(EACH.values())
 
 
 def test_red_rows_are_left_out() -> None:
@@ -69,8 +67,8 @@ def test_red_rows_are_left_out() -> None:
 def test_no_rows_cost_nothing_that_is_known() -> None:
     found = cost([])
 
-    assert (found.largest_n, found.shown_bytes) == (0, None)
-    assert set(found.layers.values()) == {NoSlope("unknown here")}
+    assert found.largest_n == 0
+    assert set(found.slopes.values()) == {NoSlope("unknown here")}
 
 
 def test_parked_workers_have_readings_of_their_own() -> None:
@@ -83,11 +81,3 @@ def test_parked_workers_have_readings_of_their_own() -> None:
 
     assert isinstance(found, Slope)
     assert round(found.per_fetch) == 700
-
-
-def test_rows_are_put_together_by_strategy_or_block_in_the_order_of_n() -> None:
-    found = by_subject([block(2000), memory_row("callbacks", 10), block(1000)])
-
-    assert [row.workload["n"] for row in found["thread"]] == [1000, 2000]
-    assert list(found) == ["thread", "callbacks"]
-    assert FULL not in LAYERS

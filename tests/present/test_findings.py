@@ -1,137 +1,88 @@
-"""The titles of the plots: what they say of the data, and what they do not dare to say."""
+"""The titles of throughput: which figures they compare, and what they do not dare to say."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from bench.core import cells as c
-from bench.core.figures import NoSlope, Slope, spread
 from bench.core.rows import Row
-from bench.studies.memory.findings import of_user_memory
-from bench.studies.throughput import findings
-from bench.studies.throughput.findings import Side
+from bench.studies.throughput.show import sections
 from tests.made_rows import crawl_row, grid
 
 
-def throughput(rows: Sequence[Row]) -> str:
-    return findings.of_throughput(c.cells(rows))
+def titles(rows: Sequence[Row]) -> list[str]:
+    """Return the findings on CPU time per page and on pages per second."""
+    return [section.title for section in sections(rows)]
 
 
-def cpu(*sides: tuple[str, list[int]], stack: str = "shared") -> str:
-    rows = [
-        crawl_row(name, number=number, cpu_per_page_ns=value, stack=stack)
-        for name, values in sides
+def rounds(name: str, values: Sequence[int], **given: Any) -> list[Row]:
+    """Make a row for each round, whose CPU time per page and throughput are one value."""
+    return [
+        crawl_row(name, number=number, cpu_per_page_ns=value, pages_per_s=value, **given)
         for number, value in enumerate(values, 1)
     ]
-    return findings.of_cpu(c.cells(rows))
-
-
-def slope(per_fetch: float, error: float, *, straight: bool = True) -> Slope:
-    return Slope(per_fetch, per_fetch - error, per_fetch + error, 0, straight, 10, 5)
-
-
-def test_throughput_says_what_more_in_flight_bring() -> None:
-    assert throughput(grid()) == (
-        "At 50 ms, callbacks fetches 1,000x as many pages/s with 1,000 in flight as with 1; "
-        "at no added latency, about as many"
-    )
-
-
-def test_a_single_round_is_named_as_such() -> None:
-    assert throughput(grid(latencies=["50ms"], rounds=1)) == (
-        "At 50 ms, callbacks fetches 1,000x as many pages/s with 1,000 in flight as with 1 (one round)"
-    )
-
-
-def test_other_caps_at_the_other_latency_are_named() -> None:
-    rows = [*grid(["one"], latencies=["50ms"]), *grid(["one"], latencies=["0"], caps=(1, 20))]
-
-    assert throughput(rows).endswith("at no added latency, about as many with 20 as with 1")
-
-
-def test_less_is_said_too() -> None:
-    rows = [
-        crawl_row(in_flight=cap, number=n, pages_per_s=rate) for n in (1, 2) for cap, rate in ((1, 900), (100, 450))
-    ]
-
-    assert (
-        throughput(rows) == "At no added latency, callbacks fetches 0.50x as many pages/s with 100 in flight as with 1"
-    )
-
-
-def test_one_number_in_flight_allows_no_comparison() -> None:
-    assert throughput([crawl_row(pages_per_s=9812)]) == (
-        "callbacks fetches 9,800 pages/s at no added latency with 100 in flight (one round)"
-    )
-
-
-def test_red_trials_conclude_nothing() -> None:
-    assert throughput([crawl_row(red=True)]) == "No valid throughput: nothing to conclude"
-    assert findings.of_cpu(c.cells([crawl_row(red=True)])) == "No valid CPU time: nothing to conclude"
-    assert findings.of_times([], 0.5, "") == "No valid times: nothing to conclude"
-    assert of_user_memory({}) == "No memory slope: nothing to conclude"
-
-
-def test_cpu_compares_cheapest_and_dearest() -> None:
-    assert cpu(("b", [60_000, 60_100]), ("a", [20_000, 20_100]), ("c", [30_000, 30_100])) == (
-        "At no added latency with 100 in flight, a page takes 20.1 µs of CPU time with a, 60.0 µs with b: 3.0x"
-    )
-
-
-def test_what_chance_may_explain_is_no_difference() -> None:
-    assert cpu(("a", [20_000, 40_000]), ("b", [30_000, 50_000])).endswith(
-        "30 µs of CPU time with a, 40 µs with b, which chance may explain"
-    )
-
-
-def test_one_round_gives_figures_but_no_ratio() -> None:
-    assert cpu(("a", [20_000]), ("b", [60_000])).endswith("20 µs of CPU time with a, 60 µs with b (one round)")
-
-
-def test_a_single_strategy_is_compared_with_nobody() -> None:
-    assert cpu(("a", [20_000, 20_000])).endswith("a page takes 20.0 µs of CPU time with a")
-
-
-def test_clients_with_a_stack_of_their_own_are_not_compared_with_the_models() -> None:
-    rows = [
-        crawl_row(name, number=n, cpu_per_page_ns=value, stack=stack)
-        for n in (1, 2)
-        for name, value, stack in (("a", 20_000, "shared"), ("b", 40_000, "shared"), ("client", 90_000, "own"))
-    ]
-
-    assert "client" not in findings.of_cpu(c.cells(rows))
-
-
-def test_times_name_their_quantile() -> None:
-    sides = [Side("a", "shared", spread([50e6, 51e6], (1, 2))), Side("b", "shared", spread([100e6, 101e6], (1, 2)))]
-
-    assert findings.of_times(sides, 0.99, "at 50 ms") == (
-        "At 50 ms, 1 fetch in 100 takes more than 50.5 ms with a, 100 ms with b: 2.0x"
-    )
-    assert "half of the fetches take more than" in findings.of_times(sides, 0.5, "at 50 ms")
-
-
-def test_memory_compares_slopes_with_their_intervals() -> None:
-    slopes = {"a": ("shared", slope(1000, 20)), "b": ("shared", slope(20_000, 100)), "c": ("own", slope(90_000, 100))}
-
-    assert of_user_memory(slopes) == (
-        "One more fetch in flight takes 1.00 ±0.02 kB of user memory with a, 20.0 ±0.1 kB with b: 20x"
-    )
 
 
 @pytest.mark.parametrize(
-    ("least", "end"),
+    ("rows", "title"),
     [
-        (slope(1000, 900), "1.0 ±0.9 kB of user memory with a, 20.0 ±0.1 kB with b"),
-        (slope(19_950, 100), "20.0 ±0.1 kB with b: the intervals overlap"),
-        (slope(1000, 10, straight=False), "20.0 ±0.1 kB of user memory with b"),
+        (grid(), "From 1 to 1,000 in flight, callbacks gets 1,000x faster at 50 ms, 1.0x faster at no added latency"),
+        (
+            grid(latencies=["50ms"], rounds=1),
+            "From 1 to 1,000 in flight, callbacks gets 1,000x faster at 50 ms (one round)",
+        ),
+        (
+            [*grid(["one"], latencies=["50ms"]), *grid(["one"], latencies=["0"], caps=(1, 20))],
+            "From 1 to 1,000 in flight, one gets 1,000x faster at 50 ms",
+        ),
+        (
+            [*rounds("a", (100, 900), in_flight=1), *rounds("a", (800, 1500), in_flight=10)],
+            "From 1 to 10 in flight, a gets 2.3x faster at no added latency (not significant)",
+        ),
+        (
+            [*rounds("a", (900, 910)), *rounds("b", (500, 510))],
+            "At no added latency with 100 in flight, the throughput is 505 pages/s with b, 905 pages/s with a: 1.8x",
+        ),
+        ([crawl_row(red=True)], ""),
     ],
 )
-def test_memory_makes_no_ratio_of_what_is_too_wide_or_bent(least: Slope, end: str) -> None:
-    assert of_user_memory({"a": ("shared", least), "b": ("shared", slope(20_000, 100))}).endswith(end)
+def test_throughput_says_what_more_in_flight_gain_and_else_compares_strategies(rows: list[Row], title: str) -> None:
+    assert titles(rows)[-1] == title
 
 
-def test_bent_lines_alone_give_ranges_only() -> None:
-    assert of_user_memory({"a": ("shared", slope(1, 1, straight=False)), "b": ("shared", NoSlope("few"))}) == (
-        "No straight line of memory: ranges only"
-    )
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (
+            [("b", (60_000, 60_100)), ("a", (20_000, 20_100)), ("c", (30_000, 30_100))],
+            "20.1 µs with a, 60.0 µs with b: 3.0x",
+        ),
+        ([("a", (20_000, 40_000)), ("b", (30_000, 50_000))], "30 µs with a, 40 µs with b: no significant difference"),
+        ([("a", (20_000,)), ("b", (60_000,))], "20 µs with a, 60 µs with b (one round)"),
+        ([("a", (20_000, 20_000))], "20.0 µs with a"),
+    ],
+)
+def test_cpu_compares_the_cheapest_with_the_dearest(rows: list[tuple[str, tuple[int, ...]]], told: str) -> None:
+    found = titles([row for name, values in rows for row in rounds(name, values)])
+
+    assert found[0] == f"At no added latency with 100 in flight, the CPU time per page is {told}"
+
+
+def test_clients_with_a_stack_of_their_own_are_not_compared_with_the_models() -> None:
+    models = [*rounds("a", (20_000, 20_000)), *rounds("b", (40_000, 40_000))]
+
+    assert "client" not in " ".join(titles([*models, *rounds("client", (90_000, 90_000), stack="own")]))
+
+
+def test_red_rows_conclude_nothing() -> None:
+    assert titles([*rounds("a", (900, 910)), *rounds("b", (1, 1), red=True)])[0].endswith("905 ns with a")
+
+
+def test_one_setting_among_several_is_named() -> None:
+    rows = [*rounds("a", (900, 910)), *rounds("a", (900, 910), connection="per-fetch")]
+
+    assert all(title.endswith(", keep-alive connections") for title in titles(rows))
+
+
+def test_without_a_timed_row_there_is_no_section() -> None:
+    assert sections([]) == []

@@ -1,7 +1,15 @@
 """The section of throughput as Markdown, with how it was made, where and when."""
 
-from bench.report.markdown import headline
+from typing import Any
+
+from bench.core.rows import Row
+from bench.report import markdown
+from bench.studies.throughput import show
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
+
+
+def headline(rows: list[Row], machine: dict[str, Any]) -> str:
+    return markdown.headline(rows, machine, show.sections(rows))
 
 
 def test_it_has_the_tables_of_the_section_of_throughput() -> None:

@@ -12,6 +12,7 @@ from bench.present.markdown import code, escaped, escaped_in_html
 from bench.present.section import Section
 from bench.present.table import Table
 from bench.report import markdown as report_markdown
+from bench.report import studies
 from bench.studies.claims import pages as claims_pages
 from bench.studies.claims.rules import Outcome, Verdict
 from bench.studies.claims.show import Report
@@ -67,7 +68,8 @@ def the_report() -> str:
 
 
 def the_headline() -> str:
-    return report_markdown.headline(grid([LINKS, "b"], caps=(100,)), MACHINE | {"cpu": LINKS})
+    rows = grid([LINKS, "b"], caps=(100,))
+    return report_markdown.headline(rows, MACHINE | {"cpu": LINKS}, studies.sections(rows))
 
 
 def the_claims() -> str:

@@ -9,6 +9,7 @@ from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.report import studies
 from bench.report.terminal import WIDTH, summary_json, summary_table
+from bench.studies.memory.show import sections
 from tests.made_rows import crawl_row, grid, memory_rows
 from tests.present.made_memory_rows import (
     PARKED,
@@ -43,32 +44,27 @@ def test_a_block_has_every_layer_with_its_error_and_the_protocol_of_the_authors(
 def test_the_tables_as_a_teacher_shows_them() -> None:
     rows = [*ladder({"thread": PARKED["thread"]}, SIZES, noise=1), *(held_row(n=n) for n in SIZES)]
 
-    shown = text(rows).splitlines()
-    first = shown.index("Bytes that one more takes")
+    shown = [" ".join(line.split()) for line in text(rows).splitlines()]
+    first = shown.index("Memory per additional task (bytes)")
     assert shown[first : first + 8] == [
-        "Bytes that one more takes",
-        "                          page     kernel     slab,        all                with",
-        "                user    tables     stacks   sockets     layers   resident     none",
+        "Memory per additional task (bytes)",
+        "page kernel slab, all empty",
+        "user tables stacks sockets layers resident process",
         "─── building blocks, parked ".ljust(WIDTH, "─"),
-        "thread     16,460 ±0  4,154 ±0  16,384 ±0  7,820 ±0  44,818 ±0  16,460 ±0  14.4 MB",
+        "thread 16,460 ±0 4,154 ±0 16,384 ±0 7,820 ±0 44,818 ±0 16,460 ±0 14.4 MB",
         "─── strategies, in flight ".ljust(WIDTH, "─"),
-        "callbacks     400 ±0      1 ±0       0 ±0  8,300 ±0   8,701 ±0     400 ±0  14.4 MB",
+        "callbacks 400 ±0 1 ±0 0 ±0 8,300 ±0 8,701 ±0 400 ±0 14.4 MB",
         "Slopes over N, ± their 95 % interval.",
     ]
 
 
 def test_no_line_is_too_wide() -> None:
     rows = [*memory_run(1), *c10k_run(1), limit_row(), probe_row(), *(held_row(HOSTILE, n) for n in SIZES)]
+    found = text(rows)
 
-    assert max(map(len, text(rows).splitlines())) <= WIDTH
-
-
-def test_every_group_is_there() -> None:
-    found = text([*memory_run(1)])
-
-    assert [word in found for word in ("building blocks, parked", "strategies, parked", "strategies, in flight")] == [
-        True
-    ] * 3
+    assert max(map(len, found.splitlines())) <= WIDTH
+    for group in ("building blocks, parked", "strategies, parked", "strategies, in flight"):
+        assert f"─── {group} " in found
 
 
 def test_an_unknown_layer_is_a_dash_and_never_zero() -> None:
@@ -146,9 +142,11 @@ def test_the_section_of_throughput_is_as_it_was_beside_bare_rows() -> None:
     assert "thread " not in text([*rows, block_row()]).split("The protocol")[0]
 
 
-def test_memory_trials_of_format_1_have_a_table_of_user_memory() -> None:
-    assert "User memory per fetch in flight" in text(memory_rows())
-    assert "callbacks  1.00 ±0.00 kB" in text(memory_rows())
+def test_memory_trials_that_know_no_other_layer_have_their_user_memory() -> None:
+    [layers, _] = lines(memory_rows(), "callbacks")
+
+    assert layers.startswith("callbacks 1,001 ±1 - - - - 1,001 ±1 ")
+    assert layers.endswith(" 10.0 MB")
 
 
 def test_the_json_has_every_figure_and_strategies_are_strategies() -> None:
@@ -172,3 +170,63 @@ def test_the_json_has_every_figure_and_strategies_are_strategies() -> None:
 
 def test_the_json_of_no_rows_is_empty() -> None:
     assert [summary_json([])[key] for key in ("layers", "held", "limits", "probes")] == [[], [], [], []]
+
+
+# The titles
+
+
+def title(rows: list[Row]) -> str:
+    """Return the first finding."""
+    return sections(rows)[0].title
+
+
+def test_the_blocks_that_people_compare_are_compared_and_else_the_ends_of_the_shared_stack() -> None:
+    pair = ladder({name: PARKED[name] for name in ("generator", "asyncio_task", "thread")}, SIZES, noise=1)
+    own = [held_row("client", n, (90_000, 1, 0, 0), stack="own") for n in SIZES]
+    models = [held_row(name, n, (size, 0, 0, 0)) for name, size in (("a", 400), ("b", 2000)) for n in SIZES]
+
+    assert title(pair) == "One more parked task takes 44.8 kB with thread, 1.15 kB with asyncio task: 39x"
+    assert title([*models, *own]) == "One more fetch in flight takes 2.00 kB with b, 400 B with a: 5.0x"
+    assert title([*pair, *models]) == f"{title(pair)}; o{title(models)[1:]}"
+
+
+def test_what_is_not_known_in_full_is_called_user_memory() -> None:
+    unknown = ("slab_bytes", "kernel_stack_bytes")
+    rows = [block_row(name, n, unknown=unknown) for name in ("thread", "asyncio_task") for n in SIZES]
+
+    assert (
+        title(rows) == "One more parked task takes 16.5 kB of user memory with thread, 1.15 kB with asyncio task: 14x"
+    )
+    assert title(memory_rows("a", 1000)) == "One more fetch in flight takes 1.00 kB of user memory with a"
+
+
+def test_intervals_that_overlap_and_bent_lines_make_no_ratio() -> None:
+    jitter = (300_000, -300_000, 0, 300_000, -300_000)
+    near = [
+        held_row(name, n, (size, 0, 0, 0), jitter=off)
+        for name, size in (("a", 400), ("b", 410))
+        for n, off in zip(SIZES, jitter, strict=True)
+    ]
+    numbers = (2000, 4000, 6000, 8000, 10_000, 12_000, 14_000)
+    bent = [block_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in numbers]
+
+    assert title(near).endswith(": the intervals overlap")
+    assert title(bent) == "No slope of memory: nothing to conclude"
+
+
+def test_what_was_held_names_the_first_and_the_last_of_each_setting_by_themselves() -> None:
+    rows = [
+        held_row(name, connection=use, reach_ms=ms, number=number)
+        for name, use, ms in (
+            ("a", "keep-alive", 1000), ("b", "keep-alive", 4000), ("a", "per-fetch", 9000), ("b", "per-fetch", 8000),
+            ("c", "per-fetch", 1000),
+        )
+        for number in (1, 2)
+    ]  # fmt: skip
+
+    assert sections(rows)[-1].title == (
+        "2 of 3 strategies held 10,000 fetches in flight at once; per-fetch connections: b after 8.00 s, a after "
+        "9.00 s; keep-alive connections: a after 1.00 s, b after 4.00 s"
+    )
+    assert sections(rows[:1])[-1].title.endswith("at once; a after 1.0 s (one round)")
+    assert "nothing to conclude" in sections([held_row(red=True)])[-1].title

@@ -13,10 +13,10 @@ from bench.core.rows import Row
 from bench.present import name_looks, page
 from bench.report import plots
 from bench.studies.clients import plot as plot_clients
-from bench.studies.race import fragment as race
-from bench.studies.race.field import races
-from tests.made_rows import MACHINE, crawl_row, memory_rows
-from tests.present.made_memory_rows import c10k_run, ladder
+from bench.studies.race import page as race
+from bench.studies.race.read import races
+from tests.made_rows import MACHINE, crawl_row
+from tests.present.made_memory_rows import c10k_run, held_row, ladder
 from tests.race.made_races import runner
 from tests.selftest.made_clients import client_rows
 
@@ -57,7 +57,7 @@ def pairs_of(figure: Figure) -> set[tuple[str, str]]:
 
 PLOTS: dict[str, tuple[Callable[[Iterable[str]], list[Row]], Callable[[Sequence[Row]], list[Figure]]]] = {
     "crawls": (crawls, figures),
-    "memory": (lambda names: [row for name in names for row in memory_rows(name)], figures),
+    "memory": (lambda names: [held_row(name, n) for name in names for n in (2000, 10_000)], figures),
     "held": (lambda names: renamed(c10k_run(1, ["callbacks"]), names), figures),
     "clients": (lambda names: renamed(client_rows({"callbacks": (900.0, 910.0)}), names), of_clients),
 }

@@ -17,7 +17,7 @@ from bench.report.plots import save_all
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row, memory_rows
 
 HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
-ALL = ["throughput", "times", "cpu", "memory"]
+ALL = ["throughput", "times", "cpu", "layers"]
 
 
 def drawn(rows: list[Row], folder: Path) -> list[str]:
@@ -46,14 +46,11 @@ def test_titles_state_the_finding_and_text_is_text(tmp_path: Path) -> None:
     drawn(grid(), tmp_path)
 
     throughput = words(tmp_path / "throughput.svg")
-    assert "At 50 ms, callbacks fetches 1,000x as many pages/s with 1,000 in flight as" in throughput.replace(
-        "\xa0", " "
-    )
+    assert "From 1 to 1,000 in flight, callbacks gets 1,000x faster at 50 ms" in throughput.replace("\xa0", " ")
     assert "Imaginary 9000, 4 cores · Linux 6.1 · CPython 3.11.7 · 2026-01-02 · inflight 0.1.0" in throughput
     assert "thread_pool" in throughput
     assert "Closed loop" in words(tmp_path / "times.svg")
     assert "client CPU time per verified page (µs)" in words(tmp_path / "cpu.svg")
-    assert "user memory per fetch in flight (kB)" in words(tmp_path / "memory.svg")
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
@@ -76,11 +73,10 @@ def test_without_a_valid_row_the_red_ones_are_shown_and_nothing_is_concluded(tmp
     rows = [crawl_row(in_flight=cap, red=True, times_ns=[5, 6]) for cap in (1, 10)]
     rows += [memory_row(held=n, red=True) for n in (10, 20)]
 
-    assert drawn(rows, tmp_path) == ["throughput", "cpu", "memory"]
+    assert drawn(rows, tmp_path) == ["throughput", "cpu"]
     assert "nothing to conclude" in words(tmp_path / "throughput.svg")
     assert "Hollow: red trials" in words(tmp_path / "throughput.svg")
     assert "Pale: red trials only" in words(tmp_path / "cpu.svg")
-    assert "No slope for callbacks: no valid memory trial." in words(tmp_path / "memory.svg").replace("\xa0", " ")
 
 
 def test_one_strategy_one_round_one_number_in_flight(tmp_path: Path) -> None:
@@ -102,7 +98,7 @@ def test_a_hundred_strategies(tmp_path: Path) -> None:
 
     assert drawn(rows, tmp_path) == ALL
     assert "70 more strategies are not shown." in words(tmp_path / "cpu.svg")
-    assert "70 more slopes are not shown." in words(tmp_path / "memory.svg")
+    assert "70 more are not shown." in words(tmp_path / "layers.svg")
     assert "92 more strategies are grey, without a name." in words(tmp_path / "throughput.svg")
     assert "strategy99" in words(tmp_path / "throughput.svg")
 
@@ -139,13 +135,6 @@ def test_unlike_settings_get_plots_of_their_own(tmp_path: Path) -> None:
     assert drawn(rows, tmp_path) == [*ALL[:3], *(f"{name}-2" for name in ALL[:3])]
     assert "Connections: keep-alive." in words(tmp_path / "cpu.svg")
     assert "Connections: per-fetch." in words(tmp_path / "cpu-2.svg")
-
-
-def test_a_bent_line_of_memory_is_drawn_as_a_range(tmp_path: Path) -> None:
-    rows = [memory_row(held=n, uss_bytes=10**7 + 1000 * n + 5000 * max(0, n - 1200)) for n in range(400, 2400, 400)]
-
-    assert drawn(rows, tmp_path) == ["memory"]
-    assert "Hatched: a bent line, reported as a range." in words(tmp_path / "memory.svg")
 
 
 def test_without_enough_samples_no_p99_is_named(tmp_path: Path) -> None:

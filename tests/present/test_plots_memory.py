@@ -13,8 +13,9 @@ from bench.core.rows import Row
 from bench.present import name_looks, page
 from bench.report.plots import save_all
 from bench.studies.limits import plot as plot_ramp
-from bench.studies.memory import plot_in_flight, plot_ladder, plot_layers
-from bench.studies.memory.subjects import subjects
+from bench.studies.memory import plot as plot_memory
+from bench.studies.memory import plot_in_flight, show
+from bench.studies.memory.read import subjects
 from tests.made_rows import MACHINE, crawl_row, memory_row
 from tests.present.made_memory_rows import (
     PARKED,
@@ -39,12 +40,14 @@ Draw = Callable[[Sequence[Row]], "Figure | None"]
 
 
 def layers(rows: Sequence[Row]) -> "Figure | None":
-    return plot_layers.draw(subjects(rows), "Connections: keep-alive.", "footer")
+    return plot_memory.draw_layers(subjects(rows), "Connections: keep-alive.", "footer")
 
 
 def steps(rows: Sequence[Row]) -> "Figure | None":
     names = sorted({row.strategy for row in rows if row.stack != "none"})
-    return plot_ladder.draw(subjects(rows), page.looks(names[: page.MOST_LINES]), "Connections: keep-alive.", "footer")
+    return plot_memory.draw_ladder(
+        subjects(rows), page.looks(names[: page.MOST_LINES]), "Connections: keep-alive.", "footer"
+    )
 
 
 def in_flight(rows: Sequence[Row]) -> "Figure | None":
@@ -174,8 +177,8 @@ def test_beside_crawls_layers_stand_for_user_memory(tmp_path: Path) -> None:
     assert names(save_all(rows, MACHINE, tmp_path)) == ["throughput", "cpu", "layers", "ladder", "in_flight"]
 
 
-def test_rows_of_format_1_have_no_layers(tmp_path: Path) -> None:
-    assert names(save_all([memory_row(held=n) for n in SIZES], MACHINE, tmp_path)) == ["memory"]
+def test_rows_that_know_user_memory_alone_have_a_bar_of_it(tmp_path: Path) -> None:
+    assert names(save_all([memory_row(held=n) for n in SIZES], MACHINE, tmp_path)) == ["layers"]
 
 
 def test_without_rows_nothing_is_drawn() -> None:
@@ -189,7 +192,7 @@ def test_without_rows_nothing_is_drawn() -> None:
 def test_layers_names_every_layer_and_the_published_figures(memory_plots: list[Path]) -> None:
     text = written(memory_plots, "layers")
 
-    assert "A parked thread costs 44.8 kB, 28 kB of it in the kernel; a parked asyncio task 1.15 kB: 39x" in text
+    assert show.sections(memory_run(1))[0].title in text
     for word in ("user", "page tables", "kernel stacks", "slab and sockets", "22k: draft", "50k: published", "3k: pub"):
         assert word in text
     assert "Slab and sockets hold both ends of each loopback connection" in text
@@ -199,7 +202,6 @@ def test_layers_names_every_layer_and_the_published_figures(memory_plots: list[P
 def test_an_unknown_layer_is_unknown_and_never_zero() -> None:
     text = drawn(layers, [block_row(n=n, unknown=("slab_bytes", "kernel_stack_bytes")) for n in SIZES])
 
-    assert "A parked thread costs 16.5 kB of user memory" in text
     assert "21 kB and more" in text
     assert (
         "Unknown (not told here, moved by others, or too few valid trials): kernel stacks and slab and sockets." in text
@@ -207,7 +209,7 @@ def test_an_unknown_layer_is_unknown_and_never_zero() -> None:
 
 
 def test_noise_below_zero_is_drawn_as_zero_and_said() -> None:
-    figure = plot_layers.draw(subjects([block_row(n=n, each=(1000, 0, 0, -5)) for n in SIZES]), "", "")
+    figure = plot_memory.draw_layers(subjects([block_row(n=n, each=(1000, 0, 0, -5)) for n in SIZES]), "", "")
 
     assert figure is not None
     assert "Slopes below zero (noise) are drawn as 0." in text_of(figure)
@@ -228,7 +230,7 @@ def test_a_bent_line_is_a_range() -> None:
 def test_memory_over_n_says_what_the_largest_numbers_took(memory_plots: list[Path]) -> None:
     text = written(memory_plots, "ladder")
 
-    assert "10,000 threads take 448 MB in all layers; 1,000,000 asyncio tasks take 1.15 GB" in text
+    assert "10,000 parked tasks take 448 MB with thread; 1,000,000 parked tasks take 1.15 GB with asyncio task" in text
     assert "Building blocks, parked" in text
     assert "Strategies, in flight" in text
     assert "1,000,000" in text
@@ -303,8 +305,7 @@ def test_a_red_ramp_concludes_nothing() -> None:
 def test_in_flight_shows_both_uses_of_connections_and_the_time_to_reach() -> None:
     text = drawn(in_flight, c10k_run())
 
-    assert "5 strategies hold 10,000 fetches in flight at once; keep-alive connections: callbacks after" in text
-    assert "keep-alive connections" in text
+    assert show.sections(c10k_run())[-1].title in text
     assert "per-fetch connections" in text
     assert "held by the gate while memory is read" in text
 
@@ -319,14 +320,14 @@ def test_in_flight_says_who_could_not_and_why() -> None:
     ]
     text = drawn(in_flight, rows)
 
-    assert "1 of 2 strategies holds 10,000 fetches in flight at once; keep-alive connections: callbacks" in text
+    assert "1 of 2 strategies held 10,000 fetches in flight at once; keep-alive connections: callbacks" in text
     assert "thread_pool: failed: RLIMIT_NPROC allows 900 threads." in text
 
 
 def test_in_flight_of_red_trials_concludes_nothing() -> None:
     text = drawn(in_flight, [held_row(red=True)])
 
-    assert "No strategy has valid trials with 10,000 in flight: nothing to conclude" in text
+    assert "0 of 1 strategy held 10,000 fetches in flight at once: nothing to conclude" in text
     assert "Hollow marks: red trials." in text
 
 

@@ -15,6 +15,7 @@ from bench.core.records import changed
 from bench.core.rows import Row, read
 from bench.present import page
 from bench.report import plots
+from bench.report.answer import answer
 from bench.studies.memory import show as memory_table
 from bench.studies.swarm import read as swarms
 from bench.studies.throughput import show
@@ -63,15 +64,25 @@ def test_a_line_goes_through_each_number_in_flight_once_and_never_beyond_the_pag
 
 
 def test_each_kind_of_site_has_its_own_tables_and_names_its_pages() -> None:
-    section = show.section(two_sites())
+    tables = [table for section in show.sections(two_sites()) for table in section.tables]
 
-    assert len(section.tables) == 4
-    assert {title.rpartition("pages ")[2] for title in (table.title for table in section.tables)} == {
+    assert len(tables) == 4
+    assert {table.title.rpartition("pages ")[2] for table in tables} == {
         "10",
         "5 for each in flight",
     }
-    shown = {head.rpartition(", ")[2] for table in section.tables if "Pages" in table.title for head in table.heads[1:]}
+    shown = {head.rpartition(", ")[2] for table in tables if "Pages" in table.title for head in table.heads[1:]}
     assert shown == {"10 in flight", "100 in flight", "1,000 in flight"}, "10,000 were never in flight"
+
+
+def test_what_the_answer_says_is_in_one_table() -> None:
+    rows = two_sites()
+
+    sentences = " ".join(answer(rows))
+
+    assert "1,000 in flight" in sentences
+    assert "10,000 in flight" not in sentences
+    assert all(sentence.endswith("pages 5 for each in flight.") for sentence in answer(rows)[:2])
 
 
 def test_a_setting_that_is_alone_in_its_number_of_pages_is_one_curve() -> None:

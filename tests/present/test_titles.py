@@ -71,7 +71,7 @@ def test_the_title_of_throughput_is_of_the_longest_latency_that_is_valid() -> No
     rows = [crawl_row(in_flight=cap, number=number, pages_per_s=cap * 10.0) for cap in (1, 100) for number in (1, 2)]
     rows += [crawl_row(latency="50ms", in_flight=cap, red=True) for cap in (1, 100)]
 
-    assert "100x as many pages/s with 100 in flight" in title_of(drawn(rows)["throughput"])
+    assert "From 1 to 100 in flight, callbacks gets 100x faster" in title_of(drawn(rows)["throughput"])
 
 
 def test_beside_what_is_valid_nothing_is_drawn_that_allows_no_conclusion() -> None:

@@ -10,7 +10,7 @@ import pytest
 from bench.core.experiment import load
 from bench.core.plan import expand
 from bench.core.rows import append, read
-from bench.studies.race.field import races
+from bench.studies.race.read import races
 from strategies import describe, names
 from tests.cli.command import inflight
 from tests.made_rows import memory_row
@@ -33,10 +33,10 @@ def test_a_stored_run_gives_the_finish_and_a_page(folder: Path) -> None:
 
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[0] == "50 ms added latency, 100 in flight: 300 pages"
+    assert lines[2] == "50 ms added latency, 100 in flight: 300 pages"
     (best, *_) = races(read(folder))
-    assert [line.split()[0] for line in lines[3:9]] == [lane.strategy for lane in best.finishers]
-    assert lines[3].split()[1].lstrip("=") == "1st"
+    assert [line.split()[0] for line in lines[5:11]] == [lane.strategy for lane in best.finishers]
+    assert lines[5].split()[1].lstrip("=") == "1st"
     assert "\x1b" not in done.out + done.err
     assert done.err == f"race:  {folder / 'race.html'}\n"
     text = (folder / "race.html").read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ def test_a_stored_run_gives_the_finish_and_a_page(folder: Path) -> None:
 def test_only_some_strategies_may_race(folder: Path) -> None:
     done = inflight("race", folder, "--strategies", "callbacks, thread_pool,")
 
-    assert [line.split()[:2] for line in done.out.splitlines()[3:5]] == [["callbacks", "1st"], ["thread_pool", "2nd"]]
+    assert [line.split()[:2] for line in done.out.splitlines()[5:7]] == [["callbacks", "1st"], ["thread_pool", "2nd"]]
     assert "aiohttp" not in (folder / "race.html").read_text(encoding="utf-8")
 
 

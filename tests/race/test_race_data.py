@@ -3,11 +3,8 @@
 import pytest
 
 from bench.core.records import changed
-from bench.studies.race import field as race_field
-from bench.studies.race.field import Race, races
-from bench.studies.race.fragment import place_text, sharers
-from bench.studies.race.lanes import Lane
-from tests.made_rows import MS, NO_TIMELINE, crawl_row, memory_row
+from bench.studies.race.read import MOST_LANES, MOST_RACES, Lane, Race, races
+from tests.made_rows import MS, memory_row
 from tests.race.made_races import BIN_NS, runner
 
 SLOW = [0] * 39 + [10]
@@ -52,7 +49,7 @@ def test_strategies_that_differ_by_less_than_their_rounds_share_a_place() -> Non
     )
 
     assert places(race) == {"callbacks": 1, "generators": 1, "thread_pool": 3}
-    assert [place_text(lane.place, sharers(lane, race)) for lane in race.lanes] == ["=1st", "=1st", "3rd"]
+    assert [race.place_of(lane) for lane in race.lanes] == ["=1st", "=1st", "3rd"]
 
 
 def test_single_rounds_share_a_place_below_a_fifth() -> None:
@@ -140,7 +137,6 @@ def test_a_guest_with_more_pages_is_cut_at_the_races_last_one() -> None:
     assert guest.completions == (4, 4, 2)
     assert guest.finish_ns == 25 * MS, "in the middle of the third bin"
     assert guest.place == 1
-    assert guest.recorded == 40
 
 
 def test_a_guest_with_fewer_pages_stops_where_its_recording_ends() -> None:
@@ -160,13 +156,11 @@ def test_pages_of_a_bin_are_spread_over_it() -> None:
 
 def test_samples_are_looked_up_and_never_made_up() -> None:
     race = only(runner("callbacks", [0, 5, 5], sampled=True), runner("thread_pool", [0, 5, 5]))
-    samples = lanes(race)["callbacks"].samples
+    sampled, other = lanes(race)["callbacks"], lanes(race)["thread_pool"]
 
-    assert samples is not None
-    assert [samples.latest(ms * MS) for ms in (0, 9, 10, 25, 99)] == [None, None, 0, 1, 2]
-    assert lanes(race)["callbacks"].rss_bytes == 23_000_000
-    assert lanes(race)["thread_pool"].samples is None
-    assert lanes(race)["thread_pool"].peak_threads == 1
+    assert [sampled.sample_at(ms * MS) for ms in (0, 9, 10, 25, 99)] == [None, None, 0, 1, 2]
+    assert (sampled.rss_bytes, other.rss_bytes) == (23_000_000, 24_000_000)
+    assert (other.samples, other.sample_at(99 * MS)) == (None, None)
 
 
 def test_a_race_takes_two_and_time_lines() -> None:
@@ -192,7 +186,7 @@ def test_the_race_with_the_most_between_first_and_last_is_first_and_latencies_ta
         for name, n in (("callbacks", 10), ("thread_pool", last))
     ])  # fmt: skip
 
-    assert len(found) == race_field.MOST_RACES
+    assert len(found) == MOST_RACES
     assert [(race.latency, race.in_flight) for race in found] == [
         ("50ms", 100), ("10ms", 10), ("0", 10), ("50ms", 10),
     ]  # fmt: skip
@@ -207,15 +201,15 @@ def test_cpu_work_is_named_and_keeps_workloads_apart() -> None:
 
     assert {race.title for race in found} == {
         "50 ms added latency, 10 in flight",
-        "50 ms added latency, 2 ms of CPU work a page, 10 in flight",
+        "50 ms added latency, 2 ms of CPU work per page, 10 in flight",
     }
 
 
 def test_of_too_many_the_fastest_are_shown() -> None:
     race = only(*(runner(f"s{n:02}", [0] * (n + 1) + [10]) for n in range(40)))
 
-    assert race.left_out == 40 - race_field.MOST_LANES
-    assert sorted(lane.strategy for lane in race.lanes) == [f"s{n:02}" for n in range(race_field.MOST_LANES)]
+    assert race.left_out == 40 - MOST_LANES
+    assert sorted(lane.strategy for lane in race.lanes) == [f"s{n:02}" for n in range(MOST_LANES)]
     assert {lane.place for lane in race.lanes if lane.strategy == "s00"} == {1}
 
 
@@ -223,17 +217,3 @@ def test_titles_that_would_be_the_same_are_numbered() -> None:
     found = races([runner(name, QUICK, site=site) for site in ({"links": 1}, {"links": 2}) for name in ("a", "b")])
 
     assert sorted(race.title[-8:] for race in found) == [", site 1", ", site 2"]
-
-
-def test_a_row_of_before_there_were_time_lines_is_no_lane() -> None:
-    row = crawl_row("callbacks", latency="50ms", in_flight=10, pages=10)
-    odd = changed(row, measured=row.measured | {"timeline": NO_TIMELINE})
-
-    assert races([odd, runner("generators", QUICK)]) == []
-
-
-@pytest.mark.parametrize(
-    ("place", "text"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (21, "21st"), (None, "-")]
-)
-def test_places_are_written_as_people_say_them(place: int | None, text: str) -> None:
-    assert place_text(place) == text

@@ -10,9 +10,9 @@ import pytest
 
 from bench.core.records import changed
 from bench.core.rows import read
-from bench.studies.race.field import MOST_LANES
-from bench.studies.race.fragment import HEADS, Fragment, fragment
-from bench.studies.race.page import page
+from bench.studies.race.page import Fragment, fragment, page
+from bench.studies.race.read import MOST_LANES
+from bench.studies.race.show import HEADS
 from tests.race.made_races import runner
 
 RACE_RUN = next(Path(__file__).parents[2].glob("results/reference/*-race"))
@@ -142,7 +142,8 @@ def test_a_lane_that_was_recorded_on_a_smaller_site_says_so() -> None:
 
 def test_without_a_script_the_tables_say_how_it_ended(raced: Fragment) -> None:
     races = data(raced)["races"]
-    tables = re.findall(r'<div class="race-static" data-race="(\d)">(.*?)</div>', raced.html, re.DOTALL)
+    html = raced.html.replace("\xa0", " ")
+    tables = re.findall(r'<div class="race-static" data-race="(\d)">(.*?</table>)', html, re.DOTALL)
 
     assert [int(number) for number, _ in tables] == list(range(len(races)))
     for race, (_, table) in zip(races, tables, strict=True):

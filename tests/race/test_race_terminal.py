@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from bench.core.rows import append
+from bench.present import section
+from bench.studies.race import show
 from bench.studies.race import terminal as race_terminal
-from bench.studies.race.field import Race, races
-from bench.studies.race.keyboard import keys_of
-from bench.studies.race.terminal import ASCII, Replay, finish, frame
+from bench.studies.race.read import Race, races
+from bench.studies.race.terminal import ASCII, Replay, frame, keys_of
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import MS
 from tests.patience import HANG_S
@@ -34,6 +35,10 @@ def race() -> Race:
 
 def shown(race: Race, ms: float, width: int = 100, height: int = 40) -> list[str]:
     return frame(Replay(race, 1.0, ms * MS), width, height).plain.split("\n")
+
+
+def finish(race: Race) -> str:
+    return section.text(show.section(race), 100).plain
 
 
 def test_a_moment_shows_every_lane_with_its_figures(race: Race) -> None:
@@ -97,7 +102,7 @@ def test_a_terminal_that_is_not_utf_8_gets_ascii(race: Race) -> None:
 
 def test_a_name_cannot_move_the_cursor() -> None:
     (race,) = races([runner("a\x1b[2Jb\n", QUICK), runner("[red]x[/red]", QUICK)])
-    text = "\n".join(shown(race, 20)) + finish(race, 80)
+    text = "\n".join(shown(race, 20)) + finish(race)
 
     assert "\x1b" not in text
     assert "[red]x[/red]" in text
@@ -144,11 +149,12 @@ def test_keys_are_told_apart_however_they_come_together() -> None:
 
 
 def test_the_finish_is_a_table_in_order(race: Race) -> None:
-    lines = finish(race, 100).splitlines()
+    title, _, what, _, _, first, second, *lines = finish(race).splitlines()
 
-    assert lines[0] == "50 ms added latency, 10 in flight: 10 pages"
-    assert lines[3].split()[:9] == ["callbacks", "1st", "10", "10", "30.0", "ms", "333", "1", "23.0"]
-    assert lines[4].startswith("thread_pool")
+    assert title == "The first and the last to finish: callbacks after 30.0 ms, thread_pool after 140 ms."
+    assert what == "50 ms added latency, 10 in flight: 10 pages"
+    assert first.split()[:9] == ["callbacks", "1st", "10", "10", "30.0", "ms", "333", "1", "23.0"]
+    assert second.startswith("thread_pool")
     assert any("each strategy ran alone" in line for line in lines)
 
 

@@ -26,7 +26,7 @@ def part(runs: Path, _beside: Path) -> str:
 
 def ratios(rows: Sequence[Row]) -> Mapping[str, Interval]:
     """Return the ratio of each arm to the reference where no latency is added, by the arm's name."""
-    return {one.arm: one.interval for one in contrasts(rows) if not one.workload["mean_latency_ns"]}
+    return {one.arm: one.interval for one in contrasts(rows) if not one.workload.mean_latency_ns}
 
 
 def _cell(found: Interval | None, alone: Interval) -> str:

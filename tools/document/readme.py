@@ -3,14 +3,14 @@
 import json
 from pathlib import Path
 
-from bench.core import cells as c
 from bench.core.rows import SELFTEST_FILE
 from bench.present import section
 from bench.present.markdown import escaped
-from bench.report.markdown import headline as throughput
+from bench.report import markdown
 from bench.studies.decision_map import show as map_table
-from bench.studies.memory.show import user_grids
+from bench.studies.memory.show import grids
 from bench.studies.selftest import show
+from bench.studies.throughput import show as throughput
 from tools.document import claims
 from tools.document.stored import DocumentError, joined, newest
 
@@ -18,9 +18,10 @@ from tools.document.stored import DocumentError, joined, newest
 def headline(runs: Path, beside: Path) -> str:
     """Return the tables of the newest ``quick``, and its plot of throughput."""
     run = newest(runs, "quick")
-    memory = map(section.table_markdown, user_grids(c.cells(run.rows, "memory")))
+    memory = map(section.table_markdown, grids(run.rows)[:1])
     picture = run.picture("throughput", "Throughput over fetches in flight", beside)
-    return joined(throughput(run.rows, run.machine), *memory, picture)
+    told = markdown.headline(run.rows, run.machine, throughput.sections(run.rows))
+    return joined(told, *memory, picture)
 
 
 def decision_map(runs: Path, beside: Path) -> str:

@@ -1,76 +1,220 @@
-"""The tables of building blocks and of memory, in layers and held in flight. Pure."""
+"""The sections of memory: what one more building block or fetch costs, layer by layer, and what was held. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, TypeVar
 
 from bench.core import cells as c
 from bench.core import units
 from bench.core.cells import Cell
-from bench.core.figures import NoSlope, Slope, spread
-from bench.core.layers import LAYERS
+from bench.core.figures import NoSlope, Slope, Spread, spread
+from bench.core.layers import FULL
 from bench.core.rows import Row
-from bench.core.stats import CONFIDENCE
 from bench.present import words
+from bench.present.section import Section
 from bench.present.table import Group, Line, Table
-from bench.studies.memory import findings
-from bench.studies.memory.subjects import BLOCKS, GROUPS, Subject, is_layered, subjects
-from bench.studies.memory.summary import held_json, tops
+from bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED, Subject, by_setting, held, reach, tops
 
-_HEADS = ("user", "page tables", "kernel stacks", "slab, sockets", "all layers", "resident", "with none")
+Value = TypeVar("Value")
+
+NARROW = 0.4
+"""Slopes whose interval is wider than this share of them are not made into a ratio."""
+_STEADY = 0.02
+"""A slope whose interval is within this share of it, up and down, is written with three digits; else two."""
+_UNITS = {
+    BLOCKS: ("parked task", "parked tasks"),
+    IN_FLIGHT: ("fetch in flight", "fetches in flight"),
+    PARKED: ("parked worker", "parked workers"),
+}
+"""What one of a group is called, and many."""
+_PAIR = {"thread", "asyncio_task"}
+"""The two building blocks that people compare."""
+
+
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return a section for each setting of the memory trials, with its layers, and one of what was held at once."""
+    every = by_setting(rows)
+    names = words.settings([setting for setting, _ in every if setting is not None])
+    found = []
+    for setting, own in every:
+        where = f", {names[setting]}" if setting is not None and len(names) > 1 else ""
+        tables = [table for table in (_layers_table(own, where), _protocol_table(own)) if table.lines]
+        found += [Section(of_layers(own) + where, tuple(tables))] if tables else []
+    if highest := tops(c.cells(rows, "memory")):
+        found.append(Section(of_held(highest), (_held_table(highest),)))
+    return found
 
 
 def grids(rows: Sequence[Row]) -> list[Table]:
-    """Return the tables: a table of layers for each setting of the memory trials, the rest once."""
+    """Return the tables of the sections."""
+    return [table for section in sections(rows) for table in section.tables]
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the figures of these tables as JSON values; sizes in bytes, durations in nanoseconds."""
     found = c.cells(rows, "memory")
-    read = {cell.setting for cell in found if any(map(is_layered, cell.rows))}
-    layered = [cell for cell in found if cell.setting in read]  # a strategy that never got there is part of the answer
-    settings: list[c.Setting | None] = [*c.settings(layered)] or [None]
-    names = words.settings(c.settings(layered))
-    blocks = [row for row in rows if row.kind == "block"]
-    many = []
-    for number, setting in enumerate(settings):
-        own = [row for cell in layered if cell.setting == setting for row in cell.rows]
-        some = subjects([*(blocks if number == 0 else []), *own])
-        use = f", {names[setting]}" if setting is not None and len(settings) > 1 else ""
-        many += [_layers_grid(some, use), _protocol_grid(some)]
-    many += [
-        *user_grids([cell for cell in found if cell.setting not in read]),
-        _held_grid(layered),
+    return {
+        "memory": [_user_json(found, setting, name) for setting, name in _strategies(found)],
+        "layers": [_subject_json(one, setting) for setting, own in by_setting(rows) for one in own],
+        "held": [held(cell) for cell in tops(found)],
+    }
+
+
+def _strategies(found: Sequence[Cell]) -> list[tuple[c.Setting, str]]:
+    settings = c.settings(found)
+    return [(s, name) for s in settings for name in c.strategies_of(cell for cell in found if cell.setting == s)]
+
+
+def _user_json(found: Sequence[Cell], setting: c.Setting, strategy: str) -> dict[str, Any]:
+    slope = c.memory_of([cell for cell in found if cell.setting == setting], strategy)
+    return {
+        "strategy": strategy,
+        "connection": setting.connection,
+        "site": setting.site_values(),
+        "slope": asdict(slope) if isinstance(slope, Slope) else None,
+        "reason": None if isinstance(slope, Slope) else slope.reason,
+    }
+
+
+def _subject_json(subject: Subject, setting: c.Setting | None) -> dict[str, Any]:
+    slopes = {**subject.cost.layers, FULL: subject.cost.full, "resident": subject.cost.resident}
+    return {
+        "subject": subject.strategy,
+        "group": subject.group,
+        "connection": None if setting is None or subject.group == BLOCKS else setting.connection,
+        "largest_n": subject.cost.largest_n,
+        "slopes": {name: asdict(slope) if isinstance(slope, Slope) else None for name, slope in slopes.items()},
+        "reasons": {name: slope.reason for name, slope in slopes.items() if isinstance(slope, NoSlope)},
+    }
+
+
+# What the titles say
+
+
+def of_layers(found: Sequence[Subject]) -> str:
+    """Compare what the dearest and the cheapest building block cost, and strategy: in flight, or else parked."""
+    blocks, in_flight, parked = (_of_group(found, group) for group in (BLOCKS, IN_FLIGHT, PARKED))
+    texts = [text for text in (blocks, in_flight or parked) if text]
+    return f"One more {'; one more '.join(texts)}" if texts else "No slope of memory: nothing to conclude"
+
+
+def _of_group(found: Sequence[Subject], group: str) -> str | None:
+    """Compare in all layers; in user memory alone where only that is known of more than one."""
+    own = [subject for subject in found if subject.group == group]
+    full, user = ([(s, slope) for s in own if (slope := s.straight(layer))] for layer in (FULL, "user"))
+    known, what = (full, "") if len(full) >= min(2, len(user)) else (user, " of user memory")
+    if not known:
+        return None
+    (cheap, least), (dear, most) = _ends(sorted(known, key=lambda one: one[1].per_fetch))
+    text = f"{_UNITS[group][0]} takes {size(most)}{what} with {dear.name}"
+    return text if cheap is dear else f"{text}, {size(least)} with {cheap.name}{_ratio(least, most)}"
+
+
+def of_ladder(found: Sequence[Subject]) -> str:
+    """Say how much the largest numbers took: of the blocks that people compare, else of both ends."""
+    for group in (BLOCKS, IN_FLIGHT):
+        tops = [(s, max(points)) for s in found if s.group == group and (points := s.added(s.valid_rows))]
+        if tops:
+            low, high = _ends(sorted(tops, key=lambda top: top[1][1] / max(1, top[1][0])))
+            texts = [
+                f"{units.count(n)} {_UNITS[group][1]} take {units.size(taken)} with {subject.name}"
+                for subject, (n, taken) in ([high] if low is high else [high, low])
+            ]
+            return "; ".join(texts)
+    return "No valid trial of all layers: nothing to conclude"
+
+
+def of_held(found: Sequence[Cell]) -> str:
+    """Say how many strategies held the highest number in flight, and in each setting how fast the first and the last.
+
+    Only what all settings have in common is counted; the times of two settings are never put together.
+    """
+    number = max(cell.in_flight for cell in found)
+    here = [cell for cell in found if cell.in_flight == number]
+    names = words.settings(c.settings(here))
+    reached = {
+        name: {cell.strategy: time for cell in here if cell.setting == setting and (time := reach(cell))}
+        for setting, name in names.items()
+    }
+    everywhere = set.intersection(*map(set, reached.values()))
+    planned = len({cell.strategy for cell in here})
+    who = f"{len(everywhere)} of {planned} {'strategy' if planned == 1 else 'strategies'}"
+    if not everywhere:
+        return f"{who} held {units.count(number)} fetches in flight at once: nothing to conclude"
+    times = [
+        f"{f'{name}: ' if len(names) > 1 else ''}{_first_and_last({one: own[one] for one in everywhere})}"
+        for name, own in reached.items()
     ]
-    return [grid for grid in many if grid and grid.lines]
+    return f"{who} held {units.count(number)} fetches in flight at once; {'; '.join(times)}"
 
 
-def user_grids(found: Sequence[Cell]) -> list[Table]:
-    """Return what one more fetch in flight costs in user memory: a table for each setting of these memory cells."""
-    names = words.settings(c.settings(found))
-    return [
-        _user_grid([cell for cell in found if cell.setting == s], names[s] if len(names) > 1 else "") for s in names
+def _first_and_last(times: dict[str, Spread]) -> str:
+    ordered = sorted(times.items(), key=lambda one: (one[1].median, one[0]))
+    ends = dict(ordered[:1] + ordered[-1:])
+    told = [
+        f"{words.plain(name, 24)} after {units.duration(time.median, words.digits(time))}"
+        for name, time in ends.items()
     ]
+    once = " (one round)" if min(time.rounds for time in times.values()) == 1 else ""
+    return f"{', '.join(told)}{once}"
 
 
-def _user_grid(own: Sequence[Cell], use: str) -> Table:
-    stacks = c.strategies(row for cell in own for row in cell.rows)
-    slopes = [(name, c.memory_of(own, name)) for name in stacks]
-    lines = tuple((words.plain(name, 60), words.memory(slope)) for name, slope in slopes)
-    title = f"User memory per fetch in flight{f', {use}' if use else ''}"
-    return Table(title, ("strategy", "bytes"), lines, tuple(_about_slopes(slopes)))
+def _ends(ordered: Sequence[tuple[Subject, Value]]) -> tuple[tuple[Subject, Value], tuple[Subject, Value]]:
+    """Return the two to compare: the blocks that people compare, else the ends; of the shared stack, if possible."""
+    pair = [one for one in ordered if one[0].group == BLOCKS and one[0].strategy in _PAIR]
+    shared = [one for one in ordered if one[0].stack == "shared"]
+    chosen = pair if len(pair) == 2 else shared if len(shared) > 1 else ordered
+    return chosen[0], chosen[-1]
 
 
-def _about_slopes(slopes: Sequence[tuple[str, Slope | NoSlope]]) -> list[str]:
-    told = []
-    if fitted := [slope for _, slope in slopes if isinstance(slope, Slope)]:
-        bent = "; a range where the line is bent" if any(not slope.straight for slope in fitted) else ""
-        sizes = sorted({slope.sizes for slope in fitted})
-        across = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-        sure = f"{CONFIDENCE * 100:.0f} %"
-        told.append(f"Memory is USS, as a slope over {across} numbers in flight, ± its {sure} interval{bent}.")
-    without: dict[str, list[str]] = {}
-    for name, slope in slopes:
-        if isinstance(slope, NoSlope):
-            without.setdefault(slope.reason, []).append(words.plain(name, 30))
-    for reason, names in without.items():
-        who = words.listed(names) if len(names) <= 4 else f"{len(names)} strategies"
-        told.append(f"No memory slope for {who}: {reason}.")
-    return told
+def _ratio(least: Slope, most: Slope) -> str:
+    """Write how many times the greater one is; nothing where an interval is too wide for that."""
+    if least.high >= most.low:
+        return ": the intervals overlap"
+    is_narrow = all(one.high - one.low <= NARROW * one.per_fetch for one in (least, most))
+    return f": {units.times(most.per_fetch / least.per_fetch)}" if is_narrow else ""
+
+
+def size(slope: Slope) -> str:
+    """Write a slope without its error, with the digits that it leaves."""
+    return units.size(slope.per_fetch, 3 if _error(slope) <= _STEADY * abs(slope.per_fetch) else 2)
+
+
+def _error(slope: Slope) -> float:
+    return max(slope.high - slope.per_fetch, slope.per_fetch - slope.low)
+
+
+# The tables
+
+
+def _layers_table(found: Sequence[Subject], where: str) -> Table:
+    lines: list[Line] = []
+    shown = [subject for subject in found if subject.fitted]
+    for group in GROUPS:
+        own = [subject for subject in shown if subject.group == group]
+        lines += [Group(group), *map(_layers_line, own)] if own else []
+    slopes = [slope for subject in shown for slope in subject.cost.slopes.values()]
+    is_bent = any(isinstance(slope, Slope) and not slope.straight for slope in slopes)
+    missing = sorted({subject.name for subject in found if not subject.fitted})
+    notes = (
+        "Slopes over N, ± their 95 % interval" + ("; a range where the line is bent." if is_bent else "."),
+        "Slab and sockets hold both ends of each loopback connection.",
+        "Resident is what ps shows, and no part of the sum.",
+        "Empty process: its own memory before anything is held (the intercept).",
+        "-: unknown here, or no slope, or others disturbed too many readings of the system's layers."
+        if any(isinstance(slope, NoSlope) for slope in slopes)
+        else "",
+        f"No slope for {words.listed(missing)}: too few numbers with valid trials." if missing else "",
+    )
+    heads = ("user", "page tables", "kernel stacks", "slab, sockets", "all layers", "resident", "empty process")
+    title = f"Memory per additional task (bytes){where}"
+    return Table(title, ("", *heads), tuple(lines), tuple(filter(None, notes)))
+
+
+def _layers_line(subject: Subject) -> tuple[str, ...]:
+    user = subject.cost.user
+    start = units.size(max(0.0, user.intercept)) if isinstance(user, Slope) else "-"
+    return (subject.starred, *map(slope_text, subject.cost.slopes.values()), start)
 
 
 def slope_text(slope: Slope | NoSlope) -> str:
@@ -79,118 +223,58 @@ def slope_text(slope: Slope | NoSlope) -> str:
         return "-"
     if not slope.straight:
         return f"{slope.low:,.0f}..{slope.high:,.0f}"
-    error = max(slope.high - slope.per_fetch, slope.per_fetch - slope.low)
-    return f"{round(slope.per_fetch):,} ±{round(error):,}"
+    return f"{round(slope.per_fetch):,} ±{round(_error(slope)):,}"
 
 
-def _layers_grid(found: Sequence[Subject], use: str) -> Table | None:
-    fitted = [subject for subject in found if subject.is_fitted]
-    lines: list[Line] = []
-    for group in GROUPS:
-        own = [subject for subject in fitted if subject.group == group]
-        lines += [Group(group)] if own else []
-        lines += [_layers_line(subject) for subject in own]
-    slopes = [slope for s in fitted for slope in (*s.cost.layers.values(), s.cost.full)]
-    bent = any(isinstance(slope, Slope) and not slope.straight for slope in slopes)
-    missing = sorted({subject.name for subject in found if not subject.is_fitted})
-    notes = (
-        "Slopes over N, ± their 95 % interval" + ("; a range where the line is bent." if bent else "."),
-        "Slab and sockets hold both ends of each loopback connection.",
-        "Resident is what ps shows, and no part of the sum.",
-        "With none: the process before anything is held (the intercept of its own memory).",
-        "-: unknown here, or no slope, or others disturbed too many readings of the system's layers."
-        if any(isinstance(slope, NoSlope) for slope in slopes)
-        else "",
-        f"No slope for {words.listed(missing)}: too few numbers with valid trials." if missing else "",
-    )
-    return Table(f"Bytes that one more takes{use}", ("", *_HEADS), tuple(lines), tuple(filter(None, notes)))
-
-
-def _layers_line(subject: Subject) -> tuple[str, ...]:
-    cost = subject.cost
-    star = " *" if subject.stack == "own" else ""
-    start = units.size(max(0.0, cost.user.intercept), 3) if isinstance(cost.user, Slope) else "-"
-    slopes = [*(cost.layers[name] for name in LAYERS), cost.full, cost.resident]
-    return (subject.name + star, *map(slope_text, slopes), start)
-
-
-def _protocol_grid(found: Sequence[Subject]) -> Table | None:
+def _protocol_table(found: Sequence[Subject]) -> Table:
     """Return what the claim's authors would have read: the resident size by ps, of the largest number."""
     lines = []
     for subject in found:
-        read = [row for row in subject.valid_rows if row.measured.get("ps_rss_bytes") is not None]
-        if subject.group != BLOCKS or not read:
-            continue
-        most = max(row.workload["n"] for row in read)
-        sizes = [row.measured["ps_rss_bytes"] for row in read if row.workload["n"] == most]
-        shown = spread(sizes).median
-        full = subject.cost.full
-        lines.append(
-            (
-                subject.name,
-                units.count(most),
-                units.size(shown),
-                units.size(shown / most),
-                units.size(subject.cost.resident.per_fetch) if isinstance(subject.cost.resident, Slope) else "-",
-                findings.size(full) if isinstance(full, Slope) else "-",
+        sizes: dict[int, list[int]] = {}
+        for row in subject.valid_rows if subject.group == BLOCKS else ():
+            if (read := row.measured.ps_rss_bytes) is not None:
+                sizes.setdefault(row.workload.n, []).append(read)
+        if sizes:
+            most = max(sizes)
+            shown = spread(sizes[most]).median
+            full, resident = subject.cost.full, subject.cost.resident
+            slopes = (
+                units.size(resident.per_fetch) if isinstance(resident, Slope) else "-",
+                size(full) if isinstance(full, Slope) else "-",
             )
-        )
+            lines.append((subject.name, units.count(most), units.size(shown), units.size(shown / most), *slopes))
     heads = ("", "largest N", "ps -o rss", "rss / N", "slope of rss", "all layers")
     note = "What ps shows, divided by N, has the empty process in it, and nothing of what the kernel keeps."
     return Table("The protocol of the claim's authors, beside the full cost", heads, tuple(lines), (note,))
 
 
-def _held_grid(found: Sequence[Cell]) -> Table | None:
+def _held_table(found: Sequence[Cell]) -> Table:
     """Return what the highest number in flight of each setting took: times, memory added, and what went wrong."""
-    lines = []
-    for cell in tops(found):
-        values = held_json(cell)
-        mark = " ✗" if cell.red_rows and not values["valid"] else ""
-        status = next((row.status for row in cell.rows if row.status != "ok"), "-")
-        reach, cpu, server_cpu, drain = (
-            status if n == 0 and values[key] is None else _duration(values[key])
-            for n, key in enumerate(("reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns"))
-        )
-        memory, server_memory = (
-            "-" if values[key] is None else units.size(values[key]) for key in ("added_bytes", "server_bytes")
-        )
-        drops, failed = (
-            str(values[key]) if values[key] is not None else "-" for key in ("listen_drops", "failed_pages")
-        )
-        lines.append(
-            (
-                words.plain(cell.strategy, 18) + mark,
-                cell.setting.connection,
-                units.count(cell.in_flight),
-                reach,
-                cpu,
-                server_cpu,
-                drain,
-                memory,
-                server_memory,
-                f"{drops}, {failed}",
-            )
-        )
-    heads = (
-        "",
-        "connections",
-        "in flight",
-        "reached in",
-        "CPU",
-        "server CPU",
-        "drained",
-        "memory added",
-        "server's memory",
-        "drops, failed",
-    )
+    lines = tuple(map(_held_line, found))
+    heads = ("", "connections", "in flight", "reached in", "CPU", "server CPU", "drained", "memory added",
+             "server's memory", "drops, failed")  # fmt: skip
     notes = (
         "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were there.",
         "Memory added: all layers of the client, with both ends of the connections.",
         "Server's memory: user memory of its whole process.",
         "✗: red trials only." if any(line[0].endswith("✗") for line in lines) else "",
     )
-    return Table("Held in flight at once", heads, tuple(lines), tuple(filter(None, notes)))
+    return Table("Held in flight at once", heads, lines, tuple(filter(None, notes)))
 
 
-def _duration(value_ns: float | None) -> str:
-    return "-" if value_ns is None else units.duration(value_ns, 2)
+def _held_line(cell: Cell) -> tuple[str, ...]:
+    found = held(cell)
+    times = [
+        "-" if (ns := found[key]) is None else units.duration(ns, 2)
+        for key in ("reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns")
+    ]
+    if found["reach_ns"] is None:
+        times[0] = next((row.status for row in cell.rows if row.status != "ok"), "-")
+    return (
+        words.plain(cell.strategy, 18) + (" ✗" if cell.red_rows and not found["valid"] else ""),
+        cell.setting.connection,
+        units.count(cell.in_flight),
+        *times,
+        *("-" if found[key] is None else units.size(found[key]) for key in ("added_bytes", "server_bytes")),
+        ", ".join("-" if found[key] is None else str(found[key]) for key in ("listen_drops", "failed_pages")),
+    )

@@ -10,12 +10,14 @@ from bench.commands.output import say
 from bench.core import rows
 from bench.core.experiment import ExperimentError
 from bench.core.judge import check_known
+from bench.core.records.crawls import Crawl
 from bench.core.rows import Row, RowsError
 from bench.measure import run as runs
-from bench.studies.race import terminal as race_terminal
-from bench.studies.race.fragment import fragment, races
-from bench.studies.race.keyboard import is_watched, watch
-from bench.studies.race.page import page
+from bench.present import section
+from bench.studies.race import show
+from bench.studies.race.page import fragment, page
+from bench.studies.race.read import races
+from bench.studies.race.terminal import is_watched, watch
 
 PRESET = "race"
 PAGE_FILE = "race.html"
@@ -48,7 +50,7 @@ def run(*, folder: Path | None, chosen: str | None, speed: float, out: Path) -> 
         with commands.interruptible():
             watch(best, speed)
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) if sys.stdout.isatty() else WIDEST
-    print(race_terminal.finish(best, width))
+    print(section.text(show.section(best), width).plain)
     return 0 if folder or any(row.valid for row in found) else 1
 
 
@@ -70,7 +72,7 @@ def _chosen(found: list[Row], names: str | None) -> list[Row]:
     """Return the rows of the strategies that are named. Raises ExperimentError for a name that no row has."""
     if names is None:
         return found
-    known = sorted({row.strategy for row in found if row.kind == "crawl"})
+    known = sorted({row.strategy for row in found if isinstance(row, Crawl)})
     wanted = {part.strip() for part in names.split(",") if part.strip()}
     if not wanted:
         raise ExperimentError("--strategies names none; write them with commas, as in callbacks,thread_pool")

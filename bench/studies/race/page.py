@@ -1,14 +1,115 @@
-"""The race as a page of its own, in the frame that all pages have."""
+"""The race in a page: markup that says all without a script, data for the script, and a page of its own.
+
+Nothing of a row gets into the page unescaped.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
 
 from markupsafe import Markup
 
-from bench.present import words
-from bench.present.html import shell
-from bench.studies.race.fragment import Fragment
+from bench.core import units
+from bench.core.records.parts import Samples
+from bench.core.rows import Row
+from bench.present import html as pages
+from bench.present.html import text
+from bench.studies.race.read import Lane, Race, races
+from bench.studies.race.show import CAPTION, PLACES, finish, notes
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_POINTS = 8000
+"""Maximum number of bins in a page, of all lanes together; of samples, half as many: about 150 kB at most."""
+_CAPS = (3000, 1500, 800, 400, 200, 100, 50)
+_UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What a page takes in to have the race; style and script belong into its only <style> and <script>."""
+
+    html: str
+    css: str
+    js: str
+    data: str
+    """JSON for <script type="application/json" id="race-data">, escaped for it."""
 
 
 def page(shown: Fragment, title: str) -> str:
-    """Return the page, which needs no network and lets nothing run but its own script."""
-    head = words.plain(title)
-    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(head, Markup(shown.html))  # noqa: S704  (escaped)
-    return shell(title, body, shown.css, shown.js, {"race-data": shown.data})
+    """Return a page of its own, which needs no network and lets nothing run but its own script."""
+    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), Markup(shown.html))  # noqa: S704
+    return pages.shell(title, body, shown.css, shown.js, {"race-data": shown.data})
+
+
+def fragment(rows: Iterable[Row]) -> Fragment | None:
+    """Return the race of a run; None when it has no two strategies on one workload with a time line."""
+    found = races(rows)
+    if not found:
+        return None
+    html, css, js = (_TEMPLATES.joinpath(f"race.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    options = "".join(f'<option value="{n}">{text(race.title)}</option>' for n, race in enumerate(found))
+    tables = "\n".join(
+        f'<div class="race-static" data-race="{n}">{pages.table(finish(race))}{pages.listed(notes(race))}</div>'
+        for n, race in enumerate(found)
+    )
+    filled = Template(html).substitute(caption=text(f"{CAPTION} {PLACES}"), options=options, tables=tables)
+    return Fragment(filled, css, js, _data(found))
+
+
+def _data(found: Sequence[Race]) -> str:
+    lanes = [one for race in found for one in race.lanes]
+    bins = _cap([len(one.completions) for one in lanes], _POINTS)
+    samples = _cap([len(one.samples.at_ns) for one in lanes if one.samples], _POINTS // 2)
+    values = {"races": [_race_values(race, bins, samples) for race in found]}
+    return json.dumps(values, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
+
+
+def _cap(lengths: Sequence[int], room: int) -> int:
+    """Return how long a list may be so that all of them have room."""
+    return next((cap for cap in _CAPS if sum(min(length, cap) for length in lengths) <= room), _CAPS[-1])
+
+
+def _race_values(race: Race, bins: int, samples: int) -> dict[str, Any]:
+    return {
+        "title": race.title,
+        "pages": race.pages,
+        "notes": notes(race),
+        "duration_us": -(-race.duration_ns // 1000),
+        "lanes": [_lane_values(one, race, bins, samples) for one in race.lanes],
+    }
+
+
+def _lane_values(one: Lane, race: Race, bins: int, samples: int) -> dict[str, Any]:
+    step = -(-len(one.completions) // bins)
+    starts, flying = range(0, len(one.completions), step), one.row.measured.timeline.in_flight
+    return {
+        "name": one.name,
+        "own": one.row.stack != "shared",
+        "colour": one.colour,
+        "cap": one.in_flight,
+        "place": one.place,
+        "placed": None if one.place is None else race.place_of(one),
+        "red": one.red,
+        "finish_us": None if one.finish_ns is None else -(-one.finish_ns // 1000),
+        "finish": None if one.finish_ns is None else units.duration(one.finish_ns),
+        "end_us": -(-one.end_ns // 1000),
+        "bin_us": one.bin_ns * step // 1000,
+        "done": [sum(one.completions[n : n + step]) for n in starts],
+        "flying": [flying[min(n + step, len(one.completions)) - 1] for n in starts],
+        "threads": one.row.measured.peak_threads,
+        "samples": None if one.samples is None else _sample_values(one.samples, samples),
+    }
+
+
+def _sample_values(samples: Samples, cap: int) -> dict[str, Any]:
+    """Thin the samples out; times in microseconds, memory in kB, null where unknown."""
+    kept = slice(None, None, -(-len(samples.at_ns) // cap))
+    return {
+        "at": [ns // 1000 for ns in samples.at_ns[kept]],
+        "threads": samples.threads[kept],
+        "rss": [size // 1000 for size in samples.rss_bytes[kept]],
+        "cpu": [None if ns is None else ns // 1000 for ns in samples.cpu_ns[kept]],
+    }

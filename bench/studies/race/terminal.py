@@ -1,17 +1,25 @@
-"""The race in a terminal: what a moment of it looks like, what the keys do, and the finish as text. Pure."""
+"""The race in a terminal: what a moment of it looks like, what the keys do, and the clock that drives it."""
 
+import os
+import re
+import select
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.core import units
-from bench.present import text_grid, words
+from bench.present import words
 from bench.present.name_looks import COLOURS
-from bench.present.table import Table
-from bench.studies.race import fragment as shared
-from bench.studies.race.field import Race
-from bench.studies.race.lanes import Lane
+from bench.studies.race import show
+from bench.studies.race.read import Lane, Race
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
 NAME, VERDICT = 16, 16
@@ -23,6 +31,9 @@ LEAST_SHARE_NS = 20_000_000
 """Of a shorter time the share of CPU time is noise."""
 BLOCKS, ASCII = "█▒░", "#+."
 """What a bar is made of: pages done, pages in flight, pages that wait."""
+FRAME_S = 0.05
+_KEY = re.compile(r"\x1b[\[O]([A-Z])|(\x1b.?|.)", re.DOTALL)
+_NAMES = {"C": "right", "D": "left", "H": "home", "F": "end"}
 _STYLES = tuple("default" if colour == "#000000" else colour for colour in COLOURS)
 
 
@@ -65,7 +76,7 @@ def frame(replay: Replay, width: int, height: int, blocks: str = BLOCKS) -> "Tex
     race = replay.race
     figured = 5 + 2 * len(race.lanes) <= height
     parts = [
-        Text(_cut(f"{shared.heading(race)}, replayed", width), "bold"),
+        Text(_cut(f"{show.heading(race)}, replayed", width), "bold"),
         Text(_cut("Each strategy ran alone, one after another; recorded, and shown side by side.", width), "dim"),
         Text(_cut(_clock(replay), width)),
         Text(),
@@ -75,14 +86,6 @@ def frame(replay: Replay, width: int, height: int, blocks: str = BLOCKS) -> "Tex
         if figured:
             parts.append(Text(_cut(f"{'':{NAME}} {_figures(one, race, replay.at_ns)}", width), "dim"))
     return Text("\n", no_wrap=True, overflow="crop").join(parts)
-
-
-def finish(race: Race, width: int) -> str:
-    """Return how the race ended as a table, with what must be known of it below."""
-    grid = Table("", shared.HEADS, tuple(shared.lines(race)))
-    said = [shared.CAPTION, shared.PLACES, *shared.notes(race)]
-    below = [text_grid.wrapped(sentence, width) for sentence in said]
-    return "\n".join([shared.heading(race), *text_grid.lines_of(grid, width), *below])
 
 
 def _clock(replay: Replay) -> str:
@@ -111,8 +114,7 @@ def _bar(one: Lane, race: Race, at_ns: float, width: int, blocks: str) -> "Text"
 
 def _verdict(one: Lane, race: Race, at_ns: float) -> str:
     if one.finish_ns is not None and at_ns >= one.finish_ns:
-        place = "red" if one.red is not None else shared.place_text(one.place, shared.sharers(one, race))
-        return f"{place}  {units.duration(one.finish_ns)}"
+        return f"{race.place_of(one)}  {units.duration(one.finish_ns)}"
     if one.red is not None:
         return "red"
     if at_ns >= one.end_ns:
@@ -122,15 +124,15 @@ def _verdict(one: Lane, race: Race, at_ns: float) -> str:
 
 def _figures(one: Lane, race: Race, at_ns: float) -> str:
     done, flying = one.at(at_ns)
-    pages, cap = units.count(race.pages), units.count(one.in_flight)
+    pages, cap, samples = units.count(race.pages), units.count(one.in_flight), one.samples
     told = [f"{units.count(done):>{len(pages)}} of {pages} pages", f"{units.count(flying):>{len(cap)}} in flight"]
-    if one.samples is None:
-        told += [] if one.peak_threads is None else [f"at most {_threads(one.peak_threads)}"]
-    elif (n := one.samples.latest(min(at_ns, one.end_ns))) is not None:
-        told += [f"{_threads(one.samples.threads[n]):11}", f"{units.size(one.samples.rss_bytes[n]):>7}"]
-        cpu_ns = one.samples.cpu_ns[n]
-        if cpu_ns is not None and one.samples.at_ns[n] >= LEAST_SHARE_NS:
-            told.append(f"CPU {units.number(100 * cpu_ns / one.samples.at_ns[n], 2)} %")
+    if samples is None and (threads := one.row.measured.peak_threads) is not None:
+        told.append(f"at most {_threads(threads)}")
+    elif samples and (n := one.sample_at(min(at_ns, one.end_ns))) is not None:
+        told += [f"{_threads(samples.threads[n]):11}", f"{units.size(samples.rss_bytes[n]):>7}"]
+        cpu_ns = samples.cpu_ns[n]
+        if cpu_ns is not None and samples.at_ns[n] >= LEAST_SHARE_NS:
+            told.append(f"CPU {units.number(100 * cpu_ns / samples.at_ns[n], 2)} %")
     return "  ".join(told)
 
 
@@ -140,3 +142,63 @@ def _threads(number: int) -> str:
 
 def _cut(text: str, width: int) -> str:
     return text[:width]
+
+
+# In front of somebody
+
+
+def is_watched() -> bool:
+    """Tell whether somebody sits in front of this: keys come from a terminal, and pictures go to one that can draw."""
+    both = sys.stdin, sys.stdout  # either is None where it was closed by whoever started this
+    can_draw = os.environ.get("TERM", "dumb") not in {"dumb", ""}
+    return can_draw and all(file is not None and file.isatty() for file in both)
+
+
+def watch(race: Race, speed: float) -> None:
+    """Replay the race on the terminal until q is pressed; the terminal is then as it was, whatever happens.
+
+    Raises KeyboardInterrupt at Ctrl-C.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(file=sys.stdout)
+    blocks = BLOCKS if console.encoding.lower().startswith("utf") else ASCII
+    replay, last_ns = Replay(race, speed), time.monotonic_ns()
+    with _keys_at_once(sys.stdin.fileno()), Live(console=console, screen=True, auto_refresh=False) as live:
+        while not replay.left:
+            live.update(frame(replay, *_size(console), blocks), refresh=True)
+            for key in _keys(sys.stdin.fileno()):
+                replay = replay.pressed(key)
+            now_ns = time.monotonic_ns()
+            replay, last_ns = replay.passed(now_ns - last_ns), now_ns
+
+
+def keys_of(text: str) -> Iterator[str]:
+    """Name the keys that were typed: the arrows, Home and End by their names, others as they are."""
+    for arrow, other in _KEY.findall(text):
+        yield _NAMES.get(arrow, "") if arrow else other
+
+
+def _keys(descriptor: int) -> Iterator[str]:
+    """Wait one frame; return the keys that were pressed until then. A terminal that has gone presses q."""
+    began_s = time.monotonic()
+    if select.select([descriptor], [], [], FRAME_S)[0]:
+        typed = os.read(descriptor, 1024)
+        yield from keys_of(typed.decode("utf-8", "replace")) if typed else "q"
+        time.sleep(max(0.0, FRAME_S - (time.monotonic() - began_s)))  # a key held down must not draw without end
+
+
+def _size(console: "Console") -> tuple[int, int]:
+    return console.size.width, console.size.height
+
+
+@contextmanager
+def _keys_at_once(descriptor: int) -> Iterator[None]:
+    """Have keys come one by one and unseen, instead of a line at a time."""
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor)
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

@@ -1,17 +1,17 @@
-"""Plot 2: how long fetches take: the share that takes longer than so and so much."""
+"""How long fetches take: the share that takes longer than so and so much."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.core import cells as c
 from bench.core import units
 from bench.core.cells import Cell
-from bench.core.figures import P99_SAMPLES, Histogram, exceedance, merge, quantile, spread
+from bench.core.figures import P99_SAMPLES, Histogram, Spread, exceedance, merge, quantile, spread
 from bench.core.rows import Row
-from bench.present import labels, page, scales, words
+from bench.present import labels, marks, page, scales, words
 from bench.present.name_looks import Look
-from bench.studies.throughput import findings
+from bench.studies.throughput import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,33 +26,31 @@ _TITLES: dict[Kind, str] = {
 }
 
 
-def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: str) -> "Figure | None":
+def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
     """Draw the workload with the longest latency and the most in flight that most strategies have valid times of."""
     here = choose(c.fillable([cell for cell in found if histogram(cell, "service")]))
     if not here:
         return None
-    where = f"{words.at_latency(here[0].latency)} with {words.in_flight(here[0].in_flight)}"
     fewest = min(merged.total for cell in here if (merged := histogram(cell, "service")))
     share = 0.99 if fewest >= P99_SAMPLES else 0.5
     kinds = [kind for kind in _TITLES if any(histogram(cell, kind) for cell in here)]
-    notes = [
-        subtitle,
+    notes = marks.notes(
+        about,
         words.workload(here[0]),
         _about_rounds(here),
         "Closed loop: a slow strategy is asked less often; these are not the times that independent users would see.",
-        "Response time includes the wait in the crawl's own queue." if "response" in kinds else "",
+        "response" in kinds and "Response time includes the wait in the crawl's own queue.",
         f"Curves end where fewer than {TAIL} fetches are slower"
         + (f"; no p99 below {units.count(P99_SAMPLES)} samples." if share == 0.5 else "."),
-    ]
-    sheet = page.sheet(findings.of_times(_sides(here, share), share, where), " ".join(notes), footer)
+    )
+    sides = {cell.strategy: _quantile(cell, share) for cell in here}
+    sheet = page.sheet(title.of_times(here, sides, share), notes, footer)
     sheet.subplots_adjust(left=0.09, right=0.81, wspace=0.24)
     panels = sheet.subplots(1, len(kinds), squeeze=False)[0]
     panels[0].set_ylabel("share of fetches that take longer (log scale)")
     for axes, kind in zip(panels, kinds, strict=True):
         panel(here, kind, looks, axes)
-    labels.legend(
-        panels[-1], looks, [side.strategy for side in sorted(_sides(here, share), key=lambda side: side.spread.median)]
-    )
+    labels.legend(panels[-1], looks, sorted(sides, key=lambda name: sides[name].median))
     return sheet
 
 
@@ -71,62 +69,46 @@ def choose(found: Sequence[Cell]) -> list[Cell]:
 
 def histogram(cell: Cell, kind: Kind) -> Histogram | None:
     """Return the histogram of a cell's valid rounds together; None without any."""
-    many = [times["histogram"] for row in cell.valid_rows if "histogram" in (times := times_of(row, kind))]
+    many = [one for row in cell.valid_rows if (one := histogram_of(row, kind)) is not None]
     return merge(many) if many else None
 
 
-def times_of(row: Row, kind: Kind) -> dict[str, Any]:
+def histogram_of(row: Row, kind: Kind) -> Any:
     """Return a row's times from when the cap was reached on; all of them where that leaves too few for a p99."""
-    times: dict[str, Any] = row.measured.get(_key(row, kind), {})
-    return times
+    times = getattr(row.measured, f"steady_{kind}" if _is_steady(row, kind) else kind, None)
+    return times and times.histogram
+
+
+def _is_steady(row: Row, kind: Kind) -> bool:
+    steady = getattr(row.measured, f"steady_{kind}", None)
+    return steady is not None and steady.count >= P99_SAMPLES
 
 
 def _about_rounds(found: Sequence[Cell]) -> str:
     if any(row.kind == "arm" for cell in found for row in cell.rows):
         return "Fetches that began and ended in one window, of all valid blocks together."
-    if all(map(_is_steady, found)):
+    if all(_is_steady(row, kind) for cell in found for row in cell.valid_rows for kind in _TITLES):
         return "All valid rounds together, from when the cap was first reached on."
     return "All valid rounds together, warm-up included."
 
 
-def _is_steady(cell: Cell) -> bool:
-    return all("steady" in key for row in cell.valid_rows for key in (_key(row, "service"), _key(row, "response")))
-
-
-def _key(row: Row, kind: Kind) -> str:
-    steady = f"steady_{kind}"
-    return steady if row.measured.get(steady, {}).get("count", 0) >= P99_SAMPLES else kind
-
-
-def panel(found: Sequence[Cell], kind: Kind, looks: dict[str, Look], axes: "Axes") -> None:
-    """Draw the share of fetches that take longer, over the time."""
-    times_ns: list[int] = []
-    least = 0.5
+def panel(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "Axes") -> None:
+    """Draw the share of fetches that take longer, over the time; marks at the median and at the p99."""
+    points = []
     for cell in found:
-        merged = histogram(cell, kind)
-        if merged is None:
-            continue
-        look = looks.get(cell.strategy)
-        curve = _curve(merged)
-        xs, ys = [x for x, _ in curve], [y for _, y in curve]
-        colour = look.colour if look else page.PALE
-        axes.plot(
-            xs,
-            ys,
-            color=colour,
-            linestyle=look.dashes if look else "-",
-            linewidth=2.2 if look else 1,
-            drawstyle="steps-post",
-            zorder=3 if look else 1,
-        )
-        for mark, samples in ((0.5, 1), (0.01, P99_SAMPLES)):
-            if look and merged.total >= samples:
-                axes.plot(quantile(merged, 1 - mark), mark, marker=look.marker, color=colour, markersize=9, zorder=4)
-        times_ns += [x for x, _ in curve]
-        least = min(least, ys[-1])
+        if merged := histogram(cell, kind):
+            look, curve = looks.get(cell.strategy), _curve(merged)
+            marks.line(axes, curve, look, drawstyle="steps-post")
+            ends = [
+                (quantile(merged, 1 - y), y) for y, least in ((0.5, 1), (0.01, P99_SAMPLES)) if merged.total >= least
+            ]
+            if look:
+                marks.dots(axes, ends, look, markersize=9, zorder=4)
+            points += curve
+    times_ns, shares = [x for x, _ in points], [y for _, y in points]
     low, high = max(1, min(times_ns)), max(times_ns)
     scales.log_axis(axes.xaxis, units.duration_tick, [low / 1.12, high * 1.12], most=6)
-    scales.log_axis(axes.yaxis, lambda share: f"{share * 100:.3g} %", [min(least, 0.009) / 1.3, 1.15])
+    scales.log_axis(axes.yaxis, lambda share: f"{share * 100:.3g} %", [min(*shares, 0.009) / 1.3, 1.15])
     scales.set_ticks(axes.yaxis, [1, 0.5, 0.1, 0.01, 0.001, 0.0001])
     axes.set_title(_TITLES[kind], pad=10)
     axes.set_xlabel("time (log scale)")
@@ -143,13 +125,8 @@ def _curve(merged: Histogram) -> list[tuple[int, float]]:
     return curve
 
 
-def _sides(found: Sequence[Cell], share: float) -> list[findings.Side]:
-    """Return each strategy's quantile of all rounds together, which is drawn, and the range of each round's own."""
-    sides = []
-    for cell in found:
-        rows = [row for row in cell.valid_rows if times_of(row, "service").get("histogram")]
-        rounds = [times_of(row, "service")["histogram"] for row in rows]
-        each = spread([quantile(merge([one]), share) for one in rounds], [(row.run, row.round) for row in rows])
-        together = replace(each, median=float(quantile(merge(rounds), share)))
-        sides.append(findings.Side(cell.strategy, cell.stack, together))
-    return sides
+def _quantile(cell: Cell, share: float) -> Spread:
+    """Return a quantile of all rounds together, which is drawn, with the range of each round's own."""
+    rounds = {(row.run, row.round): one for row in cell.valid_rows if (one := histogram_of(row, "service"))}
+    each = spread([quantile(merge([one]), share) for one in rounds.values()], rounds)
+    return replace(each, median=float(quantile(merge(rounds.values()), share)))

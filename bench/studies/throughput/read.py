@@ -1,4 +1,4 @@
-"""From the rows of arms to ratios: each arm against the reference arm of its own blocks. Pure.
+"""Ratios of arms to the reference arm of their own blocks, and which of many workloads a table has room for. Pure.
 
 The value of a block is the logarithm of an arm's CPU time a page over that of the block's reference arm. The block is
 the unit of analysis: its arms ran in fresh processes at the same time, so what disturbed one disturbed the other.
@@ -7,15 +7,26 @@ the unit of analysis: its arms ran in fresh processes at the same time, so what 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
+from bench.core import cells as c
 from bench.core import workloads
-from bench.core.cells import role
+from bench.core.cells import Cell, role
 from bench.core.rows import Row
 from bench.core.stats import Interval, t_interval
+from bench.studies.throughput.record import Arm, ArmWorkload
 
 NOISY = 0.05
 """A run is noisy if its placebo may differ from the reference by more than this."""
+MOST_COLUMNS = 4
+USUAL_CAP = 100
+
+
+class Column(NamedTuple):
+    """The workloads at one latency and one number in flight."""
+
+    latency: str
+    in_flight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +37,7 @@ class Contrast:
     reference: str
     role: str
     """``placebo``: the reference once more; ``compared``: any other arm."""
-    workload: Mapping[str, Any]
+    workload: ArmWorkload
     """The workload of the arm, as its rows have it."""
     logs: Mapping[str, float]
     """By block: the logarithm of the arm's CPU time a page over the reference's."""
@@ -54,15 +65,15 @@ def contrasts(rows: Iterable[Row]) -> list[Contrast]:
         for row in block:
             if reference is not None and row is not reference:
                 groups.setdefault((row.strategy, workloads.identity(row.workload)), []).append((row, reference))
-    return [found for pairs in groups.values() if (found := _contrast(pairs)) is not None]
+    return list(map(_contrast, groups.values()))
 
 
 def blocks(rows: Iterable[Row]) -> list[list[Row]]:
     """Return the valid rows of each block."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        if row.kind == "arm" and row.valid:
-            found.setdefault(f"{row.run}/{row.measured['block']}", []).append(row)
+        if isinstance(row, Arm) and row.valid:
+            found.setdefault(f"{row.run}/{row.measured.block}", []).append(row)
     return list(found.values())
 
 
@@ -71,11 +82,43 @@ def placebos(found: Sequence[Contrast]) -> list[Contrast]:
     return [contrast for contrast in found if contrast.role == "placebo"]
 
 
-def _contrast(pairs: Sequence[tuple[Row, Row]]) -> Contrast | None:
+def _contrast(pairs: Sequence[tuple[Row, Row]]) -> Contrast:
     logs = {}
     for row, reference in pairs:
-        one, other = (each.measured.get("cpu_per_page_ns") for each in (row, reference))
-        if one and other:
-            logs[f"{row.run}/{row.measured['block']}"] = math.log(one / other)
+        logs[f"{row.run}/{row.measured.block}"] = math.log(
+            row.measured.cpu_per_page_ns / reference.measured.cpu_per_page_ns
+        )
     row, reference = pairs[0]
-    return Contrast(row.strategy, reference.strategy, role(row), row.workload, logs) if logs else None
+    return Contrast(row.strategy, reference.strategy, role(row), row.workload, logs)
+
+
+def choose_caps(tried: Sequence[int], most: int = MOST_COLUMNS) -> list[int]:
+    """Return at most so many of the numbers in flight: the first, the last, and evenly from between."""
+    if len(tried) <= most:
+        return list(tried)
+    return [tried[round(step * (len(tried) - 1) / (most - 1))] for step in range(most)]
+
+
+def usual_cap(tried: Sequence[int]) -> int:
+    """Return the number in flight nearest to 100, on a scale of ratios."""
+    return min(tried, key=lambda cap: (abs(math.log(cap / USUAL_CAP)), cap))
+
+
+def cpu_column(found: Sequence[Cell]) -> Column:
+    """Return where CPU time per page is compared: at the shortest latency, with about 100 in flight."""
+    found = c.fillable(found)
+    shortest = c.latencies(found)[0]
+    return Column(shortest, usual_cap(c.caps(found, shortest)))
+
+
+def rate_columns(found: Sequence[Cell]) -> list[Column]:
+    """Return where throughput is shown: at the longest latency over the caps; and, if it is another, as CPU time is."""
+    longest = c.latencies(c.fillable(found))[-1]
+    columns = [Column(longest, cap) for cap in choose_caps(c.caps(c.fillable(found), longest))]
+    cpu = cpu_column(found)
+    return columns if cpu.latency == longest else [cpu, *columns]
+
+
+def at(found: Sequence[Cell], column: Column) -> list[Cell]:
+    """Return the cell of each strategy at a column, of cells that share a setting."""
+    return [cell for name in c.strategies_of(found) if (cell := c.at(found, name, *column)) is not None]

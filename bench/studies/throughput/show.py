@@ -1,43 +1,92 @@
-"""The section of throughput: what the same code differs by, CPU per page with ratios, pages per second. Pure."""
+"""The sections of throughput: CPU time per page with ratios, and pages per second. Pure."""
 
 import math
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import Any
 
 from bench.core import cells as c
 from bench.core import units
 from bench.core.arm import REFERENCE
-from bench.core.cells import Cell, Figure, Setting, role
-from bench.core.columns import Column, choose_columns
+from bench.core.cells import Cell, Figure, role
+from bench.core.model import sensitivity
 from bench.core.rows import Row
 from bench.core.stats import CONFIDENCE, Interval
 from bench.present import notes, words
 from bench.present.section import Section
 from bench.present.table import Group, Line, Table, texts
-from bench.studies.throughput import findings, read
-from bench.studies.throughput.read import NOISY
+from bench.studies.throughput import read, title
+from bench.studies.throughput.read import NOISY, Column, Contrast
 
 SURE = f"{CONFIDENCE * 100:.0f} %"
 STEADY = 0.02
 """Three digits are shown of what is known to this share; two of anything else."""
 
 
-def section(rows: Sequence[Row]) -> Section:
-    """Return the section; without a row of a strategy that was timed, it has a sentence alone."""
-    found = c.cells(rows, "crawl")
-    settings = c.settings(found)
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return a section of CPU time per page and one of pages per second; none without a row that was timed."""
+    found = c.cells(rows)
+    if not found:
+        return []
+    settings = words.settings(c.settings(found))
+    each = [([cell for cell in found if cell.setting == setting], f", {name}") for setting, name in settings.items()]
+    each = each if len(each) > 1 else [(found, "")]
+    costs, rates = ([make(own, where) for own, where in each] for make in (_costs, _rates))
     if not any(cell.valid_rows for cell in found):
-        about = notes.about_rows([row for row in rows if row.kind in c.TIMED] or rows)
-        return Section("", tuple(_tables(found, settings)), tuple(about))
-    own = [cell for cell in found if cell.setting == settings[0]]
-    compared = _at(own, choose_columns(own)[-1])
-    told = [about_blocks(found), *about_disturbed(rows)]
-    return Section(
-        findings.of_cpu(compared),
-        tuple(_tables(found, settings)),
-        tuple(filter(None, told)),
-        tuple(filter(None, [about_placebo(rows)])),
-    )
+        about = notes.about_rows([row for row in rows if row.kind in c.TIMED])
+        return [Section("", (*costs, *rates), tuple(about))]
+    own, where = each[0]
+    told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
+    placebo = tuple(filter(None, [about_placebo(rows)]))
+    return [
+        Section(title.of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
+        Section(title.of_rates(own) + where, tuple(rates), told),
+    ]
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the figures of the timed trials as JSON values; durations in nanoseconds."""
+    found = read.contrasts(c.crawled(rows))
+    placebo = next(iter(read.placebos(read.contrasts(rows))), None)
+    return {
+        "placebo": None if placebo is None else _contrast_json(placebo) | {"noisy": placebo.is_noisy},
+        "ratios": [{"strategy": one.arm, "reference": one.reference} | _contrast_json(one) for one in found],
+        "cells": [_cell_json(cell) for cell in c.cells(rows)],
+    }
+
+
+def _contrast_json(one: Contrast) -> dict[str, Any]:
+    interval = one.interval
+    low, high = _bounds(interval) or (None, None)
+    told = {"workload": one.workload.id, "estimate": interval.estimate, "low": low, "high": high}
+    return told | {"blocks": interval.n}
+
+
+def _cell_json(cell: Cell) -> dict[str, Any]:
+    rate, moves = _figure_json(cell, c.pages_per_s), sensitivity(cell.valid_rows)
+    return {
+        "strategy": cell.strategy,
+        "workload": cell.rows[0].workload.id,
+        "latency": cell.latency,
+        "mean_latency_ns": cell.mean_latency_ns,
+        "cpu": cell.cpu,
+        "in_flight": cell.in_flight,
+        "connection": cell.setting.connection,
+        "pages_per_s": rate and rate | {"sensitivity": moves and [moves.low, moves.high]},
+        "cpu_per_page_ns": _figure_json(cell, c.cpu_per_page_ns),
+    }
+
+
+def _figure_json(cell: Cell, figure_of: c.Read) -> dict[str, Any] | None:
+    figure = cell.figure(figure_of)
+    if figure is None:
+        return None
+    interval = figure.interval
+    return figure.spread.told() | {"mean": interval.estimate, "interval": _bounds(interval), "valid": figure.valid}
+
+
+def _bounds(interval: Interval) -> list[float] | None:
+    return [interval.low, interval.high] if math.isfinite(interval.high) else None
 
 
 def about_placebo(rows: Sequence[Row]) -> str | None:
@@ -58,11 +107,11 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
 def about_disturbed(rows: Sequence[Row]) -> list[str]:
     """Say how many cycles other programs disturbed, and how many of these were replaced."""
     blocks = [block[0].measured for block in read.blocks(rows)]
-    disturbed = sum(one.get("disturbed", 0) for one in blocks)
+    disturbed = sum(one.disturbed or 0 for one in blocks)
     if not disturbed:
         return []
-    cycles = sum(len(one["windows"]) for one in blocks)
-    replaced = sum(one.get("replaced", 0) for one in blocks)
+    cycles = sum(len(one.windows) for one in blocks)
+    replaced = sum(one.replaced or 0 for one in blocks)
     were = "was" if replaced == 1 else "were"
     told = f"Other programs disturbed {units.count(disturbed)} of {units.count(cycles)} cycles"
     return [f"{told}; {units.count(replaced)} of them {were} replaced, for all strategies alike."]
@@ -84,38 +133,26 @@ def about_blocks(found: Sequence[Cell]) -> str:
 # The tables
 
 
-def _tables(found: Sequence[Cell], settings: Sequence[Setting]) -> list[Table]:
-    tables = []
-    for setting in settings:
-        own = [cell for cell in found if cell.setting == setting]
-        where = f", {words.settings(settings)[setting]}" if len(settings) > 1 else ""
-        *rates, cpu = choose_columns(own)
-        tables += [_costs(own, cpu, where), _rates(own, cpu, rates, where)]
-    return tables
-
-
-def _costs(own: Sequence[Cell], cpu: Column, where: str) -> Table:
+def _costs(own: Sequence[Cell], where: str) -> Table:
     """Return the table of CPU per page and its ratio to the reference, at one workload."""
-    here = _at(own, cpu)
+    cpu = read.cpu_column(own)
+    here = read.at(own, cpu)
     reference = reference_of(here)
-    title = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
-    if reference is None:  # all rows are red, so nothing is held against anything
-        lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration),))
-        return Table(title, ("strategy", "CPU per page"), lines, tuple(_marks(lines)), ("\nstrategy", "CPU\nper page"))
-    lines = _lines(here, cpu, lambda cell: (_value(cell, c.cpu_per_page_ns, units.duration), _ratio(cell, reference)))
-    ratio = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})"
-    short = ("\nstrategy", "CPU\nper page", ratio.replace(" to ", " to\n", 1))
-    return Table(title, ("strategy", "CPU per page", ratio), lines, tuple(_marks(lines)), short)
+    ratio = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})" if reference else "ratio"
+    short = ("\nstrategy", "CPU\nper page", ratio.replace(" to ", " to\n", 1) if reference else "\nratio")
+    lines = _lines(here, here, lambda one: (_value(one, c.cpu_per_page_ns, units.duration), _ratio(one, reference)))
+    what = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
+    return Table(what, ("strategy", "CPU per page", ratio), lines, tuple(_marks(lines)), short)
 
 
-def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: str) -> Table:
+def _rates(own: Sequence[Cell], where: str) -> Table:
     """Return the table of pages per second, at several workloads."""
+    columns, cpu = read.rate_columns(own), read.cpu_column(own)
 
-    def figures(cell: Cell) -> tuple[str, ...]:
-        at = [c.at(own, cell.strategy, column.latency, column.in_flight) for column in columns]
-        return tuple(_value(one, c.pages_per_s, units.number) for one in at)
+    def entries(cell: Cell) -> tuple[str, ...]:
+        return tuple(_value(c.at(own, cell.strategy, *one), c.pages_per_s, units.number) for one in columns)
 
-    lines = _lines(own, cpu, figures)
+    lines = _lines(own, read.at(own, cpu), entries)
     return Table(
         f"Pages per second{where}",
         ("strategy", *(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}" for one in columns)),
@@ -125,9 +162,11 @@ def _rates(own: Sequence[Cell], cpu: Column, columns: Sequence[Column], where: s
     )
 
 
-def _lines(found: Sequence[Cell], cpu: Column, figures: Callable[[Cell], tuple[str, ...]]) -> tuple[Line, ...]:
+def _lines(
+    found: Sequence[Cell], order_by: Sequence[Cell], entries: Callable[[Cell], tuple[str, ...]]
+) -> tuple[Line, ...]:
     """Return a line for each strategy, the shared stack first, the one with the least CPU per page first."""
-    costs = {cell.strategy: _cpu_ns(cell) for cell in _at(found, cpu)}
+    costs = {cell.strategy: _cpu_ns(cell) for cell in order_by}
     firsts = {cell.strategy: cell for cell in reversed(found)}
     order = sorted(
         firsts.values(), key=lambda one: (one.stack != "shared", costs.get(one.strategy, math.inf), one.strategy)
@@ -135,7 +174,7 @@ def _lines(found: Sequence[Cell], cpu: Column, figures: Callable[[Cell], tuple[s
     lines: list[Line] = []
     for stack, cells in groupby(order, key=lambda cell: cell.stack):
         lines += [] if stack == "shared" else [Group("with an HTTP stack of their own")]
-        lines += [(words.plain(cell.strategy, 60), *figures(cell)) for cell in cells]
+        lines += [(words.plain(cell.strategy, 60), *entries(cell)) for cell in cells]
     return tuple(lines)
 
 
@@ -162,12 +201,10 @@ def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], s
     return f"{text}{off}{'' if figure.valid else '✗'}"
 
 
-def _ratio(cell: Cell, reference: Cell) -> str:
-    if not cell.valid_rows:
-        return "-"
+def _ratio(cell: Cell, reference: Cell | None) -> str:
     if cell is reference:
         return "reference"
-    found = c.ratio(cell, reference, c.cpu_per_page_ns)
+    found = c.ratio(cell, reference, c.cpu_per_page_ns) if reference else None
     if found is None:
         return "-"
     estimate = f"{_times(found.estimate)}x"
@@ -199,11 +236,6 @@ def _left_out(own: Sequence[Cell], shown: Sequence[Column]) -> list[str]:
         if (caps := [cap for cap in c.caps(own, latency) if (latency, cap) not in columns])
     ]
     return [f"Measured, but not in this table: {'; '.join(left)}."] if left else []
-
-
-def _at(own: Sequence[Cell], column: Column) -> list[Cell]:
-    found = (c.at(own, name, column.latency, column.in_flight) for name in c.strategies_of(own))
-    return [cell for cell in found if cell is not None]
 
 
 def _cpu_ns(cell: Cell) -> float:

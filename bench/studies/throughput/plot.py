@@ -1,18 +1,20 @@
-"""Plot 1: throughput over the number in flight, one panel a latency."""
+"""The plots of throughput, for each setting: pages per second over the number in flight; times; CPU time per page."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench.core import cells as c
 from bench.core import units
 from bench.core.cells import Cell
-from bench.core.columns import choose_caps
 from bench.core.model import Fit, fit
-from bench.present import labels, page, scales, words
+from bench.core.rows import Row
+from bench.present import labels, marks, page, scales, words
 from bench.present.labels import Label
+from bench.present.marks import Point
 from bench.present.name_looks import Look
-from bench.studies.throughput import findings
+from bench.studies.throughput import plot_cpu, plot_times, title
+from bench.studies.throughput.read import choose_caps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,35 +24,45 @@ MOST_PANELS = 4
 PANEL_HEIGHT = 5.6
 
 
-def draw(found: Sequence[Cell], looks: dict[str, Look], subtitle: str, footer: str) -> "Figure | None":
-    """Draw the cells of one setting; None when none of them has a throughput."""
+def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
+    """Draw ``throughput``, ``times`` and ``cpu`` of each setting.
+
+    Where nothing in the run is valid, red trials are shown. Times and CPU time are not drawn again for each amount of
+    CPU work: what work adds to them is that work.
+    """
+    found, is_any_valid = c.cells(rows), any(row.valid for row in rows)
+    settings = c.settings(found)
+    each = [(setting, [cell for cell in found if cell.setting == setting]) for setting in settings]
+    told = [(setting, own) for setting, own in each if not is_any_valid or any(cell.valid_rows for cell in own)]
+    for number, (setting, own) in enumerate(told[: marks.MOST_SETTINGS], start=1):
+        about = marks.about_setting(setting, settings)
+        named = marks.notes(about, marks.about_grey(c.strategies_of(own), looks))
+        yield marks.numbered("throughput", number), draw(own, looks, named, footer)
+        if not setting.cpu_ns or settings[0] == setting:
+            yield marks.numbered("times", number), plot_times.draw(own, looks, named, footer)
+            yield marks.numbered("cpu", number), plot_cpu.draw(own, about, footer)
+
+
+def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
+    """Draw the cells of one setting, a panel a latency; None when none of them has a throughput."""
     shown = c.fillable([cell for cell in found if cell.figure(c.pages_per_s)])
     if not shown:
         return None
     latencies = c.latencies(shown)
     panels = [latencies[n] for n in choose_caps(range(len(latencies)), MOST_PANELS)]
-    rows = -(-len(panels) // 2)
-    sheet = page.sheet(
-        findings.of_throughput(shown),
-        _subtitle(shown, panels, " ".join([subtitle, _about_pages(shown), _about_short(found, shown)])),
-        footer,
-        page.HEIGHT + (rows - 1) * PANEL_HEIGHT,
-    )
+    notes = marks.notes(about, _about_pages(shown), _about_short(found, shown), _about_marks(shown, panels))
+    height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
+    sheet = page.sheet(title.of_rates(shown), notes, footer, height)
     labels.share_width(sheet, min(2, len(panels)))
     sheet.subplots_adjust(hspace=0.3)
-    grid = sheet.subplots(rows, min(2, len(panels)), squeeze=False)
-    for axes in grid[:, 0]:
+    for axes, latency in zip(marks.panels(sheet, len(panels)), panels, strict=True):
+        panel([cell for cell in shown if cell.latency == latency], looks, axes, ceiling_of(shown))
+    for axes in sheet.axes[: len(panels) : 2]:
         axes.set_ylabel("verified pages per second (log scale)")
-    ceiling = ceiling_of(shown)
-    for n, axes in enumerate(grid.flat):
-        if n < len(panels):
-            panel([cell for cell in shown if cell.latency == panels[n]], looks, axes, ceiling)
-        else:
-            axes.set_axis_off()
     return sheet
 
 
-def panel(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes", ceiling: float | None) -> None:
+def panel(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes", ceiling: float | None) -> None:
     """Draw throughput over the number in flight for the cells of one latency, below the server's ceiling."""
     latency, mean_ns = found[0].latency, found[0].mean_latency_ns
     caps = c.caps(found, latency)
@@ -84,38 +96,22 @@ def models(found: Sequence[Cell]) -> dict[str, Fit]:
     return {name: one for name, one in fits.items() if isinstance(one, Fit)}
 
 
-def _models(fits: dict[str, Fit], looks: dict[str, Look], axes: "Axes", caps: Sequence[int]) -> None:
+def _models(fits: dict[str, Fit], looks: Mapping[str, Look], axes: "Axes", caps: Sequence[int]) -> None:
     """Draw each model as two thin lines that meet at its knee, and write the knees into the corner."""
     drawn = {name: one for name, one in fits.items() if name in looks}
     for name, one in drawn.items():
-        ends = [float(caps[0]), one.knee, float(caps[-1])]
-        heights = [one.per_s(end) for end in ends]
-        axes.plot(ends, heights, color=looks[name].colour, linewidth=1.1, linestyle=(0, (5, 2)), zorder=2)
-        axes.plot(
-            [one.knee],
-            heights[1:2],
-            linestyle="none",
-            marker="+",  # no name has it, and it is never hollow, as red trials are
-            markersize=15,
-            markeredgecolor=looks[name].colour,
-            markeredgewidth=2.2,
-            zorder=5,
-        )
+        ends = [(at, one.per_s(at)) for at in (float(caps[0]), one.knee, float(caps[-1]))]
+        marks.line(axes, ends, looks[name], 1.1, linestyle=(0, (5, 2)), zorder=2)
+        # A plus: no name has it, and it is never hollow, as red trials are.
+        marks.dots(axes, ends[1:2], looks[name], marker="+", markersize=15, markeredgewidth=2.2, zorder=5)
     order = sorted(drawn, key=lambda name: drawn[name].knee)
     lines = [f"{labels.name_of(name)}: {_knee_text(drawn[name])}" for name in order]
     if lines:
         text = "\n".join(["knee N* of the model (95 %)", *lines])
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
         # Below the ideal line's end there is room: throughput that far down with so many in flight would be no model.
         axes.text(
-            0.985,
-            0.02,
-            text,
-            transform=axes.transAxes,
-            ha="right",
-            va="bottom",
-            size=page.SMALL,
-            zorder=6,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2},
+            0.985, 0.02, text, transform=axes.transAxes, ha="right", va="bottom", size=page.SMALL, zorder=6, bbox=box
         )
 
 
@@ -124,62 +120,28 @@ def _knee_text(one: Fit) -> str:
     return f"{knee} ({low} to {high})"
 
 
-def _lines(found: Sequence[Cell], looks: dict[str, Look], axes: "Axes") -> list[Label]:
+def _lines(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes") -> list[Label]:
     """Draw a line a strategy through its valid cells, with the range over the rounds, and its red trials hollow."""
-    names: list[Label] = []
-    for name in sorted({cell.strategy for cell in found}):
+    ends = []
+    for name in c.strategies_of(found):
         own = [cell for cell in found if cell.strategy == name]
-        look = looks.get(name)
-        colour = look.colour if look else page.PALE
-        spreads = [(cell.in_flight, fig.spread) for cell in own if (fig := cell.figure(c.pages_per_s)) and fig.valid]
-        if spreads:
-            axes.errorbar(
-                [x for x, _ in spreads],
-                [s.median for _, s in spreads],
-                yerr=[[s.median - s.low for _, s in spreads], [s.high - s.median for _, s in spreads]],
-                color=colour,
-                marker=look.marker if look else None,
-                linestyle=look.dashes if look else "-",
-                linewidth=2.2 if look else 1,
-                markersize=8,
-                capsize=4,
-                zorder=3 if look else 1,
-            )
-        red = [
-            (row.workload["in_flight"], rate) for cell in own for row in cell.red_rows if (rate := c.pages_per_s(row))
-        ]
-        axes.plot(
-            [x for x, _ in red],
-            [y for _, y in red],
-            linestyle="none",
-            marker=look.marker if look else "o",
-            markerfacecolor="white",
-            markeredgecolor=colour,
-            markersize=9,
-            markeredgewidth=1.6,
-            zorder=4,
-        )
-        if look and (ends := [(x, s.median) for x, s in spreads] or red):
-            names.append(Label(*max(ends), labels.name_of(name, red=not spreads), colour))
-    return names
+        known = [(cell.in_flight, s) for cell in own if (s := c.spread_of(cell.valid_rows, c.pages_per_s))]
+        red = [(cell.in_flight, rate) for cell in own for row in cell.red_rows if (rate := c.pages_per_s(row))]
+        points = [*(Point(x, s.median, s.low, s.high) for x, s in known), *(Point(x, y, red=True) for x, y in red)]
+        ends.append(marks.series(axes, name, points, looks.get(name)))
+    return [end for end in ends if end]
 
 
-def _subtitle(found: Sequence[Cell], panels: Sequence[str], subtitle: str) -> str:
+def _about_marks(found: Sequence[Cell], panels: Sequence[str]) -> str:
     left = [units.latency(latency) for latency in c.latencies(found) if latency not in panels]
-    return " ".join(
-        [
-            subtitle,
-            "Points: medians over the rounds; bars: all rounds.",
-            "Hollow: red trials, not part of the lines." if any(cell.red_rows for cell in found) else "",
-            "Thin dashes: the model min(N / (L + r), 1 / c), fitted where the core became full; +: its knee."
-            if any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
-            else "",
-            "Ideal: in flight / latency." if len(panels) > 1 or panels[0] != "0" else "",
-            "Server's ceiling: what a client that parses nothing got, without added latency."
-            if ceiling_of(found)
-            else "",
-            f"Not shown: {words.listed(left)}." if left else "",
-        ]
+    return marks.notes(
+        "Points: medians over the rounds; bars: all rounds.",
+        any(cell.red_rows for cell in found) and "Hollow: red trials, not part of the lines.",
+        any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
+        and "Thin dashes: the model min(N / (L + r), 1 / c), fitted where the core became full; +: its knee.",
+        (len(panels) > 1 or panels[0] != "0") and "Ideal: in flight / latency.",
+        ceiling_of(found) and "Server's ceiling: what a client that parses nothing got, without added latency.",
+        left and f"Not shown: {words.listed(left)}.",
     )
 
 

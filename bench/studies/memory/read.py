@@ -1,0 +1,153 @@
+"""What memory was measured of: building blocks and strategies, what one more of each costs, and what was held. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.core import cells as c
+from bench.core import layers
+from bench.core.cells import Cell
+from bench.core.figures import Slope, Spread, spread
+from bench.core.layers import FULL, Cost, Point
+from bench.core.records.crawls import Block, Memory
+from bench.core.rows import Row
+from bench.present import words
+
+BLOCKS, PARKED, IN_FLIGHT = GROUPS = ("building blocks, parked", "strategies, parked", "strategies, in flight")
+"""In the order in which they are shown."""
+_BLOCK_NAMES = {
+    "asyncio_task": "asyncio task",
+    "generator_task": "generator + task",
+    "asyncio_task_socket": "asyncio + socket",
+    "asyncio_task_stream": "asyncio + stream",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A building block, or a strategy in one setting; its trials that came to their end, and what one more costs."""
+
+    strategy: str
+    stack: str
+    group: str
+    stage: str
+    """Of the rows' figures: ``held`` or ``parked``."""
+    rows: tuple[Row, ...]
+    cost: Cost
+
+    @property
+    def name(self) -> str:
+        """The name as it is shown: printable, and short."""
+        if self.group != BLOCKS:
+            return words.plain(self.strategy, 18)
+        return words.plain(_BLOCK_NAMES.get(self.strategy, self.strategy), 18)
+
+    @property
+    def starred(self) -> str:
+        """The name, with a star where the strategy has an HTTP stack of its own."""
+        return f"{self.name} *" if self.stack == "own" else self.name
+
+    @property
+    def valid_rows(self) -> list[Row]:
+        """The rows that conclusions may rest on."""
+        return [row for row in self.rows if row.valid]
+
+    @property
+    def red_rows(self) -> list[Row]:
+        """The rows with a failed check."""
+        return [row for row in self.rows if not row.valid]
+
+    @property
+    def fitted(self) -> dict[str, Slope]:
+        """The slopes of the layers that have one."""
+        return {name: slope for name, slope in self.cost.layers.items() if isinstance(slope, Slope)}
+
+    @property
+    def unknown(self) -> list[str]:
+        """The layers without a slope."""
+        return [name for name in self.cost.layers if name not in self.fitted]
+
+    def added(self, rows: Iterable[Row], layer: str = FULL) -> list[Point]:
+        """Return (N, bytes of the layer that were added since nothing was held), of the rows that know it."""
+        found = ((layers.n_of(row), layers.added(row, layer, self.stage)) for row in rows)
+        return [(n, size) for n, size in found if size is not None]
+
+    def straight(self, layer: str) -> Slope | None:
+        """Return the slope of a layer if it is one line, and above zero."""
+        slope = self.cost.slopes[layer]
+        return slope if isinstance(slope, Slope) and slope.straight and slope.per_fetch > 0 else None
+
+
+def by_setting(rows: Sequence[Row]) -> list[tuple[c.Setting | None, list[Subject]]]:
+    """Return the subjects of each setting of the memory trials; the building blocks are with the first."""
+    found = c.cells(rows, "memory")
+    settings: list[c.Setting | None] = [*c.settings(found)] or [None]
+    own = [[row for cell in found if cell.setting == setting for row in cell.rows] for setting in settings]
+    own[0] += [row for row in rows if isinstance(row, Block)]
+    return [(setting, subjects(some)) for setting, some in zip(settings, own, strict=True)]
+
+
+def subjects(rows: Sequence[Row]) -> list[Subject]:
+    """Return the subjects of memory and block rows of one setting; by group, the cheapest first."""
+    read = [row for row in rows if isinstance(row, Memory | Block) and row.status == "ok"]
+    found = []
+    for strategy in dict.fromkeys(row.strategy for row in read):
+        own = [row for row in read if row.strategy == strategy]
+        blocks, crawls = ([row for row in own if isinstance(row, kind)] for kind in (Block, Memory))
+        parked = [row for row in crawls if layers.size_of(row, "user", "parked") is not None]
+        for group, stage, some in ((BLOCKS, "held", blocks), (PARKED, "parked", parked), (IN_FLIGHT, "held", crawls)):
+            if some:
+                found.append(Subject(strategy, some[0].stack, group, stage, tuple(some), layers.cost(some, stage)))
+    return sorted(found, key=_rank)
+
+
+def _rank(subject: Subject) -> tuple[int, bool, float, str]:
+    """Order by group; those that are known in full first, by what they cost."""
+    known = sum(slope.per_fetch for slope in subject.fitted.values())
+    full = subject.cost.full
+    size = full.per_fetch if isinstance(full, Slope) else known
+    return GROUPS.index(subject.group), not isinstance(full, Slope), size, subject.strategy
+
+
+def tops(found: Sequence[Cell]) -> list[Cell]:
+    """Return of each setting the cells with the highest number in flight, where anybody was timed."""
+    many = []
+    for setting in c.settings(found):
+        own = [cell for cell in found if cell.setting == setting]
+        timed = [cell.in_flight for cell in own if any(row.measured.reach_ns is not None for row in cell.rows)]
+        many += [cell for cell in own if timed and cell.in_flight == max(timed)]
+    return many
+
+
+def is_timed(row: Row) -> bool:
+    """Tell whether a trial says when it held how many."""
+    return row.status == "ok" and row.measured.drain_ns is not None
+
+
+def reach(cell: Cell) -> Spread | None:
+    """Return how long it took until the gate held all, in nanoseconds, in the valid trials."""
+    return c.spread_of(cell.valid_rows, lambda row: row.measured.reach_ns)
+
+
+def held(cell: Cell) -> dict[str, Any]:
+    """Return what a cell's fetches took while they were held: of its valid rows, or of the red ones if that is all."""
+    rows = cell.valid_rows or cell.red_rows
+    keys = ("reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns")
+    return {
+        "strategy": cell.strategy,
+        "connection": cell.setting.connection,
+        "in_flight": cell.in_flight,
+        "valid": bool(cell.valid_rows),
+        **{key: _median([getattr(row.measured, key) for row in rows]) for key in keys},
+        "added_bytes": _median([layers.added(row, FULL) for row in rows]),
+        "server_bytes": _median([row.measured.held_server_uss_bytes for row in rows]),
+        **{
+            key: max(c.present(getattr(row.measured, key) for row in rows), default=None)
+            for key in ("listen_drops", "failed_pages")
+        },
+    }
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = c.present(values)
+    return spread(known).median if known else None

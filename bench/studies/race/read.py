@@ -1,0 +1,312 @@
+"""Who races whom: recorded crawls of one workload as lanes side by side, their places, and any moment of them. Pure.
+
+Nothing in a lane is made up: where a row has no samples, there are no threads, memory and CPU time over time; where a
+recording ends before the race does, so does the lane.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+from bench.core import units, workloads
+from bench.core.cells import spread_of
+from bench.core.figures import Spread, differ
+from bench.core.records.crawls import Crawl, CrawlWorkload
+from bench.core.records.parts import Samples
+from bench.core.rows import Row
+from bench.present import name_looks, words
+from bench.present.notes import why_red
+
+MOST_RACES = 4
+MOST_LANES = 16
+"""Maximum number of lanes shown, the fastest ones; more cannot be watched."""
+ONE_ROUND = 0.2
+"""How much two may differ by chance is not known of one round; by so much they hardly do."""
+LONG_NS = 300_000_000
+"""A race whose last one takes less is over before one has looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One strategy's recorded crawl, up to the race's last page."""
+
+    row: Row
+    """The round with the median time."""
+    completions: tuple[int, ...]
+    """Pages in each bin of its time line; if it has fewer than the race, the lane ends before the race does."""
+    finish_ns: int | None
+    """When its crawl had ended; if it went on beyond the race, when the last page of the race came; None: never."""
+    rounds_ns: Spread | None
+    """The finish of all valid rounds; None where there is none."""
+    place: int | None = None
+    """From 1 on, shared by those who are alike; None for a red lane, and for one that never finished."""
+
+    @property
+    def strategy(self) -> str:
+        """The strategy."""
+        return self.row.strategy
+
+    @property
+    def name(self) -> str:
+        """The strategy's name as it is shown."""
+        return words.plain(self.strategy, 40)
+
+    @property
+    def colour(self) -> int:
+        """The number of its colour, which is that of the plots."""
+        return name_looks.look(self.strategy).number
+
+    @property
+    def in_flight(self) -> int:
+        """The cap that it crawled with."""
+        return int(self.row.workload.in_flight)
+
+    @property
+    def red(self) -> str | None:
+        """Why the trial is no basis for a conclusion."""
+        return None if self.row.valid else words.plain("; ".join(why_red(self.row)), 160)
+
+    @property
+    def bin_ns(self) -> int:
+        """The length of a bin."""
+        return int(self.row.measured.timeline.bin_ns)
+
+    @property
+    def end_ns(self) -> int:
+        """When nothing moves in the lane any more."""
+        return self.bin_ns * len(self.completions) if self.finish_ns is None else self.finish_ns
+
+    @property
+    def pages(self) -> int:
+        """How many pages are done in the end."""
+        return sum(self.completions)
+
+    @property
+    def samples(self) -> Samples | None:
+        """What was seen of the process from outside; None for a row of before there was any."""
+        found: Samples | None = self.row.measured.samples
+        return found if found and found.at_ns else None
+
+    @property
+    def rss_bytes(self) -> int | None:
+        """The most memory of the samples; without any, what was read at rest after the crawl."""
+        at_rest: int | None = self.row.measured.rss_bytes
+        return max(self.samples.rss_bytes) if self.samples else at_rest
+
+    @property
+    def cpu_ns(self) -> int | None:
+        """The CPU time of the whole crawl."""
+        user, system = self.row.measured.cpu_user_ns, self.row.measured.cpu_system_ns
+        return None if user is None or system is None else user + system
+
+    def sample_at(self, at_ns: float) -> int | None:
+        """Return which sample is the latest at a time; None before the first one."""
+        place = bisect_right(self.samples.at_ns, at_ns) - 1 if self.samples else -1
+        return place if place >= 0 else None
+
+    def at(self, at_ns: float) -> tuple[int, int]:
+        """Return (pages done, in flight) at a time; what happens in a bin is spread evenly over it."""
+        place, part_ns = divmod(max(0.0, at_ns), self.bin_ns)
+        if at_ns <= 0:
+            return 0, 0
+        if at_ns >= self.end_ns or place >= len(self.completions):
+            return self.pages, 0
+        here, share, flying = int(place), part_ns / self.bin_ns, self.row.measured.timeline.in_flight
+        then, before = flying[here], flying[max(0, here - 1)]
+        done = sum(self.completions[:here]) + int(self.completions[here] * share)
+        return done, round(before + (then - before) * share)
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """One workload, and the lanes of those who crawled it."""
+
+    title: str
+    latency: str
+    in_flight: int
+    pages: int
+    lanes: tuple[Lane, ...]
+    left_out: int
+    """Lanes that there was no room for, the slowest ones."""
+    absent: tuple[str, ...]
+    """Who has no recording, and why."""
+
+    @property
+    def duration_ns(self) -> int:
+        """When the last lane stands still."""
+        return max(lane.end_ns for lane in self.lanes)
+
+    @property
+    def finishers(self) -> list[Lane]:
+        """The lanes with a place, the first one first."""
+        return sorted((one for one in self.lanes if one.place is not None), key=lambda one: one.end_ns)
+
+    def place_of(self, one: Lane) -> str:
+        """Write a lane's place: ``1st``, ``=2nd`` if it is shared, ``red``, a dash for none."""
+        if one.place is None:
+            return "-" if one.red is None else "red"
+        ending = "th" if one.place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(one.place % 10, "th")
+        sharers = sum(other.place == one.place for other in self.lanes)
+        return f"{'=' if sharers > 1 else ''}{one.place}{ending}"
+
+
+def races(rows: Iterable[Row]) -> list[Race]:
+    """Return the races that the crawls of a run make, the one most worth watching first, at most MOST_RACES.
+
+    Preferred are those that last, in which many take part, with added latency, and with the most between first and
+    last; the second is of another latency than the first where there is one.
+    """
+    crawls: list[Row] = [row for row in rows if isinstance(row, Crawl)]
+    groups: dict[str, list[Row]] = {}
+    for row in crawls:
+        groups.setdefault(workloads.identity(row.workload), []).append(row)
+    made = (_race(own, _joining(own, crawls)) for own in groups.values())
+    found = sorted((race for race in made if race is not None), key=_worth, reverse=True)
+    latencies = [race.latency for race in found]
+    varied = sorted(range(len(found)), key=lambda n: latencies[:n].count(latencies[n]))
+    return _told_apart([found[n] for n in varied[:MOST_RACES]])
+
+
+def _race(own: Sequence[Row], joining: Sequence[Row]) -> Race | None:
+    """Make the race of one workload's rows, with those who join from its twin at 1 in flight; None for a lonely one."""
+    groups, guests = _recorded_by_strategy(own), _recorded_by_strategy(joining)
+    if not groups or len(groups) + len(guests) < 2:
+        return None
+    medians = list(map(_median_round, groups.values()))
+    valid = [recorded(row) for row in medians if row.valid]
+    pages = min(valid) if valid else max(map(recorded, medians))
+    placed = _placed([_lane(group, pages) for group in (*groups.values(), *guests.values())])
+    fastest = sorted(placed, key=lambda one: (one.place is None, one.end_ns))[:MOST_LANES]
+    workload = own[0].workload
+    return Race(
+        _title(workload),
+        workload.latency,
+        workload.in_flight,
+        pages,
+        tuple(sorted(fastest, key=lambda one: (one.row.stack != "shared", one.strategy))),
+        len(placed) - len(fastest),
+        tuple(_why_absent(row) for row in {row.strategy: row for row in own if row.strategy not in groups}.values()),
+    )
+
+
+def _lane(rows: Sequence[Row], pages: int) -> Lane:
+    """Make the lane of one strategy's recorded rows of one workload, up to so many pages."""
+    row = _median_round(rows)
+    completions = row.measured.timeline.completions
+    sums = [0, *accumulate(completions)]
+    bins = min(bisect_left(sums, pages), len(completions))
+    kept = (*completions[: bins - 1], min(completions[bins - 1], pages - sums[bins - 1]))
+    valid = [one for one in rows if one.valid]
+    return Lane(row, kept, _finish_ns(row, pages), spread_of(valid, lambda one: _finish_ns(one, pages)))
+
+
+def recorded(row: Row) -> int:
+    """Return how many pages a row's time line has; 0 for a row without one."""
+    line = row.measured.timeline
+    return sum(line.completions) if line else 0
+
+
+def _recorded_by_strategy(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if recorded(row):
+            groups.setdefault(row.strategy, []).append(row)
+    return groups
+
+
+def _median_round(rows: Iterable[Row]) -> Row:
+    """Return the row with the median makespan, of the valid ones if there are any."""
+    found = list(rows)
+    best = [row for row in found if row.valid] or found
+    best.sort(key=lambda row: (row.measured.makespan_ns or 0, row.round))
+    return best[(len(best) - 1) // 2]
+
+
+def _finish_ns(row: Row, pages: int) -> int | None:
+    """Return when the crawl ended; if it had more pages than the race, when its bin says that the last one came."""
+    line = row.measured.timeline
+    sums = list(accumulate(line.completions))
+    if sums[-1] < pages:
+        return None
+    if sums[-1] == pages and row.measured.makespan_ns is not None:
+        return int(row.measured.makespan_ns)
+    place = bisect_left(sums, pages)
+    before = sums[place - 1] if place else 0
+    share: float = (pages - before) / (sums[place] - before)
+    return round(float(line.bin_ns) * (place + share))
+
+
+def _placed(lanes: Sequence[Lane]) -> list[Lane]:
+    """Give places to the lanes that are not red and came to the end; those who are alike share one.
+
+    A place is shared with the first who has it: if the two differ by less than 2 % (with one round: 20 %), or by no
+    more than chance explains.
+    """
+    runners = (one for one in lanes if one.red is None and one.finish_ns is not None)
+    places: dict[str, int] = {}
+    first, place = None, 0
+    for number, one in enumerate(sorted(runners, key=lambda one: one.end_ns), start=1):
+        if first is None or _behind(first, one):
+            first, place = one, number
+        places[one.strategy] = place
+    return [replace(one, place=places.get(one.strategy)) for one in lanes]
+
+
+def _behind(first: Lane, second: Lane) -> bool:
+    """Tell whether the second finished later than chance explains; of single rounds, whether by much."""
+    if first.rounds_ns is None or second.rounds_ns is None:
+        return False
+    single = min(first.rounds_ns.rounds, second.rounds_ns.rounds) == 1
+    if second.end_ns < first.end_ns * (1 + (ONE_ROUND if single else words.STEADY)):
+        return False
+    return single or differ(first.rounds_ns, second.rounds_ns) == "differs"
+
+
+def _joining(own: Sequence[Row], crawls: Sequence[Row]) -> list[Row]:
+    """Return the rows of those who are only ever measured at 1 in flight, on the same site but for its size."""
+    others = {row.strategy for row in own} | {row.strategy for row in crawls if row.workload.in_flight > 1}
+    wanted = _but_for_size(own[0])
+    rows = [row for row in crawls if row.strategy not in others and _but_for_size(row) == wanted]
+    sizes = {row.workload.site.pages for row in rows}
+    enough = [size for size in sizes if size >= own[0].workload.site.pages]
+    chosen = min(enough) if enough else max(sizes, default=0)
+    return [row for row in rows if row.workload.site.pages == chosen]
+
+
+def _but_for_size(row: Row) -> str:
+    return workloads.alike(row.workload, but_for=("in_flight", "site.pages"))
+
+
+def _why_absent(row: Row) -> str:
+    reason = "; ".join(why_red(row)) or "no time line"
+    return f"{words.plain(row.strategy, 40)} ({words.plain(reason, 80)})"
+
+
+def _title(workload: CrawlWorkload) -> str:
+    """Name a workload: its latency, its CPU work, its cap, and its use of connections if that is unusual."""
+    latency = units.latency(workload.latency)
+    parts = [latency if workload.latency == "0" else f"{latency} added latency"]
+    if workload.cpu is not None:
+        parts.append(f"{units.latency(workload.cpu)} of CPU work per page")
+    parts.append(words.in_flight(workload.in_flight))
+    if workload.connection != "keep-alive":
+        parts.append(f"{workload.connection} connections")
+    return words.plain(", ".join(parts))
+
+
+def _worth(race: Race) -> tuple[Any, ...]:
+    times = [one.end_ns for one in race.finishers]
+    ratio = max(times) / max(1, min(times)) if times else 0.0
+    return (max(times, default=0) >= LONG_NS, len(race.lanes), race.latency != "0", ratio)
+
+
+def _told_apart(found: Sequence[Race]) -> list[Race]:
+    """Add a number to titles that would be the same: their sites differ."""
+    titles = [race.title for race in found]
+    numbers = [titles[: n + 1].count(title) for n, title in enumerate(titles)]
+    return [
+        replace(race, title=f"{race.title}, site {number}") if titles.count(race.title) > 1 else race
+        for race, number in zip(found, numbers, strict=True)
+    ]

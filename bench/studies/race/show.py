@@ -1,0 +1,86 @@
+"""How a race ended, as a section: for the terminal, and for a page in which no script runs. Pure."""
+
+from collections.abc import Sequence
+
+from bench.core import units
+from bench.core.rows import Row
+from bench.present import words
+from bench.present.section import Section
+from bench.present.table import Cell, Table
+from bench.studies.race.read import Lane, Race, races, recorded
+
+HEADS = ("strategy", "place", "in flight", "pages", "finished after", "pages/s", "most threads", "memory (RSS)", "CPU")
+CAPTION = (
+    "Replayed from recorded time lines: each strategy ran alone, one after another, and is shown here beside the "
+    "others. A lane is the round with the median time."
+)
+PLACES = (
+    "Strategies share a place if they differ by less than 2 % (with one round: 20 %) or by less than their rounds do."
+)
+
+
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return a section for each race."""
+    return list(map(section, races(rows)))
+
+
+def section(race: Race) -> Section:
+    """Return how a race ended, with what must be known of it."""
+    return Section(finding(race), (finish(race),), (CAPTION, PLACES, *notes(race)))
+
+
+def finding(race: Race) -> str:
+    """Name the first and the last."""
+    finishers = race.finishers
+    ends = finishers[:1] + finishers[1:][-1:]
+    told = [f"{one.name} after {units.duration(one.end_ns)}" for one in ends]
+    return f"The first and the last to finish: {', '.join(told)}" if told else "No valid lane: nothing to conclude"
+
+
+def heading(race: Race) -> str:
+    """Name a race."""
+    return f"{race.title}: {units.count(race.pages)} pages"
+
+
+def finish(race: Race) -> Table:
+    """Return the lanes with a place, then those that never finished, then the red."""
+    ordered = sorted(race.lanes, key=lambda one: (one.red is not None, one.place is None, one.end_ns))
+    return Table(heading(race), HEADS, tuple(_line(one, race) for one in ordered))
+
+
+def _line(one: Lane, race: Race) -> tuple[str | Cell, ...]:
+    is_whole = one.cpu_ns is not None and one.end_ns and recorded(one.row) == one.pages
+    threads = one.row.measured.peak_threads
+    return (
+        one.name,
+        race.place_of(one),
+        units.count(one.in_flight),
+        units.count(one.pages) if one.pages == race.pages else f"{units.count(one.pages)} of {units.count(race.pages)}",
+        "-" if one.finish_ns is None else units.duration(one.finish_ns),
+        units.number(one.pages / one.end_ns * 1e9) if one.end_ns else "-",
+        "-" if threads is None else units.count(threads),
+        "-" if one.rss_bytes is None else units.size(one.rss_bytes),
+        f"{units.number((one.cpu_ns or 0) / one.end_ns * 100, 2)} %" if is_whole else "-",
+    )
+
+
+def notes(race: Race) -> list[str]:
+    """Return what must be known of a race beside its figures."""
+    alive = [one for one in race.lanes if one.red is None]
+    own = [one.name for one in race.lanes if one.row.stack != "shared"]
+    return [
+        *(
+            f"{one.name} was recorded on a site of {units.count(recorded(one.row))} pages only: its lane stops there."
+            for one in alive
+            if recorded(one.row) < race.pages
+        ),
+        *(
+            f"{one.name} went on to {units.count(recorded(one.row))} pages."
+            for one in race.lanes
+            if recorded(one.row) > race.pages
+        ),
+        *(f"{one.name} is red, and has no place: {one.red}." for one in race.lanes if one.red),
+        *([f"With an HTTP stack of {'its' if len(own) == 1 else 'their'} own: {words.listed(own)}."] if own else []),
+        *([f"{units.count(race.left_out)} slower ones are left out."] if race.left_out else []),
+        *([f"Not recorded: {words.plain(', '.join(race.absent), 400)}."] if race.absent else []),
+    ]

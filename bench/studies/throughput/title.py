@@ -1,0 +1,102 @@
+"""The findings on throughput: the titles of its sections and of its plots, one function each. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from bench.core import cells as c
+from bench.core import extremes, units
+from bench.core.cells import Cell
+from bench.core.figures import Spread, differ
+from bench.present import words
+
+
+def of_rates(found: Sequence[Cell]) -> str:
+    """Say how much faster the fastest gets with more in flight, at the longest latency and at the shortest.
+
+    With one number in flight alone, compare the strategies there. The cells share a setting.
+    """
+    valid = [cell for cell in found if (figure := cell.figure(c.pages_per_s)) and figure.valid and figure.spread.median]
+    if not valid:
+        return "No valid throughput: nothing to conclude"
+    models = [cell for cell in valid if cell.stack == "shared"] or valid
+    shortest, longest = c.latencies(models)[0], c.latencies(models)[-1]
+    here = _busiest([cell for cell in models if cell.latency == longest])
+    best = max(here, key=lambda cell: (_rate(cell).median, cell.strategy))
+    most, name = best.in_flight, best.strategy
+    least = min(cell.in_flight for cell in models if (cell.strategy, cell.latency) == (name, longest))
+    if least == most:
+        return _compared(here, "the throughput is", c.pages_per_s, units.rate)
+    pairs = [
+        [c.at(models, name, latency, cap) for cap in (least, most)] for latency in dict.fromkeys([longest, shortest])
+    ]
+    gains = [_gain(few, many) for few, many in pairs if few and many]
+    return (
+        f"From {units.count(least)} to {units.count(most)} in flight, {words.plain(name, 30)} gets {', '.join(gains)}"
+    )
+
+
+def of_cpu(found: Sequence[Cell]) -> str:
+    """Compare the CPU time per page of the cheapest and the dearest strategy; the cells share a workload."""
+    return _compared(found, "the CPU time per page is", c.cpu_per_page_ns, units.duration)
+
+
+def of_times(found: Sequence[Cell], times: Mapping[str, Spread], share: float) -> str:
+    """Compare a quantile of the service time of cells that share a workload; ``times`` has it by strategy."""
+    part = "half of the fetches take" if share == 0.5 else f"1 fetch in {round(1 / (1 - share))} takes"
+    return _sentence(found, f"{part} more than", times, units.duration)
+
+
+def _compared(found: Sequence[Cell], what: str, figure_of: c.Read, write: units.Write) -> str:
+    figures = {cell.strategy: spread for cell in found if (spread := c.spread_of(cell.valid_rows, figure_of))}
+    return _sentence(found, what, figures, write)
+
+
+def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Spread], write: units.Write) -> str:
+    """State the least and the greatest of some figures, by strategy, and their ratio if chance does not explain it.
+
+    Strategies that share the stack are compared, if there are two: the parsers of others would be compared too.
+    """
+    at = words.at_latency(found[0].latency)
+    where = f"{at[0].upper()}{at[1:]} with {words.in_flight(found[0].in_flight)}"
+    if not figures:
+        return f"{where}, no trial is valid: nothing to conclude"
+    shared = [cell.strategy for cell in found if cell.stack == "shared" and cell.strategy in figures]
+    chosen = shared if len(shared) > 1 else list(figures)
+    ordered = sorted(chosen, key=lambda name: figures[name].median)
+    told = [
+        f"{write(figures[name].median, words.digits(figures[name]))} with {words.plain(name, 30)}"
+        for name in dict.fromkeys((ordered[0], ordered[-1]))
+    ]
+    return f"{where}, {what} {', '.join(told)}{_verdict([figures[name] for name in ordered])}"
+
+
+def _verdict(ordered: Sequence[Spread]) -> str:
+    """Say how far apart the ends are, where chance does not explain it."""
+    least, most = ordered[0], ordered[-1]
+    if min(least.rounds, most.rounds) == 1:
+        return " (one round)"
+    if len(ordered) == 1:
+        return ""
+    is_apart = extremes.differ([spread.logs for spread in ordered])
+    return f": {units.times(most.median / least.median)}" if is_apart else ": no significant difference"
+
+
+def _gain(few: Cell, many: Cell) -> str:
+    one, other = _rate(few), _rate(many)
+    unsure = " (one round)" if min(one.rounds, other.rounds) == 1 else ""
+    if not unsure and differ(one, other) == "unknown":
+        unsure = " (not significant)"
+    return f"{units.times(other.median / one.median)} faster {words.at_latency(few.latency)}{unsure}"
+
+
+def _busiest(found: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with the most in flight that two strategies reached; of the one that reached most, else."""
+    caps = [cell.in_flight for cell in found]
+    most = max([cap for cap in caps if caps.count(cap) > 1] or caps)
+    return [cell for cell in found if cell.in_flight == most]
+
+
+def _rate(cell: Cell) -> Spread:
+    """Return the throughput of a cell that has one."""
+    figure = cell.figure(c.pages_per_s)
+    assert figure is not None
+    return figure.spread
