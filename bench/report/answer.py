@@ -25,7 +25,7 @@ from bench.studies.memory.subjects import BLOCKS, IN_FLIGHT, Subject, subjects
 from bench.studies.memory.summary import tops
 from bench.studies.open_loop import findings as findings_offered
 from bench.studies.open_loop import read as offered
-from bench.studies.swarm import findings as findings_swarms
+from bench.studies.swarm import show as swarm
 from bench.studies.throughput import answer as answer_crawl
 from bench.studies.throughput.scene import Scene, scene
 
@@ -45,7 +45,7 @@ def answer(rows: Sequence[Row]) -> list[str]:
     crawls = [text for say in _OF_CRAWLS if seen is not None and (text := say(seen))]
     if (decided := map_table.of_rows(rows)) is not None:
         crawls.insert(0, map_table.finding(decided))
-    crawls += findings_swarms.answer(rows)
+    crawls += [section.title for section in swarm.sections(rows)[:2] if section.title]
     memory = list(_of_memory(rows))
     rest = [text for say in _OF_THE_REST if (text := say(every))]
     rest += [] if seen is None else filter(None, [answer_crawl.of_clients(seen)])

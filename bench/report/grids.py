@@ -18,7 +18,7 @@ def grids(rows: Sequence[Row]) -> list[Table]:
         *memory.grids(rows),
         limits.grid(rows),
         probes.grid(rows),
-        *swarm.grids(rows),
+        *(table for section in swarm.sections(rows) for table in section.tables),
         *open_loop.grids(rows),
         *clients.grids(rows),
     ]

@@ -15,10 +15,8 @@ from bench.studies.limits import plot as plot_ramp
 from bench.studies.memory import plot_in_flight, plot_ladder, plot_layers, plot_memory
 from bench.studies.memory.subjects import is_layered, subjects
 from bench.studies.open_loop import plot_backlog, plot_offered
-from bench.studies.swarm import findings as findings_swarms
-from bench.studies.swarm import plot_memory as plot_swarm_memory
-from bench.studies.swarm import plot_swarm
-from bench.studies.swarm import read as swarms
+from bench.studies.swarm import plot as plot_swarm
+from bench.studies.swarm.read import KIND as SWARM
 from bench.studies.throughput import plot_cpu, plot_throughput, plot_times
 
 if TYPE_CHECKING:
@@ -57,7 +55,13 @@ def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[tuple[str,
     looks = looks_of(rows)
     decided = plot_map.draw(c.cells(rows, "crawl"), looks, footer) if map_table.is_map(rows) else None
     cells, layers = _of_cells(rows, looks, footer), _of_layers(rows, looks, footer)
-    for drawn in ([("map", decided)], cells, layers, _of_swarms(rows, looks, footer), _of_open_loops(rows, footer)):
+    for drawn in (
+        [("map", decided)],
+        cells,
+        layers,
+        plot_swarm.plots(rows, looks, footer),
+        _of_open_loops(rows, footer),
+    ):
         for name, figure in drawn:
             if figure is not None:
                 yield name, figure
@@ -101,17 +105,6 @@ def _of_layers(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iter
     yield "ramp", plot_ramp.draw(rows, footer)
 
 
-def _of_swarms(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[Named]:
-    """Draw the swarms of the first setting: one plot for each size that is somebody's largest, then what one takes."""
-    found = swarms.swarms(rows)
-    settings = swarms.settings(found)
-    own = [swarm for swarm in found if swarm.setting in settings[:1]]
-    more = f"{len(settings) - 1} more settings are in the tables only." if len(settings) > 1 else ""
-    for number, some in enumerate(findings_swarms.by_size(own)[:MOST_SETTINGS], start=1):
-        yield _numbered("swarm", number), plot_swarm.draw(some, looks, more, footer)
-    yield "swarm_memory", plot_swarm_memory.draw(own, looks, more, footer)
-
-
 def _of_open_loops(rows: Sequence[Row], footer: str) -> Iterator[Named]:
     yield "offered", plot_offered.draw(rows, footer)
     yield "backlog", plot_backlog.draw(rows, footer)
@@ -134,7 +127,7 @@ def _about_grey(found: Sequence[Cell], looks: dict[str, Look]) -> str:
 
 def looks_of(rows: Sequence[Row]) -> dict[str, Look]:
     """Give looks to the strategies; when they are too many to tell apart, to those with the highest throughput."""
-    names = list(c.strategies([*c.crawled(rows), *(row for row in rows if row.kind == swarms.KIND)]))
+    names = list(c.strategies([*c.crawled(rows), *(row for row in rows if row.kind == SWARM)]))
     if len(names) > page.MOST_LINES:
         best: dict[str, float] = dict.fromkeys(names, 0.0)
         for cell in c.cells(rows, "crawl"):

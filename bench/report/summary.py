@@ -54,7 +54,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
                     process), each the median over the rounds; ``listen_drops``, ``failed_pages`` (the worst of them)
     ``limits``      one object for each limit that was looked for: ``resource``, ``valid``, and what was measured
     ``probes``      one object for each probe: ``probe``, ``arguments``, ``valid``, ``measured``
-    ``swarms``      one object for each strategy at each size of a swarm: see ``swarm_table.swarms_json``
+    ``swarms``      one object for each strategy at each size of a swarm: see ``swarm_table.figures``
     ``offered``     one object for each rate of each place of open loops: ``latency`` or ``target``, ``users``,
                     ``rate_per_s``, ``valid``, ``rounds``; ``offered_per_s``, ``completed_per_s``,
                     ``client_cpu_share``, ``server_cpu_share`` and ``waiting`` (requests due and not sent at the end),
@@ -81,7 +81,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
         "map": _map(rows),
         "memory": _memory(c.cells(rows, "memory")),
         **memory_json(rows),
-        "swarms": swarm_table.swarms_json(rows),
+        "swarms": swarm_table.figures(rows),
         "offered": offered_table.offered_json(rows),
         "red": [_red(row) for row in rows if not row.valid],
     }
