@@ -23,8 +23,8 @@ from bench.studies.memory import findings as memory
 from bench.studies.memory.plot_in_flight import reaches_of
 from bench.studies.memory.subjects import BLOCKS, IN_FLIGHT, Subject, subjects
 from bench.studies.memory.summary import tops
-from bench.studies.open_loop import findings as findings_offered
-from bench.studies.open_loop import read as offered
+from bench.studies.open_loop.read import curves
+from bench.studies.open_loop.show import title as title_offered
 from bench.studies.swarm import show as swarm
 from bench.studies.throughput import answer as answer_crawl
 from bench.studies.throughput.scene import Scene, scene
@@ -142,8 +142,8 @@ def _of_probes(rows: Sequence[Row]) -> str | None:
 
 def _of_open_loops(rows: Sequence[Row]) -> str | None:
     """Say which rate could be kept, and what a client that waits for responses would not have seen."""
-    found = [curve for curve in offered.curves(rows) if any(point.valid for point in curve.points)]
-    return findings_offered.answer(found) if found else None
+    found = [curve for curve in curves(rows) if any(point.valid for point in curve.points)]
+    return title_offered(found) if found else None
 
 
 _OF_THE_REST = (_of_limits, _of_comparisons, _of_open_loops, client_table.finding, _of_probes)

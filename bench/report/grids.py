@@ -19,7 +19,7 @@ def grids(rows: Sequence[Row]) -> list[Table]:
         limits.grid(rows),
         probes.grid(rows),
         *(table for section in swarm.sections(rows) for table in section.tables),
-        *open_loop.grids(rows),
+        *(table for section in open_loop.sections(rows) for table in section.tables),
         *clients.grids(rows),
     ]
     return [grid for grid in found if grid.lines]

@@ -14,7 +14,7 @@ from bench.studies.decision_map import show as map_table
 from bench.studies.limits import plot as plot_ramp
 from bench.studies.memory import plot_in_flight, plot_ladder, plot_layers, plot_memory
 from bench.studies.memory.subjects import is_layered, subjects
-from bench.studies.open_loop import plot_backlog, plot_offered
+from bench.studies.open_loop import plot as plot_offered
 from bench.studies.swarm import plot as plot_swarm
 from bench.studies.swarm.read import KIND as SWARM
 from bench.studies.throughput import plot_cpu, plot_throughput, plot_times
@@ -60,7 +60,7 @@ def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[tuple[str,
         cells,
         layers,
         plot_swarm.plots(rows, looks, footer),
-        _of_open_loops(rows, footer),
+        plot_offered.plots(rows, looks, footer),
     ):
         for name, figure in drawn:
             if figure is not None:
@@ -103,11 +103,6 @@ def _of_layers(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iter
         yield _numbered("ladder", number), plot_ladder.draw(own, looks, subtitle, footer)
     yield "in_flight", plot_in_flight.draw(found, looks, footer)
     yield "ramp", plot_ramp.draw(rows, footer)
-
-
-def _of_open_loops(rows: Sequence[Row], footer: str) -> Iterator[Named]:
-    yield "offered", plot_offered.draw(rows, footer)
-    yield "backlog", plot_backlog.draw(rows, footer)
 
 
 def _numbered(name: str, number: int) -> str:

@@ -82,7 +82,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
         "memory": _memory(c.cells(rows, "memory")),
         **memory_json(rows),
         "swarms": swarm_table.figures(rows),
-        "offered": offered_table.offered_json(rows),
+        "offered": offered_table.figures(rows),
         "red": [_red(row) for row in rows if not row.valid],
     }
 

@@ -24,8 +24,7 @@ from bench.measure.server import Server, running
 from bench.studies.open_loop import command as open_loop_command
 from bench.studies.open_loop.checks import Seen, check, long_enough, wrong_answer
 from bench.studies.open_loop.command import REFUSALS
-from bench.studies.open_loop.findings import not_kept
-from bench.studies.open_loop.read import UNTOLD, curves
+from bench.studies.open_loop.read import curves
 from bench.studies.open_loop.run import run_open, split_target, who_was_full
 from fake_server.site import Site, SiteConfig
 from tests.patience import HANG_S
@@ -157,11 +156,11 @@ def test_a_latency_beyond_a_third_of_the_window_makes_a_red_row(server: Server) 
     row = measured(server, rates=[20], seconds=2, users=100, latency=["2s"], site={"pages": 10})
 
     assert not row.measured["kept"]
-    assert row.measured["why"].startswith(f"{UNTOLD} whether the rate is kept: ")
+    assert row.measured["why"].startswith(f"{CANNOT_TELL}: ")
     assert row.measured["why"].endswith(" at least")
     assert verdict(row, "long enough to tell") == "failed"
     (curve,) = curves([row])
-    assert not_kept(curve.points[0]).startswith(UNTOLD)
+    assert curve.points[0].why == row.measured["why"]
     assert curve.lowest_lost is None
 
 

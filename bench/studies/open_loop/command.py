@@ -2,7 +2,6 @@
 
 import json
 import socket
-import sys
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -100,14 +99,12 @@ def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
 
 
 def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
-    """Print the table, or the figures as JSON; save what other runs have in their folders too. Raises RunError."""
-    from bench.studies.open_loop import show as offered_table
-
+    """Print the tables, or each row's figures as JSON; save what other runs have in their folders too."""
     if not as_json:
-        offered_table.print_offered(found, sys.stdout)
+        commands.present(folder, found, as_json=False)
+        return
     files = commands.save(folder, found)
-    if as_json:
-        print(json.dumps({"rates": [_figures(row) for row in found]} | files))
+    print(json.dumps({"rates": [_figures(row) for row in found]} | files))
 
 
 def _figures(row: Row) -> dict[str, Any]:
