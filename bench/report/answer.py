@@ -13,7 +13,7 @@ from bench.core.cells import of_kind
 from bench.core.figures import Slope
 from bench.core.rows import Row
 from bench.present import notes, words
-from bench.studies.clients import table as client_table
+from bench.studies.clients import show as clients
 from bench.studies.compare import read
 from bench.studies.compare.decide import DESIGNED
 from bench.studies.compare.effect import effect, told
@@ -146,7 +146,11 @@ def _of_open_loops(rows: Sequence[Row]) -> str | None:
     return title_offered(found) if found else None
 
 
-_OF_THE_REST = (_of_limits, _of_comparisons, _of_open_loops, client_table.finding, _of_probes)
+def _of_clients(rows: Sequence[Row]) -> str | None:
+    return next((section.title for section in clients.sections(rows)), None)
+
+
+_OF_THE_REST = (_of_limits, _of_comparisons, _of_open_loops, _of_clients, _of_probes)
 
 
 def _sureness(rows: Sequence[Row], seen: Scene | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bench.core.rows import Row
 from bench.present.table import Table
-from bench.studies.clients import table as clients
+from bench.studies.clients import show as clients
 from bench.studies.limits import show as limits
 from bench.studies.memory import show as memory
 from bench.studies.open_loop import show as open_loop
@@ -20,6 +20,6 @@ def grids(rows: Sequence[Row]) -> list[Table]:
         probes.grid(rows),
         *(table for section in swarm.sections(rows) for table in section.tables),
         *(table for section in open_loop.sections(rows) for table in section.tables),
-        *clients.grids(rows),
+        *(table for section in clients.sections(rows) for table in section.tables),
     ]
     return [grid for grid in found if grid.lines]

@@ -18,7 +18,7 @@ from bench.report.page import page as whole_page
 from bench.report.plots import save_all
 from bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
 from bench.report.tidy import table
-from bench.studies.clients.table import finding
+from bench.studies.clients.show import sections as of_clients
 from bench.studies.open_loop.plot import plots
 from bench.studies.open_loop.read import KINDS
 from bench.studies.open_loop.show import sections
@@ -194,24 +194,10 @@ def test_clients_of_one_server_have_a_table_of_their_own() -> None:
     assert ["curl", "failed", *"-----", "1/1", "red"] in lines
 
 
-def test_the_answer_says_how_far_clients_are_apart() -> None:
-    rows = [client_row(name, per_s=per_s) for name, per_s in _CLIENTS]
+def test_the_title_of_clients_is_part_of_the_answer() -> None:
+    rows = [client_row(name, per_s=per_s, number=number) for name, per_s in _CLIENTS for number in (1, 2)]
 
-    assert answer(rows)[0] == (
-        "With 50 ms added latency and 50 in flight, callbacks, locust and wrk complete as many requests, "
-        "within 0.60 % of 994 requests/s."
-    )
-    assert finding(rows[:1]) is None
-
-
-def test_a_client_that_is_off_is_named_in_the_answer_and_not_called_alike() -> None:
-    rates = (("locust", 900.0), ("wrk", 998.0), ("callbacks", 905.0))
-    rows = [client_row(client, per_s=per_s, number=number) for client, per_s in rates for number in (1, 2)]
-
-    assert finding(rows) == (
-        "with 50 ms added latency and 50 in flight, "
-        "callbacks and locust are off from the 1,000 requests/s that it allows"
-    )
+    assert answer(rows)[0] == f"{of_clients(rows)[0].title}."
 
 
 @pytest.mark.parametrize(
