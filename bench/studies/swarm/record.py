@@ -237,8 +237,10 @@ class OpenMeasured(Open):
     """Whether the rate was kept: all that was due was sent, and neither what was unanswered nor the lag of the
     starts grew.
     """
+    not_kept: Maybe[Literal["too slow", "window too short"] | None] = UNSET
+    """Why it was not, as a code; null where it was."""
     why: Maybe[Name | None] = UNSET
-    """Why it was not; null where it was."""
+    """Why it was not, in words; null where it was."""
     client_cpu_share: Maybe[Number | None] = UNSET
     """CPU time of the client as a share of the window, of one core."""
     server_cpu_share: Maybe[Number | None] = UNSET
