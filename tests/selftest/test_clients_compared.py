@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.core.rows import Row
+from bench.report.answer import answer
 from bench.studies.clients import plot as plot_clients
 from bench.studies.clients import read as clients
 from bench.studies.clients import show as told_of_clients
@@ -249,3 +250,15 @@ def test_the_title_says_who_is_off_or_that_there_is_no_verdict(wrk: tuple[float,
 
     assert "callbacks, locust and wrk" in section.title
     assert outcome in section.title
+
+
+def test_a_run_has_a_table_of_its_clients_and_their_title_is_part_of_its_answer() -> None:
+    rows = client_rows({"callbacks": (990, 991), "wrk": (999, 1001)})
+    rows += [client_row("locust", status="failed", reason="it broke")]
+    (section,) = told_of_clients.sections(rows)
+
+    assert section.tables[0].cells[1:] == [
+        ("locust", "failed", *"-----", "1/1 red"),
+        ("wrk", "1,000", "50.4 ms", "50.4 ms", "51.4 ms", "10 %", "5 %", "2 ok"),
+    ]
+    assert answer(rows)[0] == f"{section.title}."

@@ -1,6 +1,5 @@
 """What open loops and other clients look like: tables, JSON, plots, the page, Markdown, CSV."""
 
-import io
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -16,16 +15,16 @@ from bench.report.frames import frame
 from bench.report.markdown import markdown
 from bench.report.page import page as whole_page
 from bench.report.plots import save_all
-from bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
+from bench.report.terminal import WIDTH, summary_json, summary_table
 from bench.report.tidy import table
-from bench.studies.clients.show import sections as of_clients
 from bench.studies.open_loop.plot import plots
 from bench.studies.open_loop.read import KINDS
 from bench.studies.open_loop.show import sections
 from tests.cli.command import inflight
 from tests.made_rows import MACHINE, grid
 from tests.present.test_plots_memory import beyond, overlapping, text_of
-from tests.swarm.made_open_rows import TARGET, client_row, open_row, open_run
+from tests.selftest.made_clients import client_row
+from tests.swarm.made_open_rows import TARGET, open_row, open_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -184,22 +183,6 @@ def test_the_tables_for_pandas_have_rates_and_both_times() -> None:
     assert times["time"].tolist() == ["corrected", "uncorrected", "service"]
 
 
-def test_clients_of_one_server_have_a_table_of_their_own() -> None:
-    rows = [client_row(name, number=n, per_s=per_s) for n in (1, 2) for name, per_s in _CLIENTS]
-    file = io.StringIO()
-    print_summary([*rows, client_row("curl", status="failed", reason="not installed")], file)
-
-    lines = [line.split() for line in file.getvalue().splitlines()]
-    assert ["wrk", "1,000", "51.0", "ms", "51.0", "ms", "51.8", "ms", "40", "%", "10", "%", "2", "ok"] in lines
-    assert ["curl", "failed", *"-----", "1/1", "red"] in lines
-
-
-def test_the_title_of_clients_is_part_of_the_answer() -> None:
-    rows = [client_row(name, per_s=per_s, number=number) for name, per_s in _CLIENTS for number in (1, 2)]
-
-    assert answer(rows)[0] == f"{of_clients(rows)[0].title}."
-
-
 @pytest.mark.parametrize(
     ("part", "name", "value", "told"),
     [
@@ -224,6 +207,3 @@ def test_the_command_refuses_a_run_whose_row_is_none_with_one_sentence(
     done = inflight("report", tmp_path)
 
     assert done.sentence == f"{tmp_path / 'rows.jsonl'}, line 1: {told}"
-
-
-_CLIENTS = (("locust", 994.0), ("wrk", 1000.0), ("callbacks", 997.0))
