@@ -25,7 +25,7 @@ from bench.studies.open_loop import command as open_loop_command
 from bench.studies.open_loop.checks import Seen, check, long_enough, wrong_answer
 from bench.studies.open_loop.command import REFUSALS
 from bench.studies.open_loop.read import curves
-from bench.studies.open_loop.run import run_open, split_target, who_was_full
+from bench.studies.open_loop.run import run_open
 from fake_server.site import Site, SiteConfig
 from tests.patience import HANG_S
 
@@ -221,20 +221,6 @@ def test_answers_that_come_too_late_are_a_part_of_a_lost_rate_only(kept: bool, j
 
     (late,) = [one for one in check(seen) if one.name == "no unexpected failures"]
     assert late.verdict == judged
-
-
-def test_who_was_full_is_named() -> None:
-    idle = {"client_cpu_share": 0.5, "server_cpu_share": None, "peak_in_flight": 3}
-
-    assert who_was_full(idle, 4) == ""
-    assert who_was_full(idle, 3) == "; all 3 users were waiting for responses"
-    assert who_was_full(idle | {"client_cpu_share": 0.9}, 3) == "; the client's core was full"
-    assert who_was_full(idle | {"server_cpu_share": 0.8}, 4) == "; the server's core was 80% busy"
-
-
-def test_a_target_is_a_host_and_what_to_ask_of_it() -> None:
-    assert split_target("http://[::1]:80/a?b=c") == ("http://[::1]:80", "/a?b=c")
-    assert split_target("http://localhost") == ("http://localhost", "/")
 
 
 def ask(out: Path, **changes: Any) -> int:
