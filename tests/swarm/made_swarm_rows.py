@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.core.rows import Check, Row, Status
+from bench.studies.swarm.record import Swarm
 from fake_server.config import SiteConfig
-from tests.made_rows import MS, RUN
+from tests.made_rows import MS, RUN, make
 
 S = 1_000_000_000
 SIZES = (20_000, 40_000, 60_000, 80_000, 100_000)
@@ -66,7 +67,7 @@ def swarm_row(
     body_bytes: int = 256,
     model: Model | None = None,
     more: dict[str, Any] | None = None,
-) -> Row:
+) -> Swarm:
     """Make the row of a swarm; ``red`` is the name of a check that failed, ``more`` replaces what was measured."""
     cell = f"swarm/in_flight={asked}" + (f"/ramp={ramp_per_s}" if ramp_per_s else "")
     ended = status in {"ok", "wrong"}
@@ -75,7 +76,7 @@ def swarm_row(
     if ended:
         measured = _measured(model, planned or asked, number * noise, sum(int(one["in_flight"]) for one in lost))
         measured |= {"bound_by": bound_by, "held_disturbed": disturbed, "lost": list(lost), "late": list(late)}
-    return Row(
+    row = make(
         run=RUN,
         trial=f"{cell}/{strategy}/round={number}",
         round=number,
@@ -98,11 +99,13 @@ def swarm_row(
         knobs={"strategy": strategy, "python": "3.11.7", "implementation": "cpython", "gil": True} if ended else {},
         checks=_checks(red) if ended else (),
     )
+    assert isinstance(row, Swarm)
+    return row
 
 
 def c100k_run(rounds: int = 1) -> list[Row]:
     """Make a run of c100k: three strategies at five sizes, and threads, which a limit stops."""
-    rows = []
+    rows: list[Row] = []
     for number in range(1, rounds + 1):
         rows += [swarm_row(name, n, number=number) for name in list(MODELS)[:3] for n in SIZES]
         rows += [

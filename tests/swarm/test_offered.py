@@ -1,12 +1,12 @@
 """Rows of open loops become curves: rounds together, quantiles with samples enough, the highest rate that was kept."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.core.records import changed
 from bench.core.rows import Row
 from bench.studies.open_loop.read import Curve, Point, curves, names
 from bench.studies.open_loop.show import title
@@ -15,7 +15,7 @@ from tests.swarm.made_open_rows import RATES, TARGET, open_row, open_run
 
 
 def measured(row: Row, **values: Any) -> Row:
-    return replace(row, measured=row.measured | values)
+    return changed(row, measured=row.measured | values)
 
 
 def only(rows: list[Row]) -> Curve:
@@ -36,7 +36,7 @@ def test_a_curve_has_every_rate_once_the_lowest_first() -> None:
 
 def test_the_site_comes_before_targets_and_short_latencies_before_long_ones() -> None:
     slow = open_row(latency="50ms")
-    slow = replace(slow, workload=slow.workload | {"mean_latency_ns": 50 * MS})
+    slow = changed(slow, workload=slow.workload | {"mean_latency_ns": 50 * MS})
 
     found = curves([open_row(target=TARGET), slow, open_row()])
 
@@ -45,7 +45,7 @@ def test_the_site_comes_before_targets_and_short_latencies_before_long_ones() ->
 
 def test_places_that_look_alike_are_told_apart_by_users_or_by_number() -> None:
     other = open_row()
-    other = replace(other, workload=other.workload | {"site": other.workload["site"] | {"body_bytes": 9}})
+    other = changed(other, workload=other.workload | {"site": other.workload["site"] | {"body_bytes": 9}})
 
     assert len(set(names(curves([open_row(), open_row(users=5), other])))) == 3
     assert names(curves([open_row(), open_row(users=5)]))[0].endswith(", 5 users")
@@ -80,10 +80,9 @@ def test_a_rate_without_figures_is_still_there(status: Any) -> None:
 @pytest.mark.parametrize(("quantile", "least"), [("p50", 20), ("p90", 100), ("p99", 1000), ("p999", 10_000)])
 def test_a_quantile_needs_ten_samples_beyond_it(quantile: Any, least: int) -> None:
     for count, there in ((least - 1, False), (least, True)):
-        row = open_row()
-        row = measured(row, corrected=row.measured["corrected"] | {"count": count})
+        (point,) = only([open_row(count, seconds=1, ceiling=20_000)]).points
 
-        assert (only([row]).points[0].time("corrected", quantile) is not None) is there
+        assert (point.time("corrected", quantile) is not None) is there
 
 
 def test_a_rate_that_one_round_lost_is_not_kept_and_the_reason_is_that_rounds() -> None:
@@ -112,7 +111,7 @@ def test_the_title_has_the_highest_rate_that_was_kept_and_its_times(rows: list[R
 def test_the_highest_kept_rate_is_below_every_lost_one(cases: list[tuple[int, bool, bool]]) -> None:
     rows = [
         measured(open_row(rate, number=n, red=red, seconds=1), kept=kept, why=None if kept else "x")
-        for n, (rate, kept, red) in enumerate(cases)
+        for n, (rate, kept, red) in enumerate(cases, start=1)
     ]
     curve = only(rows)
     lost = {rate for rate, kept, red in cases if not kept and not red}

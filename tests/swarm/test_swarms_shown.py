@@ -3,7 +3,6 @@
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from bench.core.records import changed
 from bench.core.rows import SCHEMA_FILE, Row
 from bench.present import page
 from bench.present.console import trial_line
@@ -49,7 +49,7 @@ STOPPED = swarm_row("thread_pool", planned=29_000, bound_by=PID_MAX)
 
 def hostile_rows() -> list[Row]:
     bound = {"name": HOSTILE, "allows": 5, "sentence": HOSTILE}
-    lost = [KILLED | {"how": HOSTILE, "what": HOSTILE}]
+    lost = [KILLED | {"how": HOSTILE}]
     row = swarm_row(HOSTILE, planned=29_000, bound_by=bound, lost=lost, late=[LATE | {"name": HOSTILE}])
     return [row, swarm_row(planned=29_000, bound_by=bound, late=[LATE | {"name": HOSTILE}]), swarm_row("generators")]
 
@@ -127,7 +127,7 @@ def test_red_trials_and_those_that_held_none_cost_nothing() -> None:
     row = swarm_row()
 
     assert each(swarm_row(red="no listen drops"))["bytes_per_fetch"] is None
-    assert each(replace(row, measured=row.measured | {"held_in_flight": 0}))["bytes_per_fetch"] is None
+    assert each(changed(row, measured=row.measured | {"held_in_flight": 0}))["bytes_per_fetch"] is None
 
 
 def test_the_json_says_how_many_how_soon_and_what_stopped_it() -> None:

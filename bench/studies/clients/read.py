@@ -15,6 +15,7 @@ from bench.core import workloads
 from bench.core.cells import present
 from bench.core.figures import Spread, spread
 from bench.core.rows import Row
+from bench.studies.clients.record import Client as ClientRow
 
 PER_S_SHARE = 0.03
 """How far a throughput may be from what must be, as a share. wrk counts from its first connect to the end of its time:
@@ -110,13 +111,13 @@ Asked = tuple[int, str, int, str]
 """Mean latency (ns), latency, number in flight, and the identity of the workload."""
 
 
-def by_workload(rows: Sequence[Row]) -> dict[Asked, dict[str, list[Row]]]:
+def by_workload(rows: Sequence[Row]) -> dict[Asked, dict[str, list[ClientRow]]]:
     """Return the rows of clients by workload, the longest added latency first, and by name."""
-    found: dict[Asked, dict[str, list[Row]]] = {}
+    found: dict[Asked, dict[str, list[ClientRow]]] = {}
     for row in rows:
-        if row.kind == "client":
+        if isinstance(row, ClientRow):
             values = row.workload
-            what = (values["mean_latency_ns"], values["latency"], values["in_flight"])
+            what = (values.mean_latency_ns, values.latency, values.in_flight)
             found.setdefault((*what, workloads.identity(values)), {}).setdefault(row.strategy, []).append(row)
     ordered = sorted(found.items(), key=lambda item: (-item[0][0], item[0][1:]))
     return {asked: dict(sorted(own.items())) for asked, own in ordered}
@@ -128,7 +129,7 @@ def compare(rows: Sequence[Row]) -> Comparison | None:
     return Comparison(tuple(_latency(*asked[:3], own) for asked, own in found.items())) if found else None
 
 
-def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, Sequence[Row]]) -> Latency:
+def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, Sequence[ClientRow]]) -> Latency:
     clients = tuple(_client(name, rows, mean_ns, in_flight) for name, rows in by_name.items())
     if not mean_ns:
         alone = "without added latency each client shows its own ceiling, or the server's"
@@ -141,19 +142,21 @@ def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, S
     return Latency(latency, mean_ns, in_flight, 1e9 * in_flight / mean_ns, clients, *judged)
 
 
-def _client(name: str, rows: Sequence[Row], mean_ns: int, in_flight: int) -> Client:
+def _client(name: str, rows: Sequence[ClientRow], mean_ns: int, in_flight: int) -> Client:
     valid = [row.measured for row in rows if row.valid]
-    rates = [one["completed_per_s"] for one in valid]
-    added = [None if (p50 := one["service"].get("p50_ns")) is None else float(p50 - mean_ns) for one in valid]
+    rates = present(one.completed_per_s for one in valid)
+    added = [
+        None if (p50 := one.service.p50_ns if one.service else None) is None else float(p50 - mean_ns) for one in valid
+    ]
     known = present(added)
     ideals = [_ideal_per_s(mean_ns, in_flight, own) for own in added] if mean_ns else []
-    share = _median(one.get("client_cpu_share") for one in valid)
+    share = _median(one.client_cpu_share for one in valid)
     return Client(
         name,
         spread(rates) if rates else None,
         spread(known) if known else None,
         share,
-        _median(one.get("server_cpu_share") for one in valid),
+        _median(one.server_cpu_share for one in valid),
         len(rows),
         None if valid else _reason(rows[-1]),
         share is not None and share >= FULL_SHARE,

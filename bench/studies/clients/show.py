@@ -1,16 +1,17 @@
 """What several clients saw of one server: the section of a run's rows, and the text of a stored self-test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench.core import units
-from bench.core.cells import Read, spread_of
+from bench.core.cells import spread_of
 from bench.core.figures import Spread
 from bench.core.rows import Row
 from bench.present import words
 from bench.present.section import Section
 from bench.present.table import Group, Line, Table
 from bench.studies.clients.read import FULL_SHARE, Comparison, by_workload, compare
+from bench.studies.clients.record import Client
 
 _MS = 1_000_000
 _IDEAL = "N / (L + own time)"
@@ -44,10 +45,10 @@ def title(found: Comparison) -> str:
     return f"Clients of one server ({_listed(found.names) or 'without a figure'}): {outcome}"
 
 
-def _line(client: str, rows: Sequence[Row]) -> tuple[str, ...]:
+def _line(client: str, rows: Sequence[Client]) -> tuple[str, ...]:
     valid = [row for row in rows if row.valid]
     shown = valid or [row for row in rows if row.status == "ok"]
-    rate = spread_of(shown, lambda row: row.measured["completed_per_s"])
+    rate = spread_of(shown, lambda row: row.measured.completed_per_s)
     red = len(rows) - len(valid)
     return (
         words.plain(client, 18) + (" ✗" if shown and not valid else ""),
@@ -58,12 +59,12 @@ def _line(client: str, rows: Sequence[Row]) -> tuple[str, ...]:
     )
 
 
-def _service(name: str) -> Read:
-    return lambda row: row.measured["service"].get(name)
+def _service(name: str) -> Callable[[Client], float | None]:
+    return lambda row: getattr(row.measured.service, name)
 
 
-def _share_of(side: str) -> Read:
-    return lambda row: row.measured.get(f"{side}_cpu_share")
+def _share_of(side: str) -> Callable[[Client], float | None]:
+    return lambda row: getattr(row.measured, f"{side}_cpu_share")
 
 
 def _duration(found: Spread | None) -> str:
@@ -83,8 +84,8 @@ def _listed(names: Sequence[str] | set[str]) -> str:
 
 def line(row: Row) -> str:
     """Return what one client's trial brought, while a self-test goes on."""
-    latency = words.at_latency(row.workload["latency"])
-    told = f"{units.number(row.measured['completed_per_s'], 3)} requests/s" if row.status == "ok" else row.status
+    latency = words.at_latency(row.workload.latency)
+    told = f"{units.number(row.measured.completed_per_s, 3)} requests/s" if row.status == "ok" else row.status
     why = "; ".join(check.name for check in row.failed_checks) or row.reason or ""
     return f"{words.plain(row.strategy, 20):<12} {latency:<20} {told}{f'  {words.plain(why, 100)}' if why else ''}"
 

@@ -206,8 +206,8 @@ def _draw_backlog(curve: Curve, axes: "Axes") -> None:
 
 def _backlog(point: Point) -> list[tuple[list[float], list[int]]]:
     """Return the backlog over time (s) of each round that counted it; those that lost the rate first."""
-    lines = [row.measured["backlog"] for row in (*point.lost, *point.shown)]
-    return [([ns / 1e9 for ns in line["at_ns"]], line["waiting"]) for line in lines if len(line["at_ns"]) > 1]
+    lines = [row.measured.backlog for row in (*point.lost, *point.shown)]
+    return [([ns / 1e9 for ns in line.at_ns], line.waiting) for line in lines if line and len(line.at_ns) > 1]
 
 
 def _named(point: Point) -> str:

@@ -6,16 +6,19 @@ client that waits for responses leaves out (G. Tene: coordinated omission).
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from bench.core import units, workloads
-from bench.core.cells import Read, spread_of
+from bench.core.cells import spread_of
 from bench.core.figures import P99_SAMPLES, Spread
 from bench.core.rows import Row
 from bench.present import words
+from bench.studies.open_loop.record import OpenLoop, OpenWorkload
 
+Read = Callable[[OpenLoop], float | None]
+"""Reads a figure of one trial."""
 Quantile = Literal["p50", "p90", "p99", "p999"]
 Kind = Literal["corrected", "uncorrected"]
 KINDS: tuple[Kind, ...] = ("corrected", "uncorrected")
@@ -50,7 +53,7 @@ class Point:
     """One offered rate: its rounds together. Figures are of the valid rows; where there is none, of the red ones."""
 
     rate_per_s: float
-    rows: tuple[Row, ...]
+    rows: tuple[OpenLoop, ...]
     """All of them, whatever became of them."""
 
     @property
@@ -59,15 +62,15 @@ class Point:
         return any(row.valid for row in self.rows)
 
     @property
-    def shown(self) -> tuple[Row, ...]:
+    def shown(self) -> tuple[OpenLoop, ...]:
         """The rows that the figures are of: empty where none came to its end."""
         ended = tuple(row for row in self.rows if row.status == "ok")
         return tuple(row for row in ended if row.valid) or ended
 
     @property
-    def lost(self) -> tuple[Row, ...]:
+    def lost(self) -> tuple[OpenLoop, ...]:
         """The rounds shown that did not keep the rate."""
-        return tuple(row for row in self.shown if not row.measured["kept"])
+        return tuple(row for row in self.shown if not row.measured.kept)
 
     @property
     def kept(self) -> bool | None:
@@ -80,19 +83,17 @@ class Point:
         if not self.lost:
             return None
         part = f" (in {len(self.lost)} of {len(self.shown)} rounds)" if len(self.lost) < len(self.shown) else ""
-        return words.plain(str(self.lost[0].measured["why"]).rstrip("."), 180) + part
+        return words.plain(str(self.lost[0].measured.why).rstrip("."), 180) + part
 
     @property
     def waiting(self) -> Spread | None:
         """How many requests were due and not yet sent at the end."""
-        return self.of(
-            lambda row: row.measured["backlog"]["waiting"][-1] if row.measured["backlog"]["waiting"] else None
-        )
+        return self.of(lambda row: row.measured.backlog.waiting[-1] if row.measured.backlog else None)
 
     @property
     def failed(self) -> int:
         """How many requests failed, in the worst round."""
-        return max((row.measured["failed"] for row in self.shown), default=0)
+        return max((row.measured.failed or 0 for row in self.shown), default=0)
 
     def of(self, read: Read) -> Spread | None:
         """Return a figure over the rounds."""
@@ -100,8 +101,8 @@ class Point:
 
     def time(self, kind: Kind, quantile: Quantile) -> Spread | None:
         """Return a quantile over the rounds that have samples enough for it; None where no round has."""
-        enough = [row for row in self.shown if row.measured[kind]["count"] >= SAMPLES[quantile]]
-        return spread_of(enough, lambda row: row.measured[kind].get(f"{quantile}_ns"))
+        enough = [row for row in self.shown if getattr(row.measured, kind).count >= SAMPLES[quantile]]
+        return spread_of(enough, lambda row: getattr(getattr(row.measured, kind), f"{quantile}_ns"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +127,10 @@ class Curve:
 
 def curves(rows: Iterable[Row]) -> list[Curve]:
     """Return the curves: of the synthetic site first, the shortest added latency first; then targets by name."""
-    places: dict[Place, dict[float, list[Row]]] = {}
+    places: dict[Place, dict[float, list[OpenLoop]]] = {}
     for row in rows:
-        if row.kind == "open":
-            places.setdefault(_place(row.workload), {}).setdefault(row.workload["rate_per_s"], []).append(row)
+        if isinstance(row, OpenLoop):
+            places.setdefault(_place(row.workload), {}).setdefault(row.workload.rate_per_s, []).append(row)
     found = [
         Curve(place, tuple(Point(rate, tuple(own)) for rate, own in sorted(rates.items())))
         for place, rates in places.items()
@@ -153,10 +154,10 @@ def names(found: Sequence[Curve]) -> list[str]:
 _OWN = ("latency", "mean_latency_ns", "target", "users")
 
 
-def _place(workload: Mapping[str, Any]) -> Place:
+def _place(workload: OpenWorkload) -> Place:
     rest = json.loads(workloads.alike(workload, but_for=(*_OWN, "rate_per_s", "site.delay")))
     site = (rest.pop("site", None) or {}) | rest
-    return Place(**{name: workload[name] for name in _OWN}, site=json.dumps(site, sort_keys=True))
+    return Place(**{name: getattr(workload, name) for name in _OWN}, site=json.dumps(site, sort_keys=True))
 
 
 def _order(place: Place) -> tuple[object, ...]:

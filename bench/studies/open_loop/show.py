@@ -9,7 +9,7 @@ from bench.core.rows import Row
 from bench.present import words
 from bench.present.section import Section
 from bench.present.table import Table
-from bench.studies.open_loop.read import KINDS, SAMPLES, Curve, Point, Quantile, curves, names
+from bench.studies.open_loop.read import KINDS, SAMPLES, Curve, Point, Quantile, Read, curves, names
 
 MOST_PLACES = 3
 """Maximum number of places named in a title; the tables have them all."""
@@ -74,8 +74,8 @@ def _table(curve: Curve, name: str) -> Table:
 
 
 def _line(point: Point) -> tuple[str, ...]:
-    completed = point.of(lambda row: row.measured["completed_per_s"])
-    shares = [point.of(lambda row, key=f"{side}_cpu_share": row.measured.get(key)) for side in ("client", "server")]  # type: ignore[misc]
+    completed = point.of(_measured("completed_per_s"))
+    shares = [point.of(_measured(f"{side}_cpu_share")) for side in ("client", "server")]
     return (
         rate(point.rate_per_s) + ("" if point.valid or not point.shown else " ✗"),
         point.rows[-1].status if completed is None else units.number(completed.median, words.digits(completed)),
@@ -112,13 +112,17 @@ def _figures(point: Point, curve: Curve) -> dict[str, Any]:
         "rate_per_s": point.rate_per_s,
         "valid": point.valid,
         "rounds": len(point.shown),
-        **{name: _told(point.of(lambda row, name=name: row.measured.get(name))) for name in names},  # type: ignore[misc]
+        **{name: _told(point.of(_measured(name))) for name in names},
         **{kind: {f"{name}_ns": _told(point.time(kind, name)) for name in SAMPLES} for kind in KINDS},
         "waiting": _told(point.waiting),
         "failed": point.failed,
         "kept": point.kept,
         "why": point.why,
     }
+
+
+def _measured(key: str) -> Read:
+    return lambda row: getattr(row.measured, key)
 
 
 def _told(found: Spread | None) -> dict[str, Any] | None:

@@ -25,6 +25,7 @@ from bench.studies.swarm.read import (
     swarms,
     timeline,
 )
+from bench.studies.swarm.record import Swarm as Trial
 from bench.studies.swarm.show import MOST_NAMES, cost_title, losses, name, reach_title, size
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _notes(some: Sequence[Swarm], drawn: Sequence[Swarm], looks: dict[str, Look]
         yield f"{len(grey)} more strategies are grey, without a name."
 
 
-def _race(asked: int, rows: Sequence[Row], looks: dict[str, Look], axes: "Axes") -> None:
+def _race(asked: int, rows: Sequence[Trial], looks: dict[str, Look], axes: "Axes") -> None:
     """Draw each swarm on its way up; what it held stands at the end of its line."""
     axes.set_xlim(0, 1.04 * max(1e-3, *(_way_up(row)[-1][0] for row in rows)))
     axes.set_ylim(0, 1.06 * asked)
@@ -115,15 +116,15 @@ def _race(asked: int, rows: Sequence[Row], looks: dict[str, Look], axes: "Axes")
     labels.end_labels(axes, names)
 
 
-def _end(row: Row) -> list[str]:
+def _end(row: Trial) -> list[str]:
     """Return what stands at the end of a line: who, how soon; and below it, what stopped it short of what was asked."""
-    took, bound = reach_ns(row), row.measured.get("bound_by")
+    took, bound = reach_ns(row), row.measured.bound_by
     who = words.plain(row.strategy, 15)
     first = f"{who}: {units.duration(took, 2)}" if took is not None and row.valid else f"{who} (red)"
-    return [first, *([f"{units.count(held(row))}: {words.plain(bound['name'], 18)}"] if bound else [])]
+    return [first, *([f"{units.count(held(row))}: {words.plain(bound.name, 18)}"] if bound else [])]
 
 
-def _way_up(row: Row) -> Line:
+def _way_up(row: Trial) -> Line:
     """Return (seconds, fetches held) from the order until all were held; to the release where they never were."""
     took, released = reach_ns(row), released_ns(row)
     end = released if took is None else took
@@ -134,7 +135,7 @@ def _way_up(row: Row) -> Line:
 # One alone
 
 
-def _alone(swarm: Swarm, row: Row, looks: dict[str, Look], notes: list[str], footer: str) -> "Figure":
+def _alone(swarm: Swarm, row: Trial, looks: dict[str, Look], notes: list[str], footer: str) -> "Figure":
     """Draw what was in flight, and what memory the system used more, with the marks of the swarm's life."""
     counts, sizes = lines_of(row)
     rate, one = reach_per_s(row), cost([swarm])
@@ -166,17 +167,17 @@ def _alone(swarm: Swarm, row: Row, looks: dict[str, Look], notes: list[str], foo
     return sheet
 
 
-def _marks(row: Row) -> list[tuple[float, str]]:
+def _marks(row: Trial) -> list[tuple[float, str]]:
     """Return (seconds since the order, what happened then), in order."""
     found = (
         (reach_ns(row), "all in flight"),
         (released_ns(row), "the gates opened"),
-        (row.measured.get("makespan_ns"), "the last had finished"),
+        (row.measured.makespan_ns, "the last had finished"),
     )
     return [(at / 1e9, f"{what}: {units.duration(at, 3)}") for at, what in found if at is not None]
 
 
-def lines_of(row: Row) -> tuple[Line, Line]:
+def lines_of(row: Trial) -> tuple[Line, Line]:
     """Return (seconds, fetches in flight) and (seconds, GB in use), with what is known besides of order and release.
 
     A time line may have nothing between the moment when all were held and their release: neither moved meanwhile. Once

@@ -6,17 +6,20 @@ an unknown layer is never nothing.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bench.core import workloads
-from bench.core.cells import Read, present, spread_of
+from bench.core.cells import present, spread_of
 from bench.core.figures import Slope, Spread, memory_slope, spread
 from bench.core.layers import Point
 from bench.core.rows import Row
+from bench.studies.swarm.record import BoundBy
+from bench.studies.swarm.record import Swarm as Trial
 
 KIND = "swarm"
+Read = Callable[[Trial], float | None]
+"""Reads a figure of one trial."""
 Setting = tuple[str, str]
 """What swarms must share before they are compared: the use of connections, and all else but size and ramp, as JSON."""
 LAYERS = {
@@ -33,54 +36,54 @@ _OF_SYSTEM = {"kernel stacks", "slab and sockets"}
 # One trial
 
 
-def held(row: Row) -> int:
+def held(row: Trial) -> int:
     """Return how many fetches the gates confirmed."""
-    return row.measured.get("held_in_flight") or 0
+    return row.measured.held_in_flight or 0
 
 
-def reach_ns(row: Row) -> int | None:
+def reach_ns(row: Trial) -> int | None:
     """Return how long it took until the gates held all; None when they never did."""
-    return row.measured.get("reach_ns")
+    return row.measured.reach_ns
 
 
-def reach_per_s(row: Row) -> float | None:
+def reach_per_s(row: Trial) -> float | None:
     """Return how many fetches came into flight each second, on the way to all of them."""
     took = reach_ns(row)
     return held(row) / took * 1e9 if took else None
 
 
-def released_ns(row: Row) -> int | None:
+def released_ns(row: Trial) -> int | None:
     """Return when the gates let go, since the order; None where that is not known."""
-    makespan, drain = row.measured.get("makespan_ns"), row.measured.get("drain_ns")
+    makespan, drain = row.measured.makespan_ns, row.measured.drain_ns
     return None if makespan is None or drain is None else max(reach_ns(row) or 0, makespan - drain)
 
 
-def added_bytes(row: Row, *layers: str) -> int | None:
+def added_bytes(row: Trial, *layers: str) -> int | None:
     """Return what was added to these layers between the order and when all were held; None when one is unknown."""
-    if row.measured.get("held_disturbed") is not None and _OF_SYSTEM.intersection(layers):
+    if row.measured.held_disturbed is not None and _OF_SYSTEM.intersection(layers):
         return None
     changes = [_change(row, key) for layer in layers for key in LAYERS[layer]]
     return None if None in changes else round(sum(present(changes)))
 
 
-def taken_bytes(row: Row) -> int | None:
+def taken_bytes(row: Trial) -> int | None:
     """Return how much more the system as a whole used; None when unknown, or when others disturbed it."""
-    change = None if row.measured.get("held_disturbed") is not None else _change(row, "unused_bytes")
+    change = None if row.measured.held_disturbed is not None else _change(row, "unused_bytes")
     return None if change is None else -change
 
 
-def timeline(row: Row) -> list[tuple[int, int, int | None]]:
+def timeline(row: Trial) -> list[tuple[int, int, int | None]]:
     """Return (nanoseconds since the order, fetches held, bytes that the system has lost), in order; empty where none.
 
     The bytes may be unknown.
     """
-    line = row.measured.get("timeline")
-    seen = zip(line["at_ns"], line["held"], line["used_bytes"], strict=True) if line else ()
+    line = row.measured.timeline
+    seen = zip(line.at_ns, line.held, line.used_bytes, strict=True) if line else ()
     return sorted(seen, key=lambda one: one[0])
 
 
-def _change(row: Row, key: str) -> int | None:
-    before, after = row.measured.get(f"base_{key}"), row.measured.get(f"held_{key}")
+def _change(row: Trial, key: str) -> int | None:
+    before, after = (getattr(row.measured, f"{stage}_{key}") for stage in ("base", "held"))
     return None if before is None or after is None else after - before
 
 
@@ -95,7 +98,7 @@ class Swarm:
     strategy: str
     asked: int
     ramp_per_s: int | None
-    rows: tuple[Row, ...]
+    rows: tuple[Trial, ...]
 
     @property
     def valid(self) -> bool:
@@ -103,21 +106,21 @@ class Swarm:
         return any(row.valid for row in self.rows)
 
     @property
-    def shown(self) -> tuple[Row, ...]:
+    def shown(self) -> tuple[Trial, ...]:
         """The trials that the figures are of."""
-        measured = tuple(row for row in self.rows if "held_in_flight" in row.measured)
+        measured = tuple(row for row in self.rows if row.measured.held_in_flight is not None)
         return tuple(row for row in measured if row.valid) or measured
 
     @property
-    def middle(self) -> Row | None:
+    def middle(self) -> Trial | None:
         """The trial with the median time to reach; of those that never reached it, the one that held most."""
         rows = sorted(self.shown, key=lambda row: (reach_ns(row) or float("inf"), -held(row), row.round))
         return rows[(len(rows) - 1) // 2] if rows else None
 
     @property
-    def bound(self) -> dict[str, Any] | None:
+    def bound(self) -> BoundBy | None:
         """The limit that stopped it below what was asked for, if one did."""
-        return next((found for row in self.shown if (found := row.measured.get("bound_by"))), None)
+        return next((found for row in self.shown if (found := row.measured.bound_by)), None)
 
     def of(self, read: Read) -> Spread | None:
         """Return a figure over the rounds; None where no trial has it."""
@@ -126,10 +129,10 @@ class Swarm:
 
 def swarms(rows: Iterable[Row]) -> list[Swarm]:
     """Return the swarms: the setting with most trials first, then by strategy, size and ramp."""
-    groups: dict[tuple[Setting, str, int, int], list[Row]] = {}
+    groups: dict[tuple[Setting, str, int, int], list[Trial]] = {}
     for row in rows:
-        if row.kind == KIND:
-            name = (_setting(row), row.strategy, row.workload["in_flight"], row.workload["ramp_per_s"] or 0)
+        if isinstance(row, Trial):
+            name = (_setting(row), row.strategy, row.workload.in_flight, row.workload.ramp_per_s or 0)
             groups.setdefault(name, []).append(row)
     numbers = [setting for (setting, *_), own in groups.items() for _ in own]
     ordered = sorted(groups, key=lambda name: (-numbers.count(name[0]), name))
@@ -154,12 +157,12 @@ def by_size(found: Sequence[Swarm]) -> list[list[Swarm]]:
     return sorted(groups, key=lambda own: (-len(own), -own[0].asked))
 
 
-def _setting(row: Row) -> Setting:
+def _setting(row: Trial) -> Setting:
     rest = json.loads(workloads.alike(row.workload, but_for=("connection", "in_flight", "ramp_per_s", "site.pages")))
     site = rest.pop("site") | rest
-    if (pages := row.workload["site"]["pages"]) != row.workload["in_flight"]:
+    if (pages := row.workload.site.pages) != row.workload.in_flight:
         site["pages"] = pages  # usually each fetch has a page of its own
-    return row.workload["connection"], json.dumps(site, sort_keys=True)
+    return row.workload.connection, json.dumps(site, sort_keys=True)
 
 
 # All trials of one strategy
@@ -214,11 +217,11 @@ def full_points(found: Iterable[Swarm], *, valid: bool = True) -> list[Point]:
     return _points((row for swarm in found for row in swarm.rows if row.valid is valid and held(row)), *LAYERS)
 
 
-def _points(rows: Iterable[Row], *layers: str) -> list[Point]:
+def _points(rows: Iterable[Trial], *layers: str) -> list[Point]:
     return [(held(row), size) for row in rows if (size := added_bytes(row, *layers)) is not None]
 
 
-def _slope(rows: Sequence[Row], *layers: str) -> Slope | None:
+def _slope(rows: Sequence[Trial], *layers: str) -> Slope | None:
     found = _points(rows, *layers)
     slope = memory_slope(*zip(*found, strict=True)) if found else None
     return slope if isinstance(slope, Slope) else None

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.core import units
-from bench.core.cells import Read
 from bench.core.figures import Slope, Spread
 from bench.core.rows import Row
 from bench.present import words
@@ -13,6 +12,7 @@ from bench.present.table import Table
 from bench.studies.swarm.read import (
     LAYERS,
     Cost,
+    Read,
     Swarm,
     by_size,
     cost,
@@ -23,6 +23,8 @@ from bench.studies.swarm.read import (
     settings,
     swarms,
 )
+from bench.studies.swarm.record import Latecomer, Loss
+from bench.studies.swarm.record import Swarm as Trial
 
 _HELD = ("", "asked", "held", "processes", "reached in", "drained in", "failed", "lost", "verdict")
 _LAYERS = ("client user", "page tables", "kernel stacks", "slab, sockets", "server")
@@ -91,14 +93,14 @@ def _reach(swarm: Swarm) -> float:
 def _outcome(swarm: Swarm) -> str:
     if swarm.bound is None:
         return f"{name(swarm.strategy)} in {_duration(swarm.of(reach_ns))}"
-    return f"{name(swarm.strategy)} stopped at {_count(swarm.of(held))} by {words.plain(swarm.bound['name'], 40)}"
+    return f"{name(swarm.strategy)} stopped at {_count(swarm.of(held))} by {words.plain(swarm.bound.name, 40)}"
 
 
 # Tables
 
 
 def _held_table(found: Sequence[Swarm], use: str) -> Table:
-    stopped = {swarm.bound["sentence"]: swarm for swarm in found if swarm.bound is not None}
+    stopped = {swarm.bound.sentence: swarm for swarm in found if swarm.bound is not None}
     gone = losses(found)
     notes = [
         "Held: confirmed by the gates of all servers together; processes: strategy + server.",
@@ -133,21 +135,21 @@ def _verdict(swarm: Swarm) -> str:
         return swarm.rows[0].status
     if red:
         return f"{red}/{trials} red"
-    return "all held" if swarm.bound is None else words.plain(swarm.bound["name"], 18)
+    return "all held" if swarm.bound is None else words.plain(swarm.bound.name, 18)
 
 
-def lost(row: Row) -> list[str]:
+def lost(row: Trial) -> list[str]:
     """Return a sentence for each process that died before the end: which, how and when."""
     return [
-        words.plain(f"{_which(one)} {one['how']}{_when(one)}, {one['in_flight']:,} in flight", 200)
-        for one in row.measured.get("lost") or ()
+        words.plain(f"{_which(one)} {one.how}{_when(one)}, {one.in_flight:,} in flight", 200)
+        for one in row.measured.lost or ()
     ]
 
 
-def late(row: Row) -> list[str]:
+def late(row: Trial) -> list[str]:
     """Return a sentence for each process that came late: which, and when."""
-    found = row.measured.get("late") or ()
-    return [words.plain(f"{one['what']} {one['name']} came late{_when(one)}", 200) for one in found]
+    found = row.measured.late or ()
+    return [words.plain(f"{one.what} {one.name} came late{_when(one)}", 200) for one in found]
 
 
 def losses(found: Sequence[Swarm]) -> list[str]:
@@ -160,13 +162,13 @@ def losses(found: Sequence[Swarm]) -> list[str]:
     ]
 
 
-def _which(loss: Mapping[str, Any]) -> str:
-    share = "" if loss["share"] is None else f" of share {loss['share']}"
-    return f"{loss['what']}{share}" + ("" if loss["pid"] is None else f" (pid {loss['pid']})")
+def _which(loss: Loss) -> str:
+    share = "" if loss.share is None else f" of share {loss.share}"
+    return f"{loss.what}{share}" + ("" if loss.pid is None else f" (pid {loss.pid})")
 
 
-def _when(one: Mapping[str, Any]) -> str:
-    return f", {units.duration(one['at_ns'], 2)} after the order" if one["at_ns"] else ""
+def _when(one: Loss | Latecomer) -> str:
+    return f", {units.duration(one.at_ns, 2)} after the order" if one.at_ns else ""
 
 
 def _bytes_table(sizes: Mapping[str, Cost], use: str) -> Table:
@@ -224,7 +226,7 @@ def _duration(found: Spread | None) -> str:
 
 
 def _measured(key: str) -> Read:
-    return lambda row: row.measured.get(key)
+    return lambda row: getattr(row.measured, key)
 
 
 def _figures(swarm: Swarm, found: Sequence[Swarm]) -> dict[str, Any]:
@@ -242,7 +244,7 @@ def _figures(swarm: Swarm, found: Sequence[Swarm]) -> dict[str, Any]:
         "valid": swarm.valid,
         "status": swarm.rows[0].status,
         **{key: None if own is None else own.median for key, own in medians.items()},
-        "bound_by": None if swarm.bound is None else swarm.bound["name"],
+        "bound_by": None if swarm.bound is None else swarm.bound.name,
         "bytes_per_fetch": None if here is None else {**here.layers, "all layers": here.full, "system": here.taken},
         "slope_bytes": None
         if slope is None
