@@ -54,7 +54,7 @@ def test_places_that_look_alike_are_told_apart_by_users_or_by_number() -> None:
 def test_figures_are_medians_over_the_rounds_with_their_range() -> None:
     rows = [measured(open_row(number=n), completed_per_s=rate) for n, rate in ((1, 900.0), (2, 1000.0), (3, 980.0))]
 
-    spread = only(rows).points[0].of(lambda row: row.measured["completed_per_s"])
+    spread = only(rows).points[0].of(lambda row: row.measured.completed_per_s)
 
     assert spread is not None
     assert (spread.low, spread.median, spread.high, spread.rounds) == (900, 980, 1000, 3)

@@ -58,14 +58,14 @@ def test_a_low_rate_is_kept_and_every_arrival_is_counted(server: Server) -> None
 
     told = row.measured
     assert (row.status, row.strategy, row.stack, row.kind) == ("ok", "locust", "own", "open")
-    assert told["kept"] is (told["why"] is None), "which of the two, the machine decides"
-    assert told["arrivals"] == told["started"] == told["completed"] + told["failed"] == 50
-    assert told["failed"] > 0
-    assert told["corrected"]["min_ns"] >= told["uncorrected"]["min_ns"] >= 5_000_000
+    assert told.kept is (told.why is None), "which of the two, the machine decides"
+    assert told.arrivals == told.started == told.completed + told.failed == 50
+    assert told.failed > 0
+    assert told.corrected.min_ns >= told.uncorrected.min_ns >= 5_000_000
     assert verdict(row, "answer correct") == verdict(row, "no unexpected failures") == "passed"
     assert verdict(row, "knobs reached the worker") == "passed"
-    assert 50 < told["locust"]["requests"] <= 100  # the second of warm-up is in Locust's own count
-    assert 0 < told["client_cpu_share"] < 1
+    assert 50 < told.locust.requests <= 100  # the second of warm-up is in Locust's own count
+    assert 0 < told.client_cpu_share < 1
     assert "locust" not in sys.modules
 
 
@@ -75,13 +75,13 @@ def test_too_few_users_lose_the_rate_and_the_row_is_no_worse_for_it(server: Serv
 
     told = row.measured
     assert row.status == "ok"
-    assert not told["kept"]
-    assert told["not_kept"] == "too slow"
-    assert told["why"].endswith("; all 5 users were waiting for responses")
-    assert told["peak_in_flight"] == 5
-    assert told["started"] < told["arrivals"] == 200
-    assert told["corrected"]["p50_ns"] > 2 * told["uncorrected"]["p50_ns"]
-    assert told["backlog"]["waiting"][-1] > told["backlog"]["waiting"][0]
+    assert not told.kept
+    assert told.not_kept == "too slow"
+    assert told.why.endswith("; all 5 users were waiting for responses")
+    assert told.peak_in_flight == 5
+    assert told.started < told.arrivals == 200
+    assert told.corrected.p50_ns > 2 * told.uncorrected.p50_ns
+    assert told.backlog.waiting[-1] > told.backlog.waiting[0]
     assert verdict(row, "no unexpected failures") == "passed"
 
 
@@ -92,11 +92,11 @@ def test_a_target_where_nobody_answers_makes_failures_and_a_red_row(server: Serv
     row = measured(server, rates=[20], seconds=0.2, users=2, target=f"http://127.0.0.1:{port}/where?x=1")
 
     assert row.status == "ok"
-    assert row.measured["failed"] == row.measured["started"] == 4
-    assert [key.split(":")[0] for key in row.measured["errors"]] == ["ConnectionRefusedError"]
+    assert row.measured.failed == row.measured.started == 4
+    assert [key.split(":")[0] for key in row.measured.errors] == ["ConnectionRefusedError"]
     assert verdict(row, "no unexpected failures") == "failed"
     assert verdict(row, "answer correct") == verdict(row, "added latency exact") == "not applicable"
-    assert row.measured["server_cpu_share"] is None
+    assert row.measured.server_cpu_share is None
     assert row.server == {}
 
 
@@ -137,16 +137,16 @@ def test_a_target_that_closes_every_connection_is_asked_no_more_often_than_the_s
     with Curt(answers=0) as curt:
         row = measured(server, rates=[20], seconds=0.2, users=2, target=curt.target)
 
-    assert row.measured["failed"] == 4
-    assert 4 <= curt.connections == row.measured["locust"]["requests"] <= 24  # a second of warm-up and the window
-    assert row.measured["not_kept"] == "too slow"
+    assert row.measured.failed == 4
+    assert 4 <= curt.connections == row.measured.locust.requests <= 24  # a second of warm-up and the window
+    assert row.measured.not_kept == "too slow"
 
 
 def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_and_statuses_are_named(server: Server) -> None:
     with Curt(answers=1) as curt:
         row = measured(server, rates=[20], seconds=0.2, users=2, target=curt.target)
 
-    assert (row.measured["failed"], row.measured["completed"]) == (0, 4)
+    assert (row.measured.failed, row.measured.completed) == (0, 4)
     assert 4 < curt.requests == curt.connections <= 24
     (told,) = [check.detail for check in row.checks if check.name == "answer correct"]
     assert told == f"what the target should answer is not known; it answered status 302 {curt.requests} times"
@@ -155,11 +155,11 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_and_statuses_ar
 def test_a_latency_beyond_a_third_of_the_window_makes_a_red_row(server: Server) -> None:
     row = measured(server, rates=[20], seconds=2, users=100, latency=["2s"], site={"pages": 10})
 
-    assert not row.measured["kept"]
-    assert row.measured["not_kept"] == "window too short"
+    assert not row.measured.kept
+    assert row.measured.not_kept == "window too short"
     assert verdict(row, "long enough to tell") == "failed"
     (curve,) = curves([row])
-    assert curve.points[0].why == row.measured["why"]
+    assert curve.points[0].why == row.measured.why
     assert curve.lowest_lost is None
 
 

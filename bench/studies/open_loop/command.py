@@ -110,15 +110,14 @@ def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
 def _figures(row: Row) -> dict[str, Any]:
     """Return what the table says of a row, as data."""
     names = ("offered_per_s", "completed_per_s", "arrivals", "started", "completed", "failed", "kept", "why")
-    told = {name: row.measured.get(name) for name in names}
-    for kind in ("corrected", "uncorrected"):
-        times = row.measured.get(kind, {})
-        told[kind] = {name: times.get(name) for name in ("count", "p50_ns", "p99_ns")}
-    red = [check.name for check in row.failed_checks]
+    quantiles = ("count", "p50_ns", "p99_ns")
+    times = {kind: getattr(row.measured, kind) for kind in ("corrected", "uncorrected")}
     return {
-        "workload": row.workload["id"],
+        "workload": row.workload.id,
         "round": row.round,
         "status": row.status,
         "reason": row.reason,
-        "red": red,
-    } | told
+        "red": [check.name for check in row.failed_checks],
+        **{name: getattr(row.measured, name) for name in names},
+        **{kind: {name: getattr(own, name, None) for name in quantiles} for kind, own in times.items()},
+    }
