@@ -1,6 +1,6 @@
 """Plot of a self-test: what several clients saw of one server; throughput above, the median time below."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +95,7 @@ def _full(one: Latency) -> set[str]:
     return {client.name for client in one.clients if client.full}
 
 
-def _draw_panel(axes: "Axes", panel: Panel, looks: dict[str, Look], *, first: bool) -> None:
+def _draw_panel(axes: "Axes", panel: Panel, looks: Mapping[str, Look], *, first: bool) -> None:
     """Draw a mark with its range for each client, in front of the band in which it must be."""
     ends: list[float] = []
     if panel.limit is not None:

@@ -1,7 +1,7 @@
 """The plots of open loops: the time of a request over the offered rate, and the backlog over time."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ _NOTHING_S = 0.1
 """The axis of a backlog holds the arrivals of so many seconds or more: what chance does must look like nothing."""
 
 
-def plots(rows: Sequence[Row], _looks: dict[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
+def plots(rows: Sequence[Row], _looks: Mapping[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
     """Draw the times and the backlog; None for what nobody has timed or counted."""
     found = curves(rows)
     timed = [curve for curve in found if _times(curve)]

@@ -46,7 +46,7 @@ HATCHES = dict(zip(LAYERS, ("", "..", "//", "\\\\", "xx"), strict=True))
 Line = list[tuple[float, float]]
 
 
-def plots(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
+def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
     """Draw the swarms of the first setting: a plot for each size that is somebody's largest, then what a fetch takes.
 
     ``looks`` has the strategies that get a colour; the others are grey.
@@ -63,7 +63,7 @@ def plots(rows: Sequence[Row], looks: dict[str, Look], footer: str) -> Iterator[
 # Over time
 
 
-def _of_size(some: Sequence[Swarm], looks: dict[str, Look], more: str, footer: str) -> "Figure | None":
+def _of_size(some: Sequence[Swarm], looks: Mapping[str, Look], more: str, footer: str) -> "Figure | None":
     """Draw the swarms of one size, or one alone with its memory; None when no trial tells when it held how many."""
     drawn = [swarm for swarm in some if swarm.middle is not None and timeline(swarm.middle)]
     rows = [swarm.middle for swarm in drawn if swarm.middle is not None]
@@ -79,7 +79,7 @@ def _of_size(some: Sequence[Swarm], looks: dict[str, Look], more: str, footer: s
     return sheet
 
 
-def _notes(some: Sequence[Swarm], drawn: Sequence[Swarm], looks: dict[str, Look]) -> Iterator[str]:
+def _notes(some: Sequence[Swarm], drawn: Sequence[Swarm], looks: Mapping[str, Look]) -> Iterator[str]:
     if len(drawn) > 1:
         yield "Dashed: what was asked for."
         if any(not swarm.valid for swarm in drawn):
@@ -94,7 +94,7 @@ def _notes(some: Sequence[Swarm], drawn: Sequence[Swarm], looks: dict[str, Look]
         yield f"{len(grey)} more strategies are grey, without a name."
 
 
-def _race(asked: int, rows: Sequence[Trial], looks: dict[str, Look], axes: "Axes") -> None:
+def _race(asked: int, rows: Sequence[Trial], looks: Mapping[str, Look], axes: "Axes") -> None:
     """Draw each swarm on its way up; what it held stands at the end of its line."""
     axes.set_xlim(0, 1.04 * max(1e-3, *(_way_up(row)[-1][0] for row in rows)))
     axes.set_ylim(0, 1.06 * asked)
@@ -135,7 +135,7 @@ def _way_up(row: Trial) -> Line:
 # One alone
 
 
-def _alone(swarm: Swarm, row: Trial, looks: dict[str, Look], notes: list[str], footer: str) -> "Figure":
+def _alone(swarm: Swarm, row: Trial, looks: Mapping[str, Look], notes: list[str], footer: str) -> "Figure":
     """Draw what was in flight, and what memory the system used more, with the marks of the swarm's life."""
     counts, sizes = lines_of(row)
     rate, one = reach_per_s(row), cost([swarm])
@@ -229,7 +229,7 @@ def _draw_marks(marks: list[tuple[float, str]], upper: "Axes", lower: "Axes") ->
 # Memory in layers
 
 
-def _memory(found: Sequence[Swarm], looks: dict[str, Look], more: str, footer: str) -> "Figure | None":
+def _memory(found: Sequence[Swarm], looks: Mapping[str, Look], more: str, footer: str) -> "Figure | None":
     """Draw the strategies of one setting whose every layer is known; None when there is none."""
     every = costs(found)
     known = {name: one for name, one in every.items() if one.full is not None}
@@ -286,7 +286,7 @@ def _bars(shown: Mapping[str, Cost], axes: "Axes") -> None:
     axes.set_xlabel("memory per fetch in flight (kB)")
 
 
-def _points(found: Sequence[Swarm], shown: Mapping[str, Cost], looks: dict[str, Look], axes: "Axes") -> None:
+def _points(found: Sequence[Swarm], shown: Mapping[str, Cost], looks: Mapping[str, Look], axes: "Axes") -> None:
     """Draw what each trial added in all layers over how many it held, and the fitted lines; red trials hollow."""
     names: list[Label] = []
     for strategy, one in shown.items():
