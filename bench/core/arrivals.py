@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from strategies.core import record
 
@@ -29,8 +29,11 @@ LONGEST_SHARE = 1 / 3
 """Answers that take a longer part of the window leave it filling: what is owed grows, whatever the server can do."""
 GROWTH_SHARE = 0.1
 """Service times that grow by this part of the window are a queue in the server, and not its latency."""
-CANNOT_KEEP, CANNOT_TELL = "cannot keep the rate", "cannot tell whether the rate is kept"
-"""How the reasons begin: the server's fault, and the window's."""
+NotKept = Literal["too slow", "window too short"]
+_TOLD: dict[NotKept, str] = {
+    "too slow": "cannot keep the rate",
+    "window too short": "cannot tell whether the rate is kept",
+}
 NO_ANSWER = "no answer in time"
 
 
@@ -91,7 +94,7 @@ class Recorder:
             span.fault is None and span.finished_ns is not None and self.begin_ns <= span.finished_ns < self.end_ns
             for span in self.spans
         )
-        fine, why = self.kept()
+        lost = self.lost()
         return {
             "offered_per_s": self.schedule.rate_per_s,
             "arrivals": self._arrivals(),
@@ -103,8 +106,9 @@ class Recorder:
             "corrected": record.summary([finished_ns - span.intended_ns for span, finished_ns in good]),
             "uncorrected": record.summary([finished_ns - span.started_ns for span, finished_ns in good]),
             "backlog": self.backlog(),
-            "kept": fine,
-            "why": why,
+            "kept": lost is None,
+            "not_kept": lost and lost[0],
+            "why": lost and f"{_TOLD[lost[0]]}: {lost[1]}",
             "errors": dict(Counter(fault for span in inside if (fault := _fault(span)) is not None)),
         }
 
@@ -114,8 +118,8 @@ class Recorder:
         waiting = self._left_at([span.started_ns for span in self._inside()], moments)
         return {"at_ns": [moment - self.begin_ns for moment in moments], "waiting": waiting}
 
-    def kept(self) -> tuple[bool, str | None]:
-        """Tell whether the rate was kept, with a sentence where it was not.
+    def lost(self) -> tuple[NotKept, str] | None:
+        """Return why the rate was not kept, as a code and in words; None where it was kept.
 
         It is lost where no answer is good, where arrivals were never sent, where they were sent later and later, or
         where more and more have no answer. It cannot be told where answers take so long that the window only fills.
@@ -123,12 +127,16 @@ class Recorder:
         inside = self._inside()
         if inside and all(_fault(span) is not None for span in inside):
             fault, _ = Counter(map(_fault, inside)).most_common(1)[0]
-            return False, f"{CANNOT_KEEP}: not one request was answered as it should be ({fault})"
+            return "too slow", f"not one request was answered as it should be ({fault})"
         never = self._arrivals() - len(inside)
         if never:
-            return False, f"{CANNOT_KEEP}: {never:,} of {self._arrivals():,} requests that were due were never sent"
-        why = self._sent_late(inside) or self._too_long(inside) or self._owing_more(inside)
-        return why is None, why
+            return "too slow", f"{never:,} of {self._arrivals():,} requests that were due were never sent"
+        if why := self._sent_late(inside):
+            return "too slow", why
+        if why := self._too_long(inside):
+            return "window too short", why
+        why = self._owing_more(inside)
+        return ("too slow", why) if why else None
 
     def _sent_late(self, inside: Sequence[Span]) -> str | None:
         """Say that requests were sent later and later; None where they were not, or made up for it.
@@ -138,10 +146,8 @@ class Recorder:
         lag_ns = self._quarters(inside, lambda span: span.started_ns - span.intended_ns)
         if not _grows(lag_ns, self._late_ns):
             return None
-        return (
-            f"{CANNOT_KEEP}: requests were sent later and later, in the last quarter {lag_ns[-1] / 1e9:.2g} s "
-            "after they were due"
-        )
+        late_s = lag_ns[-1] / 1e9
+        return f"requests were sent later and later, in the last quarter {late_s:.2g} s after they were due"
 
     def _too_long(self, inside: Sequence[Span]) -> str | None:
         """Say that the window is too short for such answers; None where it is not, or where they are a queue.
@@ -158,7 +164,7 @@ class Recorder:
         ):
             return None
         return (
-            f"{CANNOT_TELL}: one in ten answers took {p90_ns / 1e9:.3g} s or more, and the window lasted "
+            f"one in ten answers took {p90_ns / 1e9:.3g} s or more, and the window lasted "
             f"{window_ns / 1e9:.3g} s; it must last {p90_ns / LONGEST_SHARE / 1e9:.3g} s at least"
         )
 
@@ -182,10 +188,7 @@ class Recorder:
         throughout = _grows([_mean(unanswered[begin:][:quarter]) for begin in range(0, MOMENTS, quarter)], noise)
         if last - first <= noise or (last - then <= noise and not throughout):
             return None
-        return (
-            f"{CANNOT_KEEP}: {unanswered[-1]:,} requests were due and had no answer at the end, "
-            f"{first:,.0f} in the first third"
-        )
+        return f"{unanswered[-1]:,} requests were due and had no answer at the end, {first:,.0f} in the first third"
 
     @property
     def _late_ns(self) -> float:

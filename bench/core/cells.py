@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from bench.core import units, workloads
 from bench.core.figures import NoSlope, Slope, Spread, memory_slope, spread
 from bench.core.rows import Row
 from bench.core.stats import MOST, Interval, compare, t_interval
 
+R = TypeVar("R", bound=Row)
 Read = Callable[[Row], float | None]
 
 _OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
@@ -127,7 +128,7 @@ def present(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def spread_of(rows: Iterable[Row], read: Read) -> Spread | None:
+def spread_of(rows: Iterable[R], read: Callable[[R], float | None]) -> Spread | None:
     """Return the spread of a figure over the rows that have it."""
     found = [(value, (row.run, row.round)) for row in rows if (value := read(row)) is not None]
     return spread(*zip(*found, strict=True)) if found else None

@@ -11,16 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from bench.core.records.values import Table
+
 Size = tuple[int, int]
 """A number in flight, and the number of pages."""
 
 
-def identity(workload: Mapping[str, Any]) -> str:
+def identity(workload: Mapping[str, Any] | Table) -> str:
     """Return a text that two workloads share when they are the same; the id does not count."""
     return alike(workload, but_for=())
 
 
-def alike(workload: Mapping[str, Any], but_for: Sequence[str]) -> str:
+def alike(workload: Mapping[str, Any] | Table, but_for: Sequence[str]) -> str:
     """Return a text that two workloads share when they differ at most in these values; ``site.pages`` is the site's."""
     values = {key: value for key, value in workload.items() if key not in {"id", "arm", *but_for}}
     if isinstance(site := values.get("site"), dict):

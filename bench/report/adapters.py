@@ -93,59 +93,7 @@ def probes_figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
     ]
 
 
-# Swarms, open loops, clients, comparisons
-
-
-def swarm_sections(rows: Sequence[Row]) -> list[Section]:
-    from bench.studies.swarm import findings, show
-
-    grids = show.grids(rows)
-    first, *more = list(findings.answer(rows)) if any(row.valid for row in rows if row.kind == "swarm") else [""]
-    return [*_titled(first, grids), *(section for text in more for section in _titled(text))]
-
-
-def swarm_figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    from bench.studies.swarm import show
-
-    return show.swarms_json(rows)
-
-
-def swarm_plots(rows: Sequence[Row], looks: Looks, footer: str) -> Iterator[Named]:
-    from bench.studies.swarm import findings, plot_memory, plot_swarm, read
-
-    found = read.swarms(rows)
-    settings = read.settings(found)
-    own = [swarm for swarm in found if swarm.setting in settings[:1]]
-    more = f"{len(settings) - 1} more settings are in the tables only." if len(settings) > 1 else ""
-    for number, some in enumerate(findings.by_size(own)[:MOST_SETTINGS], start=1):
-        yield _numbered("swarm", number), plot_swarm.draw(some, dict(looks), more, footer)
-    yield "swarm_memory", plot_memory.draw(own, dict(looks), more, footer)
-
-
-def open_loop_sections(rows: Sequence[Row]) -> list[Section]:
-    from bench.studies.open_loop import findings, read, show
-
-    found = [curve for curve in read.curves(rows) if any(point.valid for point in curve.points)]
-    return _titled(findings.answer(found) if found else None, show.grids(rows))
-
-
-def open_loop_figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    from bench.studies.open_loop import show
-
-    return show.offered_json(rows)
-
-
-def open_loop_plots(rows: Sequence[Row], _looks: Looks, footer: str) -> Iterator[Named]:
-    from bench.studies.open_loop import plot_backlog, plot_offered
-
-    yield "offered", plot_offered.draw(rows, footer)
-    yield "backlog", plot_backlog.draw(rows, footer)
-
-
-def clients_sections(rows: Sequence[Row]) -> list[Section]:
-    from bench.studies.clients import table
-
-    return _titled(table.finding(rows), table.grids(rows))
+# Comparisons
 
 
 def compare_sections(rows: Sequence[Row]) -> list[Section]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.core.rows import Row
+from bench.report.answer import answer
 from bench.studies.clients import plot as plot_clients
 from bench.studies.clients import read as clients
 from bench.studies.clients import show as told_of_clients
@@ -57,10 +58,7 @@ def test_two_that_share_a_fault_do_not_outvote_the_one_that_sees_what_must_be() 
     assert (judged.verdict, judged.who) == ("off", ("callbacks", "locust"))
     assert judged.apart == pytest.approx(900 / 992 - 1, abs=1e-3)
     told = text(client_rows(values))
-    assert "callbacks and locust ARE OFF, up to 9.3 % below N / (L + own time) (bound 3 %)" in told
-    assert plot_clients.title(compared(client_rows(values))) == (
-        "Of callbacks, locust and wrk, callbacks and locust are off"
-    )
+    assert "throughput: OFF (callbacks and locust), -9.3 % from N / (L + own time), bound 3 %" in told
 
 
 def test_of_two_clients_the_one_that_is_off_is_named() -> None:
@@ -75,11 +73,7 @@ def test_what_all_see_alike_and_cannot_be_is_the_server_or_the_machine_and_no_cl
     judged = rates(**values)
 
     assert (judged.verdict, judged.who) == ("all off", ())
-    told = text(client_rows(values))
-    assert "ALL ARE OFF alike, up to 13 % below N / (L + own time) (bound 3 %): the server or the machine, not" in told
-    assert plot_clients.title(compared(client_rows(values))) == (
-        "callbacks, locust and wrk are off alike: the server or the machine is, not a client"
-    )
+    assert "throughput: ALL OFF, -13 % from N / (L + own time), bound 3 %" in text(client_rows(values))
 
 
 def test_a_server_that_is_late_for_all_is_no_clients_fault() -> None:
@@ -179,11 +173,10 @@ def test_a_client_whose_core_is_full_shows_its_own_ceiling_and_is_not_compared()
 
     assert one.per_s.verdict == "agree"
     told = text([*full, *client_rows({"wrk": (981, 982), "callbacks": (985, 986)})])
-    assert "99 % of its core, 5 % of the server's: its own ceiling, not the server's" in told
-    assert "two clients only" in told
+    assert "99 % of its core, 5 % of the server's, full: client" in told
 
 
-def test_without_added_latency_the_fastest_says_what_the_server_can_do_at_least() -> None:
+def test_without_added_latency_nothing_is_compared() -> None:
     rows = [
         client_row("locust", 9_000, latency="0", client_share=1.0),
         client_row("callbacks", 60_000, latency="0", client_share=0.97),
@@ -194,8 +187,9 @@ def test_without_added_latency_the_fastest_says_what_the_server_can_do_at_least(
 
     assert (one.per_s.verdict, one.added.verdict, one.ideal_per_s) == ("not compared", "not compared", None)
     told = text(rows)
-    assert "the server answers at least 95,000 requests/s, which wrk got (a null client: 100,000)" in told
-    assert "70 % of its core, 99 % of the server's: the server's ceiling" in told
+    assert "a null client: 100,000 requests/s" in told
+    assert "95,000/s" in told
+    assert "70 % of its core, 99 % of the server's, full: server" in told
 
 
 def test_red_rows_are_no_part_of_the_comparison_and_what_is_not_installed_is_named() -> None:
@@ -215,11 +209,8 @@ def test_the_self_test_tells_who_is_off_and_by_how_much_and_an_older_one_is_told
 
     told = selftest.text(older | {"clients": compared(rows).to_dict()})
 
-    assert (
-        "50 ms, at most 1,000 requests/s\n    throughput: wrk IS OFF, 11 % below N / (L + own time) (bound 3 %)\n"
-        in told
-    )
-    assert "added latency: all within 1 ms of L (at most 0.40 ms away)" in told
+    assert "50 ms, 50 in flight, at most 1,000 requests/s\n    throughput: OFF (wrk), -11 %" in told
+    assert "added latency: agree, 0.40 ms from L, bound 1 ms" in told
     assert told.startswith(selftest.text(older))
     assert selftest.text(older | {"clients": clients.compare([])}) == selftest.text(older)
 
@@ -247,18 +238,27 @@ def test_the_plot_is_drawn_with_its_finding_as_its_title(tmp_path: Path) -> None
     saved = plot_clients.save_clients(rows, MACHINE, tmp_path)
 
     assert [path.name for path in saved] == ["clients.png", "clients.svg"]
-    drawn = saved[1].read_text(encoding="utf-8")
-    assert "callbacks, locust and wrk agree about the server" in drawn
-    assert "no figure" in drawn
+    assert "no figure" in saved[1].read_text(encoding="utf-8")
     assert plot_clients.save_clients([], MACHINE, tmp_path) == []
 
 
 @pytest.mark.parametrize(
-    ("wrk", "title"),
-    [
-        ((880, 881, 882), "Of callbacks, locust and wrk, wrk is off"),
-        ((880, 981, 1090), "Whether callbacks, locust and wrk see of the server what must be cannot be told"),
-    ],
+    ("wrk", "outcome"), [((981, 982, 983), "agree"), ((880, 881, 882), "off: wrk"), ((880, 981, 1090), "no verdict")]
 )
-def test_the_title_says_who_is_off_or_that_it_cannot_be_told(wrk: tuple[float, ...], title: str) -> None:
-    assert plot_clients.title(compared(client_rows(AGREEING | {"wrk": wrk}))).startswith(title)
+def test_the_title_says_who_is_off_or_that_there_is_no_verdict(wrk: tuple[float, ...], outcome: str) -> None:
+    (section,) = told_of_clients.sections(client_rows(AGREEING | {"wrk": wrk}))
+
+    assert "callbacks, locust and wrk" in section.title
+    assert outcome in section.title
+
+
+def test_a_run_has_a_table_of_its_clients_and_their_title_is_part_of_its_answer() -> None:
+    rows = client_rows({"callbacks": (990, 991), "wrk": (999, 1001)})
+    rows += [client_row("locust", status="failed", reason="it broke")]
+    (section,) = told_of_clients.sections(rows)
+
+    assert section.tables[0].cells[1:] == [
+        ("locust", "failed", *"-----", "1/1 red"),
+        ("wrk", "1,000", "50.4 ms", "50.4 ms", "51.4 ms", "10 %", "5 %", "2 ok"),
+    ]
+    assert answer(rows)[0] == f"{section.title}."

@@ -32,10 +32,10 @@ def test_a_client_counts_what_the_server_counts(name: str, server: Server) -> No
     assert (row.status, row.reason, row.kind, row.strategy) == ("ok", None, "client", name)
     verdicts = {check.name: check.verdict for check in row.checks}
     assert verdicts["requests counted alike"] == verdicts["no unexpected failures"] == "passed"
-    assert row.measured["completed"] > 0
-    assert row.measured["service"]["p50_ns"] >= 10_000_000
-    assert row.measured["completed_per_s"] <= 1.02 * IN_FLIGHT / 0.010
-    assert row.measured["server_requests"] >= row.measured["completed"]
+    assert row.measured.completed > 0
+    assert row.measured.service.p50_ns >= 10_000_000
+    assert row.measured.completed_per_s <= 1.02 * IN_FLIGHT / 0.010
+    assert row.measured.server_requests >= row.measured.completed
     jsonschema.validate(json.loads(row.to_json()), json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
     assert Row.from_json(row.to_json()) == row
 

@@ -71,51 +71,6 @@ def open_run(rates: Sequence[float] = RATES, rounds: int = 2, **values: Any) -> 
     return [open_row(rate, number=number, **values) for number in range(1, rounds + 1) for rate in rates]
 
 
-def client_row(
-    client: str = "locust", *, latency: str = "50ms", number: int = 1, per_s: float = 995.0, **values: Any
-) -> Row:
-    """Make the row of one of the three clients of one server."""
-    cell = f"client/latency={latency}/in_flight=50"
-    took = times([50 * MS + 300_000 + n * 1000 for n in range(1500)])
-    if client == "wrk":  # says no more than this
-        took = {key: took[key] for key in ("count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")}
-    status: Status = values.get("status", "ok")
-    return make(
-        run=RUN,
-        trial=f"{cell}/{client}/round={number}",
-        round=number,
-        strategy=client,
-        stack="shared" if client == "callbacks" else "own",
-        kind="client",
-        workload={
-            "id": cell,
-            "latency": latency,
-            "mean_latency_ns": 50 * MS,
-            "in_flight": 50,
-            "seconds": 3,
-            "site": _SITE | {"delay": latency},
-        },
-        status=status,
-        reason=values.get("reason"),
-        started_at="2026-01-02T03:04:05.678+00:00",
-        duration_ns=0 if status == "skipped" else 3_500 * MS,
-        measured={}
-        if status != "ok"
-        else {
-            "completed": round(3 * per_s),
-            "failed": 0,
-            "completed_per_s": per_s,
-            "service": took,
-            "client_cpu_share": 0.4,
-            "server_cpu_share": 0.1,
-            "server_requests": round(3 * per_s),
-            "listen_drops": 0,
-            "steal_share": 0.0,
-        },
-        checks=(_GREEN,) if status == "ok" else (),
-    )
-
-
 def _measured(rate: float, number: int, seconds: int, ceiling: float, why: str, target: str | None) -> dict[str, Any]:
     """Make what a first-come, first-served queue does: beyond the ceiling each arrival waits longer than the last."""
     arrivals = round(rate * seconds)

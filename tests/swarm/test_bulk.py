@@ -5,7 +5,6 @@ import subprocess
 import sys
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,25 +78,15 @@ print(json.dumps({
 """
 
 
-@pytest.fixture(scope="module")
-def compared() -> dict[str, Any]:
+def test_bulks_make_the_entries_that_single_requests_make_at_the_worker_and_at_its_master() -> None:
     done = subprocess.run([sys.executable, "-c", _COMPARE], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    compared: dict[str, Any] = json.loads(done.stdout)
 
-
-def test_times_are_rounded_as_locust_rounds_them(compared: dict[str, Any]) -> None:
     assert compared["rounds_alike"]
-
-
-def test_a_bulk_makes_the_entries_that_single_requests_make(compared: dict[str, Any]) -> None:
     assert compared["bulks"] == compared["singles"]
     assert compared["bulks"][1]["counts"][0] == 10_000
     assert compared["bulks"][-1]
-
-
-def test_a_locust_worker_reports_a_bulk_to_its_master_like_single_requests(compared: dict[str, Any]) -> None:
     assert compared["reported_bulks"] == compared["reported_singles"]
     assert compared["reported_bulks"][1]["counts"] == compared["bulks"][1]["counts"]
     assert compared["left"] == [0, 0]
@@ -115,9 +104,3 @@ def test_a_bulk_loses_no_fetch(times_ns: list[int]) -> None:
 
 def test_no_fetches_make_a_bulk_that_adds_nothing() -> None:
     assert bulk_of([], 0, {}) == Bulk({}, 0, 0, 0, 0, {})
-
-
-def test_what_sums_up_imports_no_locust() -> None:
-    code = "import sys, bench.measure.locust.bulk; sys.exit('locust' in sys.modules or 'gevent' in sys.modules)"
-
-    assert subprocess.run([sys.executable, "-c", code], timeout=HANG_S, check=False).returncode == 0

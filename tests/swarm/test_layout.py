@@ -101,12 +101,6 @@ def test_there_are_as_many_processes_as_were_asked_for_where_that_can_be(
     assert len(planned.shares) == processes
 
 
-@given(ASKED, LIMITS, MODELS)
-@settings(deadline=None, max_examples=20)
-def test_the_same_question_has_the_same_answer(asked: int, allowed: Allowances, model: strategies.Description) -> None:
-    assert layout(asked, allowed, strategy=model) == layout(asked, allowed, strategy=model)
-
-
 def test_a_million_callbacks_take_as_many_processes_as_the_descriptors_of_one_make_necessary() -> None:
     planned = layout(1_000_000, USUAL, strategy=CALLBACKS)
 
@@ -202,8 +196,9 @@ def test_a_plan_for_several_machines_has_a_command_for_each_and_a_warning() -> N
 
 def test_a_plan_that_is_bound_says_by_what_and_what_all_of_it_would_take() -> None:
     text = plan_text(100_000, USUAL, strategy=THREADS)
+    text = " ".join(text.split())
 
-    assert "of 100,000 are possible.\nkernel.pid_max allows" in text
+    assert "kernel.pid_max allows 28,904 in flight" in text
     assert "all 100,000 take 100,1" in text
     assert "vm.max_map_count" in text
 

@@ -28,11 +28,11 @@ def code_of(found: list[Row]) -> int:
 
 def assert_answered(found: list[Row], done: Done) -> None:
     assert done.code == code_of(found), done.err
-    assert {row.workload["rate_per_s"]: row.measured["arrivals"] for row in found} == ARRIVALS
+    assert {row.workload.rate_per_s: row.measured.arrivals for row in found} == ARRIVALS
     for row in found:
         assert row.status == "ok", row.reason
-        assert 0 < row.measured["completed"] <= row.measured["arrivals"]
-        assert row.measured["failed"] == 0
+        assert 0 < row.measured.completed <= row.measured.arrivals
+        assert row.measured.failed == 0
 
 
 def test_rates_are_sent_one_after_the_other_and_told_in_a_table_and_a_page(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_target_is_asked_as_often_as_the_rows_say_and_json_has_their_figures(t
     assert_answered(found, done)
     told = json.loads(done.out)["rates"]
     assert [(one["workload"], one["arrivals"], one["completed"]) for one in told] == [
-        (row.workload["id"], row.measured["arrivals"], row.measured["completed"]) for row in found
+        (row.workload.id, row.measured.arrivals, row.measured.completed) for row in found
     ]
     assert [one["red"] for one in told] == [[check.name for check in row.failed_checks] for row in found]
     assert requests >= sum(ARRIVALS.values())  # those of the warm-up come on top

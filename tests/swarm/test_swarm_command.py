@@ -41,12 +41,12 @@ def test_three_models_hold_two_thousand_fetches_confirmed_by_the_gates(tmp_path:
     assert {row.strategy for row in found} == {"callbacks", "generators", "native_asyncio"}
     for row in found:
         assert row.valid, (row.reason, row.failed_checks)
-        assert row.measured["held_in_flight"] == row.measured["pages"] == IN_FLIGHT
-        assert row.measured["client_processes"] == 2
-        assert row.measured["held_uss_bytes"] > row.measured["base_uss_bytes"]
-        assert row.measured["locust"]["requests"] == IN_FLIGHT
+        assert row.measured.held_in_flight == row.measured.pages == IN_FLIGHT
+        assert row.measured.client_processes == 2
+        assert row.measured.held_uss_bytes > row.measured.base_uss_bytes
+        assert row.measured.locust.requests == IN_FLIGHT
         assert row.knobs["gevent"] is False
-        assert max(row.measured["timeline"]["held"]) == IN_FLIGHT
+        assert max(row.measured.timeline.held) == IN_FLIGHT
     assert "2,000" in done.out
 
 
@@ -71,8 +71,8 @@ def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
     assert "1,000 fetches are let go" in joining.stderr
     assert done.code == 0, done.err
     (row,) = rows_of(tmp_path)
-    assert row.measured["nodes"] == 2
-    assert row.measured["held_in_flight"] == IN_FLIGHT
+    assert row.measured.nodes == 2
+    assert row.measured.held_in_flight == IN_FLIGHT
     assert json.loads(done.out)
 
 

@@ -107,18 +107,18 @@ def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at
 
     row = run_swarm(trial(), SETTING)
 
-    (loss,) = row.measured["lost"]
-    assert loss["what"] == "strategy process"
-    assert loss["pid"] == pids[0]
-    assert loss["how"] == "was killed by signal 9 (SIGKILL)"
-    assert loss["in_flight"] == IN_FLIGHT // 2
+    (loss,) = row.measured.lost
+    assert loss.what == "strategy process"
+    assert loss.pid == pids[0]
+    assert loss.how == "was killed by signal 9 (SIGKILL)"
+    assert loss.in_flight == IN_FLIGHT // 2
     assert row.status == "wrong"
     assert row.reason is not None
     assert "1 of 2 shares answered whole" in row.reason
-    assert f"a strategy process of share {loss['share']} was killed by signal 9" in row.reason
-    assert row.measured["held_in_flight"] == IN_FLIGHT
-    assert row.measured["pages"] == IN_FLIGHT // 2
-    assert row.measured["failed_pages"] == 0
+    assert f"a strategy process of share {loss.share} was killed by signal 9" in row.reason
+    assert row.measured.held_in_flight == IN_FLIGHT
+    assert row.measured.pages == IN_FLIGHT // 2
+    assert row.measured.failed_pages == 0
     assert verdicts(row)["nobody was lost"] == "failed"
 
 
@@ -128,13 +128,13 @@ def test_a_killed_server_is_counted_and_named_and_the_others_finish(at_the_peak:
 
     row = run_swarm(trial(), SETTING)
 
-    (loss,) = row.measured["lost"]
-    assert (loss["what"], loss["pid"]) == ("server", pids[0])
-    assert "killed by signal 9" in loss["how"]
+    (loss,) = row.measured.lost
+    assert (loss.what, loss.pid) == ("server", pids[0])
+    assert "killed by signal 9" in loss.how
     assert row.status == "wrong"
-    assert row.measured["pages"] == IN_FLIGHT
-    assert row.measured["failed_pages"] == IN_FLIGHT // 2
-    assert sum(row.measured["errors"].values()) == IN_FLIGHT // 2
+    assert row.measured.pages == IN_FLIGHT
+    assert row.measured.failed_pages == IN_FLIGHT // 2
+    assert sum(row.measured.errors.values()) == IN_FLIGHT // 2
 
 
 @pytest.mark.long
@@ -155,9 +155,9 @@ def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_a
     row = run_swarm(trial(processes=1), SETTING)
 
     assert row.status == "wrong", row.reason
-    assert 50 < row.measured["held_in_flight"] < 120
-    assert row.measured["errors"] == {"network error: EMFILE": row.measured["failed_pages"]}
-    assert row.measured["held_in_flight"] + row.measured["failed_pages"] == row.measured["pages"] == IN_FLIGHT
+    assert 50 < row.measured.held_in_flight < 120
+    assert row.measured.errors == {"network error: EMFILE": row.measured.failed_pages}
+    assert row.measured.held_in_flight + row.measured.failed_pages == row.measured.pages == IN_FLIGHT
     assert verdicts(row)["all in flight, confirmed"] == verdicts(row)["no unexpected failures"] == "failed"
 
 
@@ -167,12 +167,12 @@ def test_a_killed_locust_worker_takes_its_shares_along_and_the_other_one_finishe
 
     row = run_swarm(trial(), replace(SETTING, hosting=Hosting(nodes=2)))
 
-    (loss,) = row.measured["lost"]
-    assert loss["what"] == "Locust worker"
-    assert loss["how"] == "was killed by signal 9 (SIGKILL), with 1 share"
-    assert loss["in_flight"] == IN_FLIGHT // 2
+    (loss,) = row.measured.lost
+    assert loss.what == "Locust worker"
+    assert loss.how == "was killed by signal 9 (SIGKILL), with 1 share"
+    assert loss.in_flight == IN_FLIGHT // 2
     assert row.status == "wrong"
-    assert row.measured["pages"] == IN_FLIGHT // 2
+    assert row.measured.pages == IN_FLIGHT // 2
 
 
 @pytest.mark.long
@@ -184,9 +184,9 @@ def test_a_locust_worker_that_is_silent_because_it_is_busy_is_not_lost(
 
     row = run_swarm(trial(), replace(SETTING, hosting=Hosting(silence_s=SILENCE_S)))
 
-    assert row.measured["lost"] == []
+    assert row.measured.lost == []
     assert row.status == "ok", row.reason
-    assert row.measured["pages"] == IN_FLIGHT
+    assert row.measured.pages == IN_FLIGHT
 
 
 @pytest.mark.long
@@ -196,12 +196,12 @@ def test_a_frozen_locust_worker_is_killed_and_named_and_the_other_one_finishes(a
 
     row = run_swarm(trial(), replace(SETTING, hosting=Hosting(nodes=2, silence_s=SILENCE_S)))
 
-    (loss,) = row.measured["lost"]
-    assert (loss["what"], loss["pid"]) == ("Locust worker", frozen[0])
-    assert loss["how"] == f"stood still for {SILENCE_S} s and was killed, with 1 share"
-    assert loss["in_flight"] == IN_FLIGHT // 2
+    (loss,) = row.measured.lost
+    assert (loss.what, loss.pid) == ("Locust worker", frozen[0])
+    assert loss.how == f"stood still for {SILENCE_S} s and was killed, with 1 share"
+    assert loss.in_flight == IN_FLIGHT // 2
     assert row.status == "wrong"
-    assert row.measured["pages"] == IN_FLIGHT // 2
+    assert row.measured.pages == IN_FLIGHT // 2
 
 
 @pytest.mark.long
@@ -212,7 +212,7 @@ def test_a_frozen_master_ends_the_trial_and_is_named(at_the_peak: Any) -> None:
 
     assert row.status == "failed"
     assert row.reason == f"Locust's master stood still for {SILENCE_S} s"
-    assert row.measured["held_in_flight"] == IN_FLIGHT
+    assert row.measured.held_in_flight == IN_FLIGHT
 
 
 @pytest.mark.long
@@ -224,11 +224,11 @@ def test_a_locust_worker_of_elsewhere_is_lost_when_nothing_is_heard_of_it(at_the
         at_the_peak(lambda _, __: joined.process.send_signal(signal.SIGSTOP))
         row = run_swarm(trial(), replace(SETTING, hosting=Hosting(expect=1, port=port, silence_s=UNHEARD_S)))
 
-    (loss,) = row.measured["lost"]
-    assert (loss["what"], loss["pid"]) == ("Locust worker", joined.pid)
-    assert loss["how"] == f"was silent for {UNHEARD_S} s, with 1 share"
+    (loss,) = row.measured.lost
+    assert (loss.what, loss.pid) == ("Locust worker", joined.pid)
+    assert loss.how == f"was silent for {UNHEARD_S} s, with 1 share"
     assert row.status == "wrong"
-    assert row.measured["pages"] == IN_FLIGHT // 2
+    assert row.measured.pages == IN_FLIGHT // 2
 
 
 @pytest.mark.long
@@ -241,11 +241,11 @@ def test_a_frozen_server_is_killed_and_named_after_the_silence_limit(
 
     row = run_swarm(trial(processes=1), replace(SETTING, hosting=Hosting(silence_s=UNHEARD_S)))
 
-    (loss,) = row.measured["lost"]
-    assert (loss["what"], loss["pid"]) == ("server", frozen[0])
-    assert "does not answer" in loss["how"]
+    (loss,) = row.measured.lost
+    assert (loss.what, loss.pid) == ("server", frozen[0])
+    assert "does not answer" in loss.how
     assert row.status == "wrong"
-    assert loss["in_flight"] == IN_FLIGHT
+    assert loss.in_flight == IN_FLIGHT
 
 
 @pytest.mark.parametrize(("lifetime_s", "patience_s"), [(10, 60), (1000, 250)])
@@ -266,11 +266,11 @@ def test_a_locust_worker_that_joins_late_is_named_and_takes_no_part(at_the_peak:
 
     row = run_swarm(trial(processes=1), SETTING)
 
-    (late,) = row.measured["late"]
-    assert late["what"] == "Locust worker"
-    assert late["name"].startswith(socket.gethostname())
+    (late,) = row.measured.late
+    assert late.what == "Locust worker"
+    assert late.name.startswith(socket.gethostname())
     assert row.status == "ok", row.reason
-    assert row.measured["pages"] == IN_FLIGHT
+    assert row.measured.pages == IN_FLIGHT
 
 
 @pytest.mark.long
@@ -289,7 +289,7 @@ def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> N
     assert row.status == "wrong"
     assert row.reason is not None
     assert "was stopped by Locust, or on its page" in row.reason
-    assert [loss["what"] for loss in row.measured["lost"]] == ["Locust user", "Locust user"]
+    assert [loss.what for loss in row.measured.lost] == ["Locust user", "Locust user"]
 
 
 @pytest.mark.long
@@ -319,8 +319,8 @@ def test_a_worker_of_another_locustfile_is_named_and_gets_nothing(monkeypatch: p
 
     row = run_swarm(trial(processes=1), SETTING)
 
-    (late,) = row.measured["late"]
-    assert late["what"] == "Locust worker that is none of ours"
+    (late,) = row.measured.late
+    assert late.what == "Locust worker that is none of ours"
     assert row.status == "ok", row.reason
 
 
@@ -339,7 +339,7 @@ def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
     assert row.status == "failed"
     assert row.reason is not None
     assert row.reason.startswith("stopped by the memory budget: ")
-    assert row.measured["held_in_flight"] == IN_FLIGHT
+    assert row.measured.held_in_flight == IN_FLIGHT
 
 
 @pytest.mark.long
@@ -382,7 +382,7 @@ def test_never_more_are_in_flight_than_the_stated_rate_has_let_go() -> None:
 
     row = run_swarm(slow, SETTING)
 
-    line = row.measured["timeline"]
+    line = row.measured.timeline
     assert row.status == "ok", row.reason
-    assert all(held <= IN_FLIGHT * at / 1e9 for at, held in zip(line["at_ns"], line["held"], strict=True) if at < 1e9)
-    assert row.measured["reach_ns"] >= 1e9
+    assert all(held <= IN_FLIGHT * at / 1e9 for at, held in zip(line.at_ns, line.held, strict=True) if at < 1e9)
+    assert row.measured.reach_ns >= 1e9

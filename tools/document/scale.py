@@ -5,8 +5,7 @@ from pathlib import Path
 
 from bench.present.markdown import escaped
 from bench.present.section import table_markdown
-from bench.studies.swarm import findings as findings_swarms
-from bench.studies.swarm import show as swarm_table
+from bench.studies.swarm.show import sections
 from tools.document.stored import DocumentError, Run, joined, newest
 
 RUNS = ("c100k", "c1m")
@@ -17,7 +16,7 @@ PICTURES = {"swarm": "Fetches in flight over time", "swarm_memory": "Memory per 
 def in_full(experiment: str, runs: Path, beside: Path) -> str:
     """Return the sentences, tables and plots of the newest run of an experiment."""
     run = newest(runs, experiment)
-    tables = map(table_markdown, swarm_table.grids(run.rows))
+    tables = [table_markdown(table) for section in sections(run.rows) for table in section.tables]
     return joined(findings(run), *tables, *(run.picture(name, told, beside) for name, told in PICTURES.items()))
 
 
@@ -33,7 +32,7 @@ def in_short(runs: Path, beside: Path) -> str:
 
 def findings(run: Run) -> str:
     """Return how a run was made, and what it says in a few sentences."""
-    told = [escaped(sentence[0].upper() + sentence[1:]) for sentence in findings_swarms.answer(run.rows)]
-    if not told:
+    if not any(row.valid for row in run.rows):
         raise DocumentError(f"{run.folder} holds no valid swarm: there is nothing to quote")
-    return joined(run.provenance, "\n".join(f"- {sentence}." for sentence in told))
+    titles = [section.title for section in sections(run.rows) if section.title]
+    return joined(run.provenance, "\n".join(f"- {escaped(title)}." for title in titles))

@@ -11,8 +11,10 @@ import msgspec
 
 from bench.core.records import bare, crawls, values
 from bench.core.records.parts import NEWEST_FORMAT, Row
+from bench.studies.clients import record as clients
+from bench.studies.open_loop import record as open_loop
 from bench.studies.probes import record as probes
-from bench.studies.swarm import record as scale
+from bench.studies.swarm import record as swarm
 from bench.studies.throughput import record as throughput
 
 Record = (
@@ -21,9 +23,9 @@ Record = (
     | crawls.Block
     | bare.Probe
     | bare.LimitFound
-    | scale.Swarm
-    | scale.OpenLoop
-    | scale.Client
+    | swarm.Swarm
+    | open_loop.OpenLoop
+    | clients.Client
     | throughput.Arm
 )
 MOST_SHOWN = 200

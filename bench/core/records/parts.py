@@ -262,8 +262,8 @@ class Histogram(Closed, frozen=True, kw_only=True):
             raise ValueError("buckets that do not rise")
 
 
-class Times(Closed, frozen=True, kw_only=True):
-    """Durations of all finished fetches."""
+class TimesTold(Closed, frozen=True, kw_only=True):
+    """Durations, as far as a client tells them."""
 
     count: Count
     """How many."""
@@ -283,6 +283,10 @@ class Times(Closed, frozen=True, kw_only=True):
     """Greatest."""
     histogram: Maybe[Histogram] = None
     """All of them, in buckets."""
+
+
+class Times(TimesTold, frozen=True, kw_only=True):
+    """Durations of all finished fetches."""
 
     def __post_init__(self) -> None:
         """Refuse durations without their quantiles, quantiles that do not rise, and a histogram of other durations."""
@@ -345,6 +349,36 @@ class Steady(Closed, frozen=True, kw_only=True):
     """Their mean service time."""
     mean_in_flight: Number
     """The mean number in flight."""
+
+
+class Window(Open, frozen=True, kw_only=True):
+    """What a client and its server did in the time that is looked at; empty when the trial did not get that far."""
+
+    completed: Maybe[Count] = None
+    """Requests that were answered rightly."""
+    failed: Maybe[Count] = None
+    """Requests that were not."""
+    completed_per_s: Maybe[Number] = None
+    """Answered a second."""
+    client_cpu_share: Maybe[Number] = None
+    """CPU time of the client as a share of the window, of one core."""
+    server_cpu_share: Maybe[Number] = None
+    """CPU time of the server likewise; null for a target other than the fake server."""
+    errors: Maybe[dict[Name, PositiveCount]] = None
+    """What went wrong, in the client's words, and how often."""
+    listen_drops: Maybe[Count] = None
+    """Connections lost in full listen queues; null where the kernel does not count them."""
+    steal_share: Maybe[Share] = None
+    """Share of CPU time that the hypervisor took; null where the system does not say."""
+
+
+class LocustCounts(Closed, frozen=True, kw_only=True):
+    """What Locust counted."""
+
+    requests: Count
+    """Requests in Locust's statistics."""
+    failures: Count
+    """Failures in Locust's statistics."""
 
 
 class Server(Open, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ JSON on standard input and prints such on standard output; the first is its orde
 "silence_s"}``::
 
     harness                                 master
-                                            {"event": "listening", "port", "web"}
+                                            {"event": "listening", "port"}
                                             {"event": "joined" | "stranger" | "left", "node"}
                                             {"event": "silent", "node", "seconds"}
                                             {"event": "said", "node", "message"}
@@ -136,13 +136,11 @@ def main() -> int:
     runners.HEARTBEAT_LIVENESS = NEVER
     environment = Environment(user_classes=[ShareUser], dispatcher_class=Settled)
     runner = environment.create_master_runner(order["bind"], order["port"])
-    web = None
     if order["web_port"] is not None:
         runner.greenlet.spawn(stats_history, runner)
         environment.create_web_ui("127.0.0.1", order["web_port"])
-        web = f"http://127.0.0.1:{order['web_port']}/"
     master = Master(environment, runner, order["silence_s"], say)
-    say({"event": "listening", "port": runner.server.port, "web": web})
+    say({"event": "listening", "port": runner.server.port})
     master.obey()
     runner.quit()
     return 0

@@ -1,30 +1,30 @@
 """Plot of a self-test: what several clients saw of one server; throughput above, the median time below."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from bench.core import units
 from bench.core.figures import Spread
 from bench.core.rows import Row
 from bench.present import page, provenance, words
 from bench.present.name_looks import Look
-from bench.studies.clients.read import Client, Comparison, Latency, compare
+from bench.studies.clients.read import Latency, compare
+from bench.studies.clients.show import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_PANELS = 4
-"""So many latencies fit beside each other."""
+"""Maximum number of latencies beside each other."""
 _BAND = "#CFE3F1"
 _MS = 1_000_000
-_LEFT, _RIGHT, _BETWEEN, _ROWS_APART = 1.5, 0.45, 0.55, 1.15
-"""Inches: at the edges, between the panels of a line, and between the two lines."""
-_MARGIN = 0.15
-"""So much wider than what is drawn an axis is, as a share."""
-
-Measure = Literal["per_s", "added"]
+_NOTES = (
+    "Marks: medians over the rounds; lines: their range; hollow: the client's core was full, so it is not compared; "
+    "blue: within the stated bound of what must be; dashed: N / L, what N in flight complete at most at latency L."
+)
 
 
 def save_clients(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
@@ -44,105 +44,87 @@ def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
     """Draw a column for each latency, a mark with its range for each client; None without a figure of any."""
     own = [row for row in rows if row.kind == "client"]
     found = compare(own)
-    if found is None or not any(client.per_s for one in found.latencies for client in one.clients):
+    if found is None or not found.names:
         return None
     shown = found.latencies[:MOST_PANELS]
     names = sorted({client.name for one in shown for client in one.clients})
-    looks = page.looks(names)
     sheet = page.sheet(title(found), _NOTES, provenance.source(own, machine))
-    for one, (above, below) in zip(shown, _axes(sheet, len(shown)), strict=True):
-        _draw_panel(above, one, "per_s", names, looks)
-        _draw_panel(below, one, "added", names, looks)
-        above.set_title(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}")
+    sheet.subplots_adjust(left=1.5 / page.WIDTH, right=1 - 0.45 / page.WIDTH, hspace=0.55, wspace=0.25)
+    above, below = sheet.subplots(2, len(shown), squeeze=False)
+    for one, upper, lower in zip(shown, above, below, strict=True):
+        upper.set_title(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}")
+        for axes, panel in ((upper, _throughput(one)), (lower, _added_time(one))):
+            _draw_panel(axes, panel, page.looks(names), first=one is shown[0])
     return sheet
 
 
-_NOTES = (
-    "Marks: medians over the rounds; lines: their range; hollow: the client's core was full, so it is not compared; "
-    "blue: within the stated bound of what must be; dashed: N / L, what N in flight complete at most at latency L."
-)
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One figure of each client at one latency, in the unit of its axis."""
+
+    label: str
+    marks: dict[str, Spread]
+    bands: dict[str, tuple[float, float]]
+    """What a client must see, and by how much it may be off; not of those that are not compared."""
+    full: set[str]
+    """The clients whose own core was full."""
+    limit: float | None = None
 
 
-def title(found: Comparison) -> str:
-    """Return what was found, in a sentence."""
-    judged = [one for latency in found.latencies for one in (latency.per_s, latency.added)]
-    verdicts = {one.verdict for one in judged} - {"not compared"}
-    who = sorted({words.plain(name, 20) for one in judged for name in one.who})
-    names = sorted({words.plain(client.name, 20) for one in found.latencies for client in one.clients if client.per_s})
-    if "all off" in verdicts:
-        return f"{words.listed(names)} are off alike: the server or the machine is, not a client"
-    if who:
-        return f"Of {words.listed(names)}, {words.listed(who)} {'is' if len(who) == 1 else 'are'} off"
-    if verdicts == {"agree"}:
-        return f"{words.listed(names)} agree about the server, within the stated bounds"
-    return f"Whether {words.listed(names)} see of the server what must be cannot be told from these rounds"
+def _throughput(one: Latency) -> Panel:
+    marks = {client.name: client.per_s for client in one.clients if client.per_s is not None}
+    bands = {
+        client.name: (client.ideal_per_s, one.per_s.bound * client.ideal_per_s)
+        for client in one.clients
+        if client.ideal_per_s is not None and not client.full
+    }
+    return Panel("requests/s", marks, bands, _full(one), one.ideal_per_s)
 
 
-def _axes(sheet: "Figure", columns: int) -> list[tuple["Axes", "Axes"]]:
-    adjust = sheet.subplotpars
-    bottom, top = adjust.bottom * page.HEIGHT, adjust.top * page.HEIGHT
-    width = (page.WIDTH - _LEFT - _RIGHT - (columns - 1) * _BETWEEN) / columns
-    height = (top - bottom - _ROWS_APART) / 2
-
-    def at(column: int, base: float) -> "Axes":
-        left = _LEFT + column * (width + _BETWEEN)
-        return sheet.add_axes((left / page.WIDTH, base / page.HEIGHT, width / page.WIDTH, height / page.HEIGHT))
-
-    return [(at(column, top - height), at(column, bottom)) for column in range(columns)]
+def _added_time(one: Latency) -> Panel:
+    marks = {
+        client.name: Spread(own.median / _MS, own.low / _MS, own.high / _MS, own.rounds)
+        for client in one.clients
+        if (own := client.added_ns) is not None
+    }
+    bands = dict.fromkeys(_throughput(one).bands, (0.0, one.added.bound / _MS))
+    return Panel(f"median time{' above latency' if one.mean_latency_ns else ''} (ms)", marks, bands, _full(one))
 
 
-def _draw_panel(axes: "Axes", one: Latency, measure: Measure, names: Sequence[str], looks: dict[str, Look]) -> None:
-    """Draw one figure of each client at one latency: pages per second, or milliseconds above the added latency."""
-    drawn = {client.name: (client, own) for client in one.clients if (own := _figure(client, measure)) is not None}
-    ends = [end for _, own in drawn.values() for end in (own.low, own.high)]
-    if measure == "per_s" and one.ideal_per_s is not None:
-        ends.append(one.ideal_per_s)
-        axes.axvline(one.ideal_per_s, color="black", linestyle=(0, (6, 2)), linewidth=1.4, zorder=2)
-    for place, name in enumerate(names):
-        if name in drawn:
-            ends += _draw_band(axes, place, drawn[name][0], one, measure)
-            _draw_mark(axes, place, *drawn[name], looks[name])
-        else:
+def _full(one: Latency) -> set[str]:
+    return {client.name for client in one.clients if client.full}
+
+
+def _draw_panel(axes: "Axes", panel: Panel, looks: Mapping[str, Look], *, first: bool) -> None:
+    """Draw a mark with its range for each client, in front of the band in which it must be."""
+    ends: list[float] = []
+    if panel.limit is not None:
+        ends.append(panel.limit)
+        axes.axvline(panel.limit, color="black", linestyle=(0, (6, 2)), linewidth=1.4, zorder=2)
+    for place, (name, look) in enumerate(looks.items()):
+        if (own := panel.marks.get(name)) is None:
             axes.annotate("no figure", (0.02, place), xycoords=("axes fraction", "data"), size=page.SMALL, va="center")
+            continue
+        if name in panel.bands:
+            middle, off = panel.bands[name]
+            axes.barh(place, 2 * off, left=middle - off, height=0.7, color=_BAND, zorder=0.5, linewidth=0)
+            ends += [middle - off, middle + off]
+        ends += [own.low, own.high]
+        axes.plot([own.low, own.high], [place, place], color=look.colour, linewidth=2.6, zorder=4)
+        face = "white" if name in panel.full else look.colour
+        axes.plot(
+            own.median, place, marker=look.marker, color=look.colour, markersize=11, markerfacecolor=face, zorder=5
+        )
     if ends:
         low, high = min(ends), max(ends)
-        room = _MARGIN * ((high - low) or abs(high) or 1)
+        room = 0.15 * ((high - low) or abs(high) or 1)
         axes.set_xlim(low - room, high + room)
-    else:
-        axes.set_xticks([])
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    first = axes.get_position().x0 * page.WIDTH < _LEFT + 0.01
-    axes.set_yticks(range(len(names)), [words.plain(name, 14) if first else "" for name in names], size=12)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
-    if ends:
         axes.locator_params(axis="x", nbins=4)
         axes.xaxis.set_major_formatter(lambda value, _: units.number_tick(float(f"{value:.6g}")))
-    above = " above latency" if one.mean_latency_ns else ""
-    axes.set_xlabel("requests/s" if measure == "per_s" else f"median time{above} (ms)")
-
-
-def _figure(client: Client, measure: Measure) -> Spread | None:
-    """Return what is drawn of a client, in the unit of the axis."""
-    if measure == "per_s":
-        return client.per_s
-    own = client.added_ns
-    return None if own is None else Spread(own.median / _MS, own.low / _MS, own.high / _MS, own.rounds)
-
-
-def _draw_band(axes: "Axes", place: int, client: Client, one: Latency, measure: Measure) -> tuple[float, ...]:
-    """Draw what is within the bound of what a client must see; return its ends, none where it is not compared."""
-    if client.ideal_per_s is None or client.full:
-        return ()
-    middle = client.ideal_per_s if measure == "per_s" else 0.0
-    off = one.per_s.bound * middle if measure == "per_s" else one.added.bound / _MS
-    axes.barh(place, 2 * off, left=middle - off, height=0.7, color=_BAND, zorder=0.5, linewidth=0)
-    return middle - off, middle + off
-
-
-def _draw_mark(axes: "Axes", place: int, client: Client, own: Spread, look: Look) -> None:
-    axes.plot([own.low, own.high], [place, place], color=look.colour, linewidth=2.6, solid_capstyle="butt", zorder=4)
-    axes.plot(
-        own.median, place, marker=look.marker, color=look.colour, markersize=11, markeredgewidth=1.8,
-        markerfacecolor="white" if client.full else look.colour, zorder=5,
-    )  # fmt: skip
+    else:
+        axes.set_xticks([])
+    axes.set_ylim(len(looks) - 0.4, -0.6)
+    axes.set_yticks(range(len(looks)), [words.plain(name, 14) if first else "" for name in looks], size=12)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(panel.label)

@@ -7,13 +7,15 @@ server's doing, or the machine's. A client whose own core is full shows its own 
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from bench.core import workloads
+from bench.core.cells import present
 from bench.core.figures import Spread, spread
 from bench.core.rows import Row
+from bench.studies.clients.record import Client as ClientRow
 
 PER_S_SHARE = 0.03
 """How far a throughput may be from what must be, as a share. wrk counts from its first connect to the end of its time:
@@ -90,28 +92,45 @@ class Comparison:
 
     latencies: tuple[Latency, ...]
 
+    @property
+    def names(self) -> list[str]:
+        """The clients that have a figure at any latency."""
+        return sorted({client.name for one in self.latencies for client in one.clients if client.per_s})
+
+    @property
+    def judged(self) -> list[Judged]:
+        """What was found of throughput and of added time, at every latency."""
+        return [judged for one in self.latencies for judged in (one.per_s, one.added)]
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
         return asdict(self)
 
 
+Asked = tuple[int, str, int, str]
+"""Mean latency (ns), latency, number in flight, and the identity of the workload."""
+
+
+def by_workload(rows: Sequence[Row]) -> dict[Asked, dict[str, list[ClientRow]]]:
+    """Return the rows of clients by workload, the longest added latency first, and by name."""
+    found: dict[Asked, dict[str, list[ClientRow]]] = {}
+    for row in rows:
+        if isinstance(row, ClientRow):
+            values = row.workload
+            what = (values.mean_latency_ns, values.latency, values.in_flight)
+            found.setdefault((*what, workloads.identity(values)), {}).setdefault(row.strategy, []).append(row)
+    ordered = sorted(found.items(), key=lambda item: (-item[0][0], item[0][1:]))
+    return {asked: dict(sorted(own.items())) for asked, own in ordered}
+
+
 def compare(rows: Sequence[Row]) -> Comparison | None:
     """Compare the clients of one server; None without a row of any."""
-    found: dict[tuple[int, str, int, str], dict[str, list[Row]]] = {}
-    for row in rows:
-        if row.kind == "client":
-            values = row.workload
-            what = (values["mean_latency_ns"], values["latency"], values["in_flight"])
-            where = (*what, workloads.identity(values))
-            found.setdefault(where, {}).setdefault(row.strategy, []).append(row)
-    if not found:
-        return None
-    ordered = sorted(found.items(), key=lambda item: (-item[0][0], item[0][1:]))
-    return Comparison(tuple(_latency(*where[:3], by_name) for where, by_name in ordered))
+    found = by_workload(rows)
+    return Comparison(tuple(_latency(*asked[:3], own) for asked, own in found.items())) if found else None
 
 
-def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, Sequence[Row]]) -> Latency:
-    clients = tuple(_client(name, rows, mean_ns, in_flight) for name, rows in sorted(by_name.items()))
+def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, Sequence[ClientRow]]) -> Latency:
+    clients = tuple(_client(name, rows, mean_ns, in_flight) for name, rows in by_name.items())
     if not mean_ns:
         alone = "without added latency each client shows its own ceiling, or the server's"
         judged = [Judged("not compared", bound, why=alone) for bound in (PER_S_SHARE, ADDED_NS)]
@@ -123,20 +142,21 @@ def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, S
     return Latency(latency, mean_ns, in_flight, 1e9 * in_flight / mean_ns, clients, *judged)
 
 
-def _client(name: str, rows: Sequence[Row], mean_ns: int, in_flight: int) -> Client:
+def _client(name: str, rows: Sequence[ClientRow], mean_ns: int, in_flight: int) -> Client:
     valid = [row.measured for row in rows if row.valid]
-    rates = [float(one["completed_per_s"]) for one in valid]
-    medians = [one["service"].get("p50_ns") for one in valid]
-    added = [None if p50 is None else float(p50 - mean_ns) for p50 in medians]
-    known = [one for one in added if one is not None]
+    rates = present(one.completed_per_s for one in valid)
+    added = [
+        None if (p50 := one.service.p50_ns if one.service else None) is None else float(p50 - mean_ns) for one in valid
+    ]
+    known = present(added)
     ideals = [_ideal_per_s(mean_ns, in_flight, own) for own in added] if mean_ns else []
-    share = _median([one.get("client_cpu_share") for one in valid])
+    share = _median(one.client_cpu_share for one in valid)
     return Client(
         name,
         spread(rates) if rates else None,
         spread(known) if known else None,
         share,
-        _median([one.get("server_cpu_share") for one in valid]),
+        _median(one.server_cpu_share for one in valid),
         len(rows),
         None if valid else _reason(rows[-1]),
         share is not None and share >= FULL_SHARE,
@@ -191,6 +211,6 @@ def _reason(row: Row) -> str:
     return row.reason or "; ".join(f"{check.name}: {check.detail}" for check in row.failed_checks)
 
 
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+def _median(values: Iterable[float | None]) -> float | None:
+    known = present(values)
     return statistics.median(known) if known else None

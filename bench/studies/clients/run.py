@@ -12,6 +12,7 @@ from typing import Any
 import strategies
 from bench.core.grid import Workload
 from bench.core.plan import BareTrial, trial_of
+from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.core.scale import client
 from bench.measure import host, process
@@ -157,22 +158,22 @@ def _strategy(trial: BareTrial, server: Server, setting: Setting, seen: Observat
     if row.status != "ok":
         gone = process.WorkerTimeoutError if row.status == "timeout" else process.WorkerError
         raise gone(str(row.reason))
-    measured = row.measured
-    steady = measured["steady"] or {"completions": measured["pages"], "window_ns": measured["makespan_ns"]}
-    cpu_ns = measured["cpu_user_ns"] + measured["cpu_system_ns"]
-    delay_ns = measured.get("run_delay_ns")
+    measured, makespan_ns, delay_ns = row.measured, row.measured.makespan_ns, row.measured.run_delay_ns
+    completions, window_ns = measured.pages, makespan_ns
+    if measured.steady is not None:
+        completions, window_ns = measured.steady.completions, measured.steady.window_ns
     seen.measured = {
-        "requests": measured["tries"],
-        "completed": steady["completions"],
-        "failed": measured["failed_pages"],
-        "completed_per_s": 1e9 * steady["completions"] / steady["window_ns"],
-        "service": measured["steady_service"],
-        "client_cpu_share": cpu_ns / measured["makespan_ns"],
-        "run_delay_share": None if delay_ns is None else delay_ns / measured["makespan_ns"],
-        "server_cpu_share": row.server["cpu_share"],
-        "server_requests": row.server["requests"],
-        "listen_drops": measured["listen_drops"],
-        "steal_share": measured["steal_share"],
+        "requests": measured.tries,
+        "completed": completions,
+        "failed": measured.failed_pages,
+        "completed_per_s": 1e9 * completions / window_ns,
+        "service": plain_values(measured.steady_service),
+        "client_cpu_share": (measured.cpu_user_ns + measured.cpu_system_ns) / makespan_ns,
+        "run_delay_share": None if delay_ns is None else delay_ns / makespan_ns,
+        "server_cpu_share": row.server.cpu_share,
+        "server_requests": row.server.requests,
+        "listen_drops": measured.listen_drops,
+        "steal_share": measured.steal_share,
     }
 
 

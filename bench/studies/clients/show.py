@@ -1,33 +1,99 @@
-"""What a self-test says of the three clients, as text: from ``selftest.json``, so from plain values."""
+"""What several clients saw of one server: the section of a run's rows, and the text of a stored self-test."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench.core import units
+from bench.core.cells import spread_of
+from bench.core.figures import Spread
 from bench.core.rows import Row
 from bench.present import words
-from bench.studies.clients.read import FULL_SHARE
+from bench.present.section import Section
+from bench.present.table import Group, Line, Table
+from bench.studies.clients.read import FULL_SHARE, Comparison, by_workload, compare
+from bench.studies.clients.record import Client
 
 _MS = 1_000_000
 _IDEAL = "N / (L + own time)"
 """What a throughput is held against: N in flight, the latency L, and what the client itself saw beyond it."""
+_HEADS = ("client", "completed /s", "mean time", "p50", "p99", "client's core", "server's core", "trials")
+
+
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return one section, whose table has a group for each workload and a line for each client; none without any."""
+    lines: list[Line] = []
+    for (_, latency, in_flight, _), clients in reversed(by_workload(rows).items()):
+        lines.append(Group(f"{units.latency(latency)}, {words.in_flight(in_flight)}"))
+        lines += [_line(client, own) for client, own in clients.items()]
+    notes = ("Each client alone, of one server, by its own word; medians over the valid trials.",)
+    found = compare(rows)
+    table = Table("Clients of one server, requests/s", _HEADS, tuple(lines), notes)
+    return [] if found is None else [Section(title(found), (table,))]
+
+
+def title(found: Comparison) -> str:
+    """Return who sees of the server what must be, and who does not."""
+    verdicts = {one.verdict for one in found.judged} - {"not compared"}
+    off = _listed({name for one in found.judged for name in one.who})
+    outcome = "no verdict"
+    if "all off" in verdicts:
+        outcome = "all off alike, so the server or the machine is off"
+    elif off:
+        outcome = f"off: {off}"
+    elif verdicts == {"agree"}:
+        outcome = "all agree within the stated bounds"
+    return f"Clients of one server ({_listed(found.names) or 'without a figure'}): {outcome}"
+
+
+def _line(client: str, rows: Sequence[Client]) -> tuple[str, ...]:
+    valid = [row for row in rows if row.valid]
+    shown = valid or [row for row in rows if row.status == "ok"]
+    rate = spread_of(shown, lambda row: row.measured.completed_per_s)
+    red = len(rows) - len(valid)
+    return (
+        words.plain(client, 18) + (" ✗" if shown and not valid else ""),
+        rows[-1].status if rate is None else units.number(rate.median, words.digits(rate)),
+        *(_duration(spread_of(shown, _service(name))) for name in ("mean_ns", "p50_ns", "p99_ns")),
+        *(_core(spread_of(shown, _share_of(side))) for side in ("client", "server")),
+        f"{red}/{len(rows)} red" if red else f"{len(rows)} ok",
+    )
+
+
+def _service(name: str) -> Callable[[Client], float | None]:
+    return lambda row: getattr(row.measured.service, name)
+
+
+def _share_of(side: str) -> Callable[[Client], float | None]:
+    return lambda row: getattr(row.measured, f"{side}_cpu_share")
+
+
+def _duration(found: Spread | None) -> str:
+    return "-" if found is None else units.duration(found.median, words.digits(found))
+
+
+def _core(found: Spread | None) -> str:
+    return "-" if found is None else f"{100 * found.median:.0f} %"
+
+
+def _listed(names: Sequence[str] | set[str]) -> str:
+    return words.listed([words.plain(name, 20) for name in sorted(names)]) if names else ""
+
+
+# The text of a self-test, from plain values
 
 
 def line(row: Row) -> str:
     """Return what one client's trial brought, while a self-test goes on."""
-    latency = words.at_latency(row.workload["latency"])
-    told = f"{units.number(row.measured['completed_per_s'], 3)} requests/s" if row.status == "ok" else row.status
+    latency = words.at_latency(row.workload.latency)
+    told = f"{units.number(row.measured.completed_per_s, 3)} requests/s" if row.status == "ok" else row.status
     why = "; ".join(check.name for check in row.failed_checks) or row.reason or ""
     return f"{words.plain(row.strategy, 20):<12} {latency:<20} {told}{f'  {words.plain(why, 100)}' if why else ''}"
 
 
 def text(found: Mapping[str, Any], ceiling_per_s: float | None) -> str:
     """Return the part of a self-test that compares clients; ``ceiling_per_s`` is what the null client found."""
-    latencies = found["latencies"]
-    numbers = sorted({one["in_flight"] for one in latencies})
-    told = words.listed([units.count(number) for number in numbers])
-    lines = [f"clients of one server that share no code, {told} in flight: medians over the rounds, and their range"]
-    for one in latencies:
+    lines = ["clients of one server that share no code: medians over the rounds, and their range"]
+    for one in found["latencies"]:
         names = [words.plain(client["name"], 20) for client in one["clients"]]
         width = max(map(len, names))
         lines += [f"  {told}" for told in _about(one, ceiling_per_s)]
@@ -36,76 +102,41 @@ def text(found: Mapping[str, Any], ceiling_per_s: float | None) -> str:
 
 
 def _about(one: Mapping[str, Any], ceiling_per_s: float | None) -> list[str]:
-    """Return the head of a latency, and its verdicts; it says so where only two clients were compared."""
+    """Return the head of a latency with its verdicts; without added latency, what the null client found."""
+    head = f"{units.latency(one['latency'])}, {words.in_flight(one['in_flight'])}"
     if one["ideal_per_s"] is None:
-        return [f"no added latency: {_highest(one, ceiling_per_s)}"]
-    compared = [client for client in one["clients"] if client["per_s"] is not None and not client["full"]]
-    few = "; two clients only" if len(compared) == 2 else ""
+        return [
+            head + ("" if ceiling_per_s is None else f"; a null client: {units.number(ceiling_per_s, 3)} requests/s")
+        ]
     return [
-        f"{units.latency(one['latency'])}, at most {units.number(one['ideal_per_s'], 3)} requests/s{few}",
-        f"  throughput: {_judged(one['per_s'], _share, _IDEAL)}",
-        f"  added latency: {_judged(one['added'], _milliseconds, 'L')}",
+        f"{head}, at most {units.number(one['ideal_per_s'], 3)} requests/s",
+        f"  throughput: {_judged(one['per_s'], 100, '%', _IDEAL)}",
+        f"  added latency: {_judged(one['added'], 1 / _MS, 'ms', 'L')}",
     ]
 
 
-def _judged(judged: Mapping[str, Any], write: Callable[[float], str], truth: str) -> str:
-    """Say whether clients see what must be; ``truth`` is what they were held against, in a few signs."""
-    bound, apart = write(judged["bound"]).replace(".0 ", " "), judged["apart"]
-    if judged["verdict"] == "agree":
-        return f"all within {bound} of {truth} (at most {write(abs(apart))} away)"
-    if judged["verdict"] == "cannot be told":
-        return f"cannot be told: {words.plain(str(judged['why']), 120)} (bound {bound})"
-    far = f"{write(abs(apart))} {'above' if apart > 0 else 'below'} {truth} (bound {bound})"
-    if judged["verdict"] == "all off":
-        return f"ALL ARE OFF alike, up to {far}: the server or the machine, not a client"
-    who = [words.plain(str(name), 20) for name in judged["who"]]
-    return f"{who[0]} IS OFF, {far}" if len(who) == 1 else f"{words.listed(who)} ARE OFF, up to {far}"
-
-
-def _highest(one: Mapping[str, Any], ceiling_per_s: float | None) -> str:
-    """Say what the fastest client proves of the server where nothing else sets the pace."""
-    rates = {client["name"]: client["per_s"]["median"] for client in one["clients"] if client["per_s"] is not None}
-    if not rates:
-        return "no client has a figure"
-    name = max(rates, key=lambda name: rates[name])
-    told = f"the server answers at least {units.number(rates[name], 3)} requests/s, which {words.plain(name, 20)} got"
-    null = "" if ceiling_per_s is None else f" (a null client: {units.number(ceiling_per_s, 3)})"
-    return told + null
+def _judged(judged: Mapping[str, Any], factor: float, unit: str, truth: str) -> str:
+    """Return the verdict, and how far off the farthest is; ``truth`` is what the clients were held against."""
+    who = f" ({_listed(judged['who'])})" if judged["who"] else ""
+    why = f" ({words.plain(judged['why'], 120)})" if judged["why"] else ""
+    apart = "-" if judged["apart"] is None else f"{units.number(factor * judged['apart'], 2)} {unit}"
+    verdict = str(judged["verdict"]).upper() if "off" in judged["verdict"] else judged["verdict"]
+    return f"{verdict}{who}{why}, {apart} from {truth}, bound {units.number(factor * judged['bound'], 1)} {unit}"
 
 
 def _client(client: Mapping[str, Any], one: Mapping[str, Any]) -> str:
     if client["per_s"] is None:
         return words.plain(f"no figure: {client['reason']}", 160)
-    rate, added = client["per_s"], client["added_ns"]
+    rate, low, high = (units.number(client["per_s"][key], 3) for key in ("median", "low", "high"))
+    sign = "+" if one["mean_latency_ns"] else ""
+    added = client["added_ns"]
+    shares = [client["client_share"], client["server_share"]]
+    own, server = ("?" if share is None else f"{100 * share:.0f} %" for share in shares)
+    full = [side for side, share in zip(("client", "server"), shares, strict=True) if (share or 0) >= FULL_SHARE]
     parts = [
-        f"{units.number(rate['median'], 3):>7}/s ({units.number(rate['low'], 3)} to {units.number(rate['high'], 3)})"
+        f"{rate:>7}/s ({low} to {high})",
+        *([] if added is None else [f"median time {sign}{added['median'] / _MS:.2f} ms"]),
+        f"{own} of its core, {server} of the server's",
+        *([f"full: {' and '.join(full)}"] if full else []),
     ]
-    if added is not None:
-        sign = "+" if one["mean_latency_ns"] else ""
-        parts.append(f"median time {sign}{added['median'] / _MS:.2f} ms")
-    parts.append(_whose(client))
     return ", ".join(parts)
-
-
-def _whose(client: Mapping[str, Any]) -> str:
-    """Say how full the cores of client and server were, and whose ceiling that makes it."""
-    own, server = client["client_share"], client["server_share"]
-    server_full = server is not None and server >= FULL_SHARE
-    whose = {
-        (True, False): ": its own ceiling, not the server's",
-        (False, True): ": the server's ceiling",
-        (True, True): ": both are full",
-    }.get((client["full"], server_full), "")
-    return f"{_core(own)} of its core, {_core(server)} of the server's{whose}"
-
-
-def _core(share: float | None) -> str:
-    return "?" if share is None else f"{100 * share:.0f} %"
-
-
-def _share(value: float) -> str:
-    return f"{units.number(100 * value, 2)} %"
-
-
-def _milliseconds(value: float) -> str:
-    return f"{units.number(value / _MS, 2)} ms"

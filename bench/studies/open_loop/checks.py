@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.core.arrivals import CANNOT_TELL, LONGEST_SHARE, NO_ANSWER
+from bench.core.arrivals import LONGEST_SHARE, NO_ANSWER
 from bench.core.rows import Check
 from bench.measure.validity import (
     MOST_RUN_DELAY_SHARE,
@@ -127,7 +127,7 @@ def long_enough(seen: Seen) -> Judgement:
     if not times["count"]:
         return "not applicable", "no answer came"
     figures = f"p90 of the service times {times['p90_ns'] / MS:,.1f} ms, limit {limit_ns / MS:,.1f} ms"
-    if (seen.measured["why"] or "").startswith(CANNOT_TELL):
+    if seen.measured["not_kept"] == "window too short":
         return "failed", f"{figures}, a third of the window"
     if times["p90_ns"] > limit_ns:
         return "not applicable", f"{figures}; what waited, and not the latency, makes them long"

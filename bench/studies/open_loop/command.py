@@ -2,7 +2,6 @@
 
 import json
 import socket
-import sys
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -100,28 +99,25 @@ def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
 
 
 def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
-    """Print the table, or the figures as JSON; save what other runs have in their folders too. Raises RunError."""
-    from bench.studies.open_loop import show as offered_table
-
+    """Print the tables, or each row's figures as JSON; save what other runs have in their folders too."""
     if not as_json:
-        offered_table.print_offered(found, sys.stdout)
+        commands.present(folder, found, as_json=False)
+        return
     files = commands.save(folder, found)
-    if as_json:
-        print(json.dumps({"rates": [_figures(row) for row in found]} | files))
+    print(json.dumps({"rates": [_figures(row) for row in found]} | files))
 
 
 def _figures(row: Row) -> dict[str, Any]:
     """Return what the table says of a row, as data."""
     names = ("offered_per_s", "completed_per_s", "arrivals", "started", "completed", "failed", "kept", "why")
-    told = {name: row.measured.get(name) for name in names}
-    for kind in ("corrected", "uncorrected"):
-        times = row.measured.get(kind, {})
-        told[kind] = {name: times.get(name) for name in ("count", "p50_ns", "p99_ns")}
-    red = [check.name for check in row.failed_checks]
+    quantiles = ("count", "p50_ns", "p99_ns")
+    times = {kind: getattr(row.measured, kind) for kind in ("corrected", "uncorrected")}
     return {
-        "workload": row.workload["id"],
+        "workload": row.workload.id,
         "round": row.round,
         "status": row.status,
         "reason": row.reason,
-        "red": red,
-    } | told
+        "red": [check.name for check in row.failed_checks],
+        **{name: getattr(row.measured, name) for name in names},
+        **{kind: {name: getattr(own, name, None) for name in quantiles} for kind, own in times.items()},
+    }

@@ -3,7 +3,6 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.core.arrivals import CANNOT_KEEP
 from bench.core.plan import BareTrial
 from bench.core.rows import Check, Row
 from bench.measure import host, process
@@ -66,7 +65,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
     found.wanted_knobs = {"users": values["users"]}
     if setting.cpus.client is not None:
         found.wanted_knobs["cpus"] = sorted(setting.cpus.client)
-    if (seen.measured["why"] or "").startswith(CANNOT_KEEP):
+    if seen.measured["not_kept"] == "too slow":
         seen.measured["why"] += who_was_full(seen.measured, values["users"])
 
 

@@ -4,7 +4,6 @@ import ipaddress
 import json
 import re
 import socket
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,11 +26,24 @@ from strategies import Description
 REFUSALS = (*commands.REFUSALS, LayoutError)
 ABOUT = "One strategy in many processes, all its fetches in flight at once: inflight swarm."
 DEFAULT_STRATEGY = "callbacks"
+_OF_ALL = {"memory_budget", "out", "as_json"}
+"""The options that do not belong to the master alone."""
 _RAMP = re.compile(r"(\d{1,8})(?:/s)?")
 _ADDRESS = re.compile(r"\[?([0-9A-Za-z.:-]+?)\]?:(\d{1,5})")
 
 
-def run(
+def run(*, join: str | None, nodes: int, **asked: Any) -> int:
+    """Plan, join or run; return 0 when all were in flight, confirmed, and answered, 1 when not, 130 at Ctrl-C."""
+    if join is None:
+        return _begin(nodes=nodes, **asked)
+    given = [name for name in asked if name not in _OF_ALL and asked[name] is not None and asked[name] is not False]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ExperimentError(f"--join does what the master says; leave out {options}")
+    return _join(join, nodes)
+
+
+def _begin(
     *,
     strategy: str | None,
     in_flight: int | None,
@@ -43,7 +55,6 @@ def run(
     wait: str | None,
     bind: str | None,
     port: int | None,
-    join: str | None,
     web: int | None,
     plan: bool,
     machines: int | None,
@@ -51,23 +62,7 @@ def run(
     out: Path,
     as_json: bool,
 ) -> int:
-    """Plan, join or run; return 0 when all were in flight, confirmed, and answered, 1 when not, 130 at Ctrl-C."""
-    if join is not None:
-        of_the_master = {
-            "--in-flight": in_flight,
-            "--strategy": strategy,
-            "--ramp": ramp,
-            "--hold": hold,
-            "--processes": processes,
-            "--expect": expect,
-            "--wait": wait,
-            "--bind": bind,
-            "--port": port,
-            "--web": web,
-            "--plan": plan or None,
-            "--machines": machines,
-        }
-        return _join(join, nodes, [option for option, value in of_the_master.items() if value is not None])
+    """Plan or run a swarm of this machine, or one that others join."""
     if in_flight is None:
         raise ExperimentError(
             "how many? Say --in-flight N, or --join HOST:PORT to take part in another machine's swarm"
@@ -85,14 +80,8 @@ def run(
     who = hosting(nodes, expect or 0, wait or "60s", bind or Hosting().bind, port, web)
     table = {"in_flight": [in_flight], "hold": hold, "processes": processes}
     experiment = _experiment(name, table | {"ramp_per_s": None if ramp is None else ramp_per_s(ramp)})
-    planned = among(
-        in_flight,
-        allowances(model, budget_bytes),
-        strategy=model,
-        processes=processes,
-        workers=who.workers,
-        here=who.here,
-    )
+    allowed = allowances(model, budget_bytes)
+    planned = among(in_flight, allowed, strategy=model, processes=processes, workers=who.workers, here=who.here)
     return _run(experiment, planned, who, budget_bytes, out, as_json=as_json)
 
 
@@ -129,10 +118,8 @@ def hosting(nodes: int, expect: int, wait: str, bind: str, port: int | None, web
     return Hosting(nodes, expect, bind, port, web_port, wait_ns / 1e9)
 
 
-def _join(master: str, nodes: int, given: Sequence[str]) -> int:
-    """Take part in the swarm of a master; ``given`` are options that are the master's to say."""
-    if given:
-        raise ExperimentError(f"--join does what the master says; leave out {', '.join(given)}")
+def _join(master: str, nodes: int) -> int:
+    """Take part in the swarm of a master."""
     if not nodes:
         raise ExperimentError("--nodes 0 leaves nobody to join; leave it out, or say how many")
     host, port = address(master)
@@ -204,8 +191,8 @@ def _check_free(port: int | None, option: str, bind: str) -> None:
 
 
 def _say_plan(planned: Layout, strategy: str) -> None:
-    processes, ports = _counted(len(planned.shares), "process"), _counted(planned.ports_each, "port")
-    say(f"{planned.in_flight:,} in flight: {processes} of {strategy}, each with a server on {ports}")
+    pairs, ports = len(planned.shares), planned.ports_each
+    say(f"{planned.in_flight:,} in flight: {pairs:,} processes of {strategy}, each with a server on {ports} ports")
     if planned.bound_by is not None:
         complain(f"not all {planned.asked:,}: {planned.bound_by.sentence}")
 
@@ -216,14 +203,9 @@ def _say_hosting(who: Hosting) -> None:
         complain(f"the Locust master listens on {who.bind}. {' '.join(TRUST.split())}")
     if who.expect:
         joining = f"inflight swarm --join {address_text(who.bind, who.port)}"
-        say(f"waiting for {_counted(who.expect, 'Locust worker')} to join: {joining}")
+        say(f"waiting for Locust workers to join ({who.expect}): {joining}")
     if who.web_port is not None:
         say(f"Locust's page: http://127.0.0.1:{who.web_port}/")
-
-
-def _counted(number: int, what: str) -> str:
-    plural = "es" if what.endswith("s") else "s"
-    return f"{number} {what}" if number == 1 else f"{number:,} {what}{plural}"
 
 
 def _code(found: list[Row]) -> int:

@@ -75,9 +75,8 @@ class ShareState:
 class Crowd:
     """The processes of one swarm. ``gathered()`` makes one."""
 
-    def __init__(self, master: process.Worker, port: int, web: str | None, silence_s: float) -> None:
+    def __init__(self, master: process.Worker, port: int, silence_s: float) -> None:
         self.port = port
-        self.web = web
         self.nodes: dict[str, Node] = {}
         self.shares: list[ShareState] = []
         self.lost: list[dict[str, Any]] = []
@@ -362,7 +361,7 @@ def gathered(hosting: Hosting, cpus: host.Cpus, lifetime_s: float) -> Iterator[C
             listening = master.expect("listening", "port")
         except process.WorkerError as error:
             raise CrowdError(f"Locust's master could not be started: {error}") from error
-        crowd = Crowd(master, listening["port"], listening["web"], silence_s)
+        crowd = Crowd(master, listening["port"], silence_s)
         stack.callback(crowd.bury)
         for _ in range(hosting.nodes):
             crowd.add_local(stack.enter_context(node_process(hosting.bind, crowd.port, cpus, lifetime_s)))

@@ -1,44 +1,104 @@
-"""Swarms, from rows: how soon all were in flight, what a fetch takes in each layer, and who stopped them. Pure.
+"""Swarms, from rows: how soon all were in flight, what a fetch takes in each layer, and which limit stopped them. Pure.
 
-A swarm is many strategy processes of one strategy, with a server process each; ``swarm_rows`` reads one trial of it.
+A layer counts what was added since before the order: the number of processes grows with the number in flight, and what
+an idle process takes is no part of what a fetch costs. The system's layers are unknown in a row that others disturbed;
+an unknown layer is never nothing.
 """
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from bench.core import workloads
-from bench.core.figures import NoSlope, Slope, Spread, memory_slope, spread
+from bench.core.cells import present, spread_of
+from bench.core.figures import Slope, Spread, memory_slope, spread
 from bench.core.layers import Point
 from bench.core.rows import Row
-from bench.studies.swarm.read_row import (
-    KERNEL,
-    LAYERS,
-    Bound,
-    added_bytes,
-    all_added_bytes,
-    bound_by,
-    held,
-    reach_ns,
-    taken_bytes,
-)
+from bench.studies.swarm.record import BoundBy
+from bench.studies.swarm.record import Swarm as Trial
 
 KIND = "swarm"
+Read = Callable[[Trial], float | None]
+"""Reads a figure of one trial."""
 Setting = tuple[str, str]
 """What swarms must share before they are compared: the use of connections, and all else but size and ramp, as JSON."""
+LAYERS = {
+    "client user": ("uss_bytes",),
+    "client page tables": ("page_tables_bytes",),
+    "kernel stacks": ("kernel_stack_bytes",),
+    "slab and sockets": ("slab_bytes", "socket_bytes"),
+    "server": ("server_uss_bytes", "server_page_tables_bytes"),
+}
+"""The readings of each layer: what the strategy makes, what the kernel has for both ends, the server's own memory."""
+_OF_SYSTEM = {"kernel stacks", "slab and sockets"}
+
+
+# One trial
+
+
+def held(row: Trial) -> int:
+    """Return how many fetches the gates confirmed."""
+    return row.measured.held_in_flight or 0
+
+
+def reach_ns(row: Trial) -> int | None:
+    """Return how long it took until the gates held all; None when they never did."""
+    return row.measured.reach_ns
+
+
+def reach_per_s(row: Trial) -> float | None:
+    """Return how many fetches came into flight each second, on the way to all of them."""
+    took = reach_ns(row)
+    return held(row) / took * 1e9 if took else None
+
+
+def released_ns(row: Trial) -> int | None:
+    """Return when the gates let go, since the order; None where that is not known."""
+    makespan, drain = row.measured.makespan_ns, row.measured.drain_ns
+    return None if makespan is None or drain is None else max(reach_ns(row) or 0, makespan - drain)
+
+
+def added_bytes(row: Trial, *layers: str) -> int | None:
+    """Return what was added to these layers between the order and when all were held; None when one is unknown."""
+    if row.measured.held_disturbed is not None and _OF_SYSTEM.intersection(layers):
+        return None
+    changes = [_change(row, key) for layer in layers for key in LAYERS[layer]]
+    return None if None in changes else round(sum(present(changes)))
+
+
+def taken_bytes(row: Trial) -> int | None:
+    """Return how much more the system as a whole used; None when unknown, or when others disturbed it."""
+    change = None if row.measured.held_disturbed is not None else _change(row, "unused_bytes")
+    return None if change is None else -change
+
+
+def timeline(row: Trial) -> list[tuple[int, int, int | None]]:
+    """Return (nanoseconds since the order, fetches held, bytes that the system has lost), in order; empty where none.
+
+    The bytes may be unknown.
+    """
+    line = row.measured.timeline
+    seen = zip(line.at_ns, line.held, line.used_bytes, strict=True) if line else ()
+    return sorted(seen, key=lambda one: one[0])
+
+
+def _change(row: Trial, key: str) -> int | None:
+    before, after = (getattr(row.measured, f"{stage}_{key}") for stage in ("base", "held"))
+    return None if before is None or after is None else after - before
+
+
+# All trials of one strategy at one size
 
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
     """All trials of one strategy at one size; figures are of the valid ones, or of the others if that is all."""
 
+    setting: Setting
     strategy: str
-    stack: str
     asked: int
     ramp_per_s: int | None
-    setting: Setting
-    rows: tuple[Row, ...]
+    rows: tuple[Trial, ...]
 
     @property
     def valid(self) -> bool:
@@ -46,31 +106,71 @@ class Swarm:
         return any(row.valid for row in self.rows)
 
     @property
-    def shown(self) -> tuple[Row, ...]:
+    def shown(self) -> tuple[Trial, ...]:
         """The trials that the figures are of."""
-        measured = tuple(row for row in self.rows if "held_in_flight" in row.measured)
+        measured = tuple(row for row in self.rows if row.measured.held_in_flight is not None)
         return tuple(row for row in measured if row.valid) or measured
 
     @property
-    def middle(self) -> Row | None:
+    def middle(self) -> Trial | None:
         """The trial with the median time to reach; of those that never reached it, the one that held most."""
         rows = sorted(self.shown, key=lambda row: (reach_ns(row) or float("inf"), -held(row), row.round))
         return rows[(len(rows) - 1) // 2] if rows else None
 
     @property
-    def bound(self) -> Bound | None:
-        """Who stopped it, if anybody did."""
-        return next(filter(None, map(bound_by, self.shown)), None)
+    def bound(self) -> BoundBy | None:
+        """The limit that stopped it below what was asked for, if one did."""
+        return next((found for row in self.shown if (found := row.measured.bound_by)), None)
 
-    def of(self, read: Callable[[Row], float | None]) -> Spread | None:
+    def of(self, read: Read) -> Spread | None:
         """Return a figure over the rounds; None where no trial has it."""
-        values = [value for row in self.shown if (value := read(row)) is not None]
-        return spread(values) if values else None
+        return spread_of(self.shown, read)
+
+
+def swarms(rows: Iterable[Row]) -> list[Swarm]:
+    """Return the swarms: the setting with most trials first, then by strategy, size and ramp."""
+    groups: dict[tuple[Setting, str, int, int], list[Trial]] = {}
+    for row in rows:
+        if isinstance(row, Trial):
+            name = (_setting(row), row.strategy, row.workload.in_flight, row.workload.ramp_per_s or 0)
+            groups.setdefault(name, []).append(row)
+    numbers = [setting for (setting, *_), own in groups.items() for _ in own]
+    ordered = sorted(groups, key=lambda name: (-numbers.count(name[0]), name))
+    return [Swarm(*name[:3], name[3] or None, tuple(groups[name])) for name in ordered]
+
+
+def settings(found: Sequence[Swarm]) -> list[Setting]:
+    """Return the settings in the order of the swarms."""
+    return list(dict.fromkeys(swarm.setting for swarm in found))
+
+
+def by_size(found: Sequence[Swarm]) -> list[list[Swarm]]:
+    """Return the swarms to be shown beside each other: those of each size that is somebody's largest, ramps left out.
+
+    The size with the most strategies comes first; a strategy is part of every size at which it was tried.
+    """
+    plain = [swarm for swarm in found if swarm.ramp_per_s is None]
+    known = {swarm.strategy for swarm in plain}
+    plain += [swarm for swarm in found if swarm.strategy not in known]
+    largest = {max(own.asked for own in plain if own.strategy == swarm.strategy) for swarm in plain}
+    groups = [[swarm for swarm in plain if swarm.asked == asked] for asked in largest]
+    return sorted(groups, key=lambda own: (-len(own), -own[0].asked))
+
+
+def _setting(row: Trial) -> Setting:
+    rest = json.loads(workloads.alike(row.workload, but_for=("connection", "in_flight", "ramp_per_s", "site.pages")))
+    site = rest.pop("site") | rest
+    if (pages := row.workload.site.pages) != row.workload.in_flight:
+        site["pages"] = pages  # usually each fetch has a page of its own
+    return row.workload.connection, json.dumps(site, sort_keys=True)
+
+
+# All trials of one strategy
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one more fetch takes, in bytes, by layer and in all of them; None where that is unknown.
+    """Memory per additional fetch, in bytes, by layer and in all of them; None where that is unknown.
 
     With enough sizes these are slopes over them (``slope`` is that of all layers); otherwise what was added, divided by
     how many were held, at the largest size alone.
@@ -84,72 +184,50 @@ class Cost:
     taken: float | None
     """What the system as a whole used more for each fetch, at the largest size: a second opinion."""
 
-    @property
-    def kernel(self) -> float | None:
-        """The kernel's share: page tables of the client, stacks, slab and sockets of both ends."""
-        return _sum(self.layers[name] for name in KERNEL)
-
-
-def swarms(rows: Iterable[Row]) -> list[Swarm]:
-    """Return the swarms: the setting with most trials first, then by strategy, size and ramp."""
-    groups: dict[tuple[Setting, str, int, int], list[Row]] = {}
-    for row in rows:
-        if row.kind == KIND:
-            name = (setting_of(row), row.strategy, int(row.workload["in_flight"]), row.workload.get("ramp_per_s") or 0)
-            groups.setdefault(name, []).append(row)
-    numbers = [setting for (setting, *_), own in groups.items() for _ in own]
-    ordered = sorted(groups, key=lambda name: (-numbers.count(name[0]), name))
-    return [Swarm(n[1], groups[n][0].stack, n[2], n[3] or None, n[0], tuple(groups[n])) for n in ordered]
-
-
-def settings(found: Sequence[Swarm]) -> list[Setting]:
-    """Return the settings in the order of the swarms."""
-    return list(dict.fromkeys(swarm.setting for swarm in found))
-
-
-def setting_of(row: Row) -> Setting:
-    """Return the setting of a row."""
-    rest = json.loads(workloads.alike(row.workload, but_for=("connection", "in_flight", "ramp_per_s", "site.pages")))
-    site = rest.pop("site", {}) | rest
-    if (pages := row.workload.get("site", {}).get("pages")) not in (None, row.workload["in_flight"]):
-        site["pages"] = pages  # usually each user has a page of its own
-    return str(row.workload.get("connection")), json.dumps(site, sort_keys=True)
-
 
 def cost(found: Iterable[Swarm]) -> Cost | None:
     """Return what a fetch of one strategy takes, from its valid trials of any size; None without one that held any."""
     rows = [row for swarm in found for row in swarm.rows if row.valid and held(row)]
     if not rows:
         return None
-    largest, sizes = max(map(held, rows)), len(set(map(held, rows)))
+    largest = max(map(held, rows))
     top = [row for row in rows if held(row) == largest]
-    taken = _each(top, taken_bytes)
-    full = _slope(rows, all_added_bytes)
-    if isinstance(full, Slope):
-        fitted = {layer: _slope(rows, partial(added_bytes, layer=layer)) for layer in LAYERS}
-        layers = {name: slope.per_fetch if isinstance(slope, Slope) else None for name, slope in fitted.items()}
-        return Cost(layers, full.per_fetch, full, sizes, largest, taken)
-    layers = {layer: _each(top, partial(added_bytes, layer=layer)) for layer in LAYERS}
-    return Cost(layers, _each(top, all_added_bytes), None, sizes, largest, taken)
+    slope = _slope(rows, *LAYERS)
+
+    def each(*layers: str) -> float | None:
+        if slope is None:
+            return _median([added_bytes(row, *layers) for row in top], largest)
+        own = _slope(rows, *layers)
+        return None if own is None else own.per_fetch
+
+    by_layer = {layer: each(layer) for layer in LAYERS}
+    taken = _median(map(taken_bytes, top), largest)
+    return Cost(by_layer, each(*LAYERS), slope, len(set(map(held, rows))), largest, taken)
+
+
+def costs(found: Sequence[Swarm]) -> dict[str, Cost]:
+    """Return what a fetch of each strategy takes, the cheapest first; those with an unknown layer last."""
+    names = dict.fromkeys(swarm.strategy for swarm in found)
+    known = {name: one for name in names if (one := cost(s for s in found if s.strategy == name)) is not None}
+    return dict(sorted(known.items(), key=lambda item: (item[1].full is None, item[1].full or 0, item[0])))
 
 
 def full_points(found: Iterable[Swarm], *, valid: bool = True) -> list[Point]:
     """Return (held, bytes added in all layers) of the valid trials, or of the others, that know every layer."""
-    rows = [row for swarm in found for row in swarm.rows if row.valid is valid and held(row)]
-    return [(held(row), size) for row in rows if (size := all_added_bytes(row)) is not None]
+    return _points((row for swarm in found for row in swarm.rows if row.valid is valid and held(row)), *LAYERS)
 
 
-def _slope(rows: Sequence[Row], read: Callable[[Row], int | None]) -> Slope | NoSlope:
-    found = [(held(row), size) for row in rows if (size := read(row)) is not None]
-    return memory_slope(*zip(*found, strict=True)) if found else NoSlope("unknown here")
+def _points(rows: Iterable[Trial], *layers: str) -> list[Point]:
+    return [(held(row), size) for row in rows if (size := added_bytes(row, *layers)) is not None]
 
 
-def _each(rows: Sequence[Row], read: Callable[[Row], int | None]) -> float | None:
+def _slope(rows: Sequence[Trial], *layers: str) -> Slope | None:
+    found = _points(rows, *layers)
+    slope = memory_slope(*zip(*found, strict=True)) if found else None
+    return slope if isinstance(slope, Slope) else None
+
+
+def _median(sizes: Iterable[int | None], number: int) -> float | None:
     """Return the median, over trials of one size, of what was added for each fetch."""
-    sizes = [size / held(row) for row in rows if (size := read(row)) is not None]
-    return spread(sizes).median if sizes else None
-
-
-def _sum(sizes: Iterable[float | None]) -> float | None:
-    many = list(sizes)
-    return None if None in many else sum(size for size in many if size is not None)
+    known = present(sizes)
+    return spread(known).median / number if known else None

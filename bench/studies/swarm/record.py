@@ -1,8 +1,8 @@
-"""Trials beyond one process: swarms, open loops, and other clients of the same server."""
+"""The record of a swarm: one strategy in many processes, with as many servers."""
 
 from typing import Any, ClassVar, Literal
 
-from bench.core.records.parts import Histogram, Knobs, Layers, Needed, Row, Server, Site, Times, same_length
+from bench.core.records.parts import Layers, LocustCounts, Needed, Row, Server, Site, same_length
 from bench.core.records.values import (
     ChangeBytes,
     Closed,
@@ -10,11 +10,8 @@ from bench.core.records.values import (
     Maybe,
     Name,
     Ns,
-    Number,
-    Open,
     PositiveCount,
     PositiveNs,
-    PositiveNumber,
     Share,
     Text,
 )
@@ -92,15 +89,6 @@ class SwarmTimeline(Closed, frozen=True, kw_only=True):
         same_length(self.at_ns, self.held, self.used_bytes)
 
 
-class LocustCounts(Closed, frozen=True, kw_only=True):
-    """What Locust counted."""
-
-    requests: Count
-    """Requests in Locust's statistics."""
-    failures: Count
-    """Failures in Locust's statistics."""
-
-
 class Locust(LocustCounts, frozen=True, kw_only=True):
     """What Locust counted of a swarm."""
 
@@ -169,156 +157,6 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """
 
 
-class OpenWorkload(Closed, frozen=True, kw_only=True):
-    """What was asked for, of a row of kind open."""
-
-    id: Name
-    """Names the workload within its experiment."""
-    rate_per_s: PositiveNumber
-    """How many requests are to be started a second."""
-    seconds: PositiveNumber
-    """For how long, after the warm-up."""
-    users: PositiveCount
-    """Locust users: the most requests that may be in flight."""
-    latency: Name | None
-    """The added latency, in the words of the experiment; null for a target other than the fake server."""
-    mean_latency_ns: Ns | None
-    """Its mean; null as above."""
-    site: Site | None
-    """The synthetic site; null as above."""
-    target: Name | None
-    """The one URL that is asked for instead of the synthetic site; null: the site."""
-
-
-class Backlog(Closed, frozen=True, kw_only=True):
-    """How many arrivals waited, over time."""
-
-    at_ns: list[Ns]
-    """When, from the beginning of the window."""
-    waiting: list[Count]
-    """Arrivals that were due and not yet started."""
-
-    def __post_init__(self) -> None:
-        """Refuse lists of different lengths."""
-        same_length(self.at_ns, self.waiting)
-
-
-class OpenMeasured(Open, frozen=True, kw_only=True):
-    """What was measured of an open loop; empty when the trial did not get that far."""
-
-    locust: Maybe[LocustCounts] = None
-    """What Locust counted."""
-    run_delay_ns: Maybe[Ns] = None
-    """How long the client waited for a core; null where the system does not say."""
-    offered_per_s: Maybe[Number] = None
-    """Requests that were to be started a second."""
-    arrivals: Maybe[Count] = None
-    """Requests whose intended start lay in the window."""
-    started: Maybe[Count] = None
-    """Those of them that were started."""
-    completed: Maybe[Count] = None
-    """Those that were answered."""
-    failed: Maybe[Count] = None
-    """Those that were not, or not rightly."""
-    completed_per_s: Maybe[Number] = None
-    """Answered a second."""
-    peak_in_flight: Maybe[Count] = None
-    """The most that were in flight at once."""
-    corrected: Maybe[Times] = None
-    """Response times, from the intended start on."""
-    uncorrected: Maybe[Times] = None
-    """Service times, from the actual start on: what a client sees that does not know when it should have started.
-    """
-    backlog: Maybe[Backlog] = None
-    """How many arrivals waited, over time."""
-    kept: Maybe[bool] = None
-    """Whether the rate was kept: all that was due was sent, and neither what was unanswered nor the lag of the
-    starts grew.
-    """
-    why: Maybe[Name] = None
-    """Why it was not; null where it was."""
-    client_cpu_share: Maybe[Number] = None
-    """CPU time of the client as a share of the window, of one core."""
-    server_cpu_share: Maybe[Number] = None
-    """CPU time of the server likewise; null for a target other than the fake server."""
-    errors: Maybe[dict[Name, PositiveCount]] = None
-    """What went wrong, in the client's words, and how often."""
-    listen_drops: Maybe[Count] = None
-    """Connections lost in full listen queues; null where the kernel does not count them."""
-    steal_share: Maybe[Share] = None
-    """Share of CPU time that the hypervisor took; null where the system does not say."""
-
-
-class ClientWorkload(Closed, frozen=True, kw_only=True):
-    """What was asked for, of a row of kind client."""
-
-    id: Name
-    """Names the workload within its experiment."""
-    latency: Name
-    """The added latency, in the words of the experiment."""
-    mean_latency_ns: Ns
-    """Its mean."""
-    in_flight: PositiveCount
-    """How many connections, with a request in flight on each."""
-    seconds: PositiveNumber
-    """For how long, after the warm-up."""
-    site: Site
-
-
-class ClientTimes(Closed, frozen=True, kw_only=True):
-    """Service times, as far as the client tells them."""
-
-    count: Count
-    """How many."""
-    mean_ns: Maybe[Ns] = None
-    """Mean."""
-    min_ns: Maybe[Ns] = None
-    """Least."""
-    p50_ns: Maybe[Ns] = None
-    """Median."""
-    p90_ns: Maybe[Ns] = None
-    """90 % quantile."""
-    p99_ns: Maybe[Ns] = None
-    """99 % quantile."""
-    p999_ns: Maybe[Ns] = None
-    """99.9 % quantile."""
-    max_ns: Maybe[Ns] = None
-    """Greatest."""
-    histogram: Maybe[Histogram] = None
-    """All of them, in buckets."""
-
-
-class ClientMeasured(Open, frozen=True, kw_only=True):
-    """What one client saw; empty when the trial did not get that far."""
-
-    completed: Maybe[Count] = None
-    """Requests that were answered rightly in the window."""
-    failed: Maybe[Count] = None
-    """Requests that were not."""
-    completed_per_s: Maybe[Number] = None
-    """Answered a second."""
-    service: Maybe[ClientTimes] = None
-    """Service times, as far as the client tells them."""
-    client_cpu_share: Maybe[Number] = None
-    """CPU time of the client as a share of the window, of one core."""
-    server_cpu_share: Maybe[Number] = None
-    """CPU time of the server likewise."""
-    server_requests: Maybe[Count] = None
-    """Requests that the server counted in the same window."""
-    listen_drops: Maybe[Count] = None
-    """Connections lost in full listen queues; null where the kernel does not count them."""
-    steal_share: Maybe[Share] = None
-    """Share of CPU time that the hypervisor took; null where the system does not say."""
-    run_delay_share: Maybe[Number] = None
-    """How long the client waited for a core, as a share of the window; null where the system does not say."""
-    requests: Maybe[Count] = None
-    """Requests that the client says it has sent."""
-    locust_requests: Maybe[Count] = None
-    """Requests that Locust's statistics have, where it was Locust."""
-    errors: Maybe[dict[Name, PositiveCount]] = None
-    """What went wrong, in the client's words, and how often."""
-
-
 class Swarm(Row, frozen=True, kw_only=True):
     """One strategy in many processes, with as many servers, steered by Locust.
 
@@ -340,35 +178,3 @@ class Swarm(Row, frozen=True, kw_only=True):
     server: Server
     knobs: dict[str, Any]
     """What the strategy processes say they ran with: one value where all agree, else a list of all."""
-
-
-class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
-    """Requests that are sent at a constant rate of arrivals, whatever has been answered."""
-
-    SINCE = 4
-    NEEDED: ClassVar[Needed] = {
-        "measured": (
-            *("offered_per_s", "arrivals", "started", "completed", "failed", "completed_per_s", "peak_in_flight"),
-            *("corrected", "uncorrected", "backlog", "kept", "errors"),
-        )
-    }
-    ABOVE_0 = ("offered_per_s",)
-
-    stack: Literal["shared", "own"]
-    workload: OpenWorkload
-    measured: OpenMeasured
-    server: Server
-    knobs: Knobs
-
-
-class Client(Row, frozen=True, kw_only=True):
-    """How one of several clients sees the same server, in a closed loop."""
-
-    SINCE = 4
-    NEEDED: ClassVar[Needed] = {"measured": ("completed", "failed", "completed_per_s", "service", "server_requests")}
-
-    stack: Literal["shared", "own"]
-    workload: ClientWorkload
-    measured: ClientMeasured
-    server: Server
-    knobs: Knobs

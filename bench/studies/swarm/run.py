@@ -61,11 +61,7 @@ def run_swarm(trial: BareTrial, setting: Setting) -> Row:
 
 
 def planned(trial: BareTrial, setting: Setting) -> Layout:
-    """Return how the swarm of a trial is laid out. Raises LayoutError.
-
-    Locust gives each of its workers as many shares as any other, so those of this machine get their part of the whole,
-    and it is this machine whose limits are known: the others are taken to be like it.
-    """
+    """Return how the swarm of a trial is laid out. Raises LayoutError."""
     hosting, asked = setting.hosting, trial.values["in_flight"]
     described = strategies.describe(trial.strategy)
     allowed = layouts.allowances(described, setting.budget_bytes)

@@ -1,87 +1,135 @@
-"""The tables of swarms: who held how many and how soon, what a fetch takes in each layer; the same as JSON. Pure."""
+"""The sections of swarms: who held how many and how soon, what a fetch takes in each layer; the same as JSON. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.core import units
-from bench.core.figures import Slope
+from bench.core.figures import Slope, Spread
 from bench.core.rows import Row
 from bench.present import words
+from bench.present.section import Section
 from bench.present.table import Table
-from bench.studies.swarm import findings
-from bench.studies.swarm.read import Cost, Setting, Swarm, cost, settings, swarms
-from bench.studies.swarm.read_row import LAYERS, held, late, lost, reach_ns, reach_per_s
+from bench.studies.swarm.read import (
+    LAYERS,
+    Cost,
+    Read,
+    Swarm,
+    by_size,
+    cost,
+    costs,
+    held,
+    reach_ns,
+    reach_per_s,
+    settings,
+    swarms,
+)
+from bench.studies.swarm.record import Latecomer, Loss
+from bench.studies.swarm.record import Swarm as Trial
 
 _HELD = ("", "asked", "held", "processes", "reached in", "drained in", "failed", "lost", "verdict")
-_BYTES = (
-    "",
-    "up to",
-    "client user",
-    "page tables",
-    "kernel stacks",
-    "slab, sockets",
-    "server",
-    "all layers",
-    "system",
-    "from",
-)
-MOST_TOLD = 6
-"""So many sentences of one sort stand below a table."""
-MARK = " ✗"
+_LAYERS = ("client user", "page tables", "kernel stacks", "slab, sockets", "server")
+_BYTES = ("", "up to", *_LAYERS, "all layers", "system", "from")
+MOST_NAMES = 5
+"""Maximum number of strategies named in one title."""
+MOST_LOSSES = 6
+"""Maximum number of lost or late processes listed below a table."""
 
 
-def grids(rows: Sequence[Row]) -> list[Table]:
-    """Return two tables for each setting: what was held, and what a fetch takes; none without a swarm."""
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return two sections for each setting: what was held, and what a fetch takes; none without a swarm."""
     found = swarms(rows)
     every = settings(found)
+    several = len(every) > 1
     many = []
     for setting in every:
         own = [swarm for swarm in found if swarm.setting == setting]
-        use = f" ({words.plain(_told(setting), 60)})" if len(every) > 1 else ""
-        many += [_held_grid(own, use), _bytes_grid(own, use)]
-    return [grid for grid in many if grid.lines]
+        use = f" ({words.plain(f'{setting[0]} connections, site {setting[1]}', 60)})" if several else ""
+        many.append(Section(reach_title(by_size(own)[0]), (_held_table(own, use),)))
+        if sizes := costs(own):
+            many.append(Section(cost_title(sizes), (_bytes_table(sizes, use),)))
+    return many
 
 
-def swarms_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return one object for each strategy at each size; durations in nanoseconds, sizes in bytes, null where unknown.
 
     ``bytes_per_fetch`` has each layer, ``all layers`` and ``system`` (what all of it used more), of these trials alone;
     ``slope_bytes`` is the slope over all sizes of the strategy, with its interval ``low`` and ``high``, or null.
     """
     found = swarms(rows)
-    return [_json(swarm, found) for swarm in found]
+    return [_figures(swarm, found) for swarm in found]
 
 
-def _held_grid(found: Sequence[Swarm], use: str) -> Table:
-    stopped = {swarm.bound.sentence or swarm.bound.name: swarm for swarm in found if swarm.bound is not None}
+# Titles
+
+
+def reach_title(some: Sequence[Swarm]) -> str:
+    """Return how soon each strategy held one size, or where a limit stopped it; the fastest first."""
+    asked = f"{units.count(some[0].asked)} fetches in flight at once"
+    good = sorted(filter(_is_held, some), key=lambda swarm: (swarm.bound is not None, _reach(swarm), swarm.strategy))
+    told = [_outcome(swarm) for swarm in good[:MOST_NAMES]]
+    more = [f"{len(good) - MOST_NAMES} more"] if len(good) > MOST_NAMES else []
+    return f"{asked}: {words.listed([*told, *more]) if told else 'no valid trial'}"
+
+
+def cost_title(sizes: Mapping[str, Cost]) -> str:
+    """Return the memory per fetch in flight of the cheapest strategy and of the dearest; empty where it is unknown."""
+    known = [(name, one) for name, one in sizes.items() if one.full is not None]
+    ends = dict([*known[:1], *known[-1:]])
+    told = [f"{size(one)} with {name(strategy)}" for strategy, one in ends.items()]
+    return f"Memory per fetch in flight, at both ends: {words.listed(told)}" if told else ""
+
+
+def _is_held(swarm: Swarm) -> bool:
+    """Tell whether a valid trial held as many as the machine allows of what was asked for."""
+    return swarm.valid and swarm.of(reach_ns) is not None
+
+
+def _reach(swarm: Swarm) -> float:
+    reached = swarm.of(reach_ns)
+    return 0.0 if reached is None else reached.median
+
+
+def _outcome(swarm: Swarm) -> str:
+    if swarm.bound is None:
+        return f"{name(swarm.strategy)} in {_duration(swarm.of(reach_ns))}"
+    return f"{name(swarm.strategy)} stopped at {_count(swarm.of(held))} by {words.plain(swarm.bound.name, 40)}"
+
+
+# Tables
+
+
+def _held_table(found: Sequence[Swarm], use: str) -> Table:
+    stopped = {swarm.bound.sentence: swarm for swarm in found if swarm.bound is not None}
+    gone = losses(found)
     notes = [
         "Held: confirmed by the gates of all servers together; processes: strategy + server.",
-        *(f"{findings.name(swarm.strategy)}: {words.plain(told, 300)}." for told, swarm in stopped.items()),
-        *_listed([(swarm, sentence) for swarm in found for row in swarm.rows for sentence in lost(row)]),
-        *_listed([(swarm, sentence) for swarm in found for row in swarm.rows for sentence in late(row)]),
+        *(f"{name(swarm.strategy)}: {words.plain(sentence, 300)}." for sentence, swarm in stopped.items()),
+        *gone[:MOST_LOSSES],
+        *([f"{len(gone) - MOST_LOSSES:,} more lost or late processes."] if len(gone) > MOST_LOSSES else []),
     ]
     return Table(f"Fetches in flight at once{use}", _HELD, tuple(map(_held_line, found)), tuple(notes))
 
 
 def _held_line(swarm: Swarm) -> tuple[str, ...]:
-    reached, drained = swarm.of(reach_ns), swarm.of(lambda row: row.measured.get("drain_ns"))
-    mark = MARK if swarm.shown and not swarm.valid else ""
+    mark = " ✗" if swarm.shown and not swarm.valid else ""
     ramp = f" at {units.count(swarm.ramp_per_s)}/s" if swarm.ramp_per_s else ""
+    processes = [_count(swarm.of(_measured(f"{side}_processes"))) for side in ("client", "server")]
+    failed = swarm.of(_measured("failed_pages"))
     return (
         f"{words.plain(swarm.strategy, 30)}{ramp}{mark}",
         units.count(swarm.asked),
-        _count(swarm, held),
-        _processes(swarm),
-        "-" if reached is None else findings.duration(reached),
-        "-" if drained is None else findings.duration(drained),
-        _worst(swarm, "failed_pages"),
+        _count(swarm.of(held)),
+        "+".join(processes) if swarm.shown else "-",
+        _duration(swarm.of(reach_ns)),
+        _duration(swarm.of(_measured("drain_ns"))),
+        "-" if failed is None else units.count(round(failed.high)),
         units.count(sum(len(lost(row)) for row in swarm.rows)) if swarm.shown else "-",
         _verdict(swarm),
     )
 
 
 def _verdict(swarm: Swarm) -> str:
-    """Say in a word or two how it ended: how many trials are red, or what stopped it."""
     red, trials = sum(not row.valid for row in swarm.rows), len(swarm.rows)
     if not swarm.shown:
         return swarm.rows[0].status
@@ -90,27 +138,60 @@ def _verdict(swarm: Swarm) -> str:
     return "all held" if swarm.bound is None else words.plain(swarm.bound.name, 18)
 
 
-def _bytes_grid(found: Sequence[Swarm], use: str) -> Table:
-    costs = findings.costs_of(found)
-    notes = (
+def lost(row: Trial) -> list[str]:
+    """Return a sentence for each process that died before the end: which, how and when."""
+    return [
+        words.plain(f"{_which(one)} {one.how}{_when(one)}, {one.in_flight:,} in flight", 200)
+        for one in row.measured.lost or ()
+    ]
+
+
+def late(row: Trial) -> list[str]:
+    """Return a sentence for each process that came late: which, and when."""
+    found = row.measured.late or ()
+    return [words.plain(f"{one.what} {one.name} came late{_when(one)}", 200) for one in found]
+
+
+def losses(found: Sequence[Swarm]) -> list[str]:
+    """Return a sentence for each process of these swarms that died or came late."""
+    return [
+        f"{name(swarm.strategy)}, {units.count(swarm.asked)}: {sentence}."
+        for swarm in found
+        for row in swarm.rows
+        for sentence in (*lost(row), *late(row))
+    ]
+
+
+def _which(loss: Loss) -> str:
+    share = "" if loss.share is None else f" of share {loss.share}"
+    return f"{loss.what}{share}" + ("" if loss.pid is None else f" (pid {loss.pid})")
+
+
+def _when(one: Loss | Latecomer) -> str:
+    return f", {units.duration(one.at_ns, 2)} after the order" if one.at_ns else ""
+
+
+def _bytes_table(sizes: Mapping[str, Cost], use: str) -> Table:
+    notes = [
         "What was added between the order and when all were held; server: its own memory and page tables.",
         "Slab and sockets hold both ends of each loopback connection. System: what all of it used more.",
         "From five sizes or more: a slope, ± its 95 % interval; else: what was added, divided by how many were held.",
-        "-: unknown, or others disturbed the system's layers."
-        if any(one.full is None for one in costs.values())
-        else "",
-    )
-    lines = tuple(_bytes_line(name, one) for name, one in costs.items())
-    return Table(f"Bytes that one more fetch takes{use}", _BYTES, lines, tuple(filter(None, notes)))
+    ]
+    if any(one.full is None for one in sizes.values()):
+        notes.append("-: unknown, or others disturbed the system's layers.")
+    lines = tuple(_bytes_line(name, one) for name, one in sizes.items())
+    return Table(f"Memory per additional fetch (bytes){use}", _BYTES, lines, tuple(notes))
 
 
 def _bytes_line(strategy: str, one: Cost) -> tuple[str, ...]:
-    full = _size(one.full)
-    if one.slope is not None:
-        full = _slope(one.slope)
-    sizes = f"{one.sizes} sizes" if one.slope is not None else "1 size"
-    layers = [_size(one.layers[layer]) for layer in LAYERS]
-    return (findings.name(strategy), units.count(one.largest), *layers, full, _size(one.taken), sizes)
+    return (
+        name(strategy),
+        units.count(one.largest),
+        *(_bytes(one.layers[layer]) for layer in LAYERS),
+        _bytes(one.full) if one.slope is None else _slope(one.slope),
+        _bytes(one.taken),
+        "1 size" if one.slope is None else f"{one.sizes} sizes",
+    )
 
 
 def _slope(slope: Slope) -> str:
@@ -119,45 +200,42 @@ def _slope(slope: Slope) -> str:
     return f"{slope.per_fetch:,.0f} ±{max(slope.high - slope.per_fetch, slope.per_fetch - slope.low):,.0f}"
 
 
-def _size(size: float | None) -> str:
-    return "-" if size is None else units.count(round(size))  # a float would have a zero below zero
+# Words and JSON
 
 
-def _count(swarm: Swarm, read: Callable[[Row], float | None]) -> str:
-    found = swarm.of(read)
+def name(strategy: str) -> str:
+    """Return a strategy's name as it is shown."""
+    return words.plain(strategy, 18)
+
+
+def size(one: Cost) -> str:
+    """Return what a fetch takes in all layers: of one size with fewer digits than of a slope; a dash where unknown."""
+    return "-" if one.full is None else units.size(one.full, 2 if one.slope is None else 3)
+
+
+def _bytes(size: float | None) -> str:
+    return "-" if size is None else units.count(round(size))
+
+
+def _count(found: Spread | None) -> str:
     return "-" if found is None else units.count(round(found.median))
 
 
-def _processes(swarm: Swarm) -> str:
-    keys = ("client_processes", "server_processes")
-    found = [swarm.of(lambda row, key=key: row.measured.get(key)) for key in keys]  # type: ignore[misc]
-    return "+".join("?" if one is None else f"{one.median:.0f}" for one in found) if any(found) else "-"
+def _duration(found: Spread | None) -> str:
+    return "-" if found is None else units.duration(found.median, words.digits(found))
 
 
-def _worst(swarm: Swarm, key: str) -> str:
-    found = swarm.of(lambda row: row.measured.get(key))
-    return "-" if found is None else units.count(round(found.high))
+def _measured(key: str) -> Read:
+    return lambda row: getattr(row.measured, key)
 
 
-def _listed(told: Sequence[tuple[Swarm, str]]) -> list[str]:
-    """Return sentences with the swarm that each is of; beyond the first few, their number."""
-    shown = [
-        f"{findings.name(swarm.strategy)}, {units.count(swarm.asked)}: {words.plain(sentence, 200)}."
-        for swarm, sentence in told[:MOST_TOLD]
-    ]
-    return [*shown, *([f"{units.count(len(told) - MOST_TOLD)} more such losses."] if len(told) > MOST_TOLD else [])]
-
-
-def _told(setting: Setting) -> str:
-    connection, site = setting
-    return f"{connection} connections, site {site}"
-
-
-def _json(swarm: Swarm, found: Sequence[Swarm]) -> dict[str, Any]:
+def _figures(swarm: Swarm, found: Sequence[Swarm]) -> dict[str, Any]:
     here = cost([swarm])
     whole = cost(s for s in found if (s.strategy, s.setting) == (swarm.strategy, swarm.setting))
     slope = None if whole is None else whole.slope
     keys = ("planned_in_flight", "client_processes", "server_processes", "nodes", "drain_ns", "failed_pages")
+    reads: dict[str, Read] = {"held_in_flight": held, "reach_ns": reach_ns, "reach_per_s": reach_per_s}
+    medians = {key: swarm.of(read) for key, read in (reads | {key: _measured(key) for key in keys}).items()}
     return {
         "strategy": swarm.strategy,
         "in_flight": swarm.asked,
@@ -165,10 +243,7 @@ def _json(swarm: Swarm, found: Sequence[Swarm]) -> dict[str, Any]:
         "connection": swarm.setting[0],
         "valid": swarm.valid,
         "status": swarm.rows[0].status,
-        "held_in_flight": _median(swarm, held),
-        "reach_ns": _median(swarm, reach_ns),
-        "reach_per_s": _median(swarm, reach_per_s),
-        **{key: _median(swarm, lambda row, key=key: row.measured.get(key)) for key in keys},  # type: ignore[misc]
+        **{key: None if own is None else own.median for key, own in medians.items()},
         "bound_by": None if swarm.bound is None else swarm.bound.name,
         "bytes_per_fetch": None if here is None else {**here.layers, "all layers": here.full, "system": here.taken},
         "slope_bytes": None
@@ -177,8 +252,3 @@ def _json(swarm: Swarm, found: Sequence[Swarm]) -> dict[str, Any]:
         "lost": [sentence for row in swarm.rows for sentence in lost(row)],
         "late": [sentence for row in swarm.rows for sentence in late(row)],
     }
-
-
-def _median(swarm: Swarm, read: Callable[[Row], float | None]) -> float | None:
-    found = swarm.of(read)
-    return None if found is None else found.median

@@ -1,0 +1,214 @@
+"""The plots of open loops: the time of a request over the offered rate, and the backlog over time."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from bench.core import units
+from bench.core.figures import P99_SAMPLES, Spread
+from bench.core.rows import Row
+from bench.present import labels, name_looks, page, scales, words
+from bench.present.labels import Label
+from bench.present.name_looks import Look
+from bench.studies.open_loop.read import KINDS, Curve, Kind, Point, Quantile, curves, names
+from bench.studies.open_loop.show import rate, title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 2
+"""Maximum number of places side by side; the tables have them all."""
+COLOURS: dict[Kind, str] = {"corrected": name_looks.COLOURS[1], "uncorrected": name_looks.COLOURS[0]}
+LOST = name_looks.COLOURS[1]
+_DASHES = {"corrected": "-", "uncorrected": (0, (5, 2))}
+_QUANTILES: tuple[tuple[Quantile, str], ...] = (("p50", "o"), ("p99", "s"))
+_ROOM = 1.35
+"""The axes reach this many times beyond the outermost rates and times, or more where they span much."""
+_LEFT = 1.45
+"""Inches to the left of axes: for seven digits."""
+_NOTHING_S = 0.1
+"""The axis of a backlog holds the arrivals of so many seconds or more: what chance does must look like nothing."""
+
+
+def plots(rows: Sequence[Row], _looks: Mapping[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
+    """Draw the times and the backlog; None for what nobody has timed or counted."""
+    found = curves(rows)
+    timed = [curve for curve in found if _times(curve)]
+    yield "offered", _sheet(timed, title, _notes(timed), footer, _draw_times)
+    counted = [curve for curve in found if any(map(_backlog, curve.points))]
+    notes = (
+        "Open loop: a request is due whatever became of those before; it waits while every user waits for a response. "
+        "One round of each rate."
+    )
+    yield "backlog", _sheet(counted, _backlog_title, notes, footer, _draw_backlog)
+
+
+def _sheet(
+    found: Sequence[Curve],
+    finding: Callable[[Sequence[Curve]], str],
+    notes: str,
+    footer: str,
+    draw: Callable[[Curve, "Axes"], None],
+) -> "Figure | None":
+    """Return a page with a panel for each of the first places; None without any."""
+    if not found:
+        return None
+    shown, more = found[:MOST_PANELS], len(found) - MOST_PANELS
+    notes += f" {more} more in the tables only." if more > 0 else ""
+    sheet = page.sheet(finding(found), notes, footer)
+    labels.share_width(sheet, len(shown), left=_LEFT, between=_LEFT - 0.25)
+    for curve, name, axes in zip(shown, names(found), sheet.subplots(1, len(shown), squeeze=False)[0], strict=False):
+        draw(curve, axes)
+        axes.set_title(words.plain(name, 38 if len(shown) > 1 else 80), pad=10)
+    return sheet
+
+
+# Times over rates
+
+
+def _draw_times(curve: Curve, axes: "Axes") -> None:
+    """Draw the quantiles of one place over the rates, with their range over the rounds; red trials grey."""
+    ends: list[Label] = []
+    for kind in KINDS:
+        for quantile, marker in _QUANTILES:
+            points = [(point, at) for point in curve.points if (at := _time(point, kind, quantile))]
+            for point, at in points:
+                x, colour = point.rate_per_s, COLOURS[kind] if point.valid else page.GREY
+                axes.plot([x, x], [at.low, at.high], color=colour, linewidth=1.2)
+                face = colour if kind == "corrected" else "white"
+                axes.plot(x, at.median, marker=marker, markerfacecolor=face, color=colour, markersize=8, zorder=5)
+            valid = [(point.rate_per_s, at.median) for point, at in points if point.valid]
+            axes.plot(
+                [x for x, _ in valid], [y for _, y in valid], color=COLOURS[kind], linestyle=_DASHES[kind],
+                linewidth=2.4 if quantile == "p99" else 1.6, zorder=4 if kind == "uncorrected" else 3,
+            )  # fmt: skip
+            ends += [Label(*end, f"{kind} {quantile}", COLOURS[kind]) for end in valid[-1:]]
+    _scale(curve, axes)
+    _mark_latency(curve, axes)
+    _mark_lost(curve, axes)
+    labels.end_labels(axes, ends)
+
+
+def _scale(curve: Curve, axes: "Axes") -> None:
+    """Make both axes logarithmic, with a tick at each rate where there is room."""
+    rates = [point.rate_per_s for point in curve.points if point.shown]
+    added = [float(curve.place.mean_latency_ns)] if curve.place.mean_latency_ns else []
+    times = [*_times(curve), *added]
+    is_wide = axes.get_position().width > 0.4
+    scales.log_axis(axes.xaxis, units.number_tick, [min(rates) / _ROOM, max(rates) * _ROOM], most=6 if is_wide else 4)
+    if len(rates) <= (8 if is_wide else 4) and all(b / a > 1.4 for a, b in pairwise(rates)):
+        scales.set_ticks(axes.xaxis, rates)
+    room = max(_ROOM, (max(times) / min(times)) ** 0.08)
+    scales.log_axis(axes.yaxis, units.duration_tick, [min(times) / room, max(times) * room], most=7)
+    axes.set_xlabel("offered requests/s (log scale)")
+    axes.set_ylabel("time of a request (log scale)")
+
+
+def _mark_latency(curve: Curve, axes: "Axes") -> None:
+    """Draw the added latency: no response can be faster."""
+    if latency_ns := curve.place.mean_latency_ns:
+        axes.axhline(latency_ns, color="black", linestyle=(0, (1, 1.5)), linewidth=1.4, zorder=2)
+        axes.annotate(
+            "added latency", (0.02, latency_ns), xycoords=("axes fraction", "data"),
+            xytext=(0, -4), textcoords="offset points", va="top", size=12,
+        )  # fmt: skip
+
+
+def _mark_lost(curve: Curve, axes: "Axes") -> None:
+    """Shade the rates that were not kept, up to half-way to those that were."""
+    points = [point for point in curve.points if point.shown]
+    low, high = axes.get_xlim()
+    edges = [low, *(math.sqrt(a.rate_per_s * b.rate_per_s) for a, b in pairwise(points)), high]
+    shaded = [span for point, span in zip(points, pairwise(edges), strict=True) if point.lost]
+    for begin, end in shaded:
+        axes.axvspan(begin, end, color=page.PALE, alpha=0.6, linewidth=0, zorder=0)
+    for begin, _ in shaded[:1]:
+        is_right = begin > math.sqrt(low * high)
+        axes.annotate(
+            "cannot keep\nthe rate", (begin, 0.98), xycoords=("data", "axes fraction"),
+            xytext=(-7 if is_right else 7, 0), textcoords="offset points", ha="right" if is_right else "left",
+            va="top", size=page.TEXT, weight="bold", color=LOST,
+        )  # fmt: skip
+
+
+def _notes(found: Sequence[Curve]) -> str:
+    points = [point for curve in found for point in curve.points if point.shown]
+    notes = [
+        "Solid: corrected, from when a request was due.",
+        "Dashed: uncorrected, from when it was sent, as a client that waits for responses would report it.",
+    ]
+    if any(point.lost for point in points):
+        notes.append("Shaded: rates that were not kept; there the corrected time grows for as long as the run lasts.")
+    if any(point.time("corrected", "p99") is None for point in points):
+        notes.append(f"No p99 below {units.count(P99_SAMPLES)} samples.")
+    if not all(point.valid for point in points):
+        notes.append("Grey marks: failed a check (filled: corrected, hollow: uncorrected).")
+    return " ".join(notes)
+
+
+def _time(point: Point, kind: Kind, quantile: Quantile) -> Spread | None:
+    """Return a time that a logarithmic axis can show."""
+    found = point.time(kind, quantile)
+    return found if found is not None and found.low > 0 else None
+
+
+def _times(curve: Curve) -> list[float]:
+    """Return every time that is drawn."""
+    shown = [_time(point, kind, name) for point in curve.points for kind in KINDS for name, _ in _QUANTILES]
+    return [value for at in shown if at is not None for value in (at.low, at.high)]
+
+
+# Backlog over time
+
+
+def _backlog_title(found: Sequence[Curve]) -> str:
+    """Return how many waited at the end, at the lowest rate that was lost and the highest that was kept."""
+    named = list(zip(found, names(found), strict=True))
+    curve, name = next((one for one in named if one[0].lowest_lost), named[0])
+    told = [
+        f"{units.number(point.waiting.median)} at {rate(point.rate_per_s)}"
+        for point in (curve.lowest_lost, curve.highest_kept)
+        if point is not None and point.waiting is not None
+    ]
+    return f"Requests left waiting with {name}: {words.listed(told) if told else 'no valid trial'}"
+
+
+def _draw_backlog(curve: Curve, axes: "Axes") -> None:
+    """Draw a line a rate: those that were kept in grey, with one name for them all; the others named one by one."""
+    ends: list[Label] = []
+    steady: list[tuple[Point, float, int]] = []
+    most = 1
+    for point in curve.points:
+        for at_s, waiting in _backlog(point)[:1]:
+            axes.plot(
+                at_s, waiting, color=LOST if point.lost else page.GREY, linewidth=2.4 if point.lost else 1.6,
+                linestyle="-" if point.valid else (0, (1, 1.5)), zorder=3 if point.lost else 2,
+            )  # fmt: skip
+            most = max(most, *waiting)
+            if point.lost:
+                ends.append(Label(at_s[-1], waiting[-1], _named(point), LOST))
+            else:
+                steady.append((point, at_s[-1], waiting[-1]))
+    if steady:
+        low, high = steady[0][0], steady[-1][0]
+        name = _named(high) if low is high else f"{rate(low.rate_per_s)} to {_named(high)}"
+        ends.append(Label(max(end for _, end, _ in steady), max(n for _, _, n in steady), name, page.GREY))
+    axes.set_xlim(0, None)
+    axes.set_ylim(0, 1.08 * max(most, _NOTHING_S * max(point.rate_per_s for point in curve.points if point.shown)))
+    axes.yaxis.set_major_formatter(lambda n, _: units.number_tick(n))
+    axes.locator_params(axis="y", integer=True)
+    axes.set_xlabel("time since the window began (s)")
+    axes.set_ylabel("requests that are due and not yet sent")
+    labels.end_labels(axes, ends)
+
+
+def _backlog(point: Point) -> list[tuple[list[float], list[int]]]:
+    """Return the backlog over time (s) of each round that counted it; those that lost the rate first."""
+    lines = [row.measured.backlog for row in (*point.lost, *point.shown)]
+    return [([ns / 1e9 for ns in line.at_ns], line.waiting) for line in lines if line and len(line.at_ns) > 1]
+
+
+def _named(point: Point) -> str:
+    return rate(point.rate_per_s) + ("" if point.valid else " (red)")
