@@ -41,8 +41,7 @@ def _markdown(folder: Path, out: Path | None) -> None:
     machine, extras = report_files.read(folder)
     for sentence in extras.missing:
         say(sentence)
-    claims = None if extras.claims is None else extras.claims.verdicts
-    _put(report_markdown.markdown(found, machine, claims), out)
+    _put(report_markdown.markdown(found, machine, extras.claims), out)
 
 
 def _csv(folder: Path, out: Path | None) -> None:

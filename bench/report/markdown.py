@@ -14,14 +14,12 @@ from bench.core.rows import Row
 from bench.present import notes, provenance, section, words
 from bench.present.markdown import MOST_TEXT, escaped, escaped_in_html
 from bench.present.notes import why_red
-from bench.present.table import Table
 from bench.report import check_words
 from bench.report.answer import answer
 from bench.report.grids import grids
 from bench.report.validity import judged
-from bench.studies.claims import pages
-from bench.studies.claims.rules import Verdict
-from bench.studies.claims.show import of_claims, parted
+from bench.studies.claims import show as claims
+from bench.studies.claims.verdicts import Report
 from bench.studies.decision_map import show as map_table
 from bench.studies.throughput import show as throughput
 
@@ -35,12 +33,12 @@ def _disturbed(machine: Mapping[str, Any]) -> list[str]:
     return [words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []
 
 
-def markdown(rows: Sequence[Row], machine: Mapping[str, Any], verdicts: Sequence[Verdict] | None = None) -> str:
-    """Return the report of a run; ``verdicts`` are those of its claims, if it tested any."""
+def markdown(rows: Sequence[Row], machine: Mapping[str, Any], report: Report | None = None) -> str:
+    """Return the report of a run; ``report`` is of its claims, if it tested any."""
     parts = [
         f"## inflight: {escaped(experiment(rows, machine), 60)}",
         "\n".join(f"- {escaped(sentence)}" for sentence in [*_disturbed(machine), *answer(rows)]),
-        _claims(verdicts or ()),
+        "" if report is None else _within(section.markdown(claims.section(report)), _ROOM_FOR_CLAIMS),
         _tables(rows, machine),
         _grids(rows),
         _validity(rows),
@@ -82,16 +80,6 @@ def _grids(rows: Sequence[Row]) -> str:
     text = _within("\n\n".join(section.table_markdown(grid) for grid in found), _ROOM_FOR_GRIDS)
     is_timed = c.is_timed(rows)
     return _folded("; ".join(grid.title for grid in found), text) if is_timed else text
-
-
-def _claims(verdicts: Sequence[Verdict]) -> str:
-    if not verdicts:
-        return ""
-    tested, shown = parted(sorted(verdicts, key=lambda verdict: verdict.order))
-    head = f"{of_claims((one.word for one in tested), len(shown))}."
-    lines = tuple((one.claim, pages.word(one), one.outcome.figures) for one in (*tested, *shown))
-    table = section.table_markdown(Table("", ("claim", "verdict", "what was measured"), lines))
-    return _within(f"{head}\n\n{table}", _ROOM_FOR_CLAIMS)
 
 
 def _validity(rows: Sequence[Row]) -> str:

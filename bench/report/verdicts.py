@@ -5,14 +5,13 @@ from typing import Any
 
 from bench.core import units
 from bench.core.rows import Row
-from bench.present import words
+from bench.present import section, words
 from bench.present.markup import NOTES, block, folded, listed, paragraph, table
-from bench.present.table import Cell, Table
+from bench.present.table import Table
 from bench.report.comparison import Compared, compared
 from bench.report.files import Extras
-from bench.studies.claims import pages
 from bench.studies.claims import show as claims
-from bench.studies.claims.show import TRACES, Report, of_claims
+from bench.studies.claims.verdicts import Report, Verdict
 from bench.studies.compare import read
 from bench.studies.compare.show import HEADS, WORDS, placebo_told
 from bench.studies.selftest import show as selftest
@@ -34,36 +33,13 @@ def verdicts(rows: Sequence[Row], extras: Extras) -> str:
 
 
 def _claims(report: Report) -> str:
-    heads = ("claim", "verdict", "what was found here", "published")
-    tested, shown = claims.parted(sorted(report.verdicts, key=lambda one: one.order))
-    lines = tuple(
-        (
-            Cell(one.claim, one.id),
-            pages.word(one),
-            one.outcome.figures,
-            one.published or "-",
-        )
-        for one in (*tested, *shown)
-    )
-    caption = of_claims((one.word for one in tested), len(shown))
-    told = [f"Close: near the boundary of its rule; another run may say otherwise. {_reused(report)}"]
-    told += ["Shown: a demonstration, true by construction; its figures show how."] if shown else []
-    told += [f"Not part of --quick: {', '.join(report.left_out)}."] if report.left_out else []
-    parts = ["<h3>Claims</h3>", table(Table(caption, heads, lines, tuple(told)))]
-    return "".join([*parts, *(_explained(one) for one in (*tested, *shown))])
+    ordered = (one for some in claims.parts(report).values() for one in some)
+    return "".join(["<h3>Claims</h3>", section.html(claims.section(report)), *map(_explained, ordered)])
 
 
-def _reused(report: Report) -> str:
-    again = f", and {units.count(report.reused)} rows of runs before it were used again" if report.reused else ""
-    return f"{units.count(report.measured)} trials were measured in this run{again}."
-
-
-def _explained(one: Any) -> str:
-    outcome = one.outcome
-    facts = (("Source", one.source), ("Tested", one.about), ("Region", outcome.region), ("Rule", outcome.reason))
-    inside = paragraph(claims.explained(one)) + listed(f"{name}: {told}" for name, told in facts)
-    traces = [str(outcome.values[name]) for name in TRACES if outcome.values.get(name)]
-    return folded(f"{one.id}: {one.word}", inside + "".join(map(block, traces)))
+def _explained(one: Verdict) -> str:
+    inside = paragraph(one.explanation) + listed(f"{name}: {told}" for name, told in claims.facts(one).items())
+    return folded(f"{one.id}: {one.word}", inside + "".join(map(block, one.traces.values())))
 
 
 def _compared(found: Compared) -> str:

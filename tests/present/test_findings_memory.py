@@ -6,7 +6,6 @@ import pytest
 
 from bench.core.figures import NoSlope, Slope, Spread, spread
 from bench.core.layers import LAYERS, Cost
-from bench.studies.claims.show import of_claims
 from bench.studies.limits.show import limit_of, of_ramp
 from bench.studies.memory.findings import of_in_flight, of_layers
 from bench.studies.memory.subjects import BLOCKS, IN_FLIGHT, PARKED, Subject
@@ -138,10 +137,3 @@ def test_in_flight_says_where_a_round_is_the_only_one() -> None:
     assert of_in_flight(10_000, {"": {"a": Spread(S, S, S, 1)}}, 1) == (
         "10,000 fetches in flight at once: a after 1.0 s (one round)"
     )
-
-
-def test_claims_are_counted() -> None:
-    assert of_claims([]) == "No claim was tested"
-    assert of_claims(["holds"]) == "Of one claim, 1 holds"
-    assert of_claims(["holds", "inconclusive", "inconclusive"]) == "Of 3 claims, 1 holds and 2 are inconclusive"
-    assert of_claims(["?", "holds"]) == "Of 2 claims, 1 holds and 1 has another verdict"

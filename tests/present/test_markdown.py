@@ -10,13 +10,12 @@ from markdown_it import MarkdownIt
 
 from bench.present.markdown import code, escaped, escaped_in_html
 from bench.report import markdown as report_markdown
-from bench.studies.claims import pages as claims_pages
-from bench.studies.claims.rules import Outcome, Verdict
-from bench.studies.claims.show import Report
+from bench.studies.claims import show as claims_show
 from bench.studies.compare import show
 from bench.studies.stored import show as stored
 from bench.studies.stored.read import compare
 from tests.ab.test_verdict_shown import series, shown
+from tests.claims.made_verdicts import hostile_verdict, made_report
 from tests.compare.made_runs import noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
 from tools.document import claims
@@ -46,11 +45,6 @@ def linking(text: str) -> list[str]:
     return [piece for piece in pieces(text) if LINKING.search(piece)]
 
 
-def hostile_claim() -> Verdict:
-    outcome = Outcome("holds", LINKS, LINKS, {}, LINKS)
-    return Verdict("one", LINKS, LINKS, LINKS, "claim", 1, LINKS, LINKS, outcome)
-
-
 def the_report() -> str:
     rows = [
         *grid([LINKS, "b"], caps=(100,)),
@@ -60,7 +54,7 @@ def the_report() -> str:
     ]
     told = MACHINE | {"cpu": LINKS, "command": ["inflight", "run", LINKS], "host": "none"}
     renamed = [replace(row, run=f"20260102T030405678Z-none-{LINKS}") for row in rows]
-    return report_markdown.markdown(renamed, told, [hostile_claim()])
+    return report_markdown.markdown(renamed, told, made_report(hostile_verdict(LINKS)))
 
 
 def the_headline() -> str:
@@ -68,8 +62,8 @@ def the_headline() -> str:
 
 
 def the_claims() -> str:
-    report = Report((hostile_claim(),), MACHINE | {"command": ["inflight", LINKS]}, LINKS, (), 1, 0, ())
-    return "\n\n".join([claims_pages.markdown(report), claims.page(report)])
+    report = made_report(hostile_verdict(LINKS), machine=MACHINE | {"command": ["inflight", LINKS]}, source=LINKS)
+    return "\n\n".join([claims_show.markdown(report), claims.page(report)])
 
 
 def the_verdict() -> str:

@@ -11,17 +11,12 @@ from bench.core.rows import Row
 from bench.report.answer import answer
 from bench.report.check_words import MEANINGS
 from bench.report.markdown import MOST, experiment, markdown
-from bench.studies.claims.rules import Outcome, Verdict
+from tests.claims.made_verdicts import hostile_verdict, made_report, made_verdict
 from tests.made_blocks import flat, series
 from tests.made_rows import MACHINE, RUN, bare_row, crawl_row, grid
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 HOSTILE = "</details><script>alert(1)</script> `x` | [y](javascript:z) \x1b[31m\n# no"
-
-
-def verdict(claim: str = "Threads are dear.", *, order: int = 1, figures: str = "45 kB each") -> Verdict:
-    outcome = Outcome("holds", figures, "here", {}, "by its rule")
-    return Verdict("one", claim, "a book", "50k", "claim", order, "by looking", "because", outcome)
 
 
 def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
@@ -68,10 +63,12 @@ def test_blocks_have_an_answer_and_no_empty_table() -> None:
 
 
 def test_verdicts_of_claims_are_counted_and_listed_in_their_order() -> None:
-    text = markdown(grid(["a"]), MACHINE, [verdict("Second.", order=2), verdict("First.")])
+    text = markdown(
+        grid(["a"]), MACHINE, made_report(made_verdict(claim="Second.", order=2), made_verdict(claim="First."))
+    )
 
     assert "Of 2 claims, 2 hold." in text
-    assert text.index("| First. | holds | 45 kB each |") < text.index("| Second. | holds |")
+    assert text.index("| First. | holds | 45 kB |") < text.index("| Second. | holds |")
 
 
 def test_no_row_makes_a_short_report() -> None:
@@ -101,7 +98,7 @@ def test_hostile_names_reasons_and_machines_stay_text() -> None:
         crawl_row("b", number=9, red=True),
     ]
     machine = MACHINE | {"cpu": HOSTILE, "command": ["inflight", "run", HOSTILE]}
-    text = markdown(found, machine, [verdict(HOSTILE, figures=HOSTILE)])
+    text = markdown(found, machine, made_report(hostile_verdict(HOSTILE)))
 
     outside = re.sub(r"`[^`\n]*`", "", text)  # what stands between backticks is shown as it is
     assert text.replace("\n", "").isprintable()
@@ -122,7 +119,9 @@ def test_a_hundred_strategies_stay_below_what_a_comment_may_have(name: str) -> N
             crawl_row(name.format(n), in_flight=cap, latency="50ms", status="failed", reason=f"{n} <&>" * 30),
         )
     ]
-    text = markdown(found, MACHINE, [verdict("x" * 900, order=n, figures="_" * 900) for n in range(50)])
+    text = markdown(
+        found, MACHINE, made_report(*(made_verdict(claim="x" * 900, order=n, figures="_" * 900) for n in range(50)))
+    )
 
     assert len(text) <= MOST
     assert "more lines are left out here" in text

@@ -143,7 +143,7 @@ def test_claims_are_shown_with_their_verdicts_and_explanations() -> None:
 
     markup = parsed(report_verdicts.verdicts([], extras))
 
-    for verdict in extras.claims.verdicts:
+    for verdict in extras.claims.claims:
         assert f"{verdict.id}: {verdict.word}" in [one.text for one in markup.all("summary")]
     assert markup.unclosed == []
 

@@ -1,4 +1,4 @@
-"""The registry of claims: one TOML file a claim, its words and its experiment. The rules: ``rules``.
+"""The registry of claims: one TOML file per claim, its words and its experiment. The rules: ``rules``.
 
 A file has ``order``, ``claim``, ``source``, ``published`` and ``about``; ``kind = "demonstration"`` where the claim is
 true by construction; a table ``[explanations]`` with a paragraph for each verdict ("not tested" may be left out) and
@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from msgspec import structs
+
 from bench.core import experiment as experiments
 from bench.core import judge
 from bench.core.experiment import Experiment
 from bench.core.judge import ExperimentError
-from bench.studies.claims.rules import RULES, WORDS, Kind, Outcome, Verdict
+from bench.studies.claims.rules import RULES
+from bench.studies.claims.verdicts import WORDS, Kind, Outcome, Verdict, explained
 
 FOLDER = Path(__file__).with_name("toml")
 MECHANISM = "mechanism"
@@ -43,10 +46,19 @@ class Claim:
 
     def verdict(self, outcome: Outcome) -> Verdict:
         """Return the claim with what became of it."""
-        mechanism, told = self.explanations.get(MECHANISM, ""), self.explanations[outcome.verdict]
-        explanation = "\n".join(part for part in (mechanism, told) if part)
-        texts = self.claim, self.source, self.published
-        return Verdict(self.id, *texts, self.kind, self.order, self.about, explanation, outcome)
+        template = "\n".join(filter(None, (self.explanations.get(MECHANISM), self.explanations[outcome.verdict])))
+        return Verdict(
+            **structs.asdict(outcome),
+            id=self.id,
+            claim=self.claim,
+            source=self.source,
+            published=self.published,
+            about=self.about,
+            explanation=explained(template, outcome.values),
+            template=template,
+            order=self.order,
+            kind=self.kind,
+        )
 
 
 def ids() -> list[str]:
@@ -70,25 +82,19 @@ def load(claim_id: str, known_strategies: Iterable[str], folder: Path = FOLDER) 
 
 def parse(values: Mapping[str, Any], claim_id: str, known_strategies: Iterable[str], where: str) -> Claim:
     """Turn TOML values into a claim. Raises ExperimentError."""
-    known = list(known_strategies)
     judge.check_keys(values, _KEYS, where)
-    claim, source, published, about = (judge.text(values.get(key), f"{where}: {key}") for key in _TEXTS)
+    texts = {key: judge.text(values.get(key), f"{where}: {key}") for key in _TEXTS}
     kind = values.get("kind", "claim")
     judge.check_known(kind, get_args(Kind), "kind", where)
-    planned = [_experiment(values, key, claim_id, known, where) for key in ("experiment", "quick")]
-    judge.need(planned[0] is not None, f"{where}: it needs an [experiment]")
-    assert planned[0] is not None
+    judge.need("experiment" in values, f"{where}: it needs an [experiment]")
     return Claim(
-        claim_id,
-        kind,
-        judge.whole(values.get("order"), 1, MOST_ORDER, f"{where}: order"),
-        claim,
-        source,
-        published,
-        about,
-        _explanations(values.get("explanations"), where),
-        planned[0],
-        planned[1],
+        id=claim_id,
+        kind=kind,
+        order=judge.whole(values.get("order"), 1, MOST_ORDER, f"{where}: order"),
+        **texts,
+        explanations=_explanations(values.get("explanations"), where),
+        experiment=_experiment(values, "experiment", claim_id, known_strategies, where),
+        quick=_experiment(values, "quick", claim_id, known_strategies, where) if "quick" in values else None,
     )
 
 
@@ -102,8 +108,6 @@ def _explanations(table: Any, where: str) -> dict[str, str]:
     return {word: judge.text(text, f'{where}: "{word}"') for word, text in told.items()}
 
 
-def _experiment(values: Mapping[str, Any], key: str, claim_id: str, known: list[str], where: str) -> Experiment | None:
-    if key not in values:
-        return None
+def _experiment(values: Mapping[str, Any], key: str, claim_id: str, known: Iterable[str], where: str) -> Experiment:
     judge.need(isinstance(values[key], dict), f"{where}: {key} must be a table")
-    return experiments.parse(values[key], claim_id, known, f"{where}, [{key}]")
+    return experiments.parse(values[key], claim_id, list(known), f"{where}, [{key}]")
