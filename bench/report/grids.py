@@ -8,7 +8,7 @@ from bench.studies.clients import table as clients
 from bench.studies.limits import show as limits
 from bench.studies.memory import show as memory
 from bench.studies.open_loop import show as open_loop
-from bench.studies.probes import grid as probes
+from bench.studies.probes import show as probes
 from bench.studies.swarm import show as swarm
 
 
@@ -17,7 +17,7 @@ def grids(rows: Sequence[Row]) -> list[Table]:
     found = [
         *memory.grids(rows),
         limits.grid(rows),
-        probes.grid(rows),
+        *probes.tables(rows),
         *swarm.grids(rows),
         *open_loop.grids(rows),
         *clients.grids(rows),

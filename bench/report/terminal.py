@@ -9,7 +9,6 @@ from bench.present import notes, section, text_grid
 from bench.report.grids import grids
 from bench.report.summary import summary_json
 from bench.studies.decision_map import show as map_table
-from bench.studies.probes.show import attribution_lines
 from bench.studies.throughput import show as throughput
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
         text.append("\n")
     if below:
         text.append_text(below).append("\n")
-    for words_of_it in attribution_lines(rows):
-        text.append(words_of_it + "\n", "" if words_of_it.startswith(" ") else "bold")
     _add_notes(text, notes.about_red(rows), width, "red")
     text.rstrip()
     return text
