@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from bench.core import cells as c
 from bench.core import units
-from bench.core.cells import of_kind
 from bench.core.figures import Slope
 from bench.core.rows import Row
 from bench.present import notes, words
@@ -31,7 +30,6 @@ from bench.studies.throughput.scene import Scene, scene
 
 MOST = 6
 """So many sentences at most, the last of which says how sure the others are."""
-MOST_LIMITS = 4
 MOSTLY = 0.75
 """With fewer valid trials than this share something is wrong with the machine, or with the experiment."""
 
@@ -102,16 +100,8 @@ def _has_slope(subject: Subject) -> bool:
 
 
 def _of_limits(rows: Sequence[Row]) -> str | None:
-    """Say how much of each resource a process gets here, and what bounds it: threads first."""
-    valid = [row for row in of_kind(rows, "limit") if row.valid]
-    threads = [limits.of_ramp(row.measured) for row in valid if row.strategy == "threads"]
-    others = [
-        f"{words.plain(row.strategy, 18)} {units.count(found)} ({limits.limit_of(row.measured)})"
-        for row in valid
-        if row.strategy != "threads" and isinstance(found := row.measured.get("found"), int)
-    ]
-    texts = threads[:1] + ([f"reached besides: {words.listed(others[:MOST_LIMITS])}"] if others else [])
-    return f"limits of this machine for a process: {'; '.join(texts)}" if texts else None
+    """Say how many threads a process gets here, and what bounds it."""
+    return next((section.title for section in limits.sections(rows) if section.title), None)
 
 
 def _of_comparisons(rows: Sequence[Row]) -> str | None:

@@ -16,7 +16,7 @@ def grids(rows: Sequence[Row]) -> list[Table]:
     """Return the tables that the rows allow."""
     found = [
         *memory.grids(rows),
-        limits.grid(rows),
+        *(table for one in limits.sections(rows) for table in one.tables),
         *probes.tables(rows),
         *swarm.grids(rows),
         *open_loop.grids(rows),

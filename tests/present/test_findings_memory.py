@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from bench.core.figures import NoSlope, Slope, Spread, spread
 from bench.core.layers import LAYERS, Cost
-from bench.studies.limits.show import limit_of, of_ramp
 from bench.studies.memory.findings import of_in_flight, of_layers
 from bench.studies.memory.subjects import BLOCKS, IN_FLIGHT, PARKED, Subject
 
@@ -85,28 +82,6 @@ def test_where_one_alone_is_known_in_full_user_memory_is_compared() -> None:
 def test_bent_lines_conclude_nothing() -> None:
     assert of_layers([subject("thread", 16_000, straight=False)]) == "No slope of memory: nothing to conclude"
     assert of_layers([]) == "No slope of memory: nothing to conclude"
-
-
-@pytest.mark.parametrize(
-    ("measured", "said"),
-    [
-        ({"found": 9, "stopped_by": "failure", "bound_by": "a"}, "9 threads, then no more: a is what binds"),
-        ({"found": 9, "stopped_by": "failure"}, "9 threads, then no more: a limit without a name is what binds"),
-        ({"stopped_by": "deadline"}, "Stopped at an unknown number of threads by the deadline: no limit was reached"),
-    ],
-)
-def test_a_ramp_says_what_is_known_of_its_end(measured: dict[str, Any], said: str) -> None:
-    assert of_ramp(measured) == said
-
-
-def test_the_lowest_shared_limit_is_the_one_that_was_kept_off() -> None:
-    ceilings = [
-        {"name": "mine", "most": 1, "shared": False},
-        {"name": "far", "most": 3, "shared": True},
-        {"name": "near", "most": 2, "shared": True},
-    ]
-
-    assert limit_of({"stopped_by": "shared limit", "bound_by": None, "ceilings": ceilings}) == "near"
 
 
 def test_in_flight_names_the_first_and_the_last() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.studies.probes.programs._arguments import LIFETIME_S, ArgumentError, find_probe, probes, read_order
+from bench.studies.probes.programs._shared import LIFETIME_S, ArgumentError, find_probe, probes, read_order
 from fake_server.site import SiteConfig
 from tests.patience import HANG_S
 from tests.probes.asking import refusal, run
@@ -50,8 +50,7 @@ def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> N
         "bench.studies",
         "bench.studies.probes",
         "bench.studies.probes.programs",
-        "bench.studies.probes.programs._answer",
-        "bench.studies.probes.programs._arguments",
+        "bench.studies.probes.programs._shared",
         f"bench.studies.probes.programs.{name}",
     }
     assert loaded <= allowed
@@ -65,7 +64,7 @@ def test_a_refusal_is_one_sentence_whatever_was_asked_for() -> None:
     assert refusal("\udcff\n" * 2000, line=GOOD).startswith("there is no probe ")
 
 
-@pytest.mark.parametrize("word", ["", "_arguments", "__main__", "../spin", "spin.measure", "os", "\udcff", "x" * 5000])
+@pytest.mark.parametrize("word", ["", "_shared", "__main__", "../spin", "spin.measure", "os", "\udcff", "x" * 5000])
 def test_a_word_that_is_no_probe_is_refused(word: str) -> None:
     with pytest.raises(ArgumentError, match="there is no probe"):
         find_probe([word])

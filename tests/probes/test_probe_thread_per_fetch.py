@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bench.studies.probes.programs._answer import WrongAnswerError
+from bench.studies.probes.programs._shared import WrongAnswerError
 from bench.studies.probes.programs.thread_per_fetch import SITE, measure
 from tests.probes.asking import ask
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench.studies.probes.programs._arguments import ArgumentError, find_probe, read_order
+from bench.studies.probes.programs._shared import ArgumentError, find_probe, read_order
 
 LONGEST_LINE_BYTES = 1 << 20
 

@@ -36,7 +36,7 @@ _alive: list[Any] = []
 def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
     """Return bytes for each of N blocks, the greatest pieces first: a list of [what, bytes] for each look."""
     from bench.measure import building_blocks as blocks
-    from bench.studies.probes.programs._arguments import complete, need_server
+    from bench.studies.probes.programs._shared import complete, need_server
 
     given = complete(arguments, ARGUMENTS, {})
     block, n = given["block"], _N.get(given["block"], _MANY)

@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-from bench.studies.probes.programs._arguments import complete, need_server
+from bench.studies.probes.programs._shared import complete, need_server
 
 
 def installed_strategies() -> tuple[str, ...]:

@@ -10,13 +10,12 @@ coroutine gives way where it says so: between two pages, and not between check a
 
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from bench.studies.probes.programs._arguments import complete
+from bench.studies.probes.programs._shared import complete, timed
 
 WORKERS = 8
 BATCHES = 100
@@ -31,10 +30,9 @@ def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:  # n
     sys.setswitchinterval(given["switch_interval_us"] / 1e6)
     try:
         ledger, shares = Ledger(), site()
-        begin_ns = time.perf_counter_ns()
-        MODELS[given["model"]](ledger, shares)
-        wall_ns = time.perf_counter_ns() - begin_ns
-        return given | ledger.figures() | {"workers": WORKERS, "wall_ns": wall_ns}
+        with timed() as taken:
+            MODELS[given["model"]](ledger, shares)
+        return given | ledger.figures() | {"workers": WORKERS, "wall_ns": taken["wall_ns"]}
     finally:
         sys.setswitchinterval(usual_s)
 

@@ -15,14 +15,13 @@ import errno
 import os
 import select
 import selectors
-import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from bench.studies.probes.programs._arguments import complete
+from bench.studies.probes.programs._shared import child_process, complete, timed
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "how": ("spin", "selector"),
@@ -39,8 +38,6 @@ FILLERS = BACKLOG + 1
 FOR_EVER_NS = 60_000_000_000
 
 Attempt = Callable[[socket.socket], bool]
-SleepUntil = Callable[[int], None]
-"""Sleeps until a time of the monotonic clock, which all processes share."""
 
 
 def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
@@ -56,10 +53,9 @@ def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:  # n
             event, attempt = selectors.EVENT_WRITE, can_send
             if select.select([], socks, [], 0)[1]:
                 return given | {"stopped_by": "backlog", "error": "a full backlog took the connection all the same"}
-        begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
-        attempts = wait(socks, event, attempt)
-        cpu_ns, wall_ns = time.process_time_ns() - cpu_begin_ns, time.perf_counter_ns() - begin_ns
-    return given | {"wall_ns": wall_ns, "cpu_ns": cpu_ns, "cpu_share": cpu_ns / wall_ns, "attempts": attempts}
+        with timed() as taken:
+            attempts = wait(socks, event, attempt)
+    return given | taken | {"cpu_share": taken["cpu_ns"] / taken["wall_ns"], "attempts": attempts}
 
 
 def spin(socks: list[socket.socket], event: int, attempt: Attempt) -> int:  # noqa: ARG001  (it asks nobody)
@@ -120,9 +116,9 @@ def late_answers(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
             sock.setblocking(False)
         begin_ns = time.monotonic_ns()
 
-        def answer(sleep_until: SleepUntil) -> None:
+        def answer(lifeline: socket.socket) -> None:
             for n, sock in enumerate(far, 1):
-                sleep_until(begin_ns + wait_ns * n // count)
+                sleep_until(begin_ns + wait_ns * n // count, lifeline)
                 sock.send(b"!")
 
         with child_process(answer):
@@ -141,10 +137,10 @@ def late_connections(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
                 stack.enter_context(socket.create_connection(listener.getsockname(), 1))
         begin_ns = time.monotonic_ns()
 
-        def make_room(sleep_until: SleepUntil) -> None:
-            sleep_until(begin_ns + wait_ns)
+        def make_room(lifeline: socket.socket) -> None:
+            sleep_until(begin_ns + wait_ns, lifeline)
             taken = [listener.accept() for listener in listeners for _ in range(FILLERS)]
-            sleep_until(begin_ns + FOR_EVER_NS)  # killed long before; till then what it took stays open
+            sleep_until(begin_ns + FOR_EVER_NS, lifeline)  # killed long before; till then what it took stays open
             del taken
 
         socks = [stack.enter_context(socket.socket()) for _ in range(count)]
@@ -155,30 +151,7 @@ def late_connections(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
             yield socks
 
 
-@contextmanager
-def child_process(work: Callable[[SleepUntil], None]) -> Iterator[None]:
-    """Run something in a forked child, which costs this process no CPU time; kill it in the end.
-
-    The child is given a function to sleep with, which ends the child when this process is gone: a pipe, whose other end
-    only this process holds, tells.
-    """
-    gone, held = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(held)
-
-        def sleep_until(at_ns: int) -> None:
-            if select.select([gone], [], [], max(0, at_ns - time.monotonic_ns()) / 1e9)[0]:
-                os._exit(0)
-
-        try:
-            work(sleep_until)
-        finally:
-            os._exit(0)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(gone)
-        os.close(held)
+def sleep_until(at_ns: int, lifeline: socket.socket) -> None:
+    """Sleep until a time of the monotonic clock, which all processes share; end if the parent process is gone."""
+    if select.select([lifeline], [], [], max(0, at_ns - time.monotonic_ns()) / 1e9)[0]:
+        os._exit(0)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from bench.studies.probes.programs._arguments import complete, need_server
+from bench.studies.probes.programs._shared import complete, need_server
 
 if TYPE_CHECKING:
     from strategies.core.page import Fetch

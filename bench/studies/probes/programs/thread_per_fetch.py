@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bench.studies.probes.programs._answer import check_pages
-from bench.studies.probes.programs._arguments import complete, need_server
+from bench.studies.probes.programs._shared import check_pages, complete, need_server, timed
 
 if TYPE_CHECKING:
     from strategies.base import Job
@@ -43,17 +42,15 @@ def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
     crawl = strategies.load("thread_pool").crawl if given["how"] == "pool" else crawl_with_a_thread_each
     job = Job((f"{url}/",), max_in_flight=given["in_flight"], connection=given["connection"])
     frontier = Frontier(job)
-    with counted_threads() as started:
-        begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
+    with counted_threads() as started, timed() as taken:
         crawl(job, frontier)
-        cpu_ns, makespan_ns = time.process_time_ns() - cpu_begin_ns, time.perf_counter_ns() - begin_ns
     pages = check_pages(frontier.finished, SITE)
     return given | {
         "pages": pages,
         "peak_in_flight": frontier.peak_in_flight,
-        "makespan_ns": makespan_ns,
-        "cpu_ns": cpu_ns,
-        "cpu_per_page_ns": cpu_ns // pages,
+        "makespan_ns": taken["wall_ns"],
+        "cpu_ns": taken["cpu_ns"],
+        "cpu_per_page_ns": taken["cpu_ns"] // pages,
         "threads_started": len(started),
     }
 
