@@ -97,7 +97,7 @@ def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
 def judge(needed: Needed, found: Sequence[Row]) -> list[tuple[Verdict, list[Row]]]:
     """Return the verdicts of the chosen claims, each with the rows that it rests on."""
     judged = []
-    for claim, experiment in sorted(needed.experiments, key=lambda pair: pair[0].order):
+    for claim, experiment in sorted(needed.experiments, key=lambda pair: pair[0].file.order):
         own = rows_of(experiment, found)
         judged.append((claim.verdict(RULES[claim.id](own)), own))
     return judged
@@ -116,7 +116,7 @@ def _ids(chosen: Sequence[str]) -> list[str]:
 def _list(needed: Needed) -> int:
     for claim, experiment in needed.experiments:
         seconds = estimate_ns(cells.trials_of(experiment).values()) / 1e9
-        print(f"{claim.id:<22} about {seconds:>4.0f} s  {claim.claim}")
+        print(f"{claim.id:<22} about {seconds:>4.0f} s  {claim.file.claim}")
     for claim_id in needed.left_out:
         print(f"{claim_id:<22} not part of --quick")
     total = estimate_ns(needed.trials.values()) / 1e9
