@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.studies.probes.programs._shared import LIFETIME_S, ArgumentError, find_probe, probes, read_order
+from bench.studies.probes.programs._shared import LIFETIME_S, ArgumentError, find_probe, measure, probes, read_order
 from fake_server.site import SiteConfig
 from tests.patience import HANG_S
 from tests.probes.asking import refusal, run
@@ -134,10 +134,8 @@ def test_a_process_refuses_what_is_no_order(line: bytes) -> None:
     ],
 )
 def test_bad_arguments_are_refused_in_one_sentence(name: str, arguments: dict[str, object], said: str) -> None:
-    measure = importlib.import_module(f"bench.studies.probes.programs.{name}").measure
-
     with pytest.raises(ArgumentError) as refused:
-        measure(arguments, None)
+        measure(name, arguments, "http://127.0.0.1:1")
 
     assert str(refused.value).startswith(said)
 
@@ -151,10 +149,8 @@ def test_a_process_refuses_a_bad_argument() -> None:
     "base", [None, "", "http://192.0.2.1:80", "http://127.0.0.1", "http://127.0.0.1:65536", "http://127.0.0.1:1/x"]
 )
 def test_a_probe_that_crawls_needs_a_server_on_this_machine(name: str, base: str | None) -> None:
-    measure = importlib.import_module(f"bench.studies.probes.programs.{name}").measure
-
     with pytest.raises(ArgumentError, match="base must be"):
-        measure({}, base)
+        measure(name, {}, base)
 
 
 def test_a_crash_is_no_refusal() -> None:

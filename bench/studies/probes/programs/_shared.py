@@ -1,5 +1,6 @@
 """What probes share: their order and its arguments, a clock, a child process, and the check that all pages came."""
 
+import importlib
 import json
 import os
 import re
@@ -57,7 +58,15 @@ def read_order(line: bytes) -> tuple[dict[str, Any], str | None, float]:
     return arguments, base, float(lifetime_s)
 
 
-def complete(
+def measure(name: str, arguments: Mapping[str, Any], base: str | None) -> dict[str, Any]:
+    """Return what a probe measured, with its arguments. Raises ArgumentError for arguments that it does not take."""
+    probe = importlib.import_module(f"bench.studies.probes.programs.{name}")
+    given = checked(arguments, probe.ARGUMENTS, probe.BOUNDS)
+    measured: dict[str, Any] = probe.measure(base if probe.SITE is None else need_server(base), **given)
+    return given | measured
+
+
+def checked(
     arguments: Mapping[str, Any],
     usual: Mapping[str, tuple[Any, ...]],
     bounds: Mapping[str, tuple[int, int]],

@@ -19,8 +19,6 @@ from typing import Any
 from bench.studies.probes.programs._shared import (
     check_pages,
     child_process,
-    complete,
-    need_server,
     raise_descriptor_limit,
     timed,
 )
@@ -39,7 +37,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "selector": tuple(KINDS),
     "idle": (0, 250, 500, 900, 2000, 4000, 8000),
 }
-SITE: dict[str, Any] | None = {"pages": 1500, "links": 0}
+BOUNDS = {"idle": (0, 1_000_000)}
+SITE = {"pages": 1500, "links": 0}
 
 IN_FLIGHT = 10
 RESERVE = 64
@@ -48,23 +47,19 @@ FD_SETSIZE = 1024
 """The descriptors that fit into an fd_set (select(2)); CPython is built with the platform's own value."""
 
 
-def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
+def measure(base: str, selector: str, idle: int) -> dict[str, Any]:
     """Crawl once; return what a page cost, or which limit forbade the crawl."""
-    given = complete(arguments, ARGUMENTS, {"idle": (0, 1_000_000)})
-    url = need_server(base)
     limit = raise_descriptor_limit()
-    if given["idle"] + RESERVE > limit:
-        error = f"{given['idle']} idle connections need {given['idle'] + RESERVE} descriptors of {limit}"
-        return given | {"stopped_by": "RLIMIT_NOFILE", "error": error}
+    if idle + RESERVE > limit:
+        error = f"{idle} idle connections need {idle + RESERVE} descriptors of {limit}"
+        return {"stopped_by": "RLIMIT_NOFILE", "error": error}
     with ExitStack() as stack:
         try:
-            idle = stack.enter_context(idle_connections(given["idle"]))
+            socks = stack.enter_context(idle_connections(idle))
         except OSError as error:
-            return given | {
-                "stopped_by": errno.errorcode.get(error.errno or 0, type(error).__name__),
-                "error": str(error),
-            }
-        return given | crawl_beside(idle, KINDS[given["selector"]], url)
+            stopped_by = errno.errorcode.get(error.errno or 0, type(error).__name__)
+            return {"stopped_by": stopped_by, "error": str(error)}
+        return crawl_beside(socks, KINDS[selector], base)
 
 
 def crawl_beside(idle: list[socket.socket], kind: Any, url: str) -> dict[str, Any]:
@@ -73,7 +68,6 @@ def crawl_beside(idle: list[socket.socket], kind: Any, url: str) -> dict[str, An
     from strategies.base import Job
     from strategies.core.frontier import Frontier
 
-    assert SITE is not None
     strategy = strategies.load("callbacks")
     pages = (f"{url}/", *(f"{url}/p/{n}" for n in range(1, SITE["pages"])))
     job = Job(pages, max_in_flight=IN_FLIGHT)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from bench.studies.probes.programs._shared import child_process, complete, timed
+from bench.studies.probes.programs._shared import child_process, timed
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "how": ("spin", "selector"),
@@ -29,7 +29,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "sockets": (1, 50),
     "wait_ms": (500,),
 }
-SITE: dict[str, Any] | None = None
+BOUNDS = {"sockets": (1, 100), "wait_ms": (1, 2500)}
+SITE = None
 
 BACKLOG = 1
 FILLERS = BACKLOG + 1
@@ -40,22 +41,20 @@ FOR_EVER_NS = 60_000_000_000
 Attempt = Callable[[socket.socket], bool]
 
 
-def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
+def measure(base: str, how: str, waits_for: str, sockets: int, wait_ms: int) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
     """Wait once, and return what the wait took: wall time, CPU time of this process, attempts."""
-    given = complete(arguments, ARGUMENTS, {"sockets": (1, 100), "wait_ms": (1, 2500)})
-    wait = WAITS[given["how"]]
     with ExitStack() as stack:
-        if given["waits_for"] == "answer":
-            socks = stack.enter_context(late_answers(given["sockets"], given["wait_ms"] * 1_000_000))
+        if waits_for == "answer":
+            socks = stack.enter_context(late_answers(sockets, wait_ms * 1_000_000))
             event, attempt = selectors.EVENT_READ, has_answer
         else:
-            socks = stack.enter_context(late_connections(given["sockets"], given["wait_ms"] * 1_000_000))
+            socks = stack.enter_context(late_connections(sockets, wait_ms * 1_000_000))
             event, attempt = selectors.EVENT_WRITE, can_send
             if select.select([], socks, [], 0)[1]:
-                return given | {"stopped_by": "backlog", "error": "a full backlog took the connection all the same"}
+                return {"stopped_by": "backlog", "error": "a full backlog took the connection all the same"}
         with timed() as taken:
-            attempts = wait(socks, event, attempt)
-    return given | taken | {"cpu_share": taken["cpu_ns"] / taken["wall_ns"], "attempts": attempts}
+            attempts = WAITS[how](socks, event, attempt)
+    return taken | {"cpu_share": taken["cpu_ns"] / taken["wall_ns"], "attempts": attempts}
 
 
 def spin(socks: list[socket.socket], event: int, attempt: Attempt) -> int:  # noqa: ARG001  (it asks nobody)
