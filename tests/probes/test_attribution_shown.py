@@ -29,6 +29,8 @@ def test_each_look_has_its_pieces_and_their_sum_python_first() -> None:
         Group("in memory, by kind of mapping (smaps), mean of 1,000"),
         ("thread stacks", "12.8 kB"),
         ("together", "12.8 kB"),
+        Group("page tables, and stacks in the kernel, mean of 1,000"),
+        ("this system does not tell, or not to this user", "unknown"),
         Group("objects of the kernel, by slab cache (slabinfo; both ends of a connection), mean of 1,000"),
         ("this system does not tell, or not to this user", "unknown"),
     )

@@ -11,6 +11,7 @@ from bench.core.bare import Bare, BareGrid
 from bench.core.experiment import KINDS, Experiment
 from bench.core.grid import Grid, Workload
 from bench.core.plan import AnyTrial, RowTrial, row_trials
+from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.measure import run as runs
 
@@ -27,7 +28,7 @@ def key_of(trial: AnyTrial | RowTrial) -> Key:
 
 def key_of_row(row: Row) -> Key:
     """Return the key of what a row is about."""
-    return _key(row.kind, row.strategy, row.workload, row.round)
+    return _key(row.kind, row.strategy, plain_values(row.workload), row.round)
 
 
 def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:

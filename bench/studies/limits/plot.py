@@ -1,10 +1,11 @@
 """Plot 7: the thread ramp: threads over time until no more could be started, and the limits that might have bound."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from bench.core import units
+from bench.core.records.bare import Ceiling, LimitFound, LimitMeasured
 from bench.core.rows import Row
 from bench.present import labels, page, words
 from bench.studies.limits import show
@@ -31,7 +32,7 @@ def plots(rows: Sequence[Row], _looks: object, footer: str) -> "Iterator[tuple[s
 
 def draw(rows: Sequence[Row], footer: str) -> "Figure | None":
     """Draw the rows that ramped threads up; None when there is none."""
-    ramps = [row for row in rows if row.kind == "limit" and row.strategy == "threads" and row.measured.get("timeline")]
+    ramps = [row for row in show.limits(rows) if row.strategy == "threads" and row.measured.timeline]
     main = show.ramp(ramps)
     if main is None:
         return None
@@ -42,15 +43,15 @@ def draw(rows: Sequence[Row], footer: str) -> "Figure | None":
     return sheet
 
 
-def _panel(ramps: Sequence[Row], main: Row, axes: "Axes") -> None:
+def _panel(ramps: Sequence[LimitFound], main: LimitFound, axes: "Axes") -> None:
     """Draw the ramps and the lowest ceilings."""
     for row in ramps:
         width, above = (2.4, 3) if row is main else (1, 2)
         axes.plot(*_points(row), color=LINE if row.valid else page.GREY, linewidth=width, zorder=above)
-    found = main.measured.get("found") or 0
+    found = main.measured.found or 0
     top = max(1, found, *(n for row in ramps for n in _points(row)[1]))
-    lowest = sorted(main.measured.get("ceilings") or (), key=lambda ceiling: ceiling["most"])[:MOST_CEILINGS]
-    near = [ceiling["most"] for ceiling in lowest if ceiling["most"] <= FAR * top]
+    lowest = sorted(main.measured.ceilings or (), key=lambda ceiling: ceiling.most)[:MOST_CEILINGS]
+    near = [ceiling.most for ceiling in lowest if ceiling.most <= FAR * top]
     axes.set_ylim(0, 1.16 * max([top, *near]))
     axes.set_xlim(0, 1.06 * max(1e-3, *(seconds for row in ramps for seconds in _points(row)[0])))
     _draw_ceilings(lowest, axes)
@@ -61,16 +62,16 @@ def _panel(ramps: Sequence[Row], main: Row, axes: "Axes") -> None:
     axes.set_ylabel("living threads")
 
 
-def _draw_ceilings(lowest: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
+def _draw_ceilings(lowest: Sequence[Ceiling], axes: "Axes") -> None:
     """Draw the limits as lines, named to the right; one that is far above the axes is only named, with an arrow."""
     top = axes.get_ylim()[1]
-    wanted = [min(1.0, ceiling["most"] / top) for ceiling in lowest]
+    wanted = [min(1.0, ceiling.most / top) for ceiling in lowest]
     for ceiling, height in zip(lowest, labels.spaced(wanted, LABEL_PITCH), strict=True):
-        most, is_far = ceiling["most"], ceiling["most"] > top
-        colour = page.GREY if is_far else STOP if ceiling["shared"] else "black"
-        shared = ", shared" if ceiling["shared"] else ""
+        most, is_far = ceiling.most, ceiling.most > top
+        colour = page.GREY if is_far else STOP if ceiling.shared else "black"
+        shared = ", shared" if ceiling.shared else ""
         arrow = "\N{UPWARDS ARROW} " if is_far else ""
-        text = f"{arrow}{words.plain(ceiling['name'], 22)}\n{units.count(most)}{shared}"
+        text = f"{arrow}{words.plain(ceiling.name, 22)}\n{units.count(most)}{shared}"
         axes.text(1.015, height, text, transform=axes.transAxes, size=12, va="center", color=colour)
         if not is_far:
             axes.axhline(most, color=colour, linestyle=(0, (6, 3)), linewidth=1.4, zorder=1)
@@ -78,9 +79,9 @@ def _draw_ceilings(lowest: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
             axes.plot(*ends, color=colour, linewidth=0.8, transform=axes.transAxes, clip_on=False)
 
 
-def _mark_end(measured: Mapping[str, Any], end: tuple[float, float], axes: "Axes") -> None:
+def _mark_end(measured: LimitMeasured, end: tuple[float, float], axes: "Axes") -> None:
     """Mark where the ramp ended: a cross for a failure, a square where it stopped by itself."""
-    marker, colour = ("X", FAILURE) if measured.get("stopped_by") == "failure" else ("s", STOP)
+    marker, colour = ("X", FAILURE) if measured.stopped_by == "failure" else ("s", STOP)
     axes.plot(*end, marker=marker, color=colour, markersize=15, markeredgecolor="white", zorder=5)
     is_right = end[0] > 0.5 * axes.get_xlim()[1]
     axes.annotate(  # below it, where a ramp that rises has left room
@@ -99,20 +100,20 @@ def _mark_end(measured: Mapping[str, Any], end: tuple[float, float], axes: "Axes
     )
 
 
-def _end_text(measured: Mapping[str, Any]) -> str:
-    found, stopped_by = measured.get("found"), str(measured.get("stopped_by"))
+def _end_text(measured: LimitMeasured) -> str:
+    found, stopped_by = measured.found, str(measured.stopped_by)
     name = "\n".join(textwrap.wrap(show.limit_of(measured), 36, max_lines=3))
     text = _ENDS.get(stopped_by, "{}: stopped by the\n" + words.plain(stopped_by, 34))
     return text.format("?" if found is None else units.count(found), name)
 
 
-def _points(row: Row) -> tuple[list[float], list[int]]:
-    timeline = row.measured["timeline"]
+def _points(row: LimitFound) -> tuple[list[float], list[int]]:
+    timeline = row.measured.timeline or []
     return [ns / 1e9 for ns, _ in timeline], [n for _, n in timeline]
 
 
-def _notes(ramps: Sequence[Row], main: Row) -> str:
-    found, small, following = (main.measured.get(key) for key in ("found", "small_stack_found", "next"))
+def _notes(ramps: Sequence[LimitFound], main: LimitFound) -> str:
+    found, small, following = main.measured.found, main.measured.small_stack_found, main.measured.next
     more = ["Dashed: how many threads the two lowest limits allow, as predicted before the ramp."]
     if len(ramps) > 1:
         more.append(f"Thin: {len(ramps) - 1} more {'ramp' if len(ramps) == 2 else 'ramps'}.")
@@ -120,7 +121,7 @@ def _notes(ramps: Sequence[Row], main: Row) -> str:
         more.append("Grey: red trials.")
     if small is not None and found is not None:  # the second ramp is ended a little further than the first
         more.append(f"With small stacks: {'more than ' if small > MOVED * found else ''}{units.count(small)}.")
-    if following and main.measured.get("stopped_by") == "failure":
-        name, most = words.plain(following["name"], 40), units.count(following["most"])
+    if following and main.measured.stopped_by == "failure":
+        name, most = words.plain(following.name, 40), units.count(following.most)
         more.append(f"Once that is raised, {name} binds next at {most}.")
     return " ".join(more)

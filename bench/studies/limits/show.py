@@ -1,10 +1,11 @@
 """What was found of the limits of this machine: a table, and what ended the ramp of threads. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bench.core import units
-from bench.core.cells import of_kind
+from bench.core.records.bare import LimitFound, LimitMeasured
+from bench.core.records.values import whole_values
 from bench.core.rows import Row
 from bench.present import words
 from bench.present.section import Section
@@ -19,7 +20,7 @@ _NO_LIMIT = "{found} threads, stopped by the {stopped_by}: no limit was reached"
 
 def sections(rows: Sequence[Row]) -> list[Section]:
     """Return a line for each limit: what was predicted, what was found, what bound, and what to raise."""
-    found = of_kind(rows, "limit")
+    found = limits(rows)
     if not found:
         return []
     main = ramp(rows)
@@ -30,45 +31,50 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return what was found of each limit, as JSON."""
-    return [{"resource": row.strategy, "valid": row.valid, **row.measured} for row in of_kind(rows, "limit")]
+    return [{"resource": row.strategy, "valid": row.valid} | whole_values(row.measured) for row in limits(rows)]
 
 
-def ramp(rows: Sequence[Row]) -> Row | None:
+def limits(rows: Sequence[Row]) -> list[LimitFound]:
+    """Return the rows of limits."""
+    return [row for row in rows if isinstance(row, LimitFound)]
+
+
+def ramp(rows: Sequence[Row]) -> LimitFound | None:
     """Return the row that started most threads, a valid one if there is one."""
-    found = [row for row in of_kind(rows, "limit") if row.strategy == "threads"]
-    return min(found, key=lambda row: (not row.valid, -(row.measured.get("found") or 0), row.round), default=None)
+    found = [row for row in limits(rows) if row.strategy == "threads"]
+    return min(found, key=lambda row: (not row.valid, -(row.measured.found or 0), row.round), default=None)
 
 
-def title(row: Row) -> str:
+def title(row: LimitFound) -> str:
     """Say how many threads could be started, and what ended the ramp."""
     measured = row.measured
-    found, stopped_by = measured.get("found"), str(measured.get("stopped_by"))
+    found, stopped_by = measured.found, str(measured.stopped_by)
     number = "An unknown number of" if found is None else units.count(found)
     told = {"found": number, "limit": limit_of(measured), "stopped_by": words.plain(stopped_by, 30)}
     return _TITLES.get(stopped_by, _NO_LIMIT).format(**told)
 
 
-def limit_of(measured: Mapping[str, Any]) -> str:
+def limit_of(measured: LimitMeasured) -> str:
     """Return the name of the limit that bound; of a ramp that kept off it, of the lowest one that others share."""
-    shared = [ceiling for ceiling in measured.get("ceilings") or () if ceiling["shared"]]
-    name = measured.get("bound_by")
-    if not name and measured.get("stopped_by") == "shared limit" and shared:
-        name = min(shared, key=lambda ceiling: ceiling["most"])["name"]
+    shared = [ceiling for ceiling in measured.ceilings or () if ceiling.shared]
+    name = measured.bound_by
+    if not name and measured.stopped_by == "shared limit" and shared:
+        name = min(shared, key=lambda ceiling: ceiling.most).name
     return words.plain(str(name or "a limit without a name"), 70)
 
 
-def _line(row: Row) -> tuple[str, ...]:
+def _line(row: LimitFound) -> tuple[str, ...]:
     write = units.size if row.strategy == "memory" else units.count
-    numbers = [None if row.measured.get(key) is None else write(row.measured[key]) for key in ("predicted", "found")]
-    stopped_by = row.measured.get("stopped_by") or row.status
-    texts = (row.strategy, 18), (stopped_by, 14), (row.measured.get("bound_by") or "-", 40)
+    numbers = ["-" if n is None else write(n) for n in (row.measured.predicted, row.measured.found)]
+    stopped_by = row.measured.stopped_by or row.status
+    texts = (row.strategy, 18), (stopped_by, 14), (row.measured.bound_by or "-", 40)
     name, stopped, bound = (words.plain(text, most) for text, most in texts)
-    return name, *(number or "-" for number in numbers), stopped, bound
+    return name, *numbers, stopped, bound
 
 
-def _remedy(row: Row) -> str:
-    remedy, following = row.measured.get("remedy"), row.measured.get("next")
+def _remedy(row: LimitFound) -> str:
+    remedy, following = row.measured.remedy, row.measured.next
     if not remedy:
         return ""
-    then = f"; then {words.plain(following['name'], 60)} binds at {units.count(following['most'])}" if following else ""
+    then = f"; then {words.plain(following.name, 60)} binds at {units.count(following.most)}" if following else ""
     return f"{words.plain(row.strategy, 18)}: {words.plain(remedy, 300)}{then}."

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.core import units
-from bench.core.cells import of_kind
 from bench.core.figures import spread
+from bench.core.records.bare import Probe
+from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.present import words
 from bench.present.section import Section
@@ -31,20 +32,25 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return what each probe measured, as JSON."""
     return [
-        {"probe": row.strategy, "arguments": row.workload["arguments"], "valid": row.valid, "measured": row.measured}
-        for row in of_kind(rows, "probe")
+        {
+            "probe": row.strategy,
+            "arguments": row.workload.arguments,
+            "valid": row.valid,
+            "measured": plain_values(row.measured),
+        }
+        for row in _probes(rows)
     ]
 
 
 def tables(rows: Sequence[Row]) -> Iterator[Table]:
     """Yield what each probe found, medians over the valid rounds; and where the bytes of each block go."""
-    workloads: dict[str, list[Row]] = {}
-    blocks: dict[str, list[Row]] = {}
-    for row in of_kind(rows, "probe"):
+    workloads: dict[str, list[Probe]] = {}
+    blocks: dict[Any, list[Probe]] = {}
+    for row in _probes(rows):
         if row.strategy == "attribution" and row.valid:
-            blocks.setdefault(row.workload["arguments"].get("block", "thread"), []).append(row)
+            blocks.setdefault(row.workload.arguments.get("block", "thread"), []).append(row)
         else:
-            workloads.setdefault(row.workload["id"], []).append(row)
+            workloads.setdefault(row.workload.id, []).append(row)
     if workloads:
         yield Table("Probes", (), tuple(map(_line, workloads.values())))
     for block, own in blocks.items():
@@ -53,21 +59,25 @@ def tables(rows: Sequence[Row]) -> Iterator[Table]:
         yield Table(title, ("what", "bytes each"), tuple(lines))
 
 
-def _pieces(row: Row, look: str, head: str) -> Iterator[Line]:
+def _pieces(row: Probe, look: str, head: str) -> Iterator[Line]:
     """Yield the greatest pieces that one look at a block showed, and their sum."""
-    if look not in row.measured:
+    if (row.workload.arguments.get("look", "python") == "python") != (look == "python"):
         return
-    yield Group(f"{head}, mean of {units.count(row.measured['n'])}")
-    if (pieces := row.measured[look]) is None:
+    yield Group(f"{head}, mean of {units.count(row.measured.n)}")
+    if (pieces := getattr(row.measured, look)) is None:
         yield "this system does not tell, or not to this user", "unknown"
         return
     yield from ((words.plain(what, 100), units.size(size)) for what, size in pieces)
     yield "together", units.size(sum(size for _, size in pieces))
 
 
-def _line(own: Sequence[Row]) -> tuple[str, str]:
-    valid = [row.measured for row in own if row.valid]
-    arguments = own[0].workload["arguments"]
+def _probes(rows: Sequence[Row]) -> list[Probe]:
+    return [row for row in rows if isinstance(row, Probe)]
+
+
+def _line(own: Sequence[Probe]) -> tuple[str, str]:
+    valid = [plain_values(row.measured) for row in own if row.valid]
+    arguments = own[0].workload.arguments
     asked = ", ".join(f"{_name(key)} {value}" for key, value in arguments.items())
     names = [name for name in (valid[0] if valid else ()) if name not in arguments]
     found = {name: _over_rounds([said.get(name) for said in valid]) for name in names}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from bench.core import units
 from bench.core.cells import Read
+from bench.core.records.crawls import Crawl, Memory
 from bench.core.rows import Row
 from bench.studies.claims.rules.evidence import (
     COUNT,
@@ -14,7 +15,7 @@ from bench.studies.claims.rules.evidence import (
     Unknown,
     by_strategy,
     is_absent,
-    of_kind,
+    of_type,
     over_rounds,
     values,
 )
@@ -32,7 +33,7 @@ COROUTINES = ("generators", "native_asyncio")
 
 def xkcd(rows: Sequence[Row]) -> Outcome:
     """Judge whether a site of 1,500 pages is visited in under three seconds, by each strategy."""
-    own = by_strategy(row for row in of_kind(rows, "crawl") if not is_absent(row))
+    own = by_strategy(row for row in of_type(rows, Crawl) if not is_absent(row))
     spans = {name: over_rounds(some, _makespan_ns, SPAN) for name, some in own.items()}
     known = {name: found.value for name, found in spans.items() if isinstance(found, Range)}
     parts = [
@@ -55,12 +56,12 @@ def xkcd(rows: Sequence[Row]) -> Outcome:
 
 def grow_on_demand(rows: Sequence[Row]) -> Outcome:
     """Judge whether the pool starts few threads for little work, and coroutines start all their workers at once."""
-    own = of_kind(rows, "crawl")
-    caps = sorted({row.workload["in_flight"] for row in own})
+    own = of_type(rows, Crawl)
+    caps = sorted({row.workload.in_flight for row in own})
     few, most = (caps[0], caps[-1]) if len(caps) > 1 else (0, 0)
-    threads = over_rounds(_at(own, "thread_pool", most), lambda row: row.measured["peak_threads"], COUNT)
+    threads = over_rounds(_at(own, "thread_pool", most), lambda row: row.measured.peak_threads, COUNT)
     extra = {name: _extra(own, name, few, most, _makespan_ns) for name in COROUTINES}
-    memory = {name: _extra(own, name, few, most, lambda row: row.measured["uss_bytes"]) for name in COROUTINES}
+    memory = {name: _extra(own, name, few, most, lambda row: row.measured.uss_bytes) for name in COROUTINES}
     high = threads.high if isinstance(threads, Range) else None
     pool = Part(
         "threads of the pool",
@@ -72,7 +73,7 @@ def grow_on_demand(rows: Sequence[Row]) -> Outcome:
     coroutines = [
         compared(name, one, "below", AT_ONCE_NS, of="more time for all workers") for name, one in extra.items()
     ]
-    pages = max((row.workload["site"]["pages"] for row in own), default=None)
+    pages = max((row.workload.site.pages for row in own), default=None)
     asked: dict[str, Value] = {"threads": high, "workers": most or None, "pages": pages}
     found = values("_ns", extra) | values("_bytes", memory) | asked
     sizes = (
@@ -83,7 +84,7 @@ def grow_on_demand(rows: Sequence[Row]) -> Outcome:
 
 def redirects_coalesce(rows: Sequence[Row]) -> Outcome:
     """Judge whether a redirect to a page that has been seen is not fetched twice, by each strategy."""
-    own = [row for row in of_kind(rows, "memory") if not is_absent(row)]
+    own = [row for row in of_type(rows, Memory) if not is_absent(row)]
     good = [row for row in own if row.valid]
     extra = {name: max(map(_extra_fetches, some)) for name, some in by_strategy(good).items()}
     redirects = max(map(_redirects, good), default=0)
@@ -98,8 +99,8 @@ def redirects_coalesce(rows: Sequence[Row]) -> Outcome:
     ]
     found: dict[str, Value] = {
         "redirects": redirects or None,
-        "targets": max((row.workload["site"]["redirect_targets"] for row in own), default=0) or None,
-        "pages": max((row.measured["pages"] for row in good), default=0) or None,
+        "targets": max((row.workload.site.redirect_targets for row in own), default=0) or None,
+        "pages": max((row.measured.pages or 0 for row in good), default=0) or None,
         "strategies": len(extra),
         "twice": ", ".join(name for name, more in extra.items() if more > 0) or None,
         "extra": max(extra.values(), default=None),
@@ -111,10 +112,11 @@ def redirects_coalesce(rows: Sequence[Row]) -> Outcome:
 
 
 def _makespan_ns(row: Row) -> float | None:
-    return row.measured.get("makespan_ns")
+    found: float | None = row.measured.makespan_ns
+    return found
 
 
-def _extra(rows: Sequence[Row], name: str, few: int, most: int, read: Read) -> Figure:
+def _extra(rows: Sequence[Crawl], name: str, few: int, most: int, read: Read) -> Figure:
     """Return how much more the largest cap takes than the smallest one, at least and at most."""
     one, other = (
         over_rounds(_at(rows, name, cap), read, SPAN if read is _makespan_ns else SIZE) for cap in (most, few)
@@ -124,13 +126,13 @@ def _extra(rows: Sequence[Row], name: str, few: int, most: int, read: Read) -> F
     return Unknown("too few valid rounds")
 
 
-def _at(rows: Sequence[Row], name: str, cap: int) -> list[Row]:
-    return [row for row in rows if row.strategy == name and row.workload["in_flight"] == cap]
+def _at(rows: Sequence[Crawl], name: str, cap: int) -> list[Crawl]:
+    return [row for row in rows if row.strategy == name and row.workload.in_flight == cap]
 
 
-def _extra_fetches(row: Row) -> int:
-    return int(row.server["requests"]) - int(row.measured["pages"])
+def _extra_fetches(row: Memory) -> int:
+    return (row.server.requests or 0) - (row.measured.pages or 0)
 
 
-def _redirects(row: Row) -> int:
-    return sum(n for status, n in row.server["responses_by_status"].items() if str(status).startswith("3"))
+def _redirects(row: Memory) -> int:
+    return sum(n for status, n in (row.server.responses_by_status or {}).items() if status.startswith("3"))

@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from bench.core import stats, units
 from bench.core.cells import Read
 from bench.core.figures import NoSlope, Slope, spread
+from bench.core.records.bare import Probe
 from bench.core.rows import Row
 from bench.studies.claims.verdicts import Value
 
+R = TypeVar("R", bound=Row)
 CLOSE = 0.10
 """Runs of one machine on different days differ by about as much; nearer to a boundary a verdict may change."""
 
@@ -103,7 +105,7 @@ def ratio(one: Iterable[Row], other: Iterable[Row], read: Read) -> Figure:
 
 def _place(row: Row) -> Hashable:
     """Name what makes two rows a pair: the block of an arm, else the round."""
-    return row.run, row.measured["block"] if row.kind == "arm" else row.round
+    return row.run, row.measured.block if row.kind == "arm" else row.round
 
 
 def slope(found: Slope | NoSlope) -> Figure:
@@ -148,30 +150,31 @@ def shows_a_limit(row: Row) -> bool:
     return row.cause == "limit"
 
 
-def of_kind(rows: Iterable[Row], kind: str, strategy: str | None = None) -> list[Row]:
+def of_type(rows: Iterable[Row], kind: type[R], strategy: str | None = None) -> list[R]:
     """Return the rows of a kind, and of a strategy (block, probe, resource) if one is named."""
-    return [row for row in rows if row.kind == kind and strategy in {None, row.strategy}]
+    return [row for row in rows if isinstance(row, kind) and strategy in {None, row.strategy}]
 
 
 def arms(rows: Iterable[Row], strategy: str | None = None, role: str | None = None, **workload: object) -> list[Row]:
     """Return the rows of arms: of a strategy, of a role (else of all but placebos), of values of the workload."""
     return [
         row
-        for row in of_kind(rows, "arm")
-        if strategy in {None, row.workload["arm"]["strategy"]}
-        and (row.workload["arm"]["role"] == role if role else row.workload["arm"]["role"] != "placebo")
-        and workload.items() <= row.workload.items()
+        for row in rows
+        if row.kind == "arm"
+        and strategy in {None, row.workload.arm.strategy}
+        and (row.workload.arm.role == role if role else row.workload.arm.role != "placebo")
+        and all(getattr(row.workload, name) == value for name, value in workload.items())
     ]
 
 
-def probes(rows: Iterable[Row], probe: str, **arguments: object) -> list[Row]:
+def probes(rows: Iterable[Row], probe: str, **arguments: object) -> list[Probe]:
     """Return the rows of a probe whose trials had these arguments."""
-    return [row for row in of_kind(rows, "probe", probe) if arguments.items() <= row.workload["arguments"].items()]
+    return [row for row in of_type(rows, Probe, probe) if arguments.items() <= row.workload.arguments.items()]
 
 
-def by_strategy(rows: Iterable[Row]) -> dict[str, list[Row]]:
+def by_strategy(rows: Iterable[R]) -> dict[str, list[R]]:
     """Return the rows by strategy, in alphabetical order."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[R]] = {}
     for row in sorted(rows, key=lambda row: row.strategy):
         found.setdefault(row.strategy, []).append(row)
     return found

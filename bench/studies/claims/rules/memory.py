@@ -5,12 +5,13 @@ from dataclasses import replace
 
 from bench.core import units
 from bench.core.figures import NoSlope, Slope, memory_slope
-from bench.core.layers import cost, n_of
+from bench.core.layers import RSS, cost, n_of, size_of
+from bench.core.records.crawls import Block, Memory
 from bench.core.rows import Row
 from bench.studies.claims.rules.evidence import (
     SPAN,
     Range,
-    of_kind,
+    of_type,
     shows_a_limit,
     slope,
     slopes,
@@ -45,7 +46,7 @@ _WHERE = {"parked": "parked", "flying": "in flight"}
 
 def thread_memory(rows: Sequence[Row]) -> Outcome:
     """Judge whether a parked thread costs tens of kilobytes, and the published 50k within a quarter."""
-    threads = of_kind(rows, "block", "thread")
+    threads = of_type(rows, Block, "thread")
     found, by_ps = cost(threads), slope(_by_ps(threads))
     full = slope(found.full)
     edges = PUBLISHED_BYTES / MATCH, PUBLISHED_BYTES * MATCH
@@ -70,7 +71,7 @@ def thread_memory(rows: Sequence[Row]) -> Outcome:
 
 def coroutine_memory(rows: Sequence[Row]) -> Outcome:
     """Judge which coroutines cost barely 3k: bare, in a task, with a socket, with a stream."""
-    costs = {name: cost(of_kind(rows, "block", name)) for name in COROUTINES}
+    costs = {name: cost(of_type(rows, Block, name)) for name in COROUTINES}
     full = {name: slope(found.full) for name, found in costs.items()}
     user = {name: slope(found.user) for name, found in costs.items()}
     parts = [
@@ -82,8 +83,8 @@ def coroutine_memory(rows: Sequence[Row]) -> Outcome:
 
 def memory_ratio(rows: Sequence[Row]) -> Outcome:
     """Judge whether threads cost ten times what coroutines do in all layers: parked, and in flight."""
-    thread, task = (cost(of_kind(rows, "block", name)) for name in ("thread", "asyncio_task"))
-    pool, asyncio = (cost(of_kind(rows, "memory", name)) for name in ("thread_pool", "native_asyncio"))
+    thread, task = (cost(of_type(rows, Block, name)) for name in ("thread", "asyncio_task"))
+    pool, asyncio = (cost(of_type(rows, Memory, name)) for name in ("thread_pool", "native_asyncio"))
     full = {"parked": slopes(thread.full, task.full), "flying": slopes(pool.full, asyncio.full)}
     user = {"parked": slopes(thread.user, task.user), "flying": slopes(pool.user, asyncio.user)}
     parts = [compared(_WHERE[name], one, "at least", ORDER, "any", of="all layers") for name, one in full.items()]
@@ -95,35 +96,35 @@ def memory_ratio(rows: Sequence[Row]) -> Outcome:
 
 def many_coroutines(rows: Sequence[Row]) -> Outcome:
     """Judge whether hundreds of thousands of coroutines start, each kind within a minute."""
-    tried = [row for row in of_kind(rows, "block") if row.workload["n"] >= HUNDREDS_OF_THOUSANDS]
+    tried = [row for row in of_type(rows, Block) if row.workload.n >= HUNDREDS_OF_THOUSANDS]
     started = [row for row in tried if row.valid]  # each row's check says whether all were started
     parts = [part for name in PARKED for part in _started(name, [row for row in tried if row.strategy == name])]
     found: dict[str, Value] = {
-        "most": max((row.workload["n"] for row in started), default=None),
-        "slowest_ns": max((row.measured["start_ns"] for row in started), default=None),
-        "largest_bytes": max((row.measured["held_rss_bytes"] for row in started), default=None),
+        "most": max((row.workload.n for row in started), default=None),
+        "slowest_ns": max((row.measured.start_ns or 0 for row in started), default=None),
+        "largest_bytes": max((size_of(row, RSS) or 0 for row in started), default=None),
         "least_n": HUNDREDS_OF_THOUSANDS if started else None,
     }
     return outcome(tried, parts, found)
 
 
-def _started(name: str, rows: Sequence[Row]) -> list[Part]:
+def _started(name: str, rows: Sequence[Block]) -> list[Part]:
     """Return whether coroutines of a kind start, and within a minute; the figure is of the most of them."""
     broken, valid = [row for row in rows if row.status != "ok"], [row for row in rows if row.valid]
     so = False if any(map(shows_a_limit, broken)) else True if valid and not broken else None
     starts = Part(COROUTINES[name], so, rule="start", core="any")
     if not valid:
         return [starts]
-    slow = max(row.measured["start_ns"] for row in valid)
-    most = max(row.workload["n"] for row in valid)
-    largest = [row.measured for row in valid if row.workload["n"] == most]
-    time, size = (max(said[key] for said in largest) for key in ("start_ns", "held_rss_bytes"))
+    slow = max(row.measured.start_ns or 0 for row in valid)
+    most = max(row.workload.n for row in valid)
+    largest = [row for row in valid if row.workload.n == most]
+    time, size = max(row.measured.start_ns or 0 for row in largest), max(size_of(row, RSS) or 0 for row in largest)
     figure = f"{units.count(most)} in {units.duration(time, 2)}, {units.size(size, 2)}"
     quick = compared(COROUTINES[name], Range(slow, slow, slow, SPAN), "below", EASY_NS, of="time")
     return [replace(starts, figure=figure), replace(quick, figure="")]
 
 
-def _by_ps(rows: Sequence[Row]) -> Slope | NoSlope:
+def _by_ps(rows: Sequence[Block]) -> Slope | NoSlope:
     """Return the slope of what ps shows as resident."""
-    points = [(n_of(row), size) for row in rows if row.valid and (size := row.measured.get("ps_rss_bytes")) is not None]
+    points = [(n_of(row), size) for row in rows if row.valid and (size := row.measured.ps_rss_bytes) is not None]
     return memory_slope(*zip(*points, strict=True)) if points else NoSlope("no valid row")

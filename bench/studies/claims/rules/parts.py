@@ -102,7 +102,7 @@ def missing(rows: Sequence[Row]) -> list[str]:
     bad = [row for row in rows if not row.valid]
     kinds = Counter(kind for row in bad for kind in _reasons(row))
     told = "; ".join(f"{kind}{f' ({number} times)' if number > 1 else ''}" for kind, number in kinds.most_common(3))
-    disturbed = sum(row.measured.get("held_disturbed") is not None for row in rows if row.valid)
+    disturbed = sum(getattr(row.measured, "held_disturbed", None) is not None for row in rows if row.valid)
     return [
         *([] if rows else ["no trial was run"]),
         *([f"{len(bad)} of {len(rows)} rows are not valid: {told}"] if bad else []),
@@ -128,22 +128,23 @@ def region(rows: Iterable[Row]) -> str:
 
 def _asked(row: Row) -> dict[str, Any]:
     workload = row.workload
-    if row.kind == "limit":
-        return {"limit": row.strategy}
-    if row.kind == "block":
-        return {row.strategy: workload["n"]}
-    if row.kind == "probe":
-        return {name.replace("_", " "): value for name, value in workload["arguments"].items()}
-    site = workload["site"]
-    return {
-        "in flight": workload["in_flight"],
-        "added latency": "none" if workload["latency"] == "0" else units.latency(workload["latency"]),
-        "connections": workload["connection"],
-        **({"pages": site["pages"]} if row.kind == "crawl" else {}),
-        **({"redirects": f"{site['redirects']:.0%}"} if site["redirects"] else {}),
-        **({"CPU work": units.latency(workload["cpu"])} if workload.get("cpu_ns") else {}),
-        **({"cores": cores} if (cores := workload.get("arm", {}).get("cores")) else {}),
+    match row.kind:
+        case "limit":
+            return {"limit": row.strategy}
+        case "block":
+            return {row.strategy: workload.n}
+        case "probe":
+            return {name.replace("_", " "): value for name, value in workload.arguments.items()}
+    asked = {
+        "in flight": workload.in_flight,
+        "added latency": "none" if workload.latency == "0" else units.latency(workload.latency),
+        "connections": workload.connection,
+        "pages": workload.site.pages if row.kind == "crawl" else None,
+        "redirects": f"{workload.site.redirects:.0%}" if workload.site.redirects else None,
+        "CPU work": units.latency(workload.cpu) if workload.cpu_ns else None,
+        "cores": workload.arm and workload.arm.cores,
     }
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _between(values: Sequence[Any]) -> str:

@@ -1,17 +1,19 @@
 """The claims that small programs show: selectors, spinning, races, tracebacks, workers that nobody cancelled. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from msgspec.structs import asdict
 
 from bench.core import units
 from bench.core.cells import cpu_per_page_ns
+from bench.core.records.bare import Probe
 from bench.core.rows import Row
 from bench.studies.claims.rules.evidence import (
     SHARE,
     Figure,
     Range,
     Unknown,
-    of_kind,
     over_rounds,
     probes,
     ratio,
@@ -32,16 +34,17 @@ RESTS = 0.05
 COROUTINES = ("generators", "native_asyncio")
 MODELS = ("threads", "threads-locked", "coroutines", "asyncio", "coroutines-yielding")
 
-Said = Mapping[str, Any]
+Said = Any
+"""What a probe has measured: its record in bench/studies/probes/record.py."""
 
 
 def select_scales(rows: Sequence[Row]) -> Outcome:
     """Judge whether select and poll get dearer with idle connections, and epoll does not."""
     growth = {kind: _growth(probes(rows, "selectors", selector=kind)) for kind in ("poll", "epoll")}
     tried = [row for row in probes(rows, "selectors", selector="select") if row.valid]
-    stopped = [row for row in tried if row.measured.get("stopped_by")]
-    at = min((int(row.workload["arguments"]["idle"]) for row in stopped), default=None)
-    by = min((str(row.measured["stopped_by"]) for row in stopped), default=None)
+    stopped = [row for row in tried if row.measured.stopped_by]
+    at = min((int(row.workload.arguments["idle"]) for row in stopped), default=None)
+    by = min((str(row.measured.stopped_by) for row in stopped), default=None)
     of = "CPU time per page, most idle connections over none"
     parts = [
         compared("poll", growth["poll"], "at least", GROWS, "does not scale", of=of),
@@ -54,7 +57,7 @@ def select_scales(rows: Sequence[Row]) -> Outcome:
             core="does not scale",
         ),
     ]
-    idle = max((int(row.workload["arguments"]["idle"]) for row in probes(rows, "selectors")), default=None)
+    idle = max((int(row.workload.arguments["idle"]) for row in probes(rows, "selectors")), default=None)
     return outcome(rows, parts, values("_ratio", growth) | {"idle": idle, "stopped_by": by})
 
 
@@ -62,7 +65,7 @@ def spin_wastes(rows: Sequence[Row]) -> Outcome:
     """Judge whether polling in a tight loop burns a core where a selector rests, with one socket and with many."""
     spun = probes(rows, "spin", how="spin")
     spin, rest = (
-        over_rounds(some, lambda row: row.measured["cpu_share"], SHARE)
+        over_rounds(some, lambda row: row.measured.cpu_share, SHARE)
         for some in (spun, probes(rows, "spin", how="selector"))
     )
     parts = [
@@ -73,7 +76,7 @@ def spin_wastes(rows: Sequence[Row]) -> Outcome:
         "spin_share": value(spin),
         "selector_share": value(rest),
         "factor": _over(spin, rest),
-        "attempts": max((row.measured["attempts"] for row in spun if row.valid), default=None),
+        "attempts": max((row.measured.attempts for row in spun if row.valid), default=None),
     }
     return outcome(rows, parts, found)
 
@@ -84,9 +87,9 @@ def races(rows: Sequence[Row]) -> Outcome:
     That nothing went wrong between threads does not show that it cannot; a lock that did not help shows nothing at all.
     """
     own = {model: [row.measured for row in probes(rows, "races", model=model) if row.valid] for model in MODELS}
-    most = {model: max((said["duplicates"] for said in some), default=None) for model, some in own.items()}
-    lost = max((said["lost_updates"] for said in own["threads"]), default=None)
-    links = max((said["links_seen"] for some in own.values() for said in some), default=None)
+    most = {model: max((said.duplicates for said in some), default=None) for model, some in own.items()}
+    lost = max((said.lost_updates for said in own["threads"]), default=None)
+    links = max((said.links_seen for some in own.values() for said in some), default=None)
     threads = True if most["threads"] else False if lost and most["threads-locked"] == 0 else None
     answers = {
         "threads": threads,
@@ -112,10 +115,10 @@ def races(rows: Sequence[Row]) -> Outcome:
 
 def stack_ripping(rows: Sequence[Row]) -> Outcome:
     """Judge whether a callback's traceback lacks who started the fetch, and a coroutine's names it."""
-    tried = of_kind(rows, "probe", "stack_ripping")
-    named: dict[str, Said] = {row.workload["arguments"]["strategy"]: row.measured for row in tried if row.valid}
+    tried = probes(rows, "stack_ripping")
+    named: dict[Any, Said] = {row.workload.arguments["strategy"]: row.measured for row in tried if row.valid}
     found: dict[str, Value] = {
-        f"{name}_text": named[name]["text"] if name in named else None for name in ("callbacks", *COROUTINES)
+        f"{name}_text": named[name].text if name in named else None for name in ("callbacks", *COROUTINES)
     }
     found |= {
         "callbacks_trace": _chain(named.get("callbacks"), "traceback"),
@@ -123,7 +126,7 @@ def stack_ripping(rows: Sequence[Row]) -> Outcome:
         "generators_trace": _chain(named.get("generators"), "traceback"),
         "asyncio_trace": _chain(named.get("native_asyncio"), "traceback"),
     }
-    names = {name: said["names_starter"] for name, said in named.items()}
+    names = {name: said.names_starter for name, said in named.items()}
     parts = [
         Part("callbacks", _not(names.get("callbacks")), rule="traceback lacks the starter of the fetch", core="loses"),
         *(
@@ -132,7 +135,7 @@ def stack_ripping(rows: Sequence[Row]) -> Outcome:
         ),
     ]
     told = (
-        f"{name}: {_chain(said, 'traceback')}" + (f" (lost: {', '.join(said['lost'])})" if said["lost"] else "")
+        f"{name}: {_chain(said, 'traceback')}" + (f" (lost: {', '.join(said['lost'])})" if said.lost else "")
         for name, said in sorted(named.items())
     )
     return outcome(tried, parts, found, told)
@@ -140,14 +143,14 @@ def stack_ripping(rows: Sequence[Row]) -> Outcome:
 
 def cancel_workers(rows: Sequence[Row]) -> Outcome:
     """Judge whether a crawl leaves nothing alive, and whether idle workers that nobody cancels are complained of."""
-    tried = [row for row in of_kind(rows, "probe", "cancel_workers") if "not_applicable" not in row.measured]
-    said: dict[tuple[str, str], Said] = {}
+    tried = [row for row in probes(rows, "cancel_workers") if row.measured.not_applicable is None]
+    said: dict[Any, Said] = {}
     for row in tried:
-        arguments = row.workload["arguments"]
+        arguments = row.workload.arguments
         if row.valid:
             said.setdefault((arguments["strategy"], arguments["variant"]), row.measured)
     cancelled = sorted(
-        {row.workload["arguments"]["strategy"] for row in tried if row.workload["arguments"]["variant"] == "cancelled"}
+        {str(row.workload.arguments["strategy"]) for row in probes(tried, "cancel_workers", variant="cancelled")}
     )
     closed, run = (said.get(("native_asyncio", variant)) for variant in ("left-out", "left-out-run"))
     loop, threads = said.get(("generators", "left-out")), said.get(("thread_pool", "left-out"))
@@ -160,11 +163,11 @@ def cancel_workers(rows: Sequence[Row]) -> Outcome:
     found: dict[str, Value] = {
         "clean": list(clean.values()).count(True),
         "dirty": ", ".join(name for name, so in clean.items() if so is False) or None,
-        "complaint": closed["complaint"] or None if closed else None,
-        "tasks": (closed["left"] or {}).get("tasks") if closed else None,
-        "threads": (threads["left"] or {}).get("threads") if threads else None,
-        "ends": None if threads is None else "ends" if threads["ended"] else "never ends",
-        "loop_complaint": loop["complaint"] or None if loop else None,
+        "complaint": closed.complaint or None if closed else None,
+        "tasks": closed.left and closed.left.tasks if closed else None,
+        "threads": threads.left and threads.left.threads if threads else None,
+        "ends": None if threads is None else "ends" if threads.ended else "never ends",
+        "loop_complaint": loop.complaint or None if loop else None,
     }
     figures = [f"{name}: {_left(one)}" for name, one in (("generators", loop), ("threads", threads)) if one]
     figures += [f"cancelled: {found['clean']} of {len(cancelled)} strategies leave nothing"] if cancelled else []
@@ -175,10 +178,10 @@ def _over(one: Figure, other: Figure) -> float | None:
     return one.value / other.value if isinstance(one, Range) and isinstance(other, Range) and other.value else None
 
 
-def _growth(rows: Sequence[Row]) -> Figure:
+def _growth(rows: Sequence[Probe]) -> Figure:
     """Return how many times the CPU time per page is with most idle connections, against none."""
-    usable = [row for row in rows if row.valid and "stopped_by" not in row.measured]
-    idle = sorted({int(row.workload["arguments"]["idle"]) for row in usable})
+    usable = [row for row in rows if row.valid and row.measured.stopped_by is None]
+    idle = sorted({int(row.workload.arguments["idle"]) for row in usable})
     if len(idle) < 2 or idle[0] != 0:
         return Unknown("too few valid rounds")
     return ratio(probes(usable, "selectors", idle=idle[-1]), probes(usable, "selectors", idle=0), cpu_per_page_ns)
@@ -186,7 +189,7 @@ def _growth(rows: Sequence[Row]) -> Figure:
 
 def _chain(said: Said | None, key: str) -> str | None:
     """Write functions, the caller first."""
-    return None if said is None else " > ".join(said[key]) or "none"
+    return None if said is None else " > ".join(getattr(said, key)) or "none"
 
 
 def _not(so: bool | None) -> bool | None:
@@ -194,19 +197,17 @@ def _not(so: bool | None) -> bool | None:
 
 
 def _complains(said: Said | None) -> bool | None:
-    return None if said is None else bool(said["complaint"])
+    return None if said is None else bool(said.complaint)
 
 
 def _is_dirty(said: Said | None) -> bool | None:
     """Tell whether threads, tasks, coroutines or descriptors were left; of an unfinished crawl, something was."""
-    return None if said is None else bool(said["complaint"]) or said["left"] is None or any(said["left"].values())
+    return None if said is None else bool(said.complaint) or said.left is None or any(asdict(said.left).values())
 
 
 def _left(said: Said | None) -> str:
     """Write what became of workers that nobody cancelled."""
     if said is None:
         return ""
-    left = [f"{n} {what} left" for what, n in (said["left"] or {}).items() if n]
-    return ", ".join(
-        [said["complaint"] or "no complaint", *left, *([] if said["ended"] else ["the process never ends"])]
-    )
+    left = [f"{n} {what} left" for what, n in (asdict(said.left) if said.left else {}).items() if n]
+    return ", ".join([said.complaint or "no complaint", *left, *([] if said.ended else ["the process never ends"])])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from bench.core import units
 from bench.core.cells import Read, cpu_per_page_ns, pages_per_s
 from bench.core.layers import cost
+from bench.core.records.crawls import Memory
 from bench.core.rows import Row
 from bench.studies.claims.rules.evidence import (
     SHARE,
@@ -17,7 +18,7 @@ from bench.studies.claims.rules.evidence import (
     Range,
     Unknown,
     arms,
-    of_kind,
+    of_type,
     over_rounds,
     probes,
     ratio,
@@ -85,7 +86,7 @@ def async_not_faster(rows: Sequence[Row]) -> Outcome:
 def callbacks_efficient(rows: Sequence[Row]) -> Outcome:
     """Judge whether coroutines cost no more than callbacks: CPU time per page, and memory per fetch in flight."""
     cell = arms(rows, latency="0", in_flight=USUAL_CAP)
-    memory = {name: cost(of_kind(rows, "memory", name)).full for name in (LOOP, *COROUTINES)}
+    memory = {name: cost(of_type(rows, Memory, name)).full for name in (LOOP, *COROUTINES)}
     dearer = {name: _over(cell, name, LOOP, cpu_per_page_ns) for name in COROUTINES}
     heavier = {name: slopes(memory[name], memory[LOOP]) for name in COROUTINES}
     known = [found for found in dearer.values() if isinstance(found, Range)]
@@ -102,17 +103,17 @@ def callbacks_efficient(rows: Sequence[Row]) -> Outcome:
 
 def no_gil(rows: Sequence[Row]) -> Outcome:
     """Judge whether threads fetch more without a global lock: what two cores gain, and what one core pays."""
-    busy = [row for row in arms(rows, "thread_pool") if row.workload["arm"].get("cores", 1) > 1]
-    alone = [row for row in arms(rows, "thread_pool") if row.workload["arm"].get("cores", 1) == 1]
+    busy = [row for row in arms(rows, "thread_pool") if row.workload.arm.cores]
+    alone = [row for row in arms(rows, "thread_pool") if not row.workload.arm.cores]
     gain = ratio(_gil(busy, on=False), _gil(busy, on=True), pages_per_s)
     price = ratio(_gil(alone, on=False), _gil(alone, on=True), cpu_per_page_ns)
-    share = over_rounds(_gil(busy, on=True), lambda row: row.measured.get("cpu_share"), SHARE, 1)
+    share = over_rounds(_gil(busy, on=True), lambda row: row.measured.cpu_share, SHARE, 1)
     gains = compared("two cores", gain, "at least", PAYS, "gain", of="pages/s without over with the lock")
     was_free = isinstance(share, Range) and share.value >= FREE
     if gains.so is False and not was_free:
         gains = replace(gains, so=None)
     pays = compared("one core", price, "not clearly above", PAYS, of=f"{CPU} without over with the lock", near=False)
-    python = next((str(row.knobs["python"]) for row in _gil(arms(rows), on=False)), None)
+    python = next((str(row.knobs.python) for row in _gil(arms(rows), on=False)), None)
     figures = [] if was_free else [f"share of a core that threads with the lock had: {share}"]
     return outcome(rows, [gains, pays], values("_ratio", {"gain": gain, "price": price}) | {"python": python}, figures)
 
@@ -144,9 +145,9 @@ def async_sleepy(rows: Sequence[Row]) -> Outcome:
     """Judge whether asyncio serves many slow connections as well as threads do, for less of the core or of memory."""
     speed, many_speed = (_over(arms(rows, in_flight=cap), *_SLEEPY, pages_per_s) for cap in (BELOW, BEYOND))
     effort = _over(arms(rows, in_flight=BEYOND), *_SLEEPY, cpu_per_page_ns)
-    held = [cost(of_kind(rows, "memory", name)).full for name in _SLEEPY]
+    held = [cost(of_type(rows, Memory, name)).full for name in _SLEEPY]
     weight = slopes(held[0], held[1])
-    cells = {row.workload["in_flight"]: units.latency(row.workload["latency"]) for row in arms(rows)}
+    cells = {row.workload.in_flight: units.latency(row.workload.latency) for row in arms(rows)}
     below, beyond, of = f"{BELOW} in flight", f"{units.count(BEYOND)} in flight", "asyncio over threads"
     parts = [
         compared(f"pages/s at {below}", speed, "at least", 1 / SAME, "as fast", of=of, near=False),
@@ -162,7 +163,7 @@ def async_sleepy(rows: Sequence[Row]) -> Outcome:
 
 def diminishing_returns(rows: Sequence[Row]) -> Outcome:
     """Judge for each model whether many in flight degrade it: pages per second of CPU time, against few."""
-    names = sorted({row.workload["arm"]["strategy"] for row in arms(rows)})
+    names = sorted({row.workload.arm.strategy for row in arms(rows)})
     kept = {name: ratio(arms(rows, name, "reference"), arms(rows, name, "compared"), cpu_per_page_ns) for name in names}
     of = f"pages per second of CPU time, {units.count(MANY)} in flight over few"
     parts = [compared(name, found, "below", LOSS, "degrades", of=of) for name, found in kept.items()]
@@ -193,4 +194,4 @@ def _over(cell: Sequence[Row], one: str, other: str, read: Read) -> Figure:
 
 
 def _gil(rows: Sequence[Row], *, on: bool) -> list[Row]:
-    return [row for row in rows if row.knobs.get("gil") is on]
+    return [row for row in rows if row.knobs.gil is on]
