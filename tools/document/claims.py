@@ -17,7 +17,8 @@ def part(runs: Path, _beside: Path) -> str:
 def page(found: Report) -> str:
     """Return a summary of all verdicts, and a section for each."""
     summary = _table(found, ("claim", "verdict"), _in_summary)
-    return "\n\n".join([show.provenance(found), summary, *map(_section, found.claims)])
+    made = " ".join([show.provenance(found), *map(escaped, show.section(found).notes)])
+    return "\n\n".join([made, summary, *map(_section, found.claims)])
 
 
 def table(found: Report) -> str:
