@@ -5,16 +5,14 @@
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from bench.core.cells import of_kind
-from bench.core.records.values import plain_values, whole_values
 from bench.core.rows import Row
 from bench.present import words
 from bench.present.name_looks import Look
 from bench.present.section import Section
-from bench.present.table import Group, Line, Table
+from bench.present.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,64 +31,6 @@ def _titled(text: str | None, tables: Sequence[Table] = ()) -> list[Section]:
 
 def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
-
-
-# Limits and probes
-
-
-def limits_sections(rows: Sequence[Row]) -> list[Section]:
-    from bench.studies.limits import show
-
-    threads = [row for row in of_kind(rows, "limit") if row.valid and row.strategy == "threads"]
-    return _titled(show.of_ramp(threads[0].measured) if threads else None, [show.grid(rows)])
-
-
-def limits_figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    return [
-        {"resource": row.strategy, "valid": row.valid} | whole_values(row.measured) for row in of_kind(rows, "limit")
-    ]
-
-
-def limits_plots(rows: Sequence[Row], _looks: Looks, footer: str) -> Iterator[Named]:
-    from bench.studies.limits import plot
-
-    yield "ramp", plot.draw(rows, footer)
-
-
-def probes_sections(rows: Sequence[Row]) -> list[Section]:
-    from bench.studies.probes import grid
-
-    return _titled(None, [grid.grid(rows), *_attributed(rows)])
-
-
-def _attributed(rows: Sequence[Row]) -> Iterator[Table]:
-    """Return a table of each block whose bytes a probe has followed."""
-    from bench.studies.probes.show import attribution_lines
-
-    title, lines = "", list[Line]()
-    for line in [*attribution_lines(rows), ""]:
-        if line.startswith("    "):
-            size, _, what = line.strip().partition("  ")
-            lines.append((what.strip(), size))
-        elif line.startswith("  "):
-            lines.append(Group(line.strip()))
-        elif line:
-            title = line
-        elif lines:
-            yield Table(title.capitalize(), ("what", "bytes each"), tuple(lines))
-            lines = []
-
-
-def probes_figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    return [
-        {
-            "probe": row.strategy,
-            "arguments": row.workload.arguments,
-            "valid": row.valid,
-            "measured": plain_values(row.measured),
-        }
-        for row in of_kind(rows, "probe")
-    ]
 
 
 # Comparisons

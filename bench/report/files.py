@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.core.rows import MACHINE_FILE, ROWS_FILE, SELFTEST_FILE
-from bench.studies.claims import show as claims
-from bench.studies.claims.rules import WORDS, Verdict
-from bench.studies.claims.show import ClaimsError, Report
+from bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, load
 from bench.studies.selftest import show as selftest
 
 EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
@@ -99,27 +97,13 @@ def _machine(reading: _Reading) -> dict[str, Any]:
 
 
 def _claims(reading: _Reading) -> Report | None:
-    if not (reading.folder / claims.JSON_FILE).is_file():
+    if not (reading.folder / JSON_FILE).is_file():
         return None
     try:
-        report = claims.load(reading.folder)
-    except ClaimsError as error:
-        told = str(error).removeprefix(f"{reading.folder / claims.JSON_FILE} ")
-        reading.missing.append(f"{claims.JSON_FILE} is damaged: {told}.")
+        return load(reading.folder)
+    except ClaimsError:
+        reading.missing.append(f"{JSON_FILE} is damaged: it is not what `inflight claims` writes.")
         return None
-    if not all(map(_is_sound, report.verdicts)):
-        reading.missing.append(f"{claims.JSON_FILE} is damaged: its claims are not what `inflight claims` writes.")
-        return None
-    return report
-
-
-def _is_sound(verdict: Verdict) -> bool:
-    """Tell whether the texts of a verdict are texts."""
-    outcome = verdict.outcome
-    texts = (verdict.id, verdict.claim, verdict.source, verdict.published, verdict.about, verdict.explanation)
-    told = (*texts, outcome.figures, outcome.region, outcome.reason)
-    kinds = isinstance(verdict.order, int) and isinstance(outcome.values, dict) and outcome.verdict in WORDS
-    return kinds and all(isinstance(text, str) for text in told)
 
 
 def _selftest(reading: _Reading) -> dict[str, Any] | None:

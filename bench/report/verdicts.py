@@ -9,13 +9,11 @@ from bench.core import units
 from bench.core.rows import Row
 from bench.present import words
 from bench.present.section import Detail, Section
-from bench.present.table import Cell, Table
+from bench.present.table import Table
 from bench.report.files import Extras
 from bench.report.studies import Named
-from bench.studies.claims import pages
 from bench.studies.claims import show as claims
-from bench.studies.claims.rules import Verdict
-from bench.studies.claims.show import TRACES, Report, of_claims
+from bench.studies.claims.verdicts import Report, Verdict
 from bench.studies.clients import plot as plot_clients
 from bench.studies.compare import plot as plot_comparison
 from bench.studies.compare import read, show
@@ -54,35 +52,15 @@ def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Ite
         yield "comparison", plot_comparison.draw(one.blocks, one.decision, one.rule, machine)
 
 
-# Claims
-
-
 def _claims(report: Report) -> Section:
-    tested, shown = claims.parted(sorted(report.verdicts, key=lambda one: one.order))
-    every = (*tested, *shown)
-    heads = ("claim", "verdict", "what was found here", "published")
-    lines = tuple(
-        (Cell(one.claim, one.id), pages.word(one), one.outcome.figures, one.published or "-") for one in every
-    )
-    again = f", and {units.count(report.reused)} rows of runs before it were used again" if report.reused else ""
-    told = (
-        "Close: near the boundary of its rule; another run may say otherwise.",
-        f"{units.count(report.measured)} trials were measured in this run{again}.",
-        "Shown: a demonstration, true by construction; its figures show how." if shown else "",
-        f"Not part of --quick: {', '.join(report.left_out)}." if report.left_out else "",
-    )
-    title = of_claims((one.word for one in tested), len(shown))
-    return Section(
-        title, (Table("Claims", heads, lines),), tuple(filter(None, told)), details=tuple(map(_claim, every))
-    )
+    """Return the claims, and on a click what each verdict rests on."""
+    ordered = (one for some in claims.parts(report).values() for one in some)
+    return replace(claims.section(report), details=tuple(map(_claim, ordered)))
 
 
 def _claim(one: Verdict) -> Detail:
-    outcome = one.outcome
-    facts = {"Source": one.source, "Tested": one.about, "Region": outcome.region, "Rule": outcome.reason}
-    told = (claims.explained(one), *(f"{name}: {text}" for name, text in facts.items()))
-    traces = tuple(str(outcome.values[name]) for name in TRACES if outcome.values.get(name))
-    return Detail(f"{one.id}: {one.word}", told, traces)
+    told = (one.explanation, *(f"{name}: {text}" for name, text in claims.facts(one).items()))
+    return Detail(f"{one.id}: {one.word}", told, tuple(one.traces.values()))
 
 
 # Comparisons

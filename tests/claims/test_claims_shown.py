@@ -1,61 +1,22 @@
-"""Verdicts as lines, as JSON and as Markdown."""
+"""Verdicts as lines, as JSON, as Markdown and as a section."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import msgspec
 import pytest
 
 import strategies
 from bench.studies import claims
-from bench.studies.claims import pages as claims_pages
 from bench.studies.claims import show
-from bench.studies.claims.rules import RULES, WORDS, Outcome, Value, Verdict
-from bench.studies.claims.show import ClaimsError, Report
+from bench.studies.claims.rules import RULES
+from bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, Verdict, explained, load, save, shown
 from tests.claims.cases import CASES
-from tests.made_rows import MACHINE
+from tests.claims.made_verdicts import made_report, made_verdict
 from tools.document import claims as document
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["format", "machine", "source", "runs", "trials", "left_out", "claims"],
-    "properties": {
-        "format": {"const": 1},
-        "machine": {"type": "object"},
-        "source": {"type": "string"},
-        "runs": {"type": "array", "items": {"type": "string"}},
-        "left_out": {"type": "array", "items": {"type": "string"}},
-        "trials": {"type": "object", "required": ["measured", "reused"]},
-        "claims": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": [
-                    "id", "kind", "order", "claim", "source", "published", "about", "verdict", "figures", "region",
-                    "values", "reason", "close", "explanation", "template",
-                ],
-                "properties": {
-                    "id": {"enum": list(RULES)},
-                    "kind": {"enum": ["claim", "demonstration"]},
-                    "order": {"type": "integer"},
-                    "verdict": {"enum": list(WORDS)},
-                    "values": {"type": "object", "additionalProperties": {"type": ["number", "string", "null"]}},
-                    "close": {"type": "boolean"},
-                }
-                | {
-                    key: {"type": "string", "minLength": 1}
-                    for key in (
-                        "claim", "source", "published", "about", "figures", "region", "reason", "explanation",
-                        "template",
-                    )
-                },
-            },
-        },
-    },
-}  # fmt: skip
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
 
 def verdicts() -> list[Verdict]:
@@ -64,43 +25,23 @@ def verdicts() -> list[Verdict]:
     return [loaded[claim_id].verdict(RULES[claim_id](rows)) for claim_id, _, rows, _ in CASES]
 
 
-def made(verdict: str = "holds", figures: str = "45 kB", **changes: Any) -> Verdict:
-    """Make a verdict from what a test is about."""
-    outcome = Outcome(verdict, figures, "here", {"full_bytes": 45_000, "gone_ns": None}, "the rule")  # type: ignore[arg-type]
-    texts = "A thread costs.", "a chapter", "50k"
-    told = Verdict("thread-memory", *texts, "claim", 1, "By a slope.", "It costs {full_bytes}.", outcome)
-    return replace(told, **changes)
-
-
-def report(*found: Verdict) -> Report:
-    return Report(found, MACHINE, "Imaginary 9000 · Linux", ("a-run",), 3, 4, ("c10k",))
-
-
 def test_a_line_has_id_verdict_and_figures() -> None:
-    assert show.line(made()).split() == ["thread-memory", "holds", "45", "kB"]
-
-
-def test_a_line_is_coloured_only_when_asked_to_be() -> None:
-    assert "\x1b[" not in show.line(made())
-    assert "\x1b[32mholds" in show.line(made(), colour=True)
+    assert show.line(made_verdict()).split() == ["thread-memory", "holds", "45", "kB"]
+    assert show.line(made_verdict(close=True)).endswith("(close to the boundary)")
+    assert "\x1b[32mholds" in show.line(made_verdict(), colour=True)
 
 
 def test_a_line_stays_one_whatever_the_figures_contain() -> None:
-    assert show.line(made(figures="a\nb\x1b[31m")).count("\n") == 0
-    assert "\x1b" not in show.line(made(figures="\x1b[31m"))
+    hostile = show.line(made_verdict(figures="a\nb\x1b[31m"))
 
-
-def test_a_close_verdict_says_so() -> None:
-    near = made(outcome=replace(made().outcome, close=True))
-
-    assert show.line(near).endswith("(close to the boundary)")
-    assert "holds (close)" in claims_pages.markdown(report(near))
+    assert "\n" not in hostile
+    assert "\x1b" not in hostile
 
 
 def test_figures_are_filled_in_by_their_units() -> None:
     values = {"a_ns": 1_500_000, "b_bytes": 45_000, "c_ratio": 17.0, "d_share": 0.97, "e": 1234, "f_per_s": 500.0}
 
-    assert {name: show.shown(name, value) for name, value in values.items()} == {
+    assert {name: shown(name, value) for name, value in values.items()} == {
         "a_ns": "1.50 ms",
         "b_bytes": "45.0 kB",
         "c_ratio": "17x",
@@ -108,73 +49,106 @@ def test_figures_are_filled_in_by_their_units() -> None:
         "e": "1,234",
         "f_per_s": "500 pages/s",
     }
-    assert show.shown("words", "as they are") == "as they are"
 
 
 def test_a_sentence_with_an_unknown_figure_is_left_out() -> None:
-    told = made(explanation="It costs {full_bytes}. It took {gone_ns}. It costs {full_bytes} in {gone_ns}. So it is.")
+    template = "It costs {full_bytes}. It took {gone_ns}. It costs {full_bytes} in {gone_ns}. So it is."
 
-    assert show.explained(told) == "It costs 45.0 kB. So it is."
+    assert explained(template, {"full_bytes": 45_000, "gone_ns": None}) == "It costs 45.0 kB. So it is."
 
 
-def test_the_whole_of_a_claim_names_rule_and_region() -> None:
-    text = show.whole(made())
+def test_the_whole_of_a_claim_has_its_facts_and_two_tracebacks_side_by_side() -> None:
+    traces = {"callbacks_text": "one\ntwo\nthree", "generators_text": "1\n2" + "x" * 200}
+    text = show.whole(made_verdict(values=traces), width=60)
 
-    for part in ("A thread costs.", "a chapter", "published: 50k", "By a slope.", "here", "the rule", "45.0 kB"):
+    for part in ("A thread costs.", "a chapter", "50k", "By a slope.", "here", "the rule", "It is."):
         assert part in text
+    last = text.splitlines()[-3:]
+    assert [part.strip() for part in last[0].split("|")] == ["one", "1"]
+    assert all(len(line) <= 60 for line in last)
 
 
-def test_two_tracebacks_stand_side_by_side() -> None:
-    traces: dict[str, Value] = {"callbacks_text": "one\ntwo\nthree", "generators_text": "1\n2" + "x" * 200}
-    text = show.whole(made(outcome=replace(made().outcome, values=traces)), width=60)
+def test_the_json_reads_back_as_the_same_report(tmp_path: Path) -> None:
+    before = made_report(*verdicts())
+    save(before, tmp_path)
 
-    assert text.splitlines()[-3].split("|")[0].strip() == "one"
-    assert text.splitlines()[-3].split("|")[1].strip() == "1"
-    assert all(len(line) <= 60 for line in text.splitlines()[-3:])
+    assert load(tmp_path) == before
 
 
-def test_the_json_is_as_documented() -> None:
-    told = json.loads(json.dumps(show.to_json(report(*verdicts())), allow_nan=False))
+def test_the_json_has_the_keys_that_it_always_had() -> None:
+    (folder,) = REFERENCE.glob("*-claims")
+    stored = json.loads((folder / JSON_FILE).read_text(encoding="utf-8"))
+    made = msgspec.to_builtins(made_report(made_verdict()))
 
-    jsonschema.validate(told, SCHEMA)
-
-
-def test_the_json_reads_back_as_the_same_verdicts() -> None:
-    before = report(*verdicts())
-
-    assert show.from_json(json.loads(json.dumps(show.to_json(before)))) == before
+    assert made.keys() == stored.keys()
+    assert made["claims"][0].keys() == stored["claims"][0].keys()
 
 
-@pytest.mark.parametrize("values", [{}, {"format": 2}, {"format": 1}, {"format": 1, "claims": 3}])
-def test_json_that_is_none_of_ours_is_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(ClaimsError):
-        show.from_json(values)
+@pytest.mark.parametrize(
+    "change", [None, "{", {}, {"format": 2}, {"claims": 3}, {"claims": [{"id": "c10k"}]}, {"trials": {"measured": "x"}}]
+)
+def test_a_folder_without_claims_is_refused_with_one_sentence(tmp_path: Path, change: Any) -> None:
+    good = msgspec.to_builtins(made_report(made_verdict()))
+    if change is not None:
+        text = change if isinstance(change, str) else json.dumps(good | change if change else {})
+        (tmp_path / JSON_FILE).write_text(text, encoding="utf-8")
+
+    with pytest.raises(ClaimsError) as refused:
+        load(tmp_path)
+    assert "\n" not in str(refused.value)
 
 
 def test_markdown_shows_whatever_the_text_contains() -> None:
-    hostile = made(figures="a | b <script> *c* _d_ `e`\n# f")
+    text = show.markdown(made_report(made_verdict(figures="a | b <script> *c* _d_ `e`\n# f")))
 
-    table = [line for line in claims_pages.markdown(report(hostile)).splitlines() if "script" in line]
-
-    assert len(table) == 1
-    assert "<script>" not in table[0]
-    assert r"a \| b" in table[0]
-    assert r"\_d\_" in table[0]
+    (line,) = [line for line in text.splitlines() if "script" in line]
+    assert "<script>" not in line
+    assert r"a \| b" in line
+    assert r"\_d\_" in line
 
 
 def test_markdown_names_machine_command_and_what_was_left_out() -> None:
-    text = claims_pages.markdown(report(made()))
+    text = show.markdown(made_report(made_verdict(close=True)))
 
-    assert "Imaginary 9000" in text
-    assert "`inflight run quick`" in text
-    assert "4 rows of runs before it" in text
-    assert "Not part of `--quick`: c10k." in text
+    for part in ("Imaginary 9000", "`inflight run quick`", "4 rows of earlier runs", "c10k", "holds (close)"):
+        assert part in text
 
 
-def test_the_page_has_a_section_for_each_claim() -> None:
-    each = {verdict.id: verdict for verdict in verdicts() if verdict.outcome.verdict == "holds"}
+def test_demonstrations_stand_below_a_heading_of_their_own_and_are_shown() -> None:
+    found: Report = made_report(
+        made_verdict(id="xkcd", kind="demonstration", order=4),
+        made_verdict(id="races", kind="demonstration", verdict="does not hold here", order=3),
+        made_verdict(id="c10k", order=2),
+        made_verdict(id="no-gil", verdict="not tested", order=1),
+    )
 
-    page = document.page(report(*each.values()))
+    section, lines = show.section(found), [line for line in show.lines(found) if line]
+
+    assert section.title == "Of 2 claims, 1 holds and 1 was not tested; 2 are demonstrations"
+    assert [[cells[1] for cells in table.cells] for table in section.tables] == [
+        ["not tested", "holds"],
+        ["not shown here", "shown here"],
+    ]
+    assert [line.split()[0] for line in lines] == ["no-gil", "c10k", "Demonstrations,", "races", "xkcd", "c10k"]
+    assert lines[-1].endswith("not part of --quick")
+
+
+@pytest.mark.parametrize(
+    ("found", "title"),
+    [
+        ([], "No claim was tested"),
+        (["holds"], "Of 1 claim, 1 holds"),
+        (["inconclusive", "holds", "inconclusive"], "Of 3 claims, 1 holds and 2 are inconclusive"),
+    ],
+)
+def test_the_title_counts_the_verdicts(found: list[str], title: str) -> None:
+    assert show.title(made_report(*(made_verdict(verdict=word) for word in found))) == title
+
+
+def test_the_page_of_the_documents_has_a_section_for_each_claim() -> None:
+    each = {verdict.id: verdict for verdict in verdicts() if verdict.verdict == "holds"}
+
+    page = document.page(made_report(*each.values()))
 
     for verdict in each.values():
         assert f"\n## {verdict.id}\n" in page
@@ -184,46 +158,9 @@ def test_the_page_has_a_section_for_each_claim() -> None:
     assert "{" not in page.replace("\\{", "")
 
 
-def test_demonstrations_stand_below_a_heading_of_their_own_and_are_shown() -> None:
-    shown = made("holds", id="xkcd", kind="demonstration")
-    outcomes = made("does not hold here", id="races", kind="demonstration"), made(), made("not tested", id="no-gil")
-
-    lines = show.lines([shown, *outcomes])
-    table = document.table([shown, *outcomes])
-    stored = show.to_json(report(shown, *outcomes))
-
-    assert [line.split()[0] for line in lines if line] == [
-        "thread-memory",
-        "no-gil",
-        "Demonstrations,",
-        "xkcd",
-        "races",
-    ]
-    assert [line[24:42].strip() for line in lines if line][3:] == ["shown here", "not shown here"]
-    assert table.index("[holds]") < table.index("Demonstrations") < table.index("[shown here]")
-    assert {one["id"]: one["kind"] for one in stored["claims"]}["xkcd"] == "demonstration"
-    assert show.from_json(stored).verdicts == report(shown, *outcomes).verdicts
-
-
 def test_the_readme_table_is_in_the_order_of_the_claims() -> None:
-    table = document.table([made(order=2, id="c10k", claim="Second."), made(order=1, claim="First.")])
+    table = document.table(made_report(made_verdict(order=2, claim="Second."), made_verdict(claim="First.")))
 
     lines = table.splitlines()
     assert lines[2].startswith("| First. | 50k | [holds](docs/claims.md#thread-memory) |")
     assert lines[3].startswith("| Second. |")
-
-
-def test_what_is_written_into_a_folder_is_read_again(tmp_path: Path) -> None:
-    (tmp_path / show.JSON_FILE).write_text(json.dumps(show.to_json(report(made()))), encoding="utf-8")
-
-    assert show.load(tmp_path).verdicts == (made(),)
-
-
-@pytest.mark.parametrize("text", [None, "{", "{}"], ids=["no_file", "no_json", "other_json"])
-def test_a_folder_without_claims_is_refused_with_one_sentence(tmp_path: Path, text: str | None) -> None:
-    if text is not None:
-        (tmp_path / show.JSON_FILE).write_text(text, encoding="utf-8")
-
-    with pytest.raises(ClaimsError) as refused:
-        show.load(tmp_path)
-    assert "\n" not in str(refused.value)

@@ -10,7 +10,7 @@ import pytest
 
 from bench.core import rows
 from bench.measure import run as runs
-from bench.studies.claims import show
+from bench.studies.claims.verdicts import load
 from tests.cli.command import Done, inflight, running
 
 CHOSEN = ("redirects-coalesce", "stack-ripping")
@@ -33,18 +33,18 @@ def newest(folder: Path) -> Path:
 def test_claims_are_run_judged_and_written(first: Done, folder: Path) -> None:
     assert first.code == 0, first.err
     made = newest(folder)
-    report = show.load(made)
+    report = load(made)
 
-    assert {verdict.id for verdict in report.verdicts} == set(CHOSEN)
-    for verdict in report.verdicts:
-        assert verdict.outcome.verdict == "holds", (verdict.outcome, first.err)
+    assert {verdict.id for verdict in report.claims} == set(CHOSEN)
+    for verdict in report.claims:
+        assert verdict.verdict == "holds", (verdict, first.err)
         assert verdict.word == ("shown here" if verdict.id == "redirects-coalesce" else "holds")
         assert f"\n{verdict.id} " in first.out
     assert "## " not in (made / "claims.md").read_text(encoding="utf-8")
     assert (made / "plots" / "claims.png").is_file()
     assert report.source == first.out.splitlines()[0]
-    assert report.reused == 0
-    assert report.measured == len(rows.read(made))
+    assert report.trials.reused == 0
+    assert report.trials.measured == len(rows.read(made))
 
 
 def test_rows_that_are_there_are_used_again_and_one_claim_is_explained(first: Done, folder: Path) -> None:
@@ -58,7 +58,7 @@ def test_rows_that_are_there_are_used_again_and_one_claim_is_explained(first: Do
     found = rows.read(newest(folder))
     assert found
     assert {row.run for row in found} == {before.name}
-    assert "reason: holds if" in again.out
+    assert "Rule: traceback lacks" in again.out
     assert any("Traceback" in line and " | " in line for line in again.out.splitlines())
 
 
@@ -80,8 +80,8 @@ def test_without_an_interpreter_no_gil_is_not_tested(tmp_path: Path) -> None:
     done = inflight("claims", "no-gil", "--out", tmp_path)
 
     assert done.code == 0
-    (verdict,) = show.load(newest(tmp_path)).verdicts
-    assert verdict.outcome.verdict == "not tested"
+    (verdict,) = load(newest(tmp_path)).claims
+    assert verdict.verdict == "not tested"
     assert {(row.status, row.cause) for row in rows.read(newest(tmp_path))} == {("skipped", "no interpreter")}
 
 

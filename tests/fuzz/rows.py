@@ -214,13 +214,16 @@ def _claims(run: Path, out: Path) -> None:
     from bench.studies.claims import show
     from bench.studies.claims.command import judge
     from bench.studies.claims.plot import save_claims
+    from bench.studies.claims.verdicts import Report, Trials
 
     found = rows.read(run)
     verdicts = [verdict for verdict, _ in judge(needed_by_claims(), found)]
     for verdict in verdicts:
         show.line(verdict, colour=False)
         show.whole(verdict, 100)
-    save_claims(verdicts, found, {}, out / "claims")
+    report = Report(machine={}, source="", runs=(), trials=Trials(0, 0), claims=tuple(verdicts))
+    show.markdown(report)
+    save_claims(report, found, out / "claims")
 
 
 OUTPUTS: dict[str, Callable[[Path, Path], None]] = {

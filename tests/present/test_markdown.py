@@ -13,13 +13,12 @@ from bench.present.section import Section
 from bench.present.table import Table
 from bench.report import markdown as report_markdown
 from bench.report import studies
-from bench.studies.claims import pages as claims_pages
-from bench.studies.claims.rules import Outcome, Verdict
-from bench.studies.claims.show import Report
+from bench.studies.claims import show as claims_show
 from bench.studies.compare import show
 from bench.studies.stored import show as stored
 from bench.studies.stored.read import compare
 from tests.ab.test_verdict_shown import series, shown
+from tests.claims.made_verdicts import hostile_verdict, made_report
 from tests.compare.made_runs import noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
 from tools.document import claims
@@ -49,11 +48,6 @@ def linking(text: str) -> list[str]:
     return [piece for piece in pieces(text) if LINKING.search(piece)]
 
 
-def hostile_claim() -> Verdict:
-    outcome = Outcome("holds", LINKS, LINKS, {}, LINKS)
-    return Verdict("one", LINKS, LINKS, LINKS, "claim", 1, LINKS, LINKS, outcome)
-
-
 def the_report() -> str:
     rows = [
         *grid([LINKS, "b"], caps=(100,)),
@@ -73,8 +67,8 @@ def the_headline() -> str:
 
 
 def the_claims() -> str:
-    report = Report((hostile_claim(),), MACHINE | {"command": ["inflight", LINKS]}, LINKS, (), 1, 0, ())
-    return "\n\n".join([claims_pages.markdown(report), claims.page(report)])
+    report = made_report(hostile_verdict(LINKS), machine=MACHINE | {"command": ["inflight", LINKS]}, source=LINKS)
+    return "\n\n".join([claims_show.markdown(report), claims.page(report)])
 
 
 def the_verdict() -> str:

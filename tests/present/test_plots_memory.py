@@ -259,7 +259,7 @@ def test_one_size_is_no_ladder() -> None:
 def test_the_ramp_names_the_limit_that_bound() -> None:
     text = drawn(ramp, [limit_row(), limit_row(number=2, found=21_830)])
 
-    assert "21,835 threads, then no more: vm.max_map_count is what binds" in text
+    assert "21,835 threads, then no more: vm.max_map_count" in text
     assert "21,835: can't start new thread" in text
     assert "kernel.pid_max 32,448, shared" in text
     assert "kernel.threads-max" not in text
@@ -277,7 +277,7 @@ def test_a_ramp_that_kept_off_a_shared_limit_is_marked_as_such() -> None:
         ramp, [limit_row(stopped_by="shared limit", bound_by=None, found=29_200, ceilings=ceilings, timeline=points)]
     )
 
-    assert "Stopped by itself at 29,200 threads: 90 % of what is left of kernel.pid_max, which other" in text
+    assert "29,200 threads, 90 % of what is left of kernel.pid_max, which other" in text
     assert "29,200: stopped at 90 %" in text
     assert "can't start" not in text
     assert "\N{UPWARDS ARROW} vm.max_map_count 87,000" in text  # too far up for the axes
@@ -287,13 +287,13 @@ def test_a_ramp_that_kept_off_a_shared_limit_is_marked_as_such() -> None:
 def test_a_ramp_that_met_no_limit_names_none(stopped_by: str) -> None:
     text = drawn(ramp, [limit_row(stopped_by=stopped_by, bound_by=None, ceilings=[])])
 
-    assert f"Stopped at 21,835 threads by the {stopped_by}: no limit was reached" in text
+    assert f"21,835 threads, stopped by the {stopped_by}: no limit was reached" in text
 
 
 def test_two_limits_too_close_to_tell_apart_are_ambiguous() -> None:
     near = [ceiling("kernel.pid_max", 21_800, shared=True), ceiling("cgroup /a/b/pids.max", 21_900, shared=True)]
 
-    assert "which limit bound is ambiguous: kernel.pid_max or pids.max" in drawn(
+    assert "then no more: ambiguous: kernel.pid_max or pids.max" in drawn(
         ramp, [limit_row(bound_by="ambiguous: kernel.pid_max or pids.max", ceilings=near)]
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.studies.probes.programs._arguments import LIFETIME_S, ArgumentError, find_probe, probes, read_order
+from bench.studies.probes.programs._shared import LIFETIME_S, ArgumentError, find_probe, measure, probes, read_order
 from fake_server.site import SiteConfig
 from tests.patience import HANG_S
 from tests.probes.asking import refusal, run
@@ -50,8 +50,7 @@ def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> N
         "bench.studies",
         "bench.studies.probes",
         "bench.studies.probes.programs",
-        "bench.studies.probes.programs._answer",
-        "bench.studies.probes.programs._arguments",
+        "bench.studies.probes.programs._shared",
         f"bench.studies.probes.programs.{name}",
     }
     assert loaded <= allowed
@@ -65,7 +64,7 @@ def test_a_refusal_is_one_sentence_whatever_was_asked_for() -> None:
     assert refusal("\udcff\n" * 2000, line=GOOD).startswith("there is no probe ")
 
 
-@pytest.mark.parametrize("word", ["", "_arguments", "__main__", "../spin", "spin.measure", "os", "\udcff", "x" * 5000])
+@pytest.mark.parametrize("word", ["", "_shared", "__main__", "../spin", "spin.measure", "os", "\udcff", "x" * 5000])
 def test_a_word_that_is_no_probe_is_refused(word: str) -> None:
     with pytest.raises(ArgumentError, match="there is no probe"):
         find_probe([word])
@@ -135,10 +134,8 @@ def test_a_process_refuses_what_is_no_order(line: bytes) -> None:
     ],
 )
 def test_bad_arguments_are_refused_in_one_sentence(name: str, arguments: dict[str, object], said: str) -> None:
-    measure = importlib.import_module(f"bench.studies.probes.programs.{name}").measure
-
     with pytest.raises(ArgumentError) as refused:
-        measure(arguments, None)
+        measure(name, arguments, "http://127.0.0.1:1")
 
     assert str(refused.value).startswith(said)
 
@@ -152,10 +149,8 @@ def test_a_process_refuses_a_bad_argument() -> None:
     "base", [None, "", "http://192.0.2.1:80", "http://127.0.0.1", "http://127.0.0.1:65536", "http://127.0.0.1:1/x"]
 )
 def test_a_probe_that_crawls_needs_a_server_on_this_machine(name: str, base: str | None) -> None:
-    measure = importlib.import_module(f"bench.studies.probes.programs.{name}").measure
-
     with pytest.raises(ArgumentError, match="base must be"):
-        measure({}, base)
+        measure(name, {}, base)
 
 
 def test_a_crash_is_no_refusal() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bench.studies.probes.programs._answer import WrongAnswerError
+from bench.studies.probes.programs._shared import WrongAnswerError
 from bench.studies.probes.programs.thread_per_fetch import SITE, measure
 from tests.probes.asking import ask
 
@@ -17,7 +17,6 @@ Serve = Callable[[str], str]
 def test_every_page_is_fetched_whichever_way(serve: Serve, how: str, connection: str) -> None:
     measured = ask("thread_per_fetch", serve("thread_per_fetch"), how=how, connection=connection, in_flight=6)
 
-    assert SITE is not None
     assert measured["pages"] == SITE["pages"]
     assert measured["peak_in_flight"] == 6
     assert measured["threads_started"] == (6 if how == "pool" else SITE["pages"])
@@ -32,4 +31,4 @@ def test_a_thread_for_each_fetch_has_no_connection_to_keep(serve: Serve) -> None
 @pytest.mark.parametrize("how", ["pool", "thread-per-fetch"])
 def test_there_is_no_price_for_pages_that_did_not_come(how: str) -> None:
     with pytest.raises(WrongAnswerError, match="brought 0 of 1500 pages: connection refused"):
-        measure({"how": how, "connection": "per-fetch"}, "http://127.0.0.1:1")
+        measure("http://127.0.0.1:1", how, "per-fetch", 10)

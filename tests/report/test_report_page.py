@@ -148,7 +148,7 @@ def test_claims_are_shown_with_their_verdicts_and_explanations() -> None:
     (section,) = report_verdicts.sections([], extras)
     markup = parsed(html.section(section))
 
-    for verdict in extras.claims.verdicts:
+    for verdict in extras.claims.claims:
         assert f"{verdict.id}: {verdict.word}" in [one.text for one in markup.all("summary")]
     assert markup.unclosed == []
 

@@ -42,7 +42,7 @@ def save(run: Path, folder: Path) -> list[Path]:
     rows = read(run)
     machine, extras = report_files.read(run)
     if extras.claims is not None:
-        return plot_claims.save_claims(extras.claims.verdicts, rows, extras.claims.machine, folder)
+        return plot_claims.save_claims(extras.claims, rows, folder)
     if extras.selftest is not None:
         series = {name: blocks(own) for name, own in comparisons(rows).items()}
         machine = extras.selftest["machine"]

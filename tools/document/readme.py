@@ -43,7 +43,7 @@ def memory(runs: Path, beside: Path) -> str:
 def claims_table(runs: Path, beside: Path) -> str:
     """Return the table of verdicts, how it was made, and its plot."""
     run = newest(runs, "claims")
-    table = claims.table(claims.report(run.folder).verdicts)
+    table = claims.table(claims.report(run.folder))
     return joined(run.provenance, table, run.picture("claims", "The claims and their verdicts", beside))
 
 

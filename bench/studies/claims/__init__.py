@@ -1,109 +1,87 @@
-"""The registry of claims: one TOML file a claim, its words and its experiment. The rules: ``rules``.
-
-A file has ``order``, ``claim``, ``source``, ``published`` and ``about``; ``kind = "demonstration"`` where the claim is
-true by construction; a table ``[explanations]`` with a paragraph for each verdict ("not tested" may be left out) and
-perhaps a ``mechanism`` that stands before each of them, where ``{name}`` is filled from the outcome's values;
-``[experiment]`` in the format of ``bench.core.experiment``; and ``[quick]``, a smaller one, or none.
-"""
+"""The registry of claims: one TOML file per claim, its words and its experiment. The rules: ``rules``."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from bench.core import experiment as experiments
-from bench.core import judge
 from bench.core.experiment import Experiment
-from bench.core.judge import ExperimentError
-from bench.studies.claims.rules import RULES, WORDS, Kind, Outcome, Verdict
+from bench.core.judge import ExperimentError, nearest
+from bench.studies.claims.rules import RULES
+from bench.studies.claims.verdicts import WORDS, Kind, Outcome, Verdict, Word, explained
 
 FOLDER = Path(__file__).with_name("toml")
-MECHANISM = "mechanism"
-_TEXTS = ("claim", "source", "published", "about")
-_KEYS = ("order", "kind", *_TEXTS, "explanations", "experiment", "quick")
-MOST_ORDER = 1000
 NOT_TESTED = "Nothing was measured that could decide it."
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A claim as its file has it."""
+
+    order: Annotated[int, msgspec.Meta(ge=1)]
+    claim: Text
+    source: Text
+    published: Text
+    about: Text
+    kind: Kind = "claim"
+    explanations: dict[Literal["mechanism"] | Word, Text]
+    """A paragraph for each verdict, with ``{name}`` for values of the outcome; ``mechanism`` stands before each."""
+    experiment: dict[str, Any]
+    """As ``bench.core.experiment`` reads it."""
+    quick: dict[str, Any] | None = None
+    """A smaller one."""
+
+    def __post_init__(self) -> None:
+        """Refuse explanations that are not complete."""
+        if missing := set(WORDS) - {"not tested"} - self.explanations.keys():
+            raise ValueError(f"[explanations] has no paragraph for {', '.join(sorted(missing))}")
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim as its file has it."""
+    """A claim, and how it is tested."""
 
     id: str
-    kind: Kind
-    order: int
-    claim: str
-    source: str
-    published: str
-    about: str
-    explanations: dict[str, str]
+    file: File
     experiment: Experiment
     quick: Experiment | None
 
     def verdict(self, outcome: Outcome) -> Verdict:
         """Return the claim with what became of it."""
-        mechanism, told = self.explanations.get(MECHANISM, ""), self.explanations[outcome.verdict]
-        explanation = "\n".join(part for part in (mechanism, told) if part)
-        texts = self.claim, self.source, self.published
-        return Verdict(self.id, *texts, self.kind, self.order, self.about, explanation, outcome)
+        told = {"not tested": NOT_TESTED, **self.file.explanations}
+        template = "\n".join(told[word].strip() for word in ("mechanism", outcome.verdict) if word in told)
+        texts = {name: getattr(self.file, name).strip() for name in ("claim", "source", "published", "about")}
+        return Verdict(
+            **msgspec.structs.asdict(outcome) | texts,
+            id=self.id,
+            explanation=explained(template, outcome.values),
+            template=template,
+            order=self.file.order,
+            kind=self.file.kind,
+        )
 
 
 def ids() -> list[str]:
-    """Return the ids of all claims that have a rule, in the order of the rules."""
+    """Return the ids of all claims, in the order of their rules."""
     return list(RULES)
 
 
 def load(claim_id: str, known_strategies: Iterable[str], folder: Path = FOLDER) -> Claim:
     """Read one claim. Raises ExperimentError with one sentence for whatever is wrong with its name or its file."""
     if claim_id not in RULES:
-        raise ExperimentError(f"no claim {claim_id!r}{judge.nearest(claim_id, RULES)}")
-    path = folder / f"{claim_id}.toml"
+        raise ExperimentError(f"no claim {claim_id!r}{nearest(claim_id, RULES)}")
+    name, known = f"{claim_id}.toml", list(known_strategies)
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ExperimentError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{path.name} is not TOML: {error}") from error
-    return parse(values, claim_id, known_strategies, path.name)
-
-
-def parse(values: Mapping[str, Any], claim_id: str, known_strategies: Iterable[str], where: str) -> Claim:
-    """Turn TOML values into a claim. Raises ExperimentError."""
-    known = list(known_strategies)
-    judge.check_keys(values, _KEYS, where)
-    claim, source, published, about = (judge.text(values.get(key), f"{where}: {key}") for key in _TEXTS)
-    kind = values.get("kind", "claim")
-    judge.check_known(kind, get_args(Kind), "kind", where)
-    planned = [_experiment(values, key, claim_id, known, where) for key in ("experiment", "quick")]
-    judge.need(planned[0] is not None, f"{where}: it needs an [experiment]")
-    assert planned[0] is not None
-    return Claim(
-        claim_id,
-        kind,
-        judge.whole(values.get("order"), 1, MOST_ORDER, f"{where}: order"),
-        claim,
-        source,
-        published,
-        about,
-        _explanations(values.get("explanations"), where),
-        planned[0],
-        planned[1],
+        file = msgspec.convert(tomllib.loads((folder / name).read_text(encoding="utf-8")), File)
+    except (OSError, ValueError) as error:
+        raise ExperimentError(f"{name}: {error}") from error
+    experiment, quick = (
+        None if table is None else experiments.parse(table, claim_id, known, f"{name}, [{key}]")
+        for key, table in (("experiment", file.experiment), ("quick", file.quick))
     )
-
-
-def _explanations(table: Any, where: str) -> dict[str, str]:
-    where = f"{where}, [explanations]"
-    judge.need(isinstance(table, dict), f"{where} must be a table with a paragraph for each verdict")
-    judge.check_keys(table, (MECHANISM, *WORDS), where)
-    told = {"not tested": NOT_TESTED} | table
-    for word in WORDS:
-        judge.need(word in told, f'{where}: a paragraph for "{word}" is missing')
-    return {word: judge.text(text, f'{where}: "{word}"') for word, text in told.items()}
-
-
-def _experiment(values: Mapping[str, Any], key: str, claim_id: str, known: list[str], where: str) -> Experiment | None:
-    if key not in values:
-        return None
-    judge.need(isinstance(values[key], dict), f"{where}: {key} must be a table")
-    return experiments.parse(values[key], claim_id, known, f"{where}, [{key}]")
+    assert experiment is not None
+    return Claim(claim_id, file, experiment, quick)

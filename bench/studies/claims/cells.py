@@ -7,10 +7,11 @@ from typing import Any
 
 from bench.core import bare
 from bench.core.arm import BlockTrial
-from bench.core.bare import BareGrid
+from bench.core.bare import Bare, BareGrid
 from bench.core.experiment import KINDS, Experiment
 from bench.core.grid import Grid, Workload
 from bench.core.plan import AnyTrial, RowTrial, row_trials
+from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.measure import run as runs
 
@@ -27,7 +28,7 @@ def key_of(trial: AnyTrial | RowTrial) -> Key:
 
 def key_of_row(row: Row) -> Key:
     """Return the key of what a row is about."""
-    return _key(row.kind, row.strategy, row.workload, row.round)
+    return _key(row.kind, row.strategy, plain_values(row.workload), row.round)
 
 
 def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:
@@ -50,26 +51,28 @@ def parts_of(trials: Iterable[AnyTrial]) -> set[Key]:
 def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
     """Return one experiment that has every trial of the chosen ones once."""
     many = list(chosen)
-    crawled: dict[tuple[str, ...], _Cell] = {}
-    listed: dict[Key, tuple[bare.Bare, int]] = {}
+    crawled: dict[tuple[str, ...], tuple[Grid, Workload, dict[str, int]]] = {}
+    listed: dict[Key, tuple[Bare, int]] = {}
     for experiment in many:
         for grid, workload in experiment.cells():
             names = [one for one in grid.strategies or experiment.strategies if one in experiment.strategies]
-            cell = crawled.setdefault(_cell_key(grid, workload, names), _Cell(grid, workload))
-            cell.add(names, _rounds(experiment, grid.rounds))
+            *_, rounds = crawled.setdefault(_cell_key(grid, workload, names), (grid, workload, {}))
+            rounds |= {name: max(_rounds(experiment, grid.rounds), rounds.get(name, 0)) for name in names}
         for table in experiment.bare:
             for one in table.cells:
                 key = _key(one.kind, one.subject, one.values, 0)
-                rounds = _rounds(experiment, table.rounds)
-                listed[key] = one, max(rounds, listed[key][1] if key in listed else 0)
-    strategies = tuple(dict.fromkeys(name for cell in crawled.values() for name in cell.rounds))
-    grids = [grid for cell in crawled.values() for grid in cell.grids()]
+                listed[key] = one, max(_rounds(experiment, table.rounds), listed.get(key, (one, 0))[1])
+    grids = [
+        _grid(grid, workload, rounds, number)
+        for grid, workload, rounds in crawled.values()
+        for number in sorted(set(rounds.values()))
+    ]
     tables = [_table(one, rounds) for one, rounds in listed.values()]
     return Experiment(
         name,
         about,
         tuple(sorted(grids, key=lambda grid: KINDS.index(grid.kind))),  # as a file would list them
-        strategies,
+        tuple(dict.fromkeys(name for _, _, rounds in crawled.values() for name in rounds)),
         max((experiment.rounds for experiment in many), default=1),
         bare=tuple(sorted(tables, key=lambda table: bare.KINDS.index(table.kind))),
     )
@@ -78,50 +81,30 @@ def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
 def _cell_key(grid: Grid, workload: Workload, names: Iterable[str]) -> tuple[str, ...]:
     """Name a cell: one workload, to which other strategies may come; a block is what it is with all its arms."""
     whole = (*names, repr(replace(grid, latency=(), in_flight=(), connection=(), cpu=(), rounds=None, strategies=None)))
-    return (
-        grid.kind,
-        *_key(workload.kind, "", workload.to_dict(), 0)[1:3],
-        *(whole if grid.kind == "throughput" else ()),
+    of_block = whole if grid.kind == "throughput" else ()
+    return grid.kind, *_key(workload.kind, "", workload.to_dict(), 0)[1:3], *of_block
+
+
+def _grid(grid: Grid, workload: Workload, rounds: Mapping[str, int], number: int) -> Grid:
+    """Return a grid that has just this workload, with the strategies that are tried on it in so many rounds."""
+    return replace(
+        grid,
+        latency=(workload.site.delay,),
+        in_flight=(workload.in_flight,),
+        connection=(workload.connection,),
+        cpu=(workload.cpu,),
+        seconds=None,
+        site=replace(workload.site, delay="0"),
+        rounds=number,
+        strategies=tuple(name for name, own in rounds.items() if own == number),
     )
-
-
-class _Cell:
-    """One workload, and which strategies are tried on it in how many rounds."""
-
-    def __init__(self, grid: Grid, workload: Workload) -> None:
-        self.grid = grid
-        self.workload = workload
-        self.rounds: dict[str, int] = {}
-
-    def add(self, strategies: Iterable[str], rounds: int) -> None:
-        """Ask for these strategies as well, as often as the grid has them tried."""
-        for name in strategies:
-            self.rounds[name] = max(rounds, self.rounds.get(name, 0))
-
-    def grids(self) -> list[Grid]:
-        """Return one grid of this cell for each number of rounds."""
-        workload, site = self.workload, self.workload.site
-        return [
-            replace(
-                self.grid,
-                latency=(site.delay,),
-                in_flight=(workload.in_flight,),
-                connection=(workload.connection,),
-                cpu=(workload.cpu,),
-                seconds=None,
-                site=replace(site, delay="0"),
-                rounds=rounds,
-                strategies=tuple(name for name, own in self.rounds.items() if own == rounds),
-            )
-            for rounds in sorted(set(self.rounds.values()))
-        ]
 
 
 def _rounds(experiment: Experiment, rounds: int | None) -> int:
     return experiment.rounds if rounds is None else min(rounds, experiment.rounds)
 
 
-def _table(one: bare.Bare, rounds: int) -> BareGrid:
+def _table(one: Bare, rounds: int) -> BareGrid:
     """Return a table of the experiment that has just this cell."""
     values = one.values
     if one.kind == "block":

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 import strategies
 from bench.commands import run as commands
 from bench.commands.output import complain, say
@@ -19,10 +21,9 @@ from bench.measure import run as runs
 from bench.measure.blocks import sides
 from bench.studies import claims
 from bench.studies.claims import Claim, cells, reuse, show
-from bench.studies.claims import pages as claims_pages
 from bench.studies.claims.cells import Key
-from bench.studies.claims.rules import RULES, Verdict
-from bench.studies.claims.show import Report
+from bench.studies.claims.rules import RULES
+from bench.studies.claims.verdicts import Report, Trials, Verdict, save
 
 REFUSALS = commands.REFUSALS
 ABOUT = "The trials that the verdicts of `inflight claims` rest on."
@@ -96,7 +97,7 @@ def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
 def judge(needed: Needed, found: Sequence[Row]) -> list[tuple[Verdict, list[Row]]]:
     """Return the verdicts of the chosen claims, each with the rows that it rests on."""
     judged = []
-    for claim, experiment in sorted(needed.experiments, key=lambda pair: pair[0].order):
+    for claim, experiment in sorted(needed.experiments, key=lambda pair: pair[0].file.order):
         own = rows_of(experiment, found)
         judged.append((claim.verdict(RULES[claim.id](own)), own))
     return judged
@@ -115,7 +116,7 @@ def _ids(chosen: Sequence[str]) -> list[str]:
 def _list(needed: Needed) -> int:
     for claim, experiment in needed.experiments:
         seconds = estimate_ns(cells.trials_of(experiment).values()) / 1e9
-        print(f"{claim.id:<22} about {seconds:>4.0f} s  {claim.claim}")
+        print(f"{claim.id:<22} about {seconds:>4.0f} s  {claim.file.claim}")
     for claim_id in needed.left_out:
         print(f"{claim_id:<22} not part of --quick")
     total = estimate_ns(needed.trials.values()) / 1e9
@@ -135,19 +136,17 @@ def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial]) -> str:
 def _tell(folder: Path, needed: Needed, found: Sequence[Row], reused: int, *, as_json: bool, whole: bool) -> int:
     """Print the verdicts, write them into the folder, and return the exit code."""
     from bench.present.console import wants_colour
-    from bench.present.provenance import source
 
     judged = judge(needed, found)
-    verdicts = tuple(verdict for verdict, _ in judged)
-    machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
-    own_runs = tuple(sorted({row.run for row in found}))
-    told = source([], machine) + (f" · {found[0].started_at[:10]}" if found else "")
-    report = Report(verdicts, machine, told, own_runs, len(found) - reused, reused, needed.left_out)
+    report = report_of(folder, needed, [verdict for verdict, _ in judged], found, reused)
     _write(folder, report, found)
     if as_json:
-        print(json.dumps(show.to_json(report) | {"folder": str(folder)}))
+        print(json.dumps(msgspec.to_builtins(report) | {"folder": str(folder)}))
     else:
-        _print(report, colour=wants_colour(sys.stdout), whole=whole)
+        print("\n".join([report.source, *show.lines(report, colour=wants_colour(sys.stdout))]))
+        width = min(160, max(80, shutil.get_terminal_size((120, 24)).columns))
+        for verdict in report.claims if whole else ():
+            print(f"\n{show.whole(verdict, width)}")
     say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
     broken = [verdict.id for verdict, own in judged if could_not_run(own)]
     if broken:
@@ -155,25 +154,28 @@ def _tell(folder: Path, needed: Needed, found: Sequence[Row], reused: int, *, as
     return 1 if broken else 0
 
 
-def _print(report: Report, *, colour: bool, whole: bool) -> None:
-    print(report.source)
-    print("\n".join(show.lines(report.verdicts, colour=colour)))
-    for claim_id in report.left_out:
-        print(f"{claim_id:<22}  not part of --quick")
-    if whole:
-        width = min(160, max(80, shutil.get_terminal_size((120, 24)).columns))
-        for verdict in report.verdicts:
-            print(f"\n{show.whole(verdict, width)}")
+def report_of(folder: Path, needed: Needed, verdicts: Sequence[Verdict], found: Sequence[Row], reused: int) -> Report:
+    """Return the verdicts with the machine, the runs and the numbers of trials that they rest on."""
+    from bench.present.provenance import source
+
+    machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
+    return Report(
+        machine=machine,
+        source=source([], machine) + (f" · {found[0].started_at[:10]}" if found else ""),
+        runs=tuple(sorted({row.run for row in found})),
+        trials=Trials(len(found) - reused, reused),
+        left_out=needed.left_out,
+        claims=tuple(verdicts),
+    )
 
 
 def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
     from bench.studies.claims.plot import save_claims
 
     try:
-        text = json.dumps(show.to_json(report), indent=2) + "\n"
-        (folder / show.JSON_FILE).write_text(text, encoding="utf-8")
-        (folder / MARKDOWN_FILE).write_text(claims_pages.markdown(report), encoding="utf-8")
-        save_claims(report.verdicts, found, report.machine, folder / "plots")
+        save(report, folder)
+        (folder / MARKDOWN_FILE).write_text(show.markdown(report), encoding="utf-8")
+        save_claims(report, found, folder / "plots")
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its rows are complete") from error
 

@@ -3,12 +3,12 @@
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bench.core.rows import Row
 from bench.present import page, provenance, words
-from bench.studies.claims.rules import WORDS
-from bench.studies.claims.show import of_claims
+from bench.studies.claims.show import parts, title
+from bench.studies.claims.verdicts import WORDS, Report, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,71 +36,28 @@ _LINE, _LINE_LETTERS = 0.185, 80
 """Of figures: inches from line to line, and about how many letters fill one."""
 
 
-class Outcome(Protocol):
-    """What came out."""
-
-    @property
-    def verdict(self) -> str:
-        """One of those in VERDICTS."""
-
-    @property
-    def figures(self) -> str:
-        """The figures that it rests on, in one line."""
-
-    @property
-    def close(self) -> bool:
-        """Whether it is close to the boundary of its rule."""
-
-
-class Tested(Protocol):
-    """A claim with its outcome."""
-
-    @property
-    def id(self) -> str:
-        """Its short name."""
-
-    @property
-    def kind(self) -> str:
-        """Whether it is tested, or a demonstration."""
-
-    @property
-    def word(self) -> str:
-        """The verdict as people read it."""
-
-    @property
-    def published(self) -> str:
-        """The published figure, or a dash."""
-
-    @property
-    def outcome(self) -> Outcome:
-        """What came out of the test."""
-
-
-def save_claims(claims: Sequence[Tested], rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
+def save_claims(report: Report, rows: Sequence[Row], folder: Path) -> list[Path]:
     """Write ``claims.png`` and ``claims.svg`` into the folder (``claims-2`` ... where one slide is too small).
 
     ``rows`` are those that the verdicts rest on. Nothing is written for no claim. Raises OSError when a file cannot be
     written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    footer = provenance.source(rows, machine)
-    if any(map(_is_close, claims)):
-        footer = f"{CLOSE}: close to the boundary of its rule, another run may say otherwise · {footer}"
-    tested, shown = ([one for one in claims if (one.kind == "demonstration") is last] for last in (False, True))
-    ordered = [*tested, *shown]
+    footer = provenance.source(rows, report.machine)
+    if any(one.close for one in report.claims):
+        footer = f"{CLOSE}: close to the boundary of its rule, another run may differ · {footer}"
+    ordered = [one for some in parts(report).values() for one in some]
     slides = [ordered[at : at + MOST_ROWS] for at in range(0, len(ordered), MOST_ROWS)]
-    title = of_claims((one.word for one in tested), len(shown))
     paths: list[Path] = []
     with page.settings():
         for number, slide in enumerate(slides, 1):
-            part = f" ({number} of {len(slides)})" if len(slides) > 1 else ""
-            paths += page.save(
-                draw(slide, title + part, footer), folder, "claims" if number == 1 else f"claims-{number}"
-            )
+            part, name = (f" ({number} of {len(slides)})", f"claims-{number}") if len(slides) > 1 else ("", "claims")
+            sheet = draw(slide, title(report) + part, footer)
+            paths += page.save(sheet, folder, "claims" if number == 1 else name)
     return paths
 
 
-def draw(claims: Sequence[Tested], title: str, footer: str) -> "Figure":
+def draw(claims: Sequence[Verdict], title: str, footer: str) -> "Figure":
     """Draw one slide; what is too long for its column is cut, and ends in an ellipsis."""
     sheet = page.sheet(title, "", footer)
     top = sheet.subplotpars.top * page.HEIGHT + 0.42
@@ -111,22 +68,14 @@ def draw(claims: Sequence[Tested], title: str, footer: str) -> "Figure":
     _rule(sheet, top - pitch, page.GREY)
     for n, claim in enumerate(claims, 1):
         middle = top - (n + 0.5) * pitch
-        symbol, colour = VERDICTS.get(claim.outcome.verdict, ("", "black"))
+        symbol, colour = VERDICTS[claim.verdict]
         _write(sheet, symbol, _COLUMNS[1][1], middle, _SIGN, color=colour, weight="bold", size=12)
-        verdict = claim.word + (f" {CLOSE}" if _is_close(claim) else "")
-        (_, left, width), (_, middle_left, middle_width), found, published = _COLUMNS
-        _write(sheet, claim.id, left, middle, width, size=page.SMALL, weight="bold")
-        _write(
-            sheet,
-            verdict,
-            middle_left + _SIGN,
-            middle,
-            middle_width - _SIGN,
-            size=page.SMALL,
-            weight="bold",
-            color=colour,
-        )
-        lines = _figure_lines(claim.outcome.figures, pitch)
+        verdict = claim.word + (f" {CLOSE}" if claim.close else "")
+        bold = {"size": page.SMALL, "weight": "bold"}
+        (_, left, width), (_, beside, room), found, published = _COLUMNS
+        _write(sheet, claim.id, left, middle, width, **bold)
+        _write(sheet, verdict, beside + _SIGN, middle, room - _SIGN, **bold, color=colour)
+        lines = _figure_lines(claim.figures, pitch)
         for number, line in enumerate(lines):
             height = middle + _LINE * ((len(lines) - 1) / 2 - number)
             _write(sheet, line, found[1], height, found[2], size=page.SMALL)
@@ -140,10 +89,6 @@ def _figure_lines(figures: str, pitch: float) -> list[str]:
     text = words.plain(figures, 600) or "-"
     first, *rest = textwrap.wrap(text, _LINE_LETTERS, break_on_hyphens=False)
     return [first, " ".join(rest)] if rest and pitch >= _OF_TWO_LINES else [text]
-
-
-def _is_close(claim: Tested) -> bool:
-    return claim.outcome.close
 
 
 def _write(sheet: "Figure", text: str, left: float, middle: float, width: float, **style: Any) -> None:

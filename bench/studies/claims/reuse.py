@@ -1,7 +1,8 @@
-"""Rows that are there already: from runs on this machine, with these versions, of the very same trials."""
+"""Rows of earlier runs that can be reused: on this machine, with these versions, of the same trials."""
 
 import json
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bench.core import rows
@@ -112,33 +113,19 @@ def _choose(ordered: list[Found]) -> Found | None:
     return ended[-1] if len(ended) >= ONCE_MORE else None
 
 
-def _rows_of_this_machine(out: Path) -> Iterable[Row]:
+def _rows_of_this_machine(out: Path) -> Iterator[Row]:
     """Yield the rows of all runs below a folder that can be held against what this machine measures now."""
     machine = json.loads(json.dumps(host.machine()))
     for path in sorted(out.glob(f"*/{rows.ROWS_FILE}")):
-        folder = path.parent
-        if _same_machine(folder, machine) and _is_pinned(folder):
-            yield from (row for row in _rows(folder) if row.format == FORMAT)
+        try:
+            if _is_comparable(path.parent, machine):
+                yield from (row for row in rows.read(path.parent) if row.format == FORMAT)
+        except (OSError, ValueError, AttributeError, RecursionError, RowsError):
+            continue  # a run that cannot be read is none to use again
 
 
-def _rows(folder: Path) -> list[Row]:
-    try:
-        return rows.read(folder)
-    except RowsError:  # a run that cannot be read is none to use again
-        return []
-
-
-def _same_machine(folder: Path, machine: Mapping[str, object]) -> bool:
-    try:
-        before = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
-        return all(before.get(key) == machine.get(key) for key in SAME_MACHINE)
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return False
-
-
-def _is_pinned(folder: Path) -> bool:
-    """Tell whether a run's trials were pinned, as those of claims are."""
-    try:
-        return "\npin = false" not in "\n" + (folder / runs.EXPERIMENT_FILE).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return False
+def _is_comparable(folder: Path, machine: Mapping[str, object]) -> bool:
+    """Tell whether a run was made on this machine, and its trials were pinned, as those of claims are."""
+    before = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
+    experiment = tomllib.loads((folder / runs.EXPERIMENT_FILE).read_text(encoding="utf-8"))
+    return experiment.get("pin", True) and all(before.get(key) == machine.get(key) for key in SAME_MACHINE)

@@ -1,63 +1,80 @@
 """What was found of the limits of this machine: a table, and what ended the ramp of threads. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bench.core import units
-from bench.core.cells import of_kind
+from bench.core.records.bare import LimitFound, LimitMeasured
+from bench.core.records.values import whole_values
 from bench.core.rows import Row
 from bench.present import words
+from bench.present.section import Section
 from bench.present.table import Table
 
-
-def grid(rows: Sequence[Row]) -> Table:
-    """Return a line for each limit: what was predicted, what was found, and what bound."""
-    lines, notes = [], []
-    for row in of_kind(rows, "limit"):
-        measured = row.measured
-        found = [measured.get(key) for key in ("predicted", "found")]
-        write = units.size if row.strategy == "memory" else units.count
-        numbers = [write(n) if isinstance(n, int) else "-" for n in found]
-        stopped = words.plain(str(measured.get("stopped_by") or row.status), 14)
-        bound = measured.get("bound_by")
-        lines.append((words.plain(row.strategy, 18), *numbers, stopped, words.plain(str(bound or "-"), 40)))
-        if measured.get("remedy"):
-            notes.append(
-                f"{words.plain(row.strategy, 18)}: {words.plain(str(measured['remedy']), 300)}{_then(measured)}"
-            )
-    return Table("Limits", ("", "predicted", "found", "stopped by", "bound by"), tuple(lines), tuple(notes))
+_TITLES = {
+    "failure": "{found} threads, then no more: {limit}",
+    "shared limit": "{found} threads, 90 % of what is left of {limit}, which other processes share",
+}
+_NO_LIMIT = "{found} threads, stopped by the {stopped_by}: no limit was reached"
 
 
-def _then(measured: dict[str, Any]) -> str:
-    following = measured.get("next")
-    if not following:
-        return "."
-    most = following.get("most")
-    at = f" at {units.count(most)}" if isinstance(most, int) else ""
-    return f"; then {words.plain(str(following.get('name')), 60)} binds{at}."
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return a line for each limit: what was predicted, what was found, what bound, and what to raise."""
+    found = limits(rows)
+    if not found:
+        return []
+    main = ramp(rows)
+    heads = ("", "predicted", "found", "stopped by", "bound by")
+    table = Table("Limits", heads, tuple(map(_line, found)), tuple(filter(None, map(_remedy, found))))
+    return [Section(title(main) if main and main.valid else "", (table,))]
 
 
-def of_ramp(measured: Mapping[str, Any]) -> str:
+def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return what was found of each limit, as JSON."""
+    return [{"resource": row.strategy, "valid": row.valid} | whole_values(row.measured) for row in limits(rows)]
+
+
+def limits(rows: Sequence[Row]) -> list[LimitFound]:
+    """Return the rows of limits."""
+    return [row for row in rows if isinstance(row, LimitFound)]
+
+
+def ramp(rows: Sequence[Row]) -> LimitFound | None:
+    """Return the row that started most threads, a valid one if there is one."""
+    found = [row for row in limits(rows) if row.strategy == "threads"]
+    return min(found, key=lambda row: (not row.valid, -(row.measured.found or 0), row.round), default=None)
+
+
+def title(row: LimitFound) -> str:
     """Say how many threads could be started, and what ended the ramp."""
-    found, bound_by = measured.get("found"), limit_of(measured)
-    number = f"{units.count(found)} threads" if isinstance(found, int) else "an unknown number of threads"
-    number_first = number[0].upper() + number[1:]
-    match measured.get("stopped_by"):
-        case "failure" if bound_by.startswith("ambiguous"):
-            return f"{number_first}, then no more; which limit bound is {bound_by}"
-        case "failure":
-            return f"{number_first}, then no more: {bound_by} is what binds"
-        case "shared limit":
-            return f"Stopped by itself at {number}: 90 % of what is left of {bound_by}, which other processes share"
-        case stopped_by:
-            return f"Stopped at {number} by the {words.plain(str(stopped_by), 30)}: no limit was reached"
+    measured = row.measured
+    found, stopped_by = measured.found, str(measured.stopped_by)
+    number = "An unknown number of" if found is None else units.count(found)
+    told = {"found": number, "limit": limit_of(measured), "stopped_by": words.plain(stopped_by, 30)}
+    return _TITLES.get(stopped_by, _NO_LIMIT).format(**told)
 
 
-def limit_of(measured: Mapping[str, Any]) -> str:
+def limit_of(measured: LimitMeasured) -> str:
     """Return the name of the limit that bound; of a ramp that kept off it, of the lowest one that others share."""
-    ceilings = measured.get("ceilings") or []
-    shared = [ceiling for ceiling in ceilings if ceiling.get("shared")]
-    name = measured.get("bound_by")
-    if not name and measured.get("stopped_by") == "shared limit" and shared:
-        name = min(shared, key=lambda ceiling: ceiling["most"])["name"]
+    shared = [ceiling for ceiling in measured.ceilings or () if ceiling.shared]
+    name = measured.bound_by
+    if not name and measured.stopped_by == "shared limit" and shared:
+        name = min(shared, key=lambda ceiling: ceiling.most).name
     return words.plain(str(name or "a limit without a name"), 70)
+
+
+def _line(row: LimitFound) -> tuple[str, ...]:
+    write = units.size if row.strategy == "memory" else units.count
+    numbers = ["-" if n is None else write(n) for n in (row.measured.predicted, row.measured.found)]
+    stopped_by = row.measured.stopped_by or row.status
+    texts = (row.strategy, 18), (stopped_by, 14), (row.measured.bound_by or "-", 40)
+    name, stopped, bound = (words.plain(text, most) for text, most in texts)
+    return name, *numbers, stopped, bound
+
+
+def _remedy(row: LimitFound) -> str:
+    remedy, following = row.measured.remedy, row.measured.next
+    if not remedy:
+        return ""
+    then = f"; then {words.plain(following.name, 60)} binds at {units.count(following.most)}" if following else ""
+    return f"{words.plain(row.strategy, 18)}: {words.plain(remedy, 300)}{then}."

@@ -1,4 +1,4 @@
-"""What each probe measures: the records of the programs in bench/studies/probes/programs/."""
+"""What each probe measures, by the name of its program in bench/studies/probes/programs/."""
 
 from typing import Any, ClassVar, Literal
 
@@ -29,9 +29,7 @@ class Attribution(Probed, frozen=True, kw_only=True):
     NEEDED = ("n", "started")
 
     n: Maybe[PositiveCount] = None
-    """How many blocks."""
     started: Maybe[Count] = None
-    """How many of them were started."""
     python: Maybe[list[tuple[Text, int]]] = None
     """[line of code, bytes], as tracemalloc sees it."""
     mappings: Maybe[list[tuple[Text, int]]] = None
@@ -46,60 +44,41 @@ class Left(Closed, frozen=True, kw_only=True):
     """What was left in the process when its crawl had ended."""
 
     tasks: Count
-    """Tasks."""
     threads: Count
-    """Threads."""
     coroutines: Count
-    """Coroutines."""
     descriptors: int
-    """Descriptors more than before."""
 
 
 class CancelWorkers(Probed, frozen=True, kw_only=True):
-    """What happens when workers are not cancelled at the end."""
+    """What happens when workers are not cancelled at the end, and what the process printed then."""
 
     NEEDED = ("strategy", "variant", "pages", "ended", "complaint", "printed")
     EXCUSED_BY = "not_applicable"
 
     strategy: Maybe[Name] = None
-    """The strategy."""
     variant: Maybe[Name] = None
-    """What was left out of it."""
     pages: Maybe[Count] = None
-    """Pages that came."""
     left: Maybe[Left] = None
     """What was left; null where the crawl did not end."""
     ended: Maybe[bool] = None
-    """Whether the process ended."""
     complaint: Maybe[Text] = None
-    """What kind of complaint it printed."""
     printed: Maybe[list[Text]] = None
-    """The lines that it printed."""
 
 
 class Races(Probed, frozen=True, kw_only=True):
-    """Which updates are lost when workers share a counter and a set without a lock."""
+    """Which links are fetched again, and which increments are lost, when workers share a counter and a set."""
 
     NEEDED = ("model", "links_seen", "distinct", "fetched", "duplicates", "lost_updates")
 
     model: Maybe[Name] = None
-    """How the workers run."""
     switch_interval_us: Maybe[PositiveCount] = None
-    """The interpreter's switch interval."""
     links_seen: Maybe[Count] = None
-    """Links that the workers came upon."""
     distinct: Maybe[Count] = None
-    """Links that differ."""
     fetched: Maybe[Count] = None
-    """Links that were fetched."""
     duplicates: Maybe[Count] = None
-    """Links that were fetched again."""
     lost_updates: Maybe[int] = None
-    """Increments of the counter that were lost."""
     workers: Maybe[PositiveCount] = None
-    """How many workers."""
     wall_ns: Maybe[PositiveNs] = None
-    """How long it took."""
 
 
 class Selectors(Probed, frozen=True, kw_only=True):
@@ -109,47 +88,30 @@ class Selectors(Probed, frozen=True, kw_only=True):
     EXCUSED_BY = "stopped_by"
 
     selector: Maybe[Name] = None
-    """Which selector."""
     idle: Maybe[Count] = None
-    """Idle connections."""
     largest_fd: Maybe[int] = None
-    """The greatest descriptor."""
     waits: Maybe[Count] = None
-    """How often it waited."""
     pages: Maybe[PositiveCount] = None
-    """Pages that were crawled."""
     wall_ns: Maybe[PositiveNs] = None
-    """How long it took."""
     cpu_ns: Maybe[Ns] = None
-    """CPU time that it took."""
     cpu_per_page_ns: Maybe[Ns] = None
-    """The same for one page."""
     pages_per_s: Maybe[Number] = None
-    """Throughput."""
 
 
 class Spin(Probed, frozen=True, kw_only=True):
-    """What it costs to ask again and again instead of being told."""
+    """What it costs to ask again and again, ``attempts`` times, instead of being told."""
 
     NEEDED = ("how", "waits_for", "wall_ns", "cpu_ns", "cpu_share", "attempts")
     EXCUSED_BY = "stopped_by"
 
     how: Maybe[Literal["spin", "selector"]] = None
-    """How it waits."""
     waits_for: Maybe[Literal["answer", "connect"]] = None
-    """What it waits for."""
     sockets: Maybe[PositiveCount] = None
-    """On how many sockets."""
     wait_ms: Maybe[PositiveCount] = None
-    """For how long."""
     wall_ns: Maybe[PositiveNs] = None
-    """How long it took."""
     cpu_ns: Maybe[Ns] = None
-    """CPU time that it took."""
     cpu_share: Maybe[Number] = None
-    """The same as a share of that time."""
     attempts: Maybe[Count] = None
-    """How often it asked."""
 
 
 class StackRipping(Probed, frozen=True, kw_only=True):
@@ -158,9 +120,7 @@ class StackRipping(Probed, frozen=True, kw_only=True):
     NEEDED = ("strategy", "started_by", "traceback", "holding", "names_starter", "lost", "text")
 
     strategy: Maybe[Name] = None
-    """The strategy."""
     at: Maybe[PositiveCount] = None
-    """The page at which it failed."""
     started_by: Maybe[list[Text]] = None
     """The functions through which the fetch was started."""
     traceback: Maybe[list[Text]] = None
@@ -172,7 +132,6 @@ class StackRipping(Probed, frozen=True, kw_only=True):
     lost: Maybe[list[Text]] = None
     """The functions that it does not name."""
     text: Maybe[Text] = None
-    """The traceback."""
 
 
 class ThreadPerFetch(Probed, frozen=True, kw_only=True):
@@ -182,23 +141,14 @@ class ThreadPerFetch(Probed, frozen=True, kw_only=True):
     EXCUSED_BY = "not_applicable"
 
     how: Maybe[Name] = None
-    """Which of the two."""
     connection: Maybe[Name] = None
-    """The use of connections."""
     in_flight: Maybe[PositiveCount] = None
-    """The in-flight cap."""
     pages: Maybe[PositiveCount] = None
-    """Pages that were crawled."""
     peak_in_flight: Maybe[Count] = None
-    """The most in flight at a time."""
     makespan_ns: Maybe[PositiveNs] = None
-    """How long it took."""
     cpu_ns: Maybe[Ns] = None
-    """CPU time that it took."""
     cpu_per_page_ns: Maybe[Ns] = None
-    """The same for one page."""
     threads_started: Maybe[Count] = None
-    """How many threads were started."""
 
 
 PROBES: dict[str, type[Probed]] = {

@@ -1,13 +1,21 @@
-"""Where the bytes of a building block go: the figures of the probe ``attribution`` as text."""
+"""What probes found: a line for each with its figures, and a table of where the bytes of each block go. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.core import units
+from bench.core.figures import spread
+from bench.core.records.bare import Probe
+from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.present import words
+from bench.present.section import Section
+from bench.present.table import Group, Line, Table
 
-_HEADS = {
+_MOST_FIGURES = 6
+"""Maximum number of figures shown of a probe; the rows have the rest."""
+_UNITS = {"_ns": units.duration, "_bytes": units.size}
+_LOOKS = {
     "python": "allocated by Python, by line (tracemalloc)",
     "mappings": "in memory, by kind of mapping (smaps)",
     "tables": "page tables, and stacks in the kernel",
@@ -15,24 +23,90 @@ _HEADS = {
 }
 
 
-def attribution_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Return the lines of the text, block by block; none when no row is of this probe."""
-    found = [row for row in rows if row.kind == "probe" and row.workload["probe"] == "attribution" and row.valid]
-    for block in dict.fromkeys(row.workload["arguments"].get("block", "thread") for row in found):
-        yield f"where the bytes of one {words.plain(block)} go"
-        own = [row for row in found if row.workload["arguments"].get("block", "thread") == block]
-        for look, head in _HEADS.items():
-            for row in own:
-                if row.workload.arguments["look"] == ("python" if look == "python" else "outside"):
-                    yield f"  {head}, mean of {units.count(row.measured.n)}"
-                    yield from _pieces(row.measured[look])
-        yield ""
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return the tables of the probes, if there are any."""
+    found = tuple(tables(rows))
+    return [Section("", found)] if found else []
 
 
-def _pieces(pieces: list[list[Any]] | None) -> Iterator[str]:
-    if pieces is None:
-        yield f"    {'unknown':>9}  this system does not tell, or not to this user"
+def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return what each probe measured, as JSON."""
+    return [
+        {
+            "probe": row.strategy,
+            "arguments": row.workload.arguments,
+            "valid": row.valid,
+            "measured": plain_values(row.measured),
+        }
+        for row in _probes(rows)
+    ]
+
+
+def tables(rows: Sequence[Row]) -> Iterator[Table]:
+    """Yield what each probe found, medians over the valid rounds; and where the bytes of each block go."""
+    workloads: dict[str, list[Probe]] = {}
+    blocks: dict[Any, list[Probe]] = {}
+    for row in _probes(rows):
+        if row.strategy == "attribution" and row.valid:
+            blocks.setdefault(row.workload.arguments.get("block", "thread"), []).append(row)
+        else:
+            workloads.setdefault(row.workload.id, []).append(row)
+    if workloads:
+        yield Table("Probes", (), tuple(map(_line, workloads.values())))
+    for block, own in blocks.items():
+        title = f"Where the bytes of one {words.plain(block)} go"
+        lines = (line for look, head in _LOOKS.items() for row in own for line in _pieces(row, look, head))
+        yield Table(title, ("what", "bytes each"), tuple(lines))
+
+
+def _pieces(row: Probe, look: str, head: str) -> Iterator[Line]:
+    """Yield the greatest pieces that one look at a block showed, and their sum."""
+    if (row.workload.arguments.get("look", "python") == "python") != (look == "python"):
         return
-    for what, size in pieces:
-        yield f"    {units.size(size):>9}  {words.plain(what, 100)}"
-    yield f"    {units.size(sum(size for _, size in pieces)):>9}  together"
+    yield Group(f"{head}, mean of {units.count(row.measured.n)}")
+    if (pieces := getattr(row.measured, look)) is None:
+        yield "this system does not tell, or not to this user", "unknown"
+        return
+    yield from ((words.plain(what, 100), units.size(size)) for what, size in pieces)
+    yield "together", units.size(sum(size for _, size in pieces))
+
+
+def _probes(rows: Sequence[Row]) -> list[Probe]:
+    return [row for row in rows if isinstance(row, Probe)]
+
+
+def _line(own: Sequence[Probe]) -> tuple[str, str]:
+    valid = [plain_values(row.measured) for row in own if row.valid]
+    arguments = own[0].workload.arguments
+    asked = ", ".join(f"{_name(key)} {value}" for key, value in arguments.items())
+    names = [name for name in (valid[0] if valid else ()) if name not in arguments]
+    found = {name: _over_rounds([said.get(name) for said in valid]) for name in names}
+    texts = [f"{_name(name)} {_text(name, value)}" for name, value in found.items() if _is_short(value)]
+    shown = "; ".join(texts[:_MOST_FIGURES]) or "; ".join(sorted({f"{row.status}: {row.reason}" for row in own}))
+    return f"{words.plain(own[0].strategy, 18)} ({words.plain(asked, 70)})", words.plain(shown, 400)
+
+
+def _over_rounds(values: Sequence[object]) -> object:
+    """Return the median of numbers; of anything else, what the first round had."""
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) < len(values):
+        return values[0]
+    middle = spread(numbers).median
+    return round(middle) if all(isinstance(value, int) for value in numbers) else middle
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, int | float | str) and 0 < len(str(value)) <= 40
+
+
+def _name(key: str) -> str:
+    return words.plain(key, 40).removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return words.plain(str(value), 40)
+    write = next((write for ending, write in _UNITS.items() if name.endswith(ending)), None)
+    return write(value) if write else units.count(value) if isinstance(value, int) else units.number(value)

@@ -1,17 +1,16 @@
-"""From rows to verdicts: one rule a claim, each a pure function of the claim's rows. The package above has the claims.
+"""From rows to verdicts: one rule per claim, each a pure function of the claim's rows.
 
-A rule takes rows as they come, failed, skipped and red ones too, and never raises for them: where the valid ones are
-too few, or an interval lies across the rule's boundary, the outcome is ``inconclusive`` and says why; where no trial
-was started, it is ``not tested``.
+A rule names the parts of its claim, each a figure with its boundary; the verdict follows from them (``parts``). It
+takes rows as they come, failed, skipped and red ones too, and never raises for them: where the valid ones are too few,
+or an interval includes a boundary that matters, the outcome is ``inconclusive``; where no trial was started, it is
+``not tested``.
 """
 
 from collections.abc import Callable, Sequence
 
 from bench.core.rows import Row
-from bench.studies.claims.rules import behaviour, ceilings, coroutines, crowds, demonstrations, memory, programs, speed
-from bench.studies.claims.rules.outcome import WORDS, Kind, Outcome, Value, Verdict, Word
-
-__all__ = ["RULES", "WORDS", "Kind", "Outcome", "Value", "Verdict", "Word"]
+from bench.studies.claims.rules import crawls, limits, memory, programs, speed
+from bench.studies.claims.verdicts import Outcome
 
 Rule = Callable[[Sequence[Row]], Outcome]
 
@@ -19,23 +18,23 @@ RULES: dict[str, Rule] = {
     "thread-memory": memory.thread_memory,
     "coroutine-memory": memory.coroutine_memory,
     "memory-ratio": memory.memory_ratio,
-    "many-coroutines": coroutines.many_coroutines,
-    "thread-failure": ceilings.thread_failure,
-    "threads-before-sockets": ceilings.threads_before_sockets,
-    "c10k": ceilings.c10k,
+    "many-coroutines": memory.many_coroutines,
+    "thread-failure": limits.thread_failure,
+    "threads-before-sockets": limits.threads_before_sockets,
+    "c10k": limits.c10k,
     "async-not-faster": speed.async_not_faster,
-    "async-sleepy": crowds.async_sleepy,
-    "diminishing-returns": crowds.diminishing_returns,
+    "async-sleepy": speed.async_sleepy,
+    "diminishing-returns": speed.diminishing_returns,
     "callbacks-efficient": speed.callbacks_efficient,
-    "spin-wastes": demonstrations.spin_wastes,
+    "spin-wastes": programs.spin_wastes,
     "select-scales": programs.select_scales,
     "pooling-pays": speed.pooling_pays,
-    "grow-on-demand": demonstrations.grow_on_demand,
-    "stack-ripping": behaviour.stack_ripping,
+    "grow-on-demand": crawls.grow_on_demand,
+    "stack-ripping": programs.stack_ripping,
     "races": programs.races,
-    "redirects-coalesce": behaviour.redirects_coalesce,
-    "cancel-workers": behaviour.cancel_workers,
+    "redirects-coalesce": crawls.redirects_coalesce,
+    "cancel-workers": programs.cancel_workers,
     "no-gil": speed.no_gil,
-    "xkcd": demonstrations.xkcd,
+    "xkcd": crawls.xkcd,
 }
 """The rule of each claim, by the claim's id."""

@@ -1,106 +1,213 @@
-"""The claims that small programs show: selectors and races (``bench/studies/probes/programs``). Pure."""
+"""The claims that small programs show: selectors, spinning, races, tracebacks, workers that nobody cancelled. Pure."""
 
 from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import asdict
 
 from bench.core import units
 from bench.core.cells import cpu_per_page_ns
+from bench.core.records.bare import Probe
 from bench.core.rows import Row
-from bench.studies.claims.rules.evidence import Case, Range, arguments, between, of_kind, rated, ratio
-from bench.studies.claims.rules.outcome import Outcome, Value
+from bench.studies.claims.rules.evidence import (
+    SHARE,
+    Figure,
+    Range,
+    Unknown,
+    over_rounds,
+    probes,
+    ratio,
+    value,
+    values,
+)
+from bench.studies.claims.rules.parts import Part, compared, outcome
+from bench.studies.claims.verdicts import Outcome, Value
 
 GROWS = 3.0
 """A price that triples with connections on which nothing happens does not scale with what happens."""
 FLAT = 1.5
 """CPython hands epoll_wait() room for as many events as there are descriptors, which alone costs a little."""
+WASTES = 0.5
+"""Who waits and uses half a core or more wastes power."""
+RESTS = 0.05
+"""Who waits and uses less than a twentieth of a core rests: waking up costs something as well."""
+COROUTINES = ("generators", "native_asyncio")
+MODELS = ("threads", "threads-locked", "coroutines", "asyncio", "coroutines-yielding")
+
+Said = Any
+"""What a probe has measured: its record in bench/studies/probes/record.py."""
 
 
 def select_scales(rows: Sequence[Row]) -> Outcome:
     """Judge whether select and poll get dearer with idle connections, and epoll does not."""
-    own = of_kind(rows, "probe", "selectors")
-    idle = sorted({int(row.workload["arguments"]["idle"]) for row in own})
-    poll, epoll = (_growth(arguments(own, selector=kind)) for kind in ("poll", "epoll"))
-    growth = {"poll": poll, "epoll": epoll}
-    stopped = [row for row in arguments(own, selector="select") if row.valid and row.measured.get("stopped_by")]
-    by = sorted({str(row.measured["stopped_by"]) for row in stopped})
-    figures = [
-        f"{kind}: {rated(one)} the CPU time per page with {units.count(idle[-1])} idle ones as with none"
-        for kind, one in growth.items()
-        if one
+    growth = {kind: _growth(probes(rows, "selectors", selector=kind)) for kind in ("poll", "epoll")}
+    tried = [row for row in probes(rows, "selectors", selector="select") if row.valid]
+    stopped = [row for row in tried if row.measured.stopped_by]
+    at = min((int(row.workload.arguments["idle"]) for row in stopped), default=None)
+    by = min((str(row.measured.stopped_by) for row in stopped), default=None)
+    of = "CPU time per page, most idle connections over none"
+    parts = [
+        compared("poll", growth["poll"], "at least", GROWS, "does not scale", of=of),
+        compared("epoll", growth["epoll"], "below", FLAT, of=of),
+        Part(
+            "select",
+            bool(stopped) if tried else None,
+            "" if at is None else f"stopped by {by} at {units.count(at)} idle connections",
+            rule="is stopped",
+            core="does not scale",
+        ),
     ]
-    if stopped:
-        at = min(int(row.workload["arguments"]["idle"]) for row in stopped)
-        figures.append(f"select: stopped by {by[0]} at {units.count(at)} idle ones")
-    values: dict[str, Value] = {f"{kind}_ratio": one.value if one else None for kind, one in growth.items()}
-    case = Case(
-        own,
-        f"{between(idle)} idle connections, 10 fetches in flight",
-        values | {"idle": max(idle, default=None), "stopped_by": by[0] if by else None},
-        figures,
-        f"does not scale: {units.times(GROWS)} the CPU time per page, or stopped; scales: at most {units.times(FLAT)}; "
-        "by 95 % intervals",
+    idle = max((int(row.workload.arguments["idle"]) for row in probes(rows, "selectors")), default=None)
+    return outcome(rows, parts, values("_ratio", growth) | {"idle": idle, "stopped_by": by})
+
+
+def spin_wastes(rows: Sequence[Row]) -> Outcome:
+    """Judge whether polling in a tight loop burns a core where a selector rests, with one socket and with many."""
+    spun = probes(rows, "spin", how="spin")
+    spin, rest = (
+        over_rounds(some, lambda row: row.measured.cpu_share, SHARE)
+        for some in (spun, probes(rows, "spin", how="selector"))
     )
-    if poll is None or epoll is None or not arguments(own, selector="select"):
-        return case.undecided("too few valid rounds")
-    sides = poll.side_of(GROWS), epoll.side_of(FLAT)
-    close = poll.is_close_to(GROWS) or epoll.is_close_to(FLAT)
-    if "across" in sides:
-        return case.undecided("an interval lies across its boundary")
-    if sides == ("above", "below") and stopped:
-        return case.decided("holds", "select and poll do not, epoll does", close=close)
-    if sides[0] == "below" and not stopped:
-        return case.decided("does not hold here", "all of them do", close=close)
-    return case.decided("holds differently", "not each of the three as claimed", close=close)
+    parts = [
+        compared("spinning", spin, "at least", WASTES, "wastes", of="share of a core while it waits"),
+        compared("a selector", rest, "below", RESTS, of="share of a core while it waits"),
+    ]
+    found: dict[str, Value] = {
+        "spin_share": value(spin),
+        "selector_share": value(rest),
+        "factor": _over(spin, rest),
+        "attempts": max((row.measured.attempts for row in spun if row.valid), default=None),
+    }
+    return outcome(rows, parts, found)
 
 
 def races(rows: Sequence[Row]) -> Outcome:
-    """Judge whether check-then-act without a lock goes wrong between threads, and never between coroutines' yields."""
-    tried = of_kind(rows, "probe", "races")
-    own = [row for row in tried if row.valid]
-    most = {
-        model: max((row.measured["duplicates"] for row in arguments(own, model=model)), default=None)
-        for model in _MODELS
+    """Judge whether check-then-act without a lock goes wrong between threads, and never between coroutines' yields.
+
+    That nothing went wrong between threads does not show that it cannot; a lock that did not help shows nothing at all.
+    """
+    own = {model: [row.measured for row in probes(rows, "races", model=model) if row.valid] for model in MODELS}
+    most = {model: max((said.duplicates for said in some), default=None) for model, some in own.items()}
+    lost = max((said.lost_updates for said in own["threads"]), default=None)
+    links = max((said.links_seen for some in own.values() for said in some), default=None)
+    threads = True if most["threads"] else False if lost and most["threads-locked"] == 0 else None
+    answers = {
+        "threads": threads,
+        "threads-locked": True if most["threads-locked"] == 0 else None,
+        **{model: None if most[model] is None else most[model] == 0 for model in ("coroutines", "asyncio")},
     }
-    lost = max((row.measured["lost_updates"] for row in arguments(own, model="threads")), default=None)
-    links = max((row.measured["links_seen"] for row in own), default=None)
-    values: dict[str, Value] = {f"{model.replace('-', '_')}_duplicates": found for model, found in most.items()}
-    figures = [f"{_MODELS[model]}: {units.count(found)}" for model, found in most.items() if found is not None]
-    figures[:1] = [f"fetches too many by {figures[0]}"] if figures else []
-    figures += [f"counts lost by threads: {units.count(lost)}"] if lost and not most["threads"] else []
-    case = Case(
-        tried,
-        f"{units.count(links or 0)} looks at links by 8 workers, threads switched as often as CPython can",
-        values | {"lost_updates": lost, "links": links},
-        figures,
-        "holds if unlocked threads fetch something more than once, and locked ones and coroutines never do",
+    parts = [
+        Part(
+            model,
+            so,
+            "" if (n := most[model]) is None else units.count(n),
+            "duplicate fetches",
+            "happen" if model == "threads" else "never happen",
+            "" if model.startswith("threads") else model,
+        )
+        for model, so in answers.items()
+    ]
+    told = {"coroutines that yield in between": most["coroutines-yielding"], "counts lost by threads": lost or None}
+    figures = [f"{name}: {units.count(n)}" for name, n in told.items() if n is not None]
+    found: dict[str, Value] = {f"{model.replace('-', '_')}_duplicates": n for model, n in most.items()}
+    return outcome(rows, parts, found | {"lost_updates": lost, "links": links}, figures)
+
+
+def stack_ripping(rows: Sequence[Row]) -> Outcome:
+    """Judge whether a callback's traceback lacks who started the fetch, and a coroutine's names it."""
+    tried = probes(rows, "stack_ripping")
+    named: dict[Any, Said] = {row.workload.arguments["strategy"]: row.measured for row in tried if row.valid}
+    found: dict[str, Value] = {
+        f"{name}_text": named[name].text if name in named else None for name in ("callbacks", *COROUTINES)
+    }
+    found |= {
+        "callbacks_trace": _chain(named.get("callbacks"), "traceback"),
+        "callbacks_lost": _chain(named.get("callbacks"), "lost"),
+        "generators_trace": _chain(named.get("generators"), "traceback"),
+        "asyncio_trace": _chain(named.get("native_asyncio"), "traceback"),
+    }
+    names = {name: said.names_starter for name, said in named.items()}
+    parts = [
+        Part("callbacks", _not(names.get("callbacks")), rule="traceback lacks the starter of the fetch", core="loses"),
+        *(
+            Part(name, names.get(name), rule="traceback names the starter of the fetch", core="keeps")
+            for name in COROUTINES
+        ),
+    ]
+    told = (
+        f"{name}: {_chain(said, 'traceback')}" + (f" (lost: {', '.join(said['lost'])})" if said.lost else "")
+        for name, said in sorted(named.items())
     )
-    missing = [model for model in _DECIDE if most[model] is None]
-    if missing:
-        return case.undecided(f"no valid row of {missing[0]}")
-    if most["coroutines"] or most["asyncio"]:
-        return case.decided("does not hold here", "coroutines did")
-    if most["threads-locked"]:
-        return case.undecided("locked threads fetched twice: the probe is not to be believed")
-    if most["threads"]:
-        return case.decided("holds", "that is what happened")
-    if lost:
-        return case.decided("holds differently", "threads lost counts, and fetched nothing twice")
-    return case.undecided("no race was seen, which does not show that there is none")
+    return outcome(tried, parts, found, told)
 
 
-_MODELS = {
-    "threads": "threads",
-    "threads-locked": "threads with a lock",
-    "coroutines": "coroutines",
-    "asyncio": "asyncio",
-    "coroutines-yielding": "coroutines that yield in between",
-}
-_DECIDE = ("threads", "threads-locked", "coroutines", "asyncio")
+def cancel_workers(rows: Sequence[Row]) -> Outcome:
+    """Judge whether a crawl leaves nothing alive, and whether idle workers that nobody cancels are complained of."""
+    tried = [row for row in probes(rows, "cancel_workers") if row.measured.not_applicable is None]
+    said: dict[Any, Said] = {}
+    for row in tried:
+        arguments = row.workload.arguments
+        if row.valid:
+            said.setdefault((arguments["strategy"], arguments["variant"]), row.measured)
+    cancelled = sorted(
+        {str(row.workload.arguments["strategy"]) for row in probes(tried, "cancel_workers", variant="cancelled")}
+    )
+    closed, run = (said.get(("native_asyncio", variant)) for variant in ("left-out", "left-out-run"))
+    loop, threads = said.get(("generators", "left-out")), said.get(("thread_pool", "left-out"))
+    clean = {name: _not(_is_dirty(said.get((name, "cancelled")))) for name in cancelled}
+    parts = [
+        Part("loop closed by hand", _complains(closed), _left(closed), "asyncio", "complains", "complains"),
+        Part("asyncio.run", _complains(run), _left(run), "asyncio", "complains"),
+        *(Part(name, so, rule="cancelled, leaves nothing") for name, so in clean.items()),
+    ]
+    found: dict[str, Value] = {
+        "clean": list(clean.values()).count(True),
+        "dirty": ", ".join(name for name, so in clean.items() if so is False) or None,
+        "complaint": closed.complaint or None if closed else None,
+        "tasks": closed.left and closed.left.tasks if closed else None,
+        "threads": threads.left and threads.left.threads if threads else None,
+        "ends": None if threads is None else "ends" if threads.ended else "never ends",
+        "loop_complaint": loop.complaint or None if loop else None,
+    }
+    figures = [f"{name}: {_left(one)}" for name, one in (("generators", loop), ("threads", threads)) if one]
+    figures += [f"cancelled: {found['clean']} of {len(cancelled)} strategies leave nothing"] if cancelled else []
+    return outcome(tried, parts, found, figures)
 
 
-def _growth(rows: Sequence[Row]) -> Range | None:
+def _over(one: Figure, other: Figure) -> float | None:
+    return one.value / other.value if isinstance(one, Range) and isinstance(other, Range) and other.value else None
+
+
+def _growth(rows: Sequence[Probe]) -> Figure:
     """Return how many times the CPU time per page is with most idle connections, against none."""
-    usable = [row for row in rows if row.valid and "stopped_by" not in row.measured]
-    idle = sorted({int(row.workload["arguments"]["idle"]) for row in usable})
+    usable = [row for row in rows if row.valid and row.measured.stopped_by is None]
+    idle = sorted({int(row.workload.arguments["idle"]) for row in usable})
     if len(idle) < 2 or idle[0] != 0:
-        return None
-    return ratio(arguments(usable, idle=idle[-1]), arguments(usable, idle=0), cpu_per_page_ns)
+        return Unknown("too few valid rounds")
+    return ratio(probes(usable, "selectors", idle=idle[-1]), probes(usable, "selectors", idle=0), cpu_per_page_ns)
+
+
+def _chain(said: Said | None, key: str) -> str | None:
+    """Write functions, the caller first."""
+    return None if said is None else " > ".join(getattr(said, key)) or "none"
+
+
+def _not(so: bool | None) -> bool | None:
+    return None if so is None else not so
+
+
+def _complains(said: Said | None) -> bool | None:
+    return None if said is None else bool(said.complaint)
+
+
+def _is_dirty(said: Said | None) -> bool | None:
+    """Tell whether threads, tasks, coroutines or descriptors were left; of an unfinished crawl, something was."""
+    return None if said is None else bool(said.complaint) or said.left is None or any(asdict(said.left).values())
+
+
+def _left(said: Said | None) -> str:
+    """Write what became of workers that nobody cancelled."""
+    if said is None:
+        return ""
+    left = [f"{n} {what} left" for what, n in (asdict(said.left) if said.left else {}).items() if n]
+    return ", ".join([said.complaint or "no complaint", *left, *([] if said.ended else ["the process never ends"])])

@@ -1,29 +1,33 @@
-"""The claims on what a page costs: asyncio against threads, coroutines against callbacks, pools, no lock. Pure.
+"""The claims on what a page costs, and how many come: asyncio, threads, callbacks, pools, no lock. Pure.
 
 Each is decided by primary cells that were fixed before anything was measured, in blocks of arms.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bench.core import units
-from bench.core.cells import cpu_per_page_ns, pages_per_s
-from bench.core.figures import NoSlope, Slope
+from bench.core.cells import Read, cpu_per_page_ns, pages_per_s
 from bench.core.layers import cost
+from bench.core.records.crawls import Memory
 from bench.core.rows import Row
 from bench.studies.claims.rules.evidence import (
-    Case,
+    SHARE,
+    SPAN,
+    Figure,
     Range,
-    arguments,
+    Unknown,
     arms,
-    of_kind,
-    of_slope,
+    of_type,
     over_rounds,
-    quotient,
-    rated,
+    probes,
+    ratio,
+    slopes,
+    value,
+    values,
 )
-from bench.studies.claims.rules.evidence import between as counted
-from bench.studies.claims.rules.evidence import ratio as ratio_of
-from bench.studies.claims.rules.outcome import Outcome, Value, Word
+from bench.studies.claims.rules.parts import How, Part, compared, outcome
+from bench.studies.claims.verdicts import Outcome, Value
 
 SLOWER = 1.02
 """Less than two percent is no slowdown that anybody would choose a model by."""
@@ -37,182 +41,157 @@ PAYS = 1.05
 """A saving, or a gain, below a twentieth is none that anybody would build something for."""
 FREE = 0.8
 """With less than this share of a core for the one thread that runs at a time, no second core was free for others."""
+SAME = 1.05
+"""Pages/s whose ratio is surely within 5 % are the same, by two one-sided tests."""
+LOSS = 0.95
+"""Less than this share of the pages that a second of CPU time fetches is a degradation."""
 ACTIVE = (10, 100)
 """The primary cells of async-not-faster: a few very active connections."""
 USUAL_CAP = 100
+BELOW, BEYOND = 100, 1000
+"""The primary cells of async-sleepy: fetches in flight below the knee, and beyond it."""
+MANY = 3000
+"""Of diminishing-returns."""
+CPU = "CPU time per page"
 LOOP = "callbacks"
-"""An event loop without asyncio: it tells the loop's price from the framework's."""
+"""An event loop without asyncio: it shows the loop's price without the framework's."""
 COROUTINES = ("generators", "native_asyncio")
 
 
 def async_not_faster(rows: Sequence[Row]) -> Outcome:
-    """Judge whether asyncio takes more CPU time than threads, and moderately so, on few and very active connections."""
-    dearer = {cap: _cpu(rows, "native_asyncio", "thread_pool", cap) for cap in ACTIVE}
-    loops = {cap: _cpu(rows, LOOP, "thread_pool", cap) for cap in ACTIVE}
-    known = {cap: found for cap, found in dearer.items() if found}
-    quick = [cap for cap, found in loops.items() if found and found.side_of(1 / SLOWER) == "below"]
-    case = Case(
-        rows,
-        f"no added latency, {counted(ACTIVE)} in flight, keep-alive",
-        {
-            "least_ratio": min((found.value for found in known.values()), default=None),
-            "most_ratio": max((found.value for found in known.values()), default=None),
-            "loop_ratio": min((found.value for found in loops.values() if found), default=None),
-        },
-        [
-            f"{units.count(cap)} in flight: {who} {rated(found)} the threads' CPU time per page"
-            for who, some in (("asyncio", dearer), (LOOP, loops))
-            for cap, found in some.items()
-            if found
-        ],
-        f"slower is more than {units.times(SLOWER, 3)} the CPU time per page, moderately is up to "
-        f"{units.times(MODERATELY)}, by 95 % intervals over blocks, at {' and '.join(map(str, ACTIVE))} in flight",
-    )
-    if len(known) < len(ACTIVE):
-        return case.undecided("too few valid blocks")
-    slower = [found.side_of(SLOWER) for found in known.values()]
-    moderate = [found.side_of(MODERATELY) for found in known.values()]
-    close = any(found.is_close_to(MODERATELY) for found in known.values())
-    if set(slower) == {"below"}:
-        return case.decided("does not hold here", "asyncio is slower nowhere")
-    if "above" in slower and ("below" in slower or "above" in moderate or quick):
-        why = [
-            "not slower everywhere" if "below" in slower else "",
-            "more than moderately somewhere" if "above" in moderate else "",
-            f"{LOOP} is an event loop too, and faster than threads: the price is the framework's" if quick else "",
-        ]
-        return case.decided("holds differently", "; ".join(filter(None, why)), close=close)
-    if set(slower) == {"above"} and set(moderate) == {"below"}:
-        return case.decided("holds", "it is, everywhere", close=close)
-    return case.undecided("an interval lies across a boundary")
+    """Judge whether asyncio takes more CPU time than threads, and moderately so, on few and very active connections.
+
+    A loop without asyncio that is faster than threads shows that the price is the framework's.
+    """
+    cells = {cap: arms(rows, latency="0", in_flight=cap) for cap in ACTIVE}
+    dearer = {cap: _over(cell, "native_asyncio", "thread_pool", cpu_per_page_ns) for cap, cell in cells.items()}
+    loops = {cap: _over(cell, LOOP, "thread_pool", cpu_per_page_ns) for cap, cell in cells.items()}
+    parts = [
+        compared(f"{cap} in flight", found, how, edge, core, of=f"{CPU}, asyncio over threads", near=not core)
+        for how, edge, core in _MODERATELY
+        for cap, found in dearer.items()
+    ]
+    parts += [
+        compared(
+            f"{cap} in flight", one, "not clearly below", 1 / SLOWER, of=f"{CPU}, callbacks over threads", near=False
+        )
+        for cap, one in loops.items()
+        if isinstance(one, Range)
+    ]
+    known, of_loop = ([found.value for found in some.values() if isinstance(found, Range)] for some in (dearer, loops))
+    ends = {"least_ratio": min(known, default=None), "most_ratio": max(known, default=None)}
+    return outcome(rows, parts, ends | {"loop_ratio": min(of_loop, default=None)})
 
 
 def callbacks_efficient(rows: Sequence[Row]) -> Outcome:
     """Judge whether coroutines cost no more than callbacks: CPU time per page, and memory per fetch in flight."""
-    memory = {name: cost(of_kind(rows, "memory", name)).full for name in (LOOP, *COROUTINES)}
-    dearer = {name: _cpu(rows, name, LOOP, USUAL_CAP) for name in COROUTINES}
+    cell = arms(rows, latency="0", in_flight=USUAL_CAP)
+    memory = {name: cost(of_type(rows, Memory, name)).full for name in (LOOP, *COROUTINES)}
+    dearer = {name: _over(cell, name, LOOP, cpu_per_page_ns) for name in COROUTINES}
     heavier = {name: slopes(memory[name], memory[LOOP]) for name in COROUTINES}
-    base = over_rounds(arms(rows, LOOP, in_flight=USUAL_CAP), cpu_per_page_ns, 1)
-    told = [f"{name}: {rated(one)} callbacks' CPU time per page" for name, one in dearer.items() if one]
-    values: dict[str, Value] = {f"{name}_cpu_ratio": one.value if one else None for name, one in dearer.items()}
-    values |= {f"{name}_memory_ratio": one.value if one else None for name, one in heavier.items()}
-    sizes = counted([row.workload["in_flight"] for row in of_kind(rows, "memory")])
-    case = Case(
-        rows,
-        f"no added latency, {USUAL_CAP} in flight; memory at {sizes} in flight",
-        values | {"callbacks_cpu_ns": base.value if base else None},
-        told + [f"{name}: {rated(one)} callbacks' memory" for name, one in heavier.items() if one],
-        f"as efficient is below {units.times(EFFICIENT, 3)} callbacks' CPU time and memory, not at all from "
-        f"{units.times(SAME_ORDER)} their CPU time on, by 95 % intervals",
-    )
-    speeds = [one for one in dearer.values() if one]
-    if len(speeds) < len(COROUTINES):
-        return case.undecided("too few valid blocks")
-    cheapest = min(speeds, key=lambda one: one.value)
-    close = cheapest.is_close_to(EFFICIENT, SAME_ORDER) or any(one.is_close_to(EFFICIENT) for one in speeds)
-    if cheapest.side_of(SAME_ORDER) == "above":
-        return case.decided("does not hold here", "no coroutines come near", close=close)
-    weights = [one for one in heavier.values() if one]
-    sides = [one.side_of(EFFICIENT) for one in (*speeds, *weights)]
-    if "above" in sides and cheapest.side_of(SAME_ORDER) == "below":
-        return case.decided("holds differently", "not all of it is", close=close)
-    if len(weights) < len(COROUTINES):
-        reasons = [slope.reason for slope in memory.values() if isinstance(slope, NoSlope)]
-        return case.undecided(f"memory has no slope in all layers: {reasons[0] if reasons else 'none is above 0'}")
-    if set(sides) == {"below"}:
-        return case.decided("holds", "both models are", close=close)
-    return case.undecided("an interval lies across a boundary")
+    known = [found for found in dearer.values() if isinstance(found, Range)]
+    cheapest = min(known, key=lambda one: one.value) if len(known) == len(COROUTINES) else Unknown("not all are known")
+    base = over_rounds(arms(rows, LOOP, in_flight=USUAL_CAP), cpu_per_page_ns, SPAN, 1)
+    parts = [compared(name, one, "below", EFFICIENT, of=f"{CPU} over callbacks") for name, one in dearer.items()]
+    parts += [
+        compared(name, one, "below", EFFICIENT, of="memory over callbacks", near=False) for name, one in heavier.items()
+    ]
+    near = compared("the cheapest", cheapest, "below", SAME_ORDER, "near", of=f"{CPU} over callbacks")
+    found = values("_cpu_ratio", dearer) | values("_memory_ratio", heavier) | {"callbacks_cpu_ns": value(base)}
+    return outcome(rows, [*parts, replace(near, figure="")], found)
 
 
 def no_gil(rows: Sequence[Row]) -> Outcome:
     """Judge whether threads fetch more without a global lock: what two cores gain, and what one core pays."""
-    busy = [row for row in arms(rows) if row.workload["arm"].get("cores", 1) > 1]
-    alone = [row for row in arms(rows) if row.workload["arm"].get("cores", 1) == 1]
-    gain = ratio_of(_gil(busy, on=False), _gil(busy, on=True), pages_per_s)
-    price = ratio_of(_gil(alone, on=False), _gil(alone, on=True), cpu_per_page_ns)
-    share = over_rounds(_gil(busy, on=True), lambda row: row.measured.get("cpu_share"), 1)
-    figures = [f"two cores: {rated(gain)} the pages/s with the lock"] if gain else []
-    figures += [f"one core: {rated(price)} the CPU time per page with the lock"] if price else []
-    python = next((str(row.knobs["python"]) for row in _gil(rows, on=False)), None)
-    case = Case(
-        rows,
-        f"{_in_flight(alone)} in flight on one core; {_in_flight(busy)} in flight, 1 ms of CPU work per page, on two",
-        {"gain_ratio": gain.value if gain else None, "price_ratio": price.value if price else None, "python": python},
-        figures,
-        f"better is more than {units.times(PAYS, 3)} the pages/s on two cores by a 95 % interval, and one core pays "
-        "if it needs more than as much CPU time per page, likewise; the same interpreter with and without its lock",
-    )
-    if gain is None or price is None or share is None:
-        return case.undecided()
-    close = gain.is_close_to(PAYS)
-    if gain.side_of(PAYS) == "below" and share.value >= FREE:
-        return case.decided("does not hold here", "two cores gain nothing", close=close)
-    if gain.side_of(PAYS) != "above":
-        full = f"with the lock a thread had {share.value:.0%} of a core only" if share.value < FREE else ""
-        return case.undecided(full or "an interval lies across a boundary")
-    if price.side_of(PAYS) == "above":
-        return case.decided("holds differently", "two cores gain, and one core pays for it", close=close)
-    paid = (
-        "one core does not pay for it" if price.side_of(PAYS) == "below" else "that one core pays for it is not shown"
-    )
-    return case.decided("holds", f"two cores gain, and {paid}", close=close)
+    busy = [row for row in arms(rows, "thread_pool") if row.workload.arm.cores]
+    alone = [row for row in arms(rows, "thread_pool") if not row.workload.arm.cores]
+    gain = ratio(_gil(busy, on=False), _gil(busy, on=True), pages_per_s)
+    price = ratio(_gil(alone, on=False), _gil(alone, on=True), cpu_per_page_ns)
+    share = over_rounds(_gil(busy, on=True), lambda row: row.measured.cpu_share, SHARE, 1)
+    gains = compared("two cores", gain, "at least", PAYS, "gain", of="pages/s without over with the lock")
+    was_free = isinstance(share, Range) and share.value >= FREE
+    if gains.so is False and not was_free:
+        gains = replace(gains, so=None)
+    pays = compared("one core", price, "not clearly above", PAYS, of=f"{CPU} without over with the lock", near=False)
+    python = next((str(row.knobs.python) for row in _gil(arms(rows), on=False)), None)
+    figures = [] if was_free else [f"share of a core that threads with the lock had: {share}"]
+    return outcome(rows, [gains, pays], values("_ratio", {"gain": gain, "price": price}) | {"python": python}, figures)
 
 
 def pooling_pays(rows: Sequence[Row]) -> Outcome:
     """Judge whether keeping connections saves CPU time, and whether keeping threads does."""
-    sides = {f"connections of {name}": _opened(rows, name) for name in ("thread_pool", LOOP, "native_asyncio")}
-    probes = of_kind(rows, "probe", "thread_per_fetch")
-    pool, each = (arguments(probes, how=how, connection="per-fetch") for how in ("pool", "thread-per-fetch"))
-    sides["threads"] = ratio_of(each, pool, cpu_per_page_ns)
-    found = {name: one for name, one in sides.items() if one}
-    kept = over_rounds(arms(rows, "thread_pool", "reference"), cpu_per_page_ns, 1)
-    apart = over_rounds(each, cpu_per_page_ns, 1)
-    connections, threads = sides["connections of thread_pool"], sides["threads"]
-    case = Case(
+    sides = {
+        f"connections of {name}": ratio(arms(rows, name, "compared"), arms(rows, name, "reference"), cpu_per_page_ns)
+        for name in ("thread_pool", LOOP, "native_asyncio")
+    }
+    pool, each = (
+        probes(rows, "thread_per_fetch", how=how, connection="per-fetch") for how in ("pool", "thread-per-fetch")
+    )
+    sides["threads"] = ratio(each, pool, cpu_per_page_ns)
+    told = f"{CPU} without over with kept ones"
+    return outcome(
         rows,
-        "no added latency, 10 in flight",
+        [compared(name, found, "at least", PAYS, "pays", of=told) for name, found in sides.items()],
         {
-            "connections_ratio": connections.value if connections else None,
-            "threads_ratio": threads.value if threads else None,
-            "kept_ns": kept.value if kept else None,
-            "each_ns": apart.value if apart else None,
+            "connections_ratio": value(sides["connections of thread_pool"]),
+            "threads_ratio": value(sides["threads"]),
+            "kept_ns": value(over_rounds(arms(rows, "thread_pool", "reference"), cpu_per_page_ns, SPAN, 1)),
+            "each_ns": value(over_rounds(each, cpu_per_page_ns, SPAN, 1)),
         },
-        [f"without kept {name}: {rated(one)} the CPU time per page" for name, one in found.items()],
-        f"pays: more than {units.times(PAYS, 3)} the CPU time per page without, by a 95 % interval",
-    )
-    words = {name: one.side_of(PAYS) for name, one in found.items()}
-    unsure = [name for name in sides if words.get(name, "across") == "across"]
-    if unsure:
-        return case.undecided(f"not known of {', '.join(unsure)}")
-    paying = [name for name, word in words.items() if word == "above"]
-    close = any(one.is_close_to(PAYS) for one in found.values())
-    verdict: Word = "holds" if len(paying) == len(words) else "holds differently" if paying else "does not hold here"
-    return case.decided(
-        verdict, "all of it does" if verdict == "holds" else ", ".join(paying) or "nothing", close=close
     )
 
 
-def slopes(one: Slope | NoSlope, other: Slope | NoSlope) -> Range | None:
-    """Return how many times the other slope the one is."""
-    if isinstance(one, NoSlope) or isinstance(other, NoSlope):
-        return None
-    return quotient(of_slope(one), of_slope(other))
+def async_sleepy(rows: Sequence[Row]) -> Outcome:
+    """Judge whether asyncio serves many slow connections as well as threads do, for less of the core or of memory."""
+    speed, many_speed = (_over(arms(rows, in_flight=cap), *_SLEEPY, pages_per_s) for cap in (BELOW, BEYOND))
+    effort = _over(arms(rows, in_flight=BEYOND), *_SLEEPY, cpu_per_page_ns)
+    held = [cost(of_type(rows, Memory, name)).full for name in _SLEEPY]
+    weight = slopes(held[0], held[1])
+    cells = {row.workload.in_flight: units.latency(row.workload.latency) for row in arms(rows)}
+    below, beyond, of = f"{BELOW} in flight", f"{units.count(BEYOND)} in flight", "asyncio over threads"
+    parts = [
+        compared(f"pages/s at {below}", speed, "at least", 1 / SAME, "as fast", of=of, near=False),
+        compared(f"{CPU} at {beyond}", effort, "not clearly above", 1, of=of),
+        compared("memory per fetch in flight", weight, "not clearly above", 1, of=of, near=False),
+        Part("CPU time or memory", _less(effort, weight), of=of, rule="clearly less", core="less of something"),
+    ]
+    ratios = values("_ratio", {"speed": speed, "many_speed": many_speed, "cpu": effort, "memory": weight})
+    told: dict[str, Value] = {"latency": cells.get(BELOW), "many_latency": cells.get(BEYOND)}
+    also = [f"pages/s at {beyond}: {many_speed}"] if isinstance(many_speed, Range) else []
+    return outcome(rows, parts, ratios | told | {"few": BELOW, "in_flight": BEYOND}, also)
 
 
-def _cpu(rows: Sequence[Row], one: str, other: str, cap: int) -> Range | None:
-    """Return how many times the other strategy's CPU time per page the one takes, with no added latency."""
-    cell = arms(rows, latency="0", in_flight=cap)
-    return ratio_of(arms(cell, one), arms(cell, other), cpu_per_page_ns)
+def diminishing_returns(rows: Sequence[Row]) -> Outcome:
+    """Judge for each model whether many in flight degrade it: pages per second of CPU time, against few."""
+    names = sorted({row.workload.arm.strategy for row in arms(rows)})
+    kept = {name: ratio(arms(rows, name, "reference"), arms(rows, name, "compared"), cpu_per_page_ns) for name in names}
+    of = f"pages per second of CPU time, {units.count(MANY)} in flight over few"
+    parts = [compared(name, found, "below", LOSS, "degrades", of=of) for name, found in kept.items()]
+    return outcome(
+        rows,
+        parts,
+        {
+            "falling": ", ".join(part.name for part in parts if part.so) or None,
+            "level": ", ".join(part.name for part in parts if part.so is False) or None,
+            "most_in_flight": MANY,
+            "worst_share": min((found.value for found in kept.values() if isinstance(found, Range)), default=None),
+        },
+    )
 
 
-def _opened(rows: Sequence[Row], name: str) -> Range | None:
-    """Return what a connection per fetch costs a strategy, over kept ones."""
-    return ratio_of(arms(rows, name, "compared"), arms(rows, name, "reference"), cpu_per_page_ns)
+_MODERATELY: tuple[tuple[How, float, str], ...] = (("at least", SLOWER, "slower"), ("below", MODERATELY, ""))
+_SLEEPY = ("native_asyncio", "thread_pool")
+
+
+def _less(*costs: Figure) -> bool | None:
+    """Tell whether one of the costs is surely less; no, where each is surely more."""
+    sides = {found.side_of(1) if isinstance(found, Range) else "across" for found in costs}
+    return True if "below" in sides else False if sides == {"above"} else None
+
+
+def _over(cell: Sequence[Row], one: str, other: str, read: Read) -> Figure:
+    return ratio(arms(cell, one), arms(cell, other), read)
 
 
 def _gil(rows: Sequence[Row], *, on: bool) -> list[Row]:
-    return [row for row in arms(rows, "thread_pool") if row.knobs.get("gil") is on]
-
-
-def _in_flight(rows: Sequence[Row]) -> str:
-    return counted([row.workload["in_flight"] for row in rows])
+    return [row for row in rows if row.knobs.gil is on]

@@ -11,10 +11,12 @@ To add a probe, add a file; it is found by its name (one that begins with ``_`` 
 module that imports nothing but the standard library at its top, so that its constants can be read anywhere::
 
     ARGUMENTS: dict[str, tuple[Any, ...]]    what is normally run: the cross product. The first value is the default
+    BOUNDS: dict[str, tuple[int, int]]       of arguments that are whole numbers: the least and the greatest
     SITE: dict[str, Any] | None              the site that a fake server serves at ``base`` meanwhile; None: no server
-    def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]
+    def measure(base: str, **arguments: Any) -> dict[str, Any]
 
-``measure`` returns plain JSON values, integers in ``_ns`` and ``_bytes``, and raises ArgumentError (a ValueError) for
-arguments that it does not take. What stopped an experiment on its way is a result as well: ``stopped_by`` names the
-limit, ``error`` quotes it. So is a combination of arguments that means nothing: ``not_applicable`` says why.
+``measure`` gets arguments that have been checked (``_shared.checked``), all of them, and returns plain JSON values,
+integers in ``_ns`` and ``_bytes``; the arguments are added to them. What stopped an experiment on its way is a
+result as well: ``stopped_by`` names the limit, ``error`` quotes it. So is a combination of arguments that means
+nothing: ``not_applicable`` says why.
 """

@@ -1,6 +1,5 @@
 """Run one probe as told on the command line and on standard input (the package's docstring is the contract)."""
 
-import importlib
 import json
 import os
 import signal
@@ -8,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench.studies.probes.programs._arguments import ArgumentError, find_probe, read_order
+from bench.studies.probes.programs._shared import ArgumentError, find_probe, measure, read_order
 
 LONGEST_LINE_BYTES = 1 << 20
 
@@ -23,7 +22,7 @@ def main() -> int:
         # Should the controller vanish, nobody would kill a hanging probe: the kernel will.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, lifetime_s)
-        measured = importlib.import_module(f"bench.studies.probes.programs.{name}").measure(arguments, base)
+        measured = measure(name, arguments, base)
     except ArgumentError as error:
         print(error, file=sys.stderr)
         return 2

@@ -10,7 +10,6 @@ import asyncio
 import gc
 import inspect
 import json
-import os
 import queue
 import signal
 import sys
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import strategies
-from bench.studies.probes.programs._answer import check_pages
+from bench.studies.probes.programs._shared import check_pages
 from strategies.base import Job
 from strategies.core.frontier import Frontier
 from strategies.core.kept import Kept
@@ -148,14 +147,14 @@ PROGRAMS: dict[tuple[str, str], tuple[Callable[[Any, Job, Frontier], None], dict
 # What is left
 
 
-def whatever_is_left(model: Any, before: set[int]) -> dict[str, int]:
+def whatever_is_left(model: Any, before: int) -> dict[str, int]:
     """Count what a crawl must not leave behind, before the garbage collector has looked at it."""
     found = gc.get_objects()
     return {
         "threads": threading.active_count() - 1,
         "tasks": sum(is_unfinished_task(thing, model) for thing in found),
         "coroutines": sum(is_suspended(thing, model.__file__) for thing in found),
-        "descriptors": len(descriptors() - before),
+        "descriptors": descriptors() - before,
     }
 
 
@@ -176,18 +175,9 @@ def is_suspended(thing: Any, file: str) -> bool:
     return False
 
 
-def descriptors() -> set[int]:
-    """Return the descriptors that are open."""
-    return {number for path in Path("/dev/fd").iterdir() if is_open(number := int(path.name))}
-
-
-def is_open(number: int) -> bool:
-    """Say whether a descriptor is open: the one that listed them is not any more."""
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
+def descriptors() -> int:
+    """Return how many descriptors are open, with the one that lists them."""
+    return len(list(Path("/dev/fd").iterdir()))
 
 
 if __name__ == "__main__":

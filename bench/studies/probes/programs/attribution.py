@@ -23,7 +23,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "block": ("thread", "generator_task", "asyncio_task", "asyncio_task_stream"),
     "look": ("python", "outside"),
 }
-SITE: dict[str, Any] | None = {"pages": 1}
+BOUNDS: dict[str, tuple[int, int]] = {}
+SITE = {"pages": 1}
 
 MOST_LINES = 14
 LEAST_BYTES = 8
@@ -33,18 +34,15 @@ _MANY = 20_000
 _alive: list[Any] = []
 
 
-def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
+def measure(base: str, block: str, look: str) -> dict[str, Any]:
     """Return bytes for each of N blocks, the greatest pieces first: a list of [what, bytes] for each look."""
     from bench.measure import building_blocks as blocks
-    from bench.studies.probes.programs._arguments import complete, need_server
 
-    given = complete(arguments, ARGUMENTS, {})
-    block, n = given["block"], _N.get(given["block"], _MANY)
-    port = urlsplit(need_server(base)).port or 0
+    n, port = _N.get(block, _MANY), urlsplit(base).port or 0
     logging.getLogger("asyncio").disabled = True  # it would complain of every task that is still there at the end
     _alive.append(blocks.BLOCKS[block](1, port))  # what is needed once is not to be part of the price of each
-    look = _by_line if given["look"] == "python" else _from_outside
-    return {"n": n} | look(blocks.BLOCKS[block], n, port)
+    seen = _by_line if look == "python" else _from_outside
+    return {"n": n} | seen(blocks.BLOCKS[block], n, port)
 
 
 def _by_line(start: Any, n: int, port: int) -> dict[str, Any]:
@@ -66,32 +64,24 @@ def _line_of(change: tracemalloc.StatisticDiff) -> str:
 
 
 def _from_outside(start: Any, n: int, port: int) -> dict[str, Any]:
-    mappings, slabs, tables = _mappings(Path("/proc/self/smaps")), _slabs(Path("/proc/slabinfo")), _tables()
+    looks = {"mappings": _mappings, "kernel": _slabs, "tables": _tables}
+    before = {name: look() for name, look in looks.items()}
     held = start(n, port)
-    grown, grown_slabs, grown_tables = (
-        _mappings(Path("/proc/self/smaps")),
-        _slabs(Path("/proc/slabinfo")),
-        _tables(),
-    )
+    after = {name: look() for name, look in looks.items()}
     _alive.append(held)
-    return {
-        "started": held.started,
-        "mappings": _change(mappings, grown, n),
-        "kernel": _change(slabs, grown_slabs, n),
-        "tables": _change(tables, grown_tables, n),
-    }
+    return {"started": held.started} | {name: _change(before[name], after[name], n) for name in looks}
 
 
-def _mappings(path: Path) -> Counter[str] | None:
+def _mappings() -> Counter[str] | None:
     """Return private bytes by kind of mapping. A thread's stack is an anonymous mapping behind one without any access.
 
     glibc maps it as one piece and takes the access away from its lowest page, the guard (pthread_attr_setguardsize(3)).
     """
-    if not path.exists():
+    if not (lines := _text(Path("/proc/self/smaps")).splitlines()):
         return None
     found: Counter[str] = Counter()
     kind, guarded = "", False
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in lines:
         if head := re.match(r"[0-9a-f]+-[0-9a-f]+ (....) \S+ \S+ \d+\s*(.*)", line):
             kind = _kind(head[2], guarded=guarded)
             guarded = head[1].startswith("---")
@@ -108,10 +98,10 @@ def _kind(name: str, *, guarded: bool) -> str:
     return "thread stacks" if guarded else "anonymous: arenas of pymalloc and malloc"
 
 
-def _slabs(path: Path) -> Counter[str] | None:
+def _slabs() -> Counter[str] | None:
     """Return the bytes of the objects in use, by cache (slabinfo(5): name, active_objs, num_objs, objsize ...)."""
     try:
-        lines = path.read_text(encoding="ascii").splitlines()[2:]
+        lines = Path("/proc/slabinfo").read_text(encoding="ascii").splitlines()[2:]
     except OSError:
         return None
     return Counter({name: int(active) * int(size) for name, active, _, size, *_ in map(str.split, lines)})

@@ -16,8 +16,6 @@ import sys
 import time
 from typing import Any
 
-from bench.studies.probes.programs._arguments import complete, need_server
-
 
 def installed_strategies() -> tuple[str, ...]:
     """Return the strategies that can run here."""
@@ -30,7 +28,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "strategy": installed_strategies(),
     "variant": ("cancelled", "left-out", "left-out-run", "left-out-daemon"),
 }
-SITE: dict[str, Any] | None = {"pages": 40, "links": 5}
+BOUNDS: dict[str, tuple[int, int]] = {}
+SITE = {"pages": 40, "links": 5}
 
 LEAVES_OUT = {
     "left-out": ("thread_pool", "generators", "native_asyncio"),
@@ -48,20 +47,17 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[^/\s'\"<>:]+/)+")
 
 
-def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
+def measure(base: str, strategy: str, variant: str) -> dict[str, Any]:
     """Crawl once in a child process; return what was left in it, whether it ended, and what it printed."""
-    given = complete(arguments, ARGUMENTS, {})
-    url = need_server(base)
-    variant, strategy = given["variant"], given["strategy"]
     if variant != "cancelled" and strategy not in LEAVES_OUT[variant]:
         why = f"{strategy} has no workers that {variant} could leave alone, or the same as another strategy"
-        return given | {"not_applicable": why}
-    order = {"strategy": strategy, "variant": variant, "url": f"{url}/", "site": SITE}
+        return {"not_applicable": why}
+    order = {"strategy": strategy, "variant": variant, "url": f"{base}/", "site": SITE}
     said, printed, ended = run_child(json.dumps(order))
     if ended and not said:
         raise RuntimeError(f"the child process that crawls broke: {printed[-2000:].strip()}")
     lines = [_FOLDERS.sub("", _ADDRESS.sub("", line)) for line in printed.splitlines() if line.strip()]
-    return given | {
+    return {
         **(json.loads(said) if said else {"pages": 0, "left": None, "error": "the crawl did not end"}),
         "ended": ended,
         "complaint": complaint(lines),

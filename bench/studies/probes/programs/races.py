@@ -10,13 +10,12 @@ coroutine gives way where it says so: between two pages, and not between check a
 
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from bench.studies.probes.programs._arguments import complete
+from bench.studies.probes.programs._shared import timed
 
 WORKERS = 8
 BATCHES = 100
@@ -24,17 +23,15 @@ LINKS = 60
 """New links of a batch; every page of the batch has them all."""
 
 
-def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
+def measure(base: str, model: str, switch_interval_us: int) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
     """Let the workers look at all pages; return what they noted, against what there is to note."""
-    given = complete(arguments, ARGUMENTS, {"switch_interval_us": (1, 1_000_000)})
     usual_s = sys.getswitchinterval()
-    sys.setswitchinterval(given["switch_interval_us"] / 1e6)
+    sys.setswitchinterval(switch_interval_us / 1e6)
     try:
         ledger, shares = Ledger(), site()
-        begin_ns = time.perf_counter_ns()
-        MODELS[given["model"]](ledger, shares)
-        wall_ns = time.perf_counter_ns() - begin_ns
-        return given | ledger.figures() | {"workers": WORKERS, "wall_ns": wall_ns}
+        with timed() as taken:
+            MODELS[model](ledger, shares)
+        return ledger.figures() | {"workers": WORKERS, "wall_ns": taken["wall_ns"]}
     finally:
         sys.setswitchinterval(usual_s)
 
@@ -204,4 +201,5 @@ MODELS: dict[str, Callable[[Ledger, list[list[Page]]], None]] = {
     "coroutines-yielding": coroutines_yielding,
 }
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"model": tuple(MODELS), "switch_interval_us": (1,)}
-SITE: dict[str, Any] | None = None
+BOUNDS = {"switch_interval_us": (1, 1_000_000)}
+SITE = None

@@ -15,14 +15,13 @@ import errno
 import os
 import select
 import selectors
-import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from bench.studies.probes.programs._arguments import complete
+from bench.studies.probes.programs._shared import child_process, timed
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "how": ("spin", "selector"),
@@ -30,7 +29,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "sockets": (1, 50),
     "wait_ms": (500,),
 }
-SITE: dict[str, Any] | None = None
+BOUNDS = {"sockets": (1, 100), "wait_ms": (1, 2500)}
+SITE = None
 
 BACKLOG = 1
 FILLERS = BACKLOG + 1
@@ -39,27 +39,22 @@ FILLERS = BACKLOG + 1
 FOR_EVER_NS = 60_000_000_000
 
 Attempt = Callable[[socket.socket], bool]
-SleepUntil = Callable[[int], None]
-"""Sleeps until a time of the monotonic clock, which all processes share."""
 
 
-def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
+def measure(base: str, how: str, waits_for: str, sockets: int, wait_ms: int) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
     """Wait once, and return what the wait took: wall time, CPU time of this process, attempts."""
-    given = complete(arguments, ARGUMENTS, {"sockets": (1, 100), "wait_ms": (1, 2500)})
-    wait = WAITS[given["how"]]
     with ExitStack() as stack:
-        if given["waits_for"] == "answer":
-            socks = stack.enter_context(late_answers(given["sockets"], given["wait_ms"] * 1_000_000))
+        if waits_for == "answer":
+            socks = stack.enter_context(late_answers(sockets, wait_ms * 1_000_000))
             event, attempt = selectors.EVENT_READ, has_answer
         else:
-            socks = stack.enter_context(late_connections(given["sockets"], given["wait_ms"] * 1_000_000))
+            socks = stack.enter_context(late_connections(sockets, wait_ms * 1_000_000))
             event, attempt = selectors.EVENT_WRITE, can_send
             if select.select([], socks, [], 0)[1]:
-                return given | {"stopped_by": "backlog", "error": "a full backlog took the connection all the same"}
-        begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
-        attempts = wait(socks, event, attempt)
-        cpu_ns, wall_ns = time.process_time_ns() - cpu_begin_ns, time.perf_counter_ns() - begin_ns
-    return given | {"wall_ns": wall_ns, "cpu_ns": cpu_ns, "cpu_share": cpu_ns / wall_ns, "attempts": attempts}
+                return {"stopped_by": "backlog", "error": "a full backlog took the connection all the same"}
+        with timed() as taken:
+            attempts = WAITS[how](socks, event, attempt)
+    return taken | {"cpu_share": taken["cpu_ns"] / taken["wall_ns"], "attempts": attempts}
 
 
 def spin(socks: list[socket.socket], event: int, attempt: Attempt) -> int:  # noqa: ARG001  (it asks nobody)
@@ -120,9 +115,9 @@ def late_answers(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
             sock.setblocking(False)
         begin_ns = time.monotonic_ns()
 
-        def answer(sleep_until: SleepUntil) -> None:
+        def answer(lifeline: socket.socket) -> None:
             for n, sock in enumerate(far, 1):
-                sleep_until(begin_ns + wait_ns * n // count)
+                sleep_until(begin_ns + wait_ns * n // count, lifeline)
                 sock.send(b"!")
 
         with child_process(answer):
@@ -141,10 +136,10 @@ def late_connections(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
                 stack.enter_context(socket.create_connection(listener.getsockname(), 1))
         begin_ns = time.monotonic_ns()
 
-        def make_room(sleep_until: SleepUntil) -> None:
-            sleep_until(begin_ns + wait_ns)
+        def make_room(lifeline: socket.socket) -> None:
+            sleep_until(begin_ns + wait_ns, lifeline)
             taken = [listener.accept() for listener in listeners for _ in range(FILLERS)]
-            sleep_until(begin_ns + FOR_EVER_NS)  # killed long before; till then what it took stays open
+            sleep_until(begin_ns + FOR_EVER_NS, lifeline)  # killed long before; till then what it took stays open
             del taken
 
         socks = [stack.enter_context(socket.socket()) for _ in range(count)]
@@ -155,30 +150,7 @@ def late_connections(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
             yield socks
 
 
-@contextmanager
-def child_process(work: Callable[[SleepUntil], None]) -> Iterator[None]:
-    """Run something in a forked child, which costs this process no CPU time; kill it in the end.
-
-    The child is given a function to sleep with, which ends the child when this process is gone: a pipe, whose other end
-    only this process holds, tells.
-    """
-    gone, held = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(held)
-
-        def sleep_until(at_ns: int) -> None:
-            if select.select([gone], [], [], max(0, at_ns - time.monotonic_ns()) / 1e9)[0]:
-                os._exit(0)
-
-        try:
-            work(sleep_until)
-        finally:
-            os._exit(0)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(gone)
-        os.close(held)
+def sleep_until(at_ns: int, lifeline: socket.socket) -> None:
+    """Sleep until a time of the monotonic clock, which all processes share; end if the parent process is gone."""
+    if select.select([lifeline], [], [], max(0, at_ns - time.monotonic_ns()) / 1e9)[0]:
+        os._exit(0)

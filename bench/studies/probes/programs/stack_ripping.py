@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from bench.studies.probes.programs._arguments import complete, need_server
-
 if TYPE_CHECKING:
     from strategies.core.page import Fetch
 
@@ -29,35 +27,34 @@ def shared_stack_strategies() -> tuple[str, ...]:
 
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"strategy": shared_stack_strategies(), "at": (1,)}
-SITE: dict[str, Any] | None = {"pages": 50, "links": 5}
+BOUNDS = {"at": (1, 50)}
+SITE = {"pages": 50, "links": 5}
 
 PLANTED = "planted"
 
 
-def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
+def measure(base: str, strategy: str, at: int) -> dict[str, Any]:
     """Crawl until the parser fails at its ``at``-th call; return who is named, and the whole traceback.
 
     ``holding`` names the functions in the error's traceback that have the fetch in a local variable, ``names_starter``
     says whether one of them was on the stack when the fetch was started (the one that called ``frontier.start``, or the
     one that it started the fetch for), ``lost`` names those that were on that stack and are not in the traceback.
     """
-    given = complete(arguments, ARGUMENTS, {"at": (1, 50)})
-    url = need_server(base)
     import strategies
     from strategies.base import Job
 
-    strategy = strategies.load(given["strategy"])
-    file = strategy.crawl.__code__.co_filename
+    model = strategies.load(strategy)
+    file = model.crawl.__code__.co_filename
     frontier_class, starts = watched_frontier(file)
-    plant_error(given["at"])
-    job = Job((f"{url}/",), max_in_flight=1)
+    plant_error(at)
+    job = Job((f"{base}/",), max_in_flight=1)
     try:
-        strategy.crawl(job, frontier_class(job))
+        model.crawl(job, frontier_class(job))
     except (RuntimeError, BaseExceptionGroup) as error:
         if leaf(error).args != (PLANTED,):
             raise
-        return given | compare(*starts[-1], error, file)
-    raise RuntimeError(f"the crawl ended before the parser was called {given['at']} times")
+        return compare(*starts[-1], error, file)
+    raise RuntimeError(f"the crawl ended before the parser was called {at} times")
 
 
 def compare(fetch: "Fetch", started_by: list[str], error: BaseException, file: str) -> dict[str, Any]:

@@ -11,10 +11,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from bench.studies.probes.programs._answer import check_pages
-from bench.studies.probes.programs._arguments import complete, need_server
+from bench.studies.probes.programs._shared import check_pages, timed
 
 if TYPE_CHECKING:
     from strategies.base import Job
@@ -27,33 +26,30 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "connection": ("keep-alive", "per-fetch"),
     "in_flight": (10,),
 }
-SITE: dict[str, Any] | None = {"pages": 1500, "links": 10}
+BOUNDS = {"in_flight": (1, 1000)}
+SITE = {"pages": 1500, "links": 10}
 
 
-def measure(arguments: dict[str, Any], base: str | None) -> dict[str, Any]:
+def measure(base: str, how: str, connection: Literal["keep-alive", "per-fetch"], in_flight: int) -> dict[str, Any]:
     """Crawl the site once; return what it cost, and how many threads were started for it."""
-    given = complete(arguments, ARGUMENTS, {"in_flight": (1, 1000)})
-    url = need_server(base)
-    if given["how"] == "thread-per-fetch" and given["connection"] == "keep-alive":
-        return given | {"not_applicable": "a thread that ends with its fetch has no connection to keep"}
+    if how == "thread-per-fetch" and connection == "keep-alive":
+        return {"not_applicable": "a thread that ends with its fetch has no connection to keep"}
     import strategies
     from strategies.base import Job
     from strategies.core.frontier import Frontier
 
-    crawl = strategies.load("thread_pool").crawl if given["how"] == "pool" else crawl_with_a_thread_each
-    job = Job((f"{url}/",), max_in_flight=given["in_flight"], connection=given["connection"])
+    crawl = strategies.load("thread_pool").crawl if how == "pool" else crawl_with_a_thread_each
+    job = Job((f"{base}/",), max_in_flight=in_flight, connection=connection)
     frontier = Frontier(job)
-    with counted_threads() as started:
-        begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
+    with counted_threads() as started, timed() as taken:
         crawl(job, frontier)
-        cpu_ns, makespan_ns = time.process_time_ns() - cpu_begin_ns, time.perf_counter_ns() - begin_ns
     pages = check_pages(frontier.finished, SITE)
-    return given | {
+    return {
         "pages": pages,
         "peak_in_flight": frontier.peak_in_flight,
-        "makespan_ns": makespan_ns,
-        "cpu_ns": cpu_ns,
-        "cpu_per_page_ns": cpu_ns // pages,
+        "makespan_ns": taken["wall_ns"],
+        "cpu_ns": taken["cpu_ns"],
+        "cpu_per_page_ns": taken["cpu_ns"] // pages,
         "threads_started": len(started),
     }
 

@@ -1,0 +1,174 @@
+"""The claims on limits: where threads end, whether sockets end later, and ten thousand fetches at once. Pure."""
+
+import math
+from collections.abc import Collection, Sequence
+from statistics import median
+
+from bench.core import units
+from bench.core.records.bare import LimitFound, LimitMeasured
+from bench.core.records.crawls import Measured, Memory
+from bench.core.rows import Row
+from bench.studies.claims.rules.evidence import by_strategy, is_absent, of_type, shows_a_limit
+from bench.studies.claims.rules.parts import Part, missing, outcome
+from bench.studies.claims.verdicts import Outcome, Value
+
+TENS_FROM, TENS_TO = 10_000, 100_000
+"""Tens of thousands: from ten to below a hundred of them."""
+SAME = 0.01
+"""Two ceilings within one percent are the same one: what else runs moves either by that much."""
+CLIENTS = 10_000
+SOCKETS = ("descriptors", "ports")
+
+NOTHING = LimitMeasured()
+
+
+def thread_failure(rows: Sequence[Row]) -> Outcome:
+    """Judge whether starting threads fails at tens of thousands, from a ramp that ended in a failure."""
+    known = [
+        row.measured for row in of_type(rows, LimitFound, "threads") if row.valid and row.measured.found is not None
+    ]
+    said = known[0] if known else NOTHING
+    found, later = said.found, said.next
+    failed = said.stopped_by == "failure"
+    near = [found is not None and abs(found - edge) <= SAME * edge for edge in (TENS_FROM, TENS_TO)]
+    ends = None if found is None else False if found >= TENS_TO else True if failed else None
+    not_before = None if found is None else found >= TENS_FROM
+    parts = [
+        Part(
+            "threads", ends, _ceiling(said) if known else "", "", f"fail below {units.count(TENS_TO)}", "fail", near[1]
+        ),
+        Part("threads", not_before, rule=f"reach {units.count(TENS_FROM)}", close=near[0]),
+    ]
+    values: dict[str, Value] = {
+        "found": found,
+        "bound_by": said.bound_by,
+        "next_name": later.name if later else None,
+        "next_most": later.most if later else None,
+        "remedy": said.remedy,
+        "small_found": said.small_stack_found,
+    }
+    return outcome(rows, parts, values, [f"next: {later.name} at {units.count(later.most)}"] if later else [])
+
+
+def threads_before_sockets(rows: Sequence[Row]) -> Outcome:
+    """Judge whether threads end before descriptors and ports do; and show how many fetches each strategy then held."""
+    limits = dict.fromkeys(("threads", *SOCKETS), NOTHING)
+    limits |= {row.strategy: row.measured for row in of_type(rows, LimitFound) if row.valid}
+    parts = [
+        Part(
+            name,
+            _is_before(limits["threads"], limits[name]),
+            rule=f"threads end more than {SAME:.0%} before",
+            core="first",
+            close=_are_near(limits["threads"], limits[name]),
+        )
+        for name in SOCKETS
+    ]
+    values: dict[str, Value] = {name: _end(limits[name]) for name in ("threads", *SOCKETS)}
+    values |= {f"{name}_by": _by(limits[name]) for name in ("threads", *SOCKETS)}
+    held = {
+        name: max(row.measured.held_in_flight or 0 for row in own)
+        for name, own in by_strategy(row for row in of_type(rows, Memory) if row.valid).items()
+    }
+    figures = [f"{name}: {_ceiling(limits[name])}" for name in ("threads", *SOCKETS) if limits[name] is not NOTHING]
+    figures += [f"held in flight: {', '.join(f'{name} {units.count(n)}' for name, n in held.items())}"] if held else []
+    return outcome(rows, parts, values, figures)
+
+
+def c10k(rows: Sequence[Row]) -> Outcome:
+    """Judge whether every strategy holds ten thousand fetches in flight and finishes them; which cannot, and why."""
+    held = [row for row in of_type(rows, Memory) if row.workload.in_flight == CLIENTS and not is_absent(row)]
+    uses = {row.workload.connection for row in held}
+    parts = [_holds(name, own, uses) for name, own in by_strategy(held).items()]
+    able = {part.name for part in parts if part.so}
+    good = [row for row in held if row.valid and row.strategy in able]
+    unable = [part for part in parts if part.so is False]
+    times, sizes = ([getattr(row.measured, key) for row in good] for key in ("reach_ns", "held_uss_bytes"))
+    values: dict[str, Value] = {
+        "able": len(able),
+        "tried": len(parts),
+        "unable": ", ".join(part.name for part in unable) or None,
+        "limit": unable[0].figure if unable else None,
+        "fastest_ns": min(times, default=None),
+        "slowest_ns": max(times, default=None),
+        "least_bytes": min(sizes, default=None),
+        "most_bytes": max(sizes, default=None),
+    }
+    figures = [f"{len(able)} of {len(parts)} strategies", *_spans(good)] if parts else []
+    return outcome(rows, parts, values, figures)
+
+
+def _holds(name: str, own: Sequence[Memory], uses: Collection[str]) -> Part:
+    """Return whether a strategy did it with each use of connections.
+
+    Listen drops do not show that it cannot: the kernel counts them for all.
+    """
+    failed = [row for row in own if _could_not(row)]
+    done = {row.workload.connection for row in own if row.valid and not row.measured.listen_drops}
+    so = False if failed else True if done == set(uses) else None
+    why = str(failed[0].reason or "; ".join(missing(failed)) or "not all pages came") if failed else ""
+    return Part(name, so, why, rule=f"holds and finishes {units.count(CLIENTS)}", core="any strategy")
+
+
+def _could_not(row: Memory) -> bool:
+    if row.status == "ok":
+        return row.measured.held_in_flight != CLIENTS or bool(row.measured.failed_pages)
+    return shows_a_limit(row)
+
+
+def _spans(rows: Sequence[Memory]) -> list[str]:
+    """Write how long the quickest and the slowest took to reach them, and the least and the most memory: medians."""
+    groups: dict[tuple[str, str], list[Measured]] = {}
+    for row in rows:
+        groups.setdefault((row.strategy, row.workload.connection), []).append(row.measured)
+    found = []
+    for key, write, what in (("reach_ns", units.duration, "reached in"), ("held_uss_bytes", units.size, "user memory")):
+        medians = sorted((median(getattr(said, key) for said in own), name) for (name, _), own in groups.items())
+        ends = [f"{write(size, 2)} ({name})" for size, name in (medians[:1] + medians[-1:])]
+        found += [f"{what}: {' to '.join(ends)}, medians over the rounds"] if ends else []
+    return found
+
+
+def _bounds(said: LimitMeasured) -> tuple[float, float] | None:
+    """Return between what a ceiling is: exact where a failure showed it, else at least what was reached."""
+    found, predicted = said.found, said.predicted
+    if found is not None:
+        return found, found if said.stopped_by == "failure" else math.inf
+    return None if predicted is None else (predicted, predicted)
+
+
+def _is_before(threads: LimitMeasured, sockets: LimitMeasured) -> bool | None:
+    """Tell whether threads end before, not after; None when that is not known."""
+    one, other = _bounds(threads), _bounds(sockets)
+    if one is None or other is None:
+        return None
+    if one[1] < other[0] * (1 - SAME):
+        return True
+    return False if other[1] < one[0] * (1 - SAME) else None
+
+
+def _are_near(threads: LimitMeasured, sockets: LimitMeasured) -> bool:
+    """Tell whether two ceilings are within 10 % of each other: what else runs, or a setting, may change their order."""
+    one, other = _bounds(threads), _bounds(sockets)
+    return one is not None and other is not None and abs(one[0] - other[0]) <= 10 * SAME * max(one[0], other[0])
+
+
+def _end(said: LimitMeasured) -> int | None:
+    """Return where a resource ends: as found by a failure, else as predicted, else at what was reached."""
+    if said.stopped_by == "failure" and said.found is not None:
+        return int(said.found)
+    return max((end for end in (said.found, said.predicted) if end is not None), default=None)
+
+
+def _by(said: LimitMeasured) -> str | None:
+    return said.bound_by or said.predicted_by
+
+
+def _ceiling(said: LimitMeasured) -> str:
+    """Write where a resource ends, by which limit, and how far a process really came."""
+    found, predicted = said.found, said.predicted
+    if said.stopped_by == "failure" and found is not None:
+        return f"{units.count(found)} ({_by(said)})"
+    reached = "" if found is None else f"{units.count(found)} reached, stopped by {said.stopped_by}"
+    expected = "" if predicted is None else f"{units.count(predicted)} predicted ({said.predicted_by})"
+    return ", ".join(filter(None, [expected, reached])) or "unknown"

@@ -1,0 +1,153 @@
+"""A claim in parts: each is so here, or not, or unknown. The verdict follows from them in one way for all claims."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bench.core import units
+from bench.core.rows import Row
+from bench.studies.claims.rules.evidence import Figure, Range
+from bench.studies.claims.verdicts import Outcome, Value, Word
+
+How = Literal["at least", "below", "not clearly above", "not clearly below"]
+"""What a figure must be. The first two need all of its interval; the others fail only if all of it is beyond."""
+_BEYOND = {"at least": "below", "below": "above", "not clearly above": "above", "not clearly below": "below"}
+_ANSWERS = {True: "yes", False: "no", None: "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that a claim says, whether it is so here (None: unknown), and the figure that shows it."""
+
+    name: str
+    so: bool | None
+    figure: str = ""
+    of: str = ""
+    """What the figure is of, where several parts have the same."""
+    rule: str = ""
+    """What the figure must be."""
+    core: str = ""
+    """Where none of the parts with the same core is so, the claim does not hold."""
+    close: bool = False
+    """Near the rule's boundary."""
+
+
+def compared(
+    name: str, found: Figure, how: How, edge: float, core: str = "", *, of: str = "", near: bool = True
+) -> Part:
+    """Hold a figure against a boundary; ``near``: whether it may be close to it."""
+    if not isinstance(found, Range):
+        return Part(name, None, f"unknown ({found.reason})", of, how, core)
+    side = found.side_of(edge)
+    surely = how in {"at least", "below"}
+    so = None if surely and side == "across" else side != _BEYOND[how]
+    return Part(name, so, str(found), of, f"{how} {found.unit.edge(edge)}", core, near and found.is_close_to(edge))
+
+
+def outcome(
+    rows: Sequence[Row], parts: Sequence[Part], values: Mapping[str, Value], figures: Iterable[str] = ()
+) -> Outcome:
+    """Return the verdict of a claim's parts; without one ``not tested`` if no trial was started, else ``inconclusive``.
+
+    ``figures`` are shown beside those of the parts.
+    """
+    word = verdict(parts)
+    reason = "; ".join([*_answers(parts), *([] if word else missing(rows))])
+    return Outcome(
+        verdict=word or ("inconclusive" if any(row.status != "skipped" for row in rows) else "not tested"),
+        figures="; ".join([*_figures(parts), *filter(None, figures)]) or reason,
+        region=region(rows),
+        values=dict(values),
+        reason=reason,
+        close=word is not None and any(part.close for part in parts),
+    )
+
+
+def _figures(parts: Iterable[Part]) -> Iterator[str]:
+    """Yield each figure with its name, and before the first of several what they are of."""
+    before = ""
+    shown = dict.fromkeys((part.of, f"{part.name}: {part.figure}") for part in parts if part.figure)
+    for of, figure in shown:
+        yield f"{of}, {figure}" if of not in {"", before} else figure
+        before = of
+
+
+def _answers(parts: Iterable[Part]) -> list[str]:
+    """Return each rule with the answers of the parts that it is for."""
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        found.setdefault(f"{part.of} {part.rule}".strip(), []).append(f"{part.name} {_ANSWERS[part.so]}")
+    return [f"{rule}: {', '.join(answers)}" for rule, answers in found.items()]
+
+
+def verdict(parts: Sequence[Part]) -> Word | None:
+    """Return the verdict that unknown parts cannot change; None where they could."""
+    cores: dict[str, list[bool | None]] = {}
+    for part in parts:
+        if part.core:
+            cores.setdefault(part.core, []).append(part.so)
+    answers = {part.so for part in parts}
+    if any(set(own) == {False} for own in cores.values()):
+        return "does not hold here"
+    if not all(True in own for own in cores.values()):
+        return None
+    if False in answers:
+        return "holds differently"
+    return "holds" if answers == {True} else None
+
+
+def missing(rows: Sequence[Row]) -> list[str]:
+    """Say what is wrong with the rows that are not valid, the most frequent first, and which are disturbed."""
+    bad = [row for row in rows if not row.valid]
+    kinds = Counter(kind for row in bad for kind in _reasons(row))
+    told = "; ".join(f"{kind}{f' ({number} times)' if number > 1 else ''}" for kind, number in kinds.most_common(3))
+    disturbed = sum(getattr(row.measured, "held_disturbed", None) is not None for row in rows if row.valid)
+    return [
+        *([] if rows else ["no trial was run"]),
+        *([f"{len(bad)} of {len(rows)} rows are not valid: {told}"] if bad else []),
+        *([f"in {disturbed} of {len(rows)} rows other processes changed the kernel's counts"] if disturbed else []),
+    ]
+
+
+def _reasons(row: Row) -> list[str]:
+    """Return what is wrong with a row: how it ended, or which of its checks are red (the row has their figures)."""
+    if row.status != "ok":
+        return [f"{row.status}: {row.reason}" if row.status != "skipped" else str(row.reason)]
+    return [f'"{check.name}" failed' for check in row.failed_checks]
+
+
+def region(rows: Iterable[Row]) -> str:
+    """Say what was tested: the values of the workloads, of numbers from the least to the greatest."""
+    found: dict[str, dict[Any, None]] = {}
+    for row in rows:
+        for name, value in _asked(row).items():
+            found.setdefault(name, {})[value] = None
+    return "; ".join(f"{name}: {_between(list(values))}" for name, values in found.items()) or "nothing"
+
+
+def _asked(row: Row) -> dict[str, Any]:
+    workload = row.workload
+    match row.kind:
+        case "limit":
+            return {"limit": row.strategy}
+        case "block":
+            return {row.strategy: workload.n}
+        case "probe":
+            return {name.replace("_", " "): value for name, value in workload.arguments.items()}
+    asked = {
+        "in flight": workload.in_flight,
+        "added latency": "none" if workload.latency == "0" else units.latency(workload.latency),
+        "connections": workload.connection,
+        "pages": workload.site.pages if row.kind == "crawl" else None,
+        "redirects": f"{workload.site.redirects:.0%}" if workload.site.redirects else None,
+        "CPU work": units.latency(workload.cpu) if workload.cpu_ns else None,
+        "cores": workload.arm and workload.arm.cores,
+    }
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _between(values: Sequence[Any]) -> str:
+    numbers = sorted(value for value in values if isinstance(value, int))
+    texts = [units.count(n) for n in numbers if n in {numbers[0], numbers[-1]}]
+    return " to ".join(texts) if numbers else ", ".join(map(str, values))
