@@ -3,7 +3,6 @@
 Each sentence rests on valid trials of this run alone; the last one says how sure they are.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -14,9 +13,7 @@ from bench.core.figures import Slope
 from bench.core.rows import Row
 from bench.present import notes, words
 from bench.studies.clients import table as client_table
-from bench.studies.compare import read
-from bench.studies.compare.decide import DESIGNED
-from bench.studies.compare.effect import effect, told
+from bench.studies.compare import show as compare
 from bench.studies.decision_map import show as map_table
 from bench.studies.limits import show as limits
 from bench.studies.memory import findings as memory
@@ -114,25 +111,6 @@ def _of_limits(rows: Sequence[Row]) -> str | None:
     return f"limits of this machine for a process: {'; '.join(texts)}" if texts else None
 
 
-def _of_comparisons(rows: Sequence[Row]) -> str | None:
-    """Say what B changes against A in the comparison that has most blocks, with the intervals."""
-    found = [read.tally(read.blocks(own)).good for own in read.comparisons(rows).values()]
-    good = max(found, key=len, default=())
-    if not good:
-        return None
-    a, b = (words.plain(read.label(good[0], side), 40) for side in "AB")
-    more = sum(bool(own) for own in found) - 1
-    besides = f"; {more} more {'comparison is' if more == 1 else 'comparisons are'} in the rows" if more else ""
-    changes = [told(effect(name, own, DESIGNED.alpha)) for name, own in read.gated_values(good).items() if _varies(own)]
-    if not changes:
-        return f"{units.count(len(good))} good blocks of {a} (A) and {b} (B) show no change that varies{besides}"
-    return f"over {units.count(len(good))} blocks, {b} (B) against {a} (A): {', '.join(changes)}{besides}"
-
-
-def _varies(values: Sequence[float]) -> bool:
-    return len(set(values)) > 1 and all(map(math.isfinite, values))
-
-
 def _of_probes(rows: Sequence[Row]) -> str | None:
     names = sorted({words.plain(row.strategy, 18) for row in rows if row.kind == "probe" and row.valid})
     if not names or any(row.valid and row.kind != "probe" for row in rows):
@@ -146,7 +124,7 @@ def _of_open_loops(rows: Sequence[Row]) -> str | None:
     return findings_offered.answer(found) if found else None
 
 
-_OF_THE_REST = (_of_limits, _of_comparisons, _of_open_loops, client_table.finding, _of_probes)
+_OF_THE_REST = (_of_limits, compare.finding, _of_open_loops, client_table.finding, _of_probes)
 
 
 def _sureness(rows: Sequence[Row], seen: Scene | None) -> str:

@@ -6,18 +6,15 @@ from typing import Any
 from bench.core import units
 from bench.core.rows import Row
 from bench.present import words
-from bench.present.markup import NOTES, block, folded, listed, paragraph, table
+from bench.present.markup import block, folded, listed, paragraph, table
+from bench.present.section import Section, html
 from bench.present.table import Cell, Table
-from bench.report.comparison import Compared, compared
 from bench.report.files import Extras
 from bench.studies.claims import pages
 from bench.studies.claims import show as claims
 from bench.studies.claims.show import TRACES, Report, of_claims
-from bench.studies.compare import read
-from bench.studies.compare.show import HEADS, WORDS, placebo_told
+from bench.studies.compare import show as compare
 from bench.studies.selftest import show as selftest
-
-_MOST_REASONS = 6
 
 
 def verdicts(rows: Sequence[Row], extras: Extras) -> str:
@@ -25,12 +22,14 @@ def verdicts(rows: Sequence[Row], extras: Extras) -> str:
     parts = [
         "" if extras.claims is None else _claims(extras.claims),
         "" if extras.comparison is None else _comparison(extras.comparison),
-        "" if extras.selftest is None else _selftest(extras.selftest),
+        "" if extras.selftest is None else _told("Self-test", selftest.sections(extras.selftest)),
+        "" if extras.selftest is not None else _told("Comparison", compare.sections(rows, extras.verdict)),
     ]
-    if any(row.of_comparison for row in rows) and extras.selftest is None:
-        found = compared(rows, extras.verdict)
-        parts.append(_several(rows) if found is None else _compared(found))
     return "".join(parts)
+
+
+def _told(heading: str, found: Sequence[Section]) -> str:
+    return f"<h3>{heading}</h3>{''.join(map(html, found))}" if found else ""
 
 
 def _claims(report: Report) -> str:
@@ -64,55 +63,6 @@ def _explained(one: Any) -> str:
     inside = paragraph(claims.explained(one)) + listed(f"{name}: {told}" for name, told in facts)
     traces = [str(outcome.values[name]) for name in TRACES if outcome.values.get(name)]
     return folded(f"{one.id}: {one.word}", inside + "".join(map(block, traces)))
-
-
-def _compared(found: Compared) -> str:
-    """Show one comparison: the verdict, what each side took, and what the blocks were."""
-    decision, tally = found.shown.decision, found.shown.tally
-    parts = ["<h3>Comparison</h3>"]
-    if found.stored:
-        parts.append(paragraph(f"{WORDS[decision.verdict].capitalize()}: {decision.why}."))
-    else:
-        parts.append(paragraph(f"No verdict is stored here: the comparison had not ended. So far: {decision.why}."))
-    if found.lines:
-        heads = ("metric", "A", "B", "change", HEADS.interval, HEADS.detectable, "note")
-        lines = tuple(
-            (one.metric, one.a, one.b, one.change, one.interval, one.detectable, one.note) for one in found.lines
-        )
-        parts.append(table(Table(f"A: {found.a}; B: {found.b}", heads, lines)))
-    placebo = placebo_told(decision.controls)
-    told = [f"{placebo[0].upper()}{placebo[1:]}.", found.where]
-    told += [f"{_blocks_told(len(tally.good))} good, {units.count(tally.lost)} left out."]
-    reasons = sorted(tally.reasons.items(), key=lambda item: -item[1])[:_MOST_REASONS]
-    told += [f"Left out {units.count(number)} times: {reason}" for reason, number in reasons]
-    told.append("A, B: medians over the blocks. Change: the mean over the blocks, with its 95 % interval.")
-    return "".join([*parts, listed(filter(None, told), NOTES)])
-
-
-def _several(rows: Sequence[Row]) -> str:
-    """Count the blocks of each comparison where there are several: a self-test that did not end."""
-    counted = {name: read.blocks(own) for name, own in read.comparisons(rows).items()}
-    lines = tuple(
-        (name, units.count(len(own)), units.count(sum(block.good for block in own))) for name, own in counted.items()
-    )
-    heads = ("comparison", "blocks", "good")
-    return "<h3>Comparisons</h3>" + table(Table("Blocks without a stored verdict", heads, lines))
-
-
-def _blocks_told(number: int) -> str:
-    return "1 block" if number == 1 else f"{units.count(number)} blocks"
-
-
-def _selftest(found: Mapping[str, Any]) -> str:
-    """Show what a self-test found: its text has parts, each with a head and lines below it."""
-    head, *parts = selftest.text(found).split("\n\n")
-    markup = ["<h3>Self-test</h3>", listed(head.splitlines()[1:])]
-    for part in parts:
-        first, *below = part.splitlines()
-        markup.append(
-            paragraph(first) + listed(below) if below and below[0].startswith(" ") else listed([first, *below])
-        )
-    return "".join(markup)
 
 
 def _comparison(found: Mapping[str, Any]) -> str:

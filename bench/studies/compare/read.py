@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from bench.core.model import CLEARLY_ABOVE, knee
 from bench.core.rows import Row
-from bench.studies.compare.decide import Decision, Rule, decide
+from bench.studies.compare.decide import Decision, Verdict, decide
+from bench.studies.compare.effect import own as turned
+from bench.studies.compare.rule import DESIGNED, Rule, with_looks
 
 TIMED = ("cpu_per_page", "throughput")
 PLACEBO = "placebo "
@@ -153,6 +155,43 @@ def decided(found: Sequence[Block], rule: Rule) -> Decision:
     return decision
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A decision with the blocks and the rule that it rests on."""
+
+    decision: Decision
+    blocks: tuple[Block, ...]
+    rule: Rule
+
+    @property
+    def tally(self) -> Tally:
+        """What became of the blocks."""
+        return tally(self.blocks)
+
+
+def result(rows: Iterable[Row], stored: Mapping[str, Any] | None = None) -> Result | None:
+    """Return what the rows of a comparison amount to; None where there is none, or several, as in a self-test.
+
+    ``stored`` is its ``verdict.json``: its rule and its verdict stand, for it may have ended for want of time.
+    """
+    found = [blocks(own) for own in comparisons(rows).values()]
+    if len(found) != 1 or not found[0]:
+        return None
+    rule = _rule_of(stored or {})
+    decision = decided(found[0], rule)
+    if stored is not None and stored.get("verdict") in get_args(Verdict):
+        decision = replace(decision, verdict=stored["verdict"], why=str(stored.get("why")), final=True)
+    return Result(decision, tuple(found[0]), rule)
+
+
+def _rule_of(stored: Mapping[str, Any]) -> Rule:
+    """Return the rule by which blocks were judged: the designed one, with the looks that the time allowed."""
+    try:
+        return with_looks(tuple(stored.get("looks") or DESIGNED.looks))
+    except (ValueError, TypeError):
+        return DESIGNED
+
+
 def gated_values(found: Sequence[Block]) -> dict[str, list[float]]:
     """Return the values that a decision goes by, of good blocks: of all metrics that the comparison gates."""
     each = [values(block) for block in found if block.good]
@@ -183,7 +222,7 @@ def arm(block: Block, side: str) -> Mapping[str, Any]:
 
 def values(block: Block) -> dict[str, float]:
     """Return the value of each metric that the block has; a figure of zero makes a value that is no number."""
-    found = {metric: _worse(metric, _of_side(block, "B", metric) - _of_side(block, "A", metric)) for metric in TIMED}
+    found = {metric: turned(metric, _of_side(block, "B", metric) - _of_side(block, "A", metric)) for metric in TIMED}
     if all(len(_readings(block, side)) > 1 for side in "AB"):
         found["memory"] = _ln(per_fetch(block, "B")) - _ln(per_fetch(block, "A"))
     return {name: value for name, value in found.items() if name in workload(block)["comparison"]["metrics"]}
@@ -193,7 +232,7 @@ def controls_of(block: Block) -> dict[str, float]:
     """Return the value of each control: of the gated metrics that are timed, or of CPU time where none is."""
     names = set(workload(block)["comparison"]["gated"])
     return {
-        name: _worse(metric, _ln(_figure(block, "placebo", metric)) - _ln(_figure(block, "reference", metric)))
+        name: turned(metric, _ln(_figure(block, "placebo", metric)) - _ln(_figure(block, "reference", metric)))
         for name, metric in CONTROLS.items()
         if metric in names or (metric == "cpu_per_page" and not names & set(TIMED))
     }
@@ -260,10 +299,6 @@ def _of_side(block: Block, side: str, metric: str) -> float:
 def _figure(block: Block, role: str, metric: str) -> float:
     measured = block.arms[role].measured
     return float(measured["cpu_per_page_ns" if metric == "cpu_per_page" else "pages_per_s"])
-
-
-def _worse(metric: str, logarithm: float) -> float:
-    return -logarithm if metric == "throughput" else logarithm
 
 
 def failed(row: Row) -> bool:

@@ -31,6 +31,7 @@ _FOR_SENSITIVITY = {
     "arm": ("cpu_per_page_ns", "pages_per_s", "pages", "cpu_share"),
 }
 _DECIDES_MEMORY = ("system", "machine", "libc", "python")
+_KNOBS = {"Python of the workers": "python", "global lock": "gil", "garbage collector on": "gc_enabled"}
 _NOT_SOFTWARE = frozenset({*HARDWARE, "command", "versions"})
 
 
@@ -71,30 +72,24 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """The machine and its software, by name; ``memory`` is what the memory of a process depends on."""
-
-    hardware: Mapping[str, Any]
-    software: Mapping[str, Any]
-    memory: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
-    """All figures of one side."""
+    """All figures of one side, and what they were measured on."""
 
     name: str
     entries: Mapping[Key, Entry]
-    facts: Facts
+    hardware: Mapping[str, Any]
+    software: Mapping[str, Any]
+    decides_memory: tuple[Any, ...]
+    """What the memory of a process depends on."""
     trials: int
     red: int
-    skipped: int
-    left_out: int
+    marks: frozenset[str]
+    """Of all valid trials."""
+    skipped: int = 0
+    left_out: int = 0
     """Valid trials of kinds that are not compared: building blocks, probes, limits."""
     ceiling_per_s: float | None = None
     """What a null client got from the server before the trials: the negative control."""
-    marks: frozenset[str] = frozenset()
-    """Of all valid trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +103,19 @@ class Difference:
 
 def of_rows(name: str, rows: Sequence[Row], machine: Mapping[str, Any]) -> Side:
     """Return a run's side of a comparison, from its rows and its ``machine.json``."""
-    red = [row for row in rows if not row.valid and row.status != "skipped"]
     ceilings = [value for row in rows if (value := number(row.server.get("ceiling_per_s"))) is not None]
     return Side(
-        name,
-        _timed(c.cells(rows, "crawl")) | _memory(c.cells(rows, "memory")),
-        _facts(machine, rows),
-        len(rows),
-        len(red),
-        sum(row.status == "skipped" for row in rows),
-        sum(row.valid and row.kind not in c.CRAWLED for row in rows),
-        statistics.median(ceilings) if ceilings else None,
-        _marks(rows),
+        name=name,
+        entries=_timed(c.cells(rows, "crawl")) | _memory(c.cells(rows, "memory")),
+        hardware={key: machine.get(key) for key in HARDWARE},
+        software=_software(machine, rows),
+        decides_memory=tuple(machine.get(key) for key in _DECIDES_MEMORY),
+        trials=len(rows),
+        red=sum(not row.valid and row.status != "skipped" for row in rows),
+        marks=_marks(rows),
+        skipped=sum(row.status == "skipped" for row in rows),
+        left_out=sum(row.valid and row.kind not in c.CRAWLED for row in rows),
+        ceiling_per_s=statistics.median(ceilings) if ceilings else None,
     )
 
 
@@ -262,22 +258,15 @@ def _why_none(rows: Iterable[Row]) -> str:
     return f"no valid trial ({', '.join(sorted(states))})"
 
 
-def _facts(machine: Mapping[str, Any], rows: Sequence[Row]) -> Facts:
+def _software(machine: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     versions = machine.get("versions")
     named = versions if isinstance(versions, dict) else {}
-    software = {key: value for key, value in machine.items() if key not in _NOT_SOFTWARE} | {
-        f"version of {name}": value for name, value in named.items()
-    }
     knobs = [row.knobs for row in rows if row.knobs]
-    for told, key in (
-        ("Python of the workers", "python"),
-        ("global lock", "gil"),
-        ("garbage collector on", "gc_enabled"),
-    ):
-        software[told] = _together(str(knob[key]) for knob in knobs if key in knob)
-    software["pinned to cores"] = _together(str(knob["cpus"] is not None) for knob in knobs if "cpus" in knob)
-    return Facts(
-        {key: machine.get(key) for key in HARDWARE}, software, tuple(machine.get(key) for key in _DECIDES_MEMORY)
+    return (
+        {key: value for key, value in machine.items() if key not in _NOT_SOFTWARE}
+        | {f"version of {name}": value for name, value in named.items()}
+        | {told: _together(str(own[key]) for own in knobs if key in own) for told, key in _KNOBS.items()}
+        | {"pinned to cores": _together(str(own["cpus"] is not None) for own in knobs if "cpus" in own)}
     )
 
 
