@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import psutil
 
+from bench.core import records
 from bench.core.plan import AnyTrial, RowTrial, Trial
 from bench.core.rows import Cause, Check, Row, Status
 from bench.measure import held, host, memory, preflight, process, validity
@@ -112,7 +114,7 @@ def row_of(
     checks: tuple[Check, ...] = (),
 ) -> Row:
     """Return the row of a trial that has just ended; it names no place of this machine."""
-    return Row(
+    return records.make(
         run=run,
         trial=trial.id,
         round=trial.round,
@@ -127,7 +129,7 @@ def row_of(
         measured=without_places(seen.measured),
         server=seen.server,
         knobs=without_places(seen.knobs),
-        checks=tuple(replace(check, detail=without_places(check.detail)) for check in checks),
+        checks=without_places(msgspec.to_builtins(checks)),
         cause=seen.cause,
     )
 
