@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.core import units
+from bench.core.arm import Role
 from bench.core.stats import t_quantile
 from bench.present import section
 from bench.present.section import Section
@@ -17,6 +18,7 @@ from bench.studies.compare.rule import DESIGNED
 from tools.document.stored import DocumentError, Run, folders, joined, run
 
 METRIC = "cpu_per_page"
+_ROLES: tuple[Role, ...] = ("reference", "placebo", "compared")
 
 
 def part(runs: Path, _beside: Path) -> str:
@@ -45,10 +47,10 @@ def explained(good: Sequence[Block], decision: Decision) -> Section:
 
 
 def _of_block(block: Block) -> list[tuple[str, str, str]]:
-    a, again, b = (block.arms[role].measured for role in ("reference", "placebo", "compared"))
-    kept = [window for window in a["windows"] if window["kept"]]
-    cpu_ns, pages = (sum(window[key] for window in kept) for key in ("cpu_ns", "pages"))
-    told = [units.duration(one["cpu_per_page_ns"], 4) for one in (a, again, b)]
+    a, again, b = (block.arms[role].measured for role in _ROLES)
+    kept = [window for window in a.windows or () if window.kept]
+    cpu_ns, pages = sum(window.cpu_ns for window in kept), sum(window.pages for window in kept)
+    told = [units.duration(one.cpu_per_page_ns or 0, 4) for one in (a, again, b)]
     sums = f"{units.duration(cpu_ns, 4)} of CPU time in {len(kept)} windows, over {units.count(round(pages))} pages"
     value = read.values(block)[METRIC]
     return [

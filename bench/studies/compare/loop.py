@@ -52,7 +52,7 @@ def calibrated(
     found = calibrate(comparison, prepared, place, cycles)
     for row in found.rows:
         if read.failed(row):
-            label = row.workload["arm"]["label"]
+            label = row.workload.arm.label
             raise ExperimentError(f"nothing to compare: {row.strategy}, {label}: {read.reason(row)}")
     moves = read.moves_throughput(found.rows)
     gated = tuple(metric for metric in comparison.metrics if metric != "throughput" or moves)

@@ -158,7 +158,7 @@ def _draw_metric(axes: "Axes", panel: Panel, shown: Range, rule: Rule, good: Seq
         axes, panel.dots, shown, panel.direction, marker=marker, color=colour, alpha=0.8, markeredgewidth=0,
         markersize=change_axis.mark_size(len(good)),
     )  # fmt: skip
-    a, b = (show.amount(panel.name, read.figure(good, side, panel.name)) for side in "AB")
+    a, b = (show.amount(panel.name, read.figure(good, side, panel.name)) for side in read.SIDES)
     effect = panel.effect
     if effect is not None:
         _draw_band(axes, effect, shown, colour)
@@ -256,6 +256,6 @@ def _notes(metrics: Sequence[Panel], result: Result, frame: Frame, missing: Sequ
 
 def _sides(first: Block) -> str:
     """Name both sides, and on what they ran where that differs."""
-    pythons = {side: provenance.pythons(first.of(side), {}) for side in "AB"}
+    pythons = {side: provenance.pythons(first.side(side), {}) for side in read.SIDES}
     on = {side: f" on {python}" if len(set(pythons.values())) > 1 else "" for side, python in pythons.items()}
-    return " ".join(f"{side}: {words.plain(read.label(first, side), 60)}{on[side]}." for side in "AB")
+    return " ".join(f"{side}: {words.plain(read.label(first, side), 60)}{on[side]}." for side in read.SIDES)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench.core import units
-from bench.core.arm import IN_FLIGHT
 from bench.core.rows import Row
 from bench.present import section as form
 from bench.present import words
@@ -15,7 +14,7 @@ from bench.present.table import Table
 from bench.studies.compare import read
 from bench.studies.compare.decide import Decision
 from bench.studies.compare.effect import NAMES, Effect, named, own
-from bench.studies.compare.read import Block, Result
+from bench.studies.compare.read import SIDES, Block, Result
 from bench.studies.compare.rule import DESIGNED, MOST, Rule
 from bench.studies.compare.simulation import smallest_found
 
@@ -73,7 +72,7 @@ def finding(rows: Sequence[Row]) -> str | None:
     good = read.tally(most).good
     if not good:
         return None
-    a, b = (words.plain(read.label(good[0], side), 40) for side in "AB")
+    a, b = (words.plain(read.label(good[0], side), 40) for side in SIDES)
     rest = sum(map(bool, found)) - 1
     besides = f"; number of other comparisons in the rows: {rest}" if rest else ""
     return f"{title(read.decided(most, DESIGNED))}; A: {a}; B: {b}{besides}"
@@ -156,17 +155,17 @@ def _heading(result: Result) -> list[str]:
     good = result.tally.good
     if not good:
         return ["no good block"]
-    return [*(f"{side}: {words.plain(read.label(good[0], side))}" for side in "AB"), where(good[0])]
+    return [*(f"{side}: {words.plain(read.label(good[0], side))}" for side in SIDES), where(good[0])]
 
 
 def where(block: Block) -> str:
     """Return the workload of both sides, as far as they have it in common, and the length of a block."""
-    caps = {read.arm(block, side).get("in_flight", IN_FLIGHT) for side in "AB"}
-    uses = {read.arm(block, side).get("connection", "keep-alive") for side in "AB"}
-    parts = [units.latency(read.workload(block)["latency"])]
+    asked = [block.arms[role].workload for role in ("reference", "compared")]
+    caps, uses = {one.in_flight for one in asked}, {one.connection for one in asked}
+    parts: list[str] = [units.latency(asked[0].latency)]
     parts += [words.in_flight(*caps)] if len(caps) == 1 else []
     parts += uses if len(uses) == 1 else []
-    cycles = units.count(len(block.arms["reference"].measured["windows"]))
+    cycles = units.count(len(block.arms["reference"].measured.windows or ()))
     return words.plain(", ".join([*parts, f"{cycles} cycles of slices per block"]))
 
 
@@ -191,7 +190,7 @@ def _table(result: Result) -> Table:
 
 def _line(result: Result, metric: str) -> tuple[str, ...]:
     good = result.tally.good
-    name, sides = NAMES[metric], (amount(metric, read.figure(good, side, metric)) for side in "AB")
+    name, sides = NAMES[metric], (amount(metric, read.figure(good, side, metric)) for side in SIDES)
     one = next((one for one in result.decision.effects if one.metric == metric), None)
     if one is None:
         return (name, *sides, "", "", "", _why_not_gated(result, metric) or "not enough blocks")
@@ -222,7 +221,7 @@ def _why_not_gated(result: Result, metric: str) -> str | None:
 
 
 def _effect_json(one: Effect, result: Result) -> dict[str, Any]:
-    sides = {side: read.figure(result.tally.good, side, one.metric) for side in "AB"}
+    sides = {side: read.figure(result.tally.good, side, one.metric) for side in SIDES}
     return _ratio_json(one) | {
         "median": {side: value if math.isfinite(value) else None for side, value in sides.items()},
         "blocks": one.blocks,

@@ -108,7 +108,7 @@ def _axes(sheet: "Figure") -> list["Axes"]:
 
 def _dots(place: int, group: Group, metric: str) -> list[tuple[str, Dot]]:
     """Return the strategy and the dot of each block that has the metric."""
-    valued = [(read.arm(block, "A")["strategy"], read.values(block)) for block in group[2]]
+    valued = [(read.arm(block, "A").strategy, read.values(block)) for block in group[2]]
     return [
         (strategy, Dot(place + JITTER * ((n * _GOLDEN) % 1 - 0.5) - 0.08, values[metric]))
         for n, (strategy, values) in enumerate(one for one in valued if metric in one[1])

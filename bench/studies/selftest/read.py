@@ -52,7 +52,7 @@ def detection(found: Sequence[Block]) -> dict[str, Any]:
     resampled = _resampled(found, flipped=False)
     return {
         "blocks": len(values),
-        "loops": read.arm(found[0], "B").get("planted_loops") if found else None,
+        "loops": read.arm(found[0], "B").planted_loops if found else None,
         "seen": None if seen is None else seen.estimate,
         "low": None if seen is None else seen.low,
         "high": None if seen is None else seen.high,

@@ -72,9 +72,7 @@ def _entries(subject: str, benchmark: Mapping[str, Any]) -> dict[Key, Entry]:
     timer = _table(benchmark, "options").get("timer")
     asked = json.dumps([benchmark.get("params"), timer], sort_keys=True, default=str)
     return {
-        Key(subject, "", metric): Entry(
-            why if reasons else figure, "", 1, int(bool(reasons)), workload=asked, marks=marks
-        )
+        Key(subject, "", metric): Entry(why if reasons else figure, "", int(bool(reasons)), workload=asked, marks=marks)
         for metric, figure in figures.items()
     }
 
