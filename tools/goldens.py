@@ -30,7 +30,6 @@ from bench.report import terminal as table
 from bench.report.plots import save_all
 from bench.studies.advice import command as advise_command
 from bench.studies.compare import read, show
-from bench.studies.compare.decide import DESIGNED
 from bench.studies.race import command as race_command
 from bench.studies.selftest import show as selftest
 from tools.document.stored import REFERENCE
@@ -99,11 +98,11 @@ def outputs(run: Path, out: Path) -> Iterator[tuple[str, str]]:
 def _of_kind(run: Path, found: list[rows.Row]) -> Iterator[tuple[str, str]]:
     """Yield what only some runs have: a verdict, a self-test, a race, advice."""
     if any(row.of_comparison for row in found) and not (run / SELFTEST_FILE).exists():
-        blocks = read.blocks(found)
-        shown = show.Shown(read.decided(blocks, DESIGNED), blocks, DESIGNED, None)
-        yield "verdict.txt", show.text(shown, colour=False)
-        yield "verdict.md", show.markdown(shown)
-        yield "verdict.json", json.dumps(show.to_json(shown), indent=JSON_SPACES)
+        result = read.result(found)
+        assert result is not None
+        yield "verdict.txt", show.text(result).plain
+        yield "verdict.md", show.markdown(result)
+        yield "verdict.json", json.dumps(show.to_json(result), indent=JSON_SPACES)
     if (run / SELFTEST_FILE).exists():
         yield "selftest.txt", selftest.text(json.loads((run / SELFTEST_FILE).read_text(encoding="utf-8")))
     with contextlib.suppress(RowsError), _quietly() as said:

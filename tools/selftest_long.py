@@ -27,7 +27,7 @@ from bench.measure.neighbour_worker import KINDS
 from bench.studies.compare import loop, read
 from bench.studies.compare.command import place as chosen_place
 from bench.studies.compare.comparison import METRICS, comparison
-from bench.studies.compare.decide import DESIGNED
+from bench.studies.compare.rule import DESIGNED
 from bench.studies.compare.run import Place
 from fake_server.site import SiteConfig
 

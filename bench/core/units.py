@@ -12,6 +12,8 @@ Write = Callable[[float, int], str]
 
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _SIZES = ((1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"))
+_MOST_LOG = 600.0
+"""The logarithm of the largest ratio that is written out."""
 _LATENCY = re.compile(r"(\d)(ns|us|ms|s)\b")
 
 
@@ -75,6 +77,26 @@ def duration_tick(value_ns: float) -> str:
 def times(ratio: float, digits: int = 2) -> str:
     """Write a ratio: ``1.9x``, ``760x``."""
     return f"{number(ratio, digits)}x"
+
+
+def change(logarithm: float) -> str:
+    """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; as a ratio from ten times on: ``12x``."""
+    within = min(_MOST_LOG, max(-_MOST_LOG, logarithm))
+    share = 100 * math.expm1(within)
+    if within >= math.log(10) or share < -99.95:
+        return times(math.exp(within))
+    return f"{round(share, 1) + 0.0:+.1f} %" if abs(share) < 99.95 else f"{share:+.0f} %"
+
+
+def change_size(logarithm: float) -> str:
+    """Write the size of a change, as of a noise or a bound, which has no sign: ``5.0 %``."""
+    return change(logarithm).removeprefix("+")
+
+
+def change_between(low: float, high: float) -> str:
+    """Write the interval of a change: ``+4.1 to +6.8 %``."""
+    texts = [change(end) for end in sorted((low, high))]
+    return f"{texts[0].removesuffix(' %') if texts[1].endswith('%') else texts[0]} to {texts[1]}"
 
 
 def latency(text: str) -> str:

@@ -91,16 +91,26 @@ def fit_texts(sheet: "Figure") -> None:
             written.set_fontsize(size)
 
 
-def set_axis(axes: "Axes", shown: Range, direction: int) -> None:
+def set_axis(axes: "Axes", shown: Range, direction: int = 1) -> None:
     """Set limits and ticks; ``direction`` is -1 where worse is less, so that the labels fall as the axis rises."""
     axes.set_ylim(shown.low, shown.high)
+    axes.set_yticks(*_ticks(shown, direction))
+
+
+def set_axis_across(axes: "Axes", shown: Range) -> None:
+    """Set limits and ticks of an axis on which worse is to the right."""
+    axes.set_xlim(shown.low, shown.high)
+    axes.set_xticks(*_ticks(shown, 1), size=page.SMALL)
+
+
+def _ticks(shown: Range, direction: int) -> tuple[list[float], list[str]]:
     changes = ticks(shown, direction)
-    axes.set_yticks([direction * math.log1p(change) for change in changes], [_tick(change) for change in changes])
+    return [direction * math.log1p(change) for change in changes], [_tick(change) for change in changes]
 
 
 def ticks(shown: Range, direction: int) -> list[float]:
     """Return the changes to be marked, as shares: even steps near 0; round ratios where the axis goes far."""
-    first, last = sorted(math.expm1(_within(direction * end)) for end in (shown.low, shown.high))
+    first, last = sorted(math.expm1(min(600.0, max(-600.0, direction * end))) for end in (shown.low, shown.high))
     if first > -0.5 and last < 0.8:
         step = next((s for s in _STEPS if (last - first) / s <= MOST_TICKS), _STEPS[-1])
         return [n * step for n in range(math.ceil(first / step), math.floor(last / step) + 1)]
@@ -129,6 +139,11 @@ def draw_dots(axes: "Axes", dots: Sequence[Dot], shown: Range, direction: int, *
             _tell(axes, own, shown, direction)
 
 
+def mark_size(number: int) -> float:
+    """Return how large each of so many marks is, so that they do not hide each other."""
+    return max(3.0, min(9.0, 60.0 / math.sqrt(max(1, number))))
+
+
 def _tell(axes: "Axes", beyond: Sequence[Dot], shown: Range, direction: int) -> None:
     """Write the farthest value at one end beside its arrow, on the side that has more room, and how many more are."""
     dot = max(beyond, key=lambda one: abs(one.value))
@@ -136,7 +151,7 @@ def _tell(axes: "Axes", beyond: Sequence[Dot], shown: Range, direction: int) -> 
     is_late = dot.x > (left + right) / 2
     more = f" and {len(beyond) - 1} more" if len(beyond) > 1 else ""
     axes.annotate(
-        change(direction * dot.value) + more,
+        units.change(direction * dot.value) + more,
         (dot.x, shown.edge(dot.value)),
         xytext=(-8 if is_late else 8, 0),
         textcoords="offset points",
@@ -164,28 +179,9 @@ def draw_crosses(axes: "Axes", places: Sequence[float], colour: str) -> None:
     )
 
 
-def change(logarithm: float) -> str:
-    """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; as a ratio from ten times on: ``12x``."""
-    share = 100 * math.expm1(_within(logarithm))
-    if logarithm >= math.log(10) or share < -99.95:
-        return units.times(math.exp(_within(logarithm)))
-    return f"{round(share, 1) + 0.0:+.1f} %" if abs(share) < 99.95 else f"{share:+.0f} %"
-
-
-def interval(low: float, high: float, direction: int) -> str:
-    """Write an interval in the metric's own direction: ``+4.1 to +6.8 %``."""
-    texts = [change(end) for end in sorted((direction * low, direction * high))]
-    return f"{texts[0].removesuffix(' %')} to {texts[1]}" if texts[1].endswith("%") else " to ".join(texts)
-
-
 def _tick(share: float) -> str:
     if abs(share) < 1e-9:
         return "0"
     if share > 1.5 or share < -0.95:
         return f"{units.number_tick(float(f'{1 + share:.2g}'))}x"
     return f"{'+' if share > 0 else '-'}{units.number_tick(float(f'{abs(share) * 100:.3g}'))} %"
-
-
-def _within(logarithm: float) -> float:
-    """Keep a logarithm where it can be written out."""
-    return min(600.0, max(-600.0, logarithm))

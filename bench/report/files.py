@@ -112,7 +112,7 @@ def _selftest(reading: _Reading) -> dict[str, Any] | None:
     if found is None:
         return None
     try:
-        selftest.text(found)
+        selftest.sections(found)
     except (AttributeError, KeyError, TypeError, ValueError):
         reading.missing.append(f"{SELFTEST_FILE} is damaged: it is not what `inflight selftest` writes.")
         return None

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from bench.core.rows import Row
 from bench.present.name_looks import Look
 from bench.present.section import Section
-from bench.report import adapters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,8 +51,7 @@ class Study:
     def _offered(self, part: str, name: str) -> Callable[..., Any]:
         """Return a function of one of its modules; one that finds nothing where the study has none."""
         module = f"bench.studies.{self.name}.{part}"
-        own: Callable[..., Any] = getattr(adapters, f"{self.name}_{name}", _nothing)
-        return getattr(import_module(module), name, own) if find_spec(module) else own
+        return getattr(import_module(module), name, _nothing) if find_spec(module) else _nothing
 
 
 STUDIES = (

@@ -2,7 +2,7 @@
 
 from bench.cli import main
 from bench.studies.compare import command
-from bench.studies.compare.decide import Rule
+from bench.studies.compare.rule import Rule
 from tests.cli.calm import trust_the_machine
 
 BLOCKS = 3

@@ -16,8 +16,8 @@ from bench.measure.blocks.sides import prepare
 from bench.measure.run import ServerKeeper
 from bench.studies.compare import loop
 from bench.studies.compare.comparison import Comparison, Metric, comparison
-from bench.studies.compare.decide import Rule
-from bench.studies.compare.loop import Verdict
+from bench.studies.compare.read import Result
+from bench.studies.compare.rule import Rule
 from bench.studies.compare.run import Place
 from fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, arm, commit, git, new_repository, with_mine
@@ -33,7 +33,7 @@ def compared(a: Arm, b: Arm, *metrics: Metric) -> Comparison:
     return replace(comparison(a, b, SiteConfig(links=10), metrics), cycles=1)
 
 
-def ran(planned: Comparison, folder: Path, **options: float) -> Verdict:
+def ran(planned: Comparison, folder: Path, **options: float) -> Result:
     """Run a comparison on any cores."""
     cpus = host.Cpus(None, None)
     with ServerKeeper(cpus) as keeper:

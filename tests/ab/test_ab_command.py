@@ -16,8 +16,8 @@ from bench.measure.run import RunError, new_folder
 from bench.studies.compare import read
 from bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, seconds, tell
 from bench.studies.compare.comparison import comparison
-from bench.studies.compare.decide import Rule
-from bench.studies.compare.loop import Verdict
+from bench.studies.compare.read import Result
+from bench.studies.compare.rule import Rule
 from fake_server.site import SiteConfig
 from tests.ab import hurried
 from tests.ab.repositories import (
@@ -128,8 +128,7 @@ def assert_a_regression(repository: Path, tmp_path: Path) -> None:
     if not any(words in verdict["why"] for words in BLAME_THE_MACHINE):
         assert verdict["verdict"] == "regression"
         assert verdict["effects"]["cpu_per_page"]["low"] > 1.5
-        assert "A  callbacks@HEAD~1\nB  callbacks@HEAD\nno added latency, 100 in flight, keep-alive" in done.out
-        assert done.out.startswith("the same code, measured twice, differs by ")
+        assert "A: callbacks@HEAD~1\nB: callbacks@HEAD\nno added latency, 100 in flight, keep-alive" in done.out
         assert "REGRESSION: B is worse" in done.out
 
 
@@ -222,9 +221,9 @@ def test_results_that_cannot_be_written_are_one_sentence(tmp_path: Path, scratch
 # Telling
 
 
-def verdict_of(found: Sequence[Rows]) -> Verdict:
+def result_of(found: Sequence[Rows]) -> Result:
     rule = Rule(looks=(4,), shares=(1.0,))
-    return Verdict(read.decided(blocks(found), rule), tuple(blocks(found)), rule)
+    return Result(read.decided(blocks(found), rule), tuple(blocks(found)), rule)
 
 
 def slower(change: float) -> list[Rows]:
@@ -247,7 +246,7 @@ def kept(tmp_path: Path) -> Path:
 def test_the_exit_code_is_that_of_the_verdict(
     kept: Path, capsys: pytest.CaptureFixture[str], found: list[Rows], code: int
 ) -> None:
-    assert tell(kept, verdict_of(found), None, None, as_json=True) == code
+    assert tell(kept, result_of(found), None, None, as_json=True) == code
     assert EXITS[json.loads(capsys.readouterr().out)["verdict"]] == code
     assert (kept / MARKDOWN_FILE).is_file()
 
@@ -256,7 +255,7 @@ def test_a_summary_that_cannot_be_written_is_one_sentence_and_costs_no_rows(kept
     missing = tmp_path / "missing" / "summary.md"
 
     with pytest.raises(RunError) as caught:
-        tell(kept, verdict_of(slower(0.0)), None, missing, as_json=False)
+        tell(kept, result_of(slower(0.0)), None, missing, as_json=False)
 
     assert str(caught.value) == f"cannot write {missing}: No such file or directory; the rows are complete"
     assert (kept / JSON_FILE).is_file()

@@ -1,5 +1,6 @@
 """What is written on the command line, and the two sides that it means; or the one sentence that refuses it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,32 +9,30 @@ import pytest
 import strategies
 from bench.core.arm import Arm
 from bench.core.judge import ExperimentError
-from bench.studies.compare import written
-from bench.studies.compare.comparison import METRICS, Comparison
-from bench.studies.compare.written import Written, comparison
+from bench.studies.compare.comparison import METRICS, Comparison, from_words
 from fake_server.site import SiteConfig
 
 
 def both(a: str = "callbacks", b: str = "generators", **options: Any) -> tuple[Arm, Arm]:
-    return written.both(Written(a, b, **options))
+    found = from_words(a, b, **options)
+    assert ((found.a.name, found.a.role), (found.b.name, found.b.role)) == (("A", "reference"), ("B", "compared"))
+    return replace(found.a, name="", role="compared"), replace(found.b, name="")
 
 
 def side(strategy: str, **options: Any) -> Arm:
     return Arm("", strategy, **options)
 
 
-def refusal(a: str = "callbacks", b: str = "generators", metrics: str | None = None, **options: Any) -> str:
-    latency = options.pop("latency", "0")
+def refusal(a: str = "callbacks", b: str = "generators", **options: Any) -> str:
     with pytest.raises(ExperimentError) as caught:
-        comparison(Written(a, b, **options), latency=latency, links=10, metrics=metrics)
+        from_words(a, b, **options)
     sentence = str(caught.value)
     assert "\n" not in sentence
     return sentence
 
 
 def compared(**options: Any) -> Comparison:
-    given: dict[str, Any] = {"latency": "0", "links": 10, "metrics": None} | options
-    return comparison(Written("callbacks", "generators"), **given)
+    return from_words("callbacks", "generators", **options)
 
 
 def test_a_side_is_a_strategy_as_it_lies_here() -> None:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.studies.compare import read
-from bench.studies.compare.decide import Decision, Rule
+from bench.studies.compare.decide import Decision
 from bench.studies.compare.read import Tally
+from bench.studies.compare.rule import Rule
 from tests.made_blocks import CPU_NS, HELD_BYTES, PER_S, TIMED, Rows, block, blocks, lost, series
 
 SHORT = Rule(looks=(3,), shares=(1.0,))

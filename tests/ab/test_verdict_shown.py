@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from bench.studies.compare import read
-from bench.studies.compare.decide import Decision, Rule
-from bench.studies.compare.show import Shown, block_line, lines, markdown, rates_told, text, to_json
-from tests.made_blocks import TIMED, Rows, block, blocks
+from bench.studies.compare import read, show
+from bench.studies.compare.decide import Decision
+from bench.studies.compare.read import Result
+from bench.studies.compare.rule import Rule
+from tests.made_blocks import TIMED, Rows, block, blocks, flat
 
 RULE = Rule(looks=(4,), shares=(1.0,))
 HOSTILE = "a|b`c<d>\n# e\x1b[31m*f*"
@@ -39,20 +40,26 @@ def series(change: float = 0.0, number: int = 4, *, noise: float = 0.002, **opti
     return found
 
 
-def shown(found: Sequence[Rows], rates: dict[str, Any] | None = None) -> Shown:
-    return Shown(decided(found), blocks(found), RULE, rates)
+def result(found: Sequence[Rows]) -> Result:
+    return Result(decided(found), tuple(blocks(found)), RULE)
 
 
 def decided(found: Sequence[Rows]) -> Decision:
     return read.decided(blocks(found), RULE)
 
 
-def plain(found: Sequence[Rows]) -> str:
-    return text(shown(found), colour=False)
+def plain(found: Sequence[Rows], rates: dict[str, Any] | None = None) -> str:
+    return show.text(result(found), rates).plain
 
 
-def the_line(rows: Rows, decision: Decision) -> str:
-    return block_line(blocks([rows])[0], decision)
+def cells(found: Sequence[Rows]) -> dict[str, dict[str, str]]:
+    """Return the table: by metric and by head."""
+    (table,) = show.section(result(found)).tables
+    return {line[0]: dict(zip(table.heads, line, strict=True)) for line in table.cells}
+
+
+def told(found: Sequence[Rows], rates: dict[str, Any] | None = None) -> dict[str, Any]:
+    return show.to_json(result(found), rates)
 
 
 FAILED = [block(n, failed="B", reason=f"it broke: {HOSTILE}") for n in (1, 2, 3)]
@@ -93,7 +100,7 @@ VERDICTS = {
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_verdict_is_one_that_json_can_hold(name: str) -> None:
-    found = to_json(shown(ALL[name]))
+    found = told(ALL[name])
 
     again = json.loads(json.dumps(found, allow_nan=False))
     assert again == found
@@ -104,67 +111,51 @@ def test_every_verdict_is_one_that_json_can_hold(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_text_ends_with_the_verdict_and_why(name: str) -> None:
-    decision = decided(ALL[name])
+def test_nothing_in_a_verdict_moves_a_cursor_or_breaks_a_line_or_a_table(name: str) -> None:
+    written = show.markdown(result(ALL[name])).splitlines()
+    table = [line for line in written if line.startswith("|")]
 
-    assert plain(ALL[name]).splitlines()[-1] == f"{decision.verdict.upper()}: {decision.why}."
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_nothing_in_a_verdict_moves_a_cursor_or_breaks_a_line(name: str) -> None:
-    for line in (*plain(ALL[name]).splitlines(), *markdown(shown(ALL[name])).splitlines()):
-        assert line.isprintable()
-    assert not [line for line in plain(ALL[name]).splitlines() if line.startswith("#")]
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_a_markdown_table_has_as_many_cells_in_every_line(name: str) -> None:
-    table = [line for line in markdown(shown(ALL[name])).splitlines() if line.startswith("|")]
-
+    assert all(line.isprintable() for line in (*plain(ALL[name]).splitlines(), *written))
     assert len({line.replace("\\|", "").count("|") for line in table}) <= 1
-    assert len(table) == (2 + len(lines(shown(ALL[name]))) if shown(ALL[name]).tally.good else 0)
+    assert (len(table) > 2) == bool(result(ALL[name]).tally.good)
 
 
-def test_markdown_shows_a_hostile_label_as_it_is() -> None:
-    written = markdown(shown(ALL["hostile"]))
+def test_the_title_is_the_verdict_and_its_reason_and_both_sides_are_named() -> None:
+    found = show.section(result(ALL["regression"]))
 
-    assert r"- A a\|b\`c&lt;d&gt; \# e?\[31m\*f\*" in written
-    assert "### inflight: regression" in written
-
-
-def test_a_regression_has_its_figures_its_interval_and_what_could_have_been_seen() -> None:
-    table = plain(ALL["regression"]).splitlines()
-    (cpu,) = (line for line in table if line.startswith("CPU per page"))
-
-    assert table[0] == "the same code, measured twice, differs by 0.0 % (95 %: -0.4 to +0.4 %)"
-    assert table[1:4] == [
-        "A  callbacks",
-        "B  generators",
+    assert found.title == f"REGRESSION: {decided(ALL['regression']).why}"
+    assert found.first == (
+        "A: callbacks",
+        "B: generators",
         "no added latency, 100 in flight, keep-alive, 6 cycles of slices per block",
-    ]
-    assert cpu.split("  ")[0] == "CPU per page"
-    assert "33.3 µs" in cpu
-    assert "+22.1 %" in cpu
-    assert "change: the mean over the blocks" in plain(ALL["regression"])
+    )
+    assert r"- A: a\|b\`c&lt;d&gt; \# e?\[31m\*f\*" in show.markdown(result(ALL["hostile"]))
 
 
-def test_throughput_is_told_in_its_own_direction() -> None:
-    effects = to_json(shown(ALL["regression"]))["effects"]
+def test_a_metric_has_both_figures_its_change_its_interval_and_what_could_have_been_seen() -> None:
+    cpu, throughput = cells(ALL["regression"]).values()
+
+    assert (cpu["A"], cpu["B"], cpu["change"]) == ("33.3 µs", "40.7 µs", "+22.1 %")
+    assert cpu["95 % interval"] == "+21.6 to +22.6 %"
+    assert float(cpu["detectable"].removesuffix(" %")) >= 2
+    assert throughput["change"].startswith("-18.")
+
+
+def test_throughput_has_its_own_direction_in_json() -> None:
+    effects = told(ALL["regression"])["effects"]
 
     assert effects["cpu_per_page"]["ratio"] == pytest.approx(math.exp(0.2), rel=0.01)
     assert effects["throughput"]["ratio"] == pytest.approx(math.exp(-0.2), rel=0.01)
     assert effects["throughput"]["low"] < effects["throughput"]["ratio"] < effects["throughput"]["high"]
-    (line,) = (one for one in lines(shown(ALL["regression"])) if one.metric == "throughput")
-    assert line.change.startswith("-18.")
 
 
 def test_throughput_that_is_not_gated_is_shown_with_the_reason() -> None:
-    found = to_json(shown(ALL["not_gated"]))
+    found = told(ALL["not_gated"])
 
     assert found["verdict"] == "regression"
     assert set(found["effects"]) == {"cpu_per_page"}
-    assert found["not_gated"]["throughput"].startswith("not gated, because ")
-    assert "the core of a side was busy for 12% at most" in plain(ALL["not_gated"])
+    assert "12% at most" in found["not_gated"]["throughput"]
+    assert cells(ALL["not_gated"])["throughput"]["note"] == found["not_gated"]["throughput"]
 
 
 def test_no_change_has_no_sign_of_a_change() -> None:
@@ -172,69 +163,90 @@ def test_no_change_has_no_sign_of_a_change() -> None:
 
 
 def test_memory_that_was_asked_for_and_not_had_is_shown_with_the_reason_and_keeps_a_pass_away() -> None:
-    found = to_json(shown(ALL["memory_failed"]))
+    found = told(ALL["memory_failed"])
 
     assert found["verdict"] == "inconclusive"
     assert "user memory per fetch has only 0 of the 4 values" in found["why"]
     assert found["not_gated"]["memory"].startswith("no listen drops: 3 connections")
-    assert "no listen drops: 3 connections" in plain(ALL["memory_failed"])
-    assert to_json(shown(ALL["memory_alone_failed"]))["verdict"] == "inconclusive"
+    assert cells(ALL["memory_failed"])["user memory per fetch"]["note"] == found["not_gated"]["memory"]
+    assert told(ALL["memory_alone_failed"])["verdict"] == "inconclusive"
 
 
-def test_memory_that_was_had_is_told_per_fetch() -> None:
-    found = to_json(shown(ALL["with_memory"]))["effects"]["memory"]
+def test_memory_that_was_had_is_shown_per_fetch() -> None:
+    found, line = told(ALL["with_memory"])["effects"]["memory"], cells(ALL["with_memory"])["user memory per fetch"]
 
     assert found["median"] == {"A": pytest.approx(2_000_000 / 1960), "B": pytest.approx(2_100_000 / 1960)}
     assert found["ratio"] == pytest.approx(1.05)
-    assert "user memory per fetch         1.02 kB         1.07 kB  +5.0 %" in plain(ALL["with_memory"])
+    assert (line["A"], line["B"], line["change"]) == ("1.02 kB", "1.07 kB", "+5.0 %")
 
 
-def test_without_a_good_block_it_says_so_and_why() -> None:
-    found = plain(ALL["no_good_block"])
+def test_blocks_without_values_are_counted_by_side_with_their_reasons() -> None:
+    dropped, failed = told(ALL["no_good_block"]), told(ALL["all_failed"])
 
-    assert found.splitlines()[0] == "no good block"
-    assert "8 of 8 blocks left out: server had room (8)" in found
-    assert to_json(shown(ALL["no_good_block"]))["dropped"] == 8
-
-
-def test_failed_blocks_are_counted_by_side_with_their_reason() -> None:
-    found = to_json(shown(ALL["all_failed"]))
-
-    assert (found["verdict"], found["failed"], found["dropped"]) == ("regression", {"A": 0, "B": 3}, 0)
+    assert (dropped["dropped"], dropped["reasons"]) == (8, {"server had room": 8})
+    assert "8 of 8 blocks left out: server had room (8)" in plain(ALL["no_good_block"])
+    assert (failed["verdict"], failed["failed"], failed["dropped"]) == ("regression", {"A": 0, "B": 3}, 0)
     assert "3 of 3 blocks left out: B: it broke: a|b" in plain(ALL["all_failed"])
 
 
-def test_colour_is_only_where_it_is_asked_for() -> None:
-    assert "\x1b[1;31mREGRESSION\x1b[0m: " in text(shown(ALL["regression"]), colour=True)
-    assert "\x1b" not in plain(ALL["regression"])
+def test_the_controls_are_shown_with_their_intervals() -> None:
+    controls = told(ALL["regression"])["controls"]
+
+    assert set(controls) == {"placebo CPU per page", "placebo throughput"}
+    assert "placebo CPU per page +0.0 % (-0.4 to +0.4 %)" in plain(ALL["regression"])
+
+
+def test_the_verdict_has_its_colour() -> None:
+    (span,) = [one for one in show.text(result(ALL["regression"])).spans if "red" in str(one.style)]
+
+    assert show.text(result(ALL["regression"])).plain[span.start : span.end] == "REGRESSION"
 
 
 def test_error_rates_are_called_designed_until_they_have_been_measured() -> None:
-    assert rates_told(None, RULE).startswith("error rates, designed: a false alarm in at most 0.5 % of comparisons")
-    assert rates_told(RATES, RULE) == (
-        "error rates, measured on this machine (callbacks, CPython 3.11.7, 2026-01-02): 1 alarms in 300 decisions "
-        "simulated with 104 blocks without a change; "
-        "a planted slowdown of 4.8 % (95 %: 4.1 to 5.5 %) found in 98 %; "
-        "a planted slowdown of 8.1 % (95 %: 7.0 to 9.2 %) found in 100 %"
-    )
-    assert "its blocks varied by 2.0 % in CPU time, these by 0.3 %" in text(shown(ALL["pass"], RATES), colour=False)
-    assert to_json(shown(ALL["pass"]))["error_rates"] == "designed"
-    assert to_json(shown(ALL["pass"], RATES))["error_rates"] == {"measured": RATES["made_at"]}
+    measured = show.rates_told(RATES, RULE, decided(ALL["pass"]).effects)
+
+    assert "designed: a false alarm in at most 0.5 %" in show.rates_told(None, RULE)
+    for figure in (
+        "callbacks, CPython 3.11.7, 2026-01-02",
+        "1 alarms in 300 simulated decisions on 104 blocks",
+        "4.8 % (95 %: 4.1 to 5.5 %) found in 98 %",
+        "8.1 % (95 %: 7.0 to 9.2 %) found in 100 %",
+        "SD of its blocks 2.0 % in CPU time, of these 0.3 %",
+    ):
+        assert figure in measured
+    assert told(ALL["pass"])["error_rates"] == "designed"
+    assert told(ALL["pass"], RATES)["error_rates"] == {"measured": RATES["made_at"]}
 
 
-def test_each_block_is_told_in_one_line_and_a_look_with_its_decision() -> None:
-    first, last = series(0.2)[0], series(0.2)[-1]
-
-    assert the_line(first, decided([first])).startswith("block  1  CPU per page +")
-    assert "throughput -" in the_line(first, decided([first]))
-    assert the_line(last, decided(series(0.2))).count("\n") == 0  # the verdict follows by itself
+def test_each_block_is_one_line_and_a_look_has_its_decision() -> None:
+    first, last = blocks([series(0.2)[0], series(0.2)[-1]])
     open_still = read.decided(blocks(series(0.045, noise=0.02)), Rule(looks=(4, 8), shares=(0.5, 0.5)))
-    assert "\nneither worse nor ruled out" in the_line(last, open_still)
+
+    assert show.block_line(first, decided(series(0.2)[:1])).startswith("block  1  CPU per page +")
+    assert "throughput -" in show.block_line(first, decided(series(0.2)[:1]))
+    assert show.block_line(last, decided(series(0.2))).count("\n") == 0  # the verdict follows by itself
+    assert show.block_line(last, open_still).count("\n") == 1
 
 
 @pytest.mark.parametrize("rows", [*FAILED, block(5, red=True)], ids=range(4))
-def test_a_block_that_is_left_out_is_told_in_one_line_too(rows: Rows) -> None:
-    line = the_line(rows, decided([rows]))
+def test_a_block_that_is_left_out_is_one_line_too(rows: Rows) -> None:
+    line = show.block_line(blocks([rows])[0], decided([rows]))
 
     assert line.isprintable()
     assert f"block  {rows[0].round}  left out: " in line
+
+
+def test_a_stored_verdict_stands_and_without_one_the_blocks_are_told_so_far() -> None:
+    rows = flat(ALL["regression"] * 3)
+    (kept,) = show.sections(rows, {"verdict": "inconclusive", "why": "the budget was used up", "looks": [4]})
+    (so_far,) = show.sections(rows)
+
+    assert kept.title == "INCONCLUSIVE: the budget was used up"
+    assert so_far.first[0].startswith("No verdict is stored here")
+    assert show.sections([]) == []
+
+
+def test_of_several_comparisons_the_blocks_are_counted() -> None:
+    (found,) = show.sections(flat([*series(number=3), block(9, name="other", red=True)]))
+
+    assert found.tables[0].cells == [("ab", "3", "3"), ("other", "1", "0")]

@@ -101,8 +101,8 @@ def test_a_file_of_pytest_benchmark_is_read(real: Path) -> None:
     assert isinstance(side.entries[Key("test_work.py::test_crawl", "", CPU)].figure, Sample)
     assert side.entries[Key("test_work.py::test_red", "", WALL)].figure == "no valid trial (failed: server had room)"
     assert (side.trials, side.red) == (4, 1)
-    assert side.facts.hardware["system"]
-    assert side.facts.hardware["cores"]
+    assert side.hardware["system"]
+    assert side.hardware["cores"]
 
 
 def test_a_saved_run_without_its_rounds_gives_nearly_the_same_sample(real: Path) -> None:

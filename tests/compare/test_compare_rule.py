@@ -46,10 +46,10 @@ def cell(found: Comparison, metric: str, subject: str = "callbacks", cap: int | 
 
 def change(one: Compared) -> tuple[float, float, float, float]:
     assert one.change is not None
-    assert one.change.low is not None
-    assert one.change.high is not None
-    assert one.change.bound is not None
-    return one.change.estimate, one.change.low, one.change.high, one.change.bound
+    assert one.low is not None
+    assert one.high is not None
+    assert one.bound is not None
+    return one.change, one.low, one.high, one.bound
 
 
 # Intervals
@@ -88,7 +88,7 @@ def test_the_noise_of_a_run_is_the_mean_square_within_its_cells() -> None:
 def test_a_run_of_single_rounds_borrows_the_noise_of_the_other() -> None:
     found = compared(noisy_run(1, rounds=3), noisy_run(2, rounds=1))
 
-    assert all(one.change and one.change.low is not None for one in found.compared if one.gated)
+    assert all(one.low is not None for one in found.compared if one.gated)
 
 
 def test_without_any_cell_repeated_there_is_no_interval_and_no_decision() -> None:
@@ -96,7 +96,7 @@ def test_without_any_cell_repeated_there_is_no_interval_and_no_decision() -> Non
 
     assert found.verdict == "inconclusive"
     assert {one.why for one in found.compared} == {"no cell was repeated: its noise is not known"}
-    assert all(one.change and one.change.low is None for one in found.compared)
+    assert all(one.change is not None and one.low is None for one in found.compared)
 
 
 def test_figures_that_never_vary_decide_nothing() -> None:

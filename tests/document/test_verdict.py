@@ -9,8 +9,7 @@ from scipy.stats import ttest_1samp
 from bench.core import rows as stored
 from bench.core import units
 from bench.studies.compare import read
-from bench.studies.compare.decide import DESIGNED
-from bench.studies.compare.effect import amount, percent
+from bench.studies.compare.rule import DESIGNED
 from tests.made_blocks import blocks, series
 from tools.document import verdict
 from tools.document.stored import DocumentError
@@ -28,12 +27,12 @@ def test_each_number_is_what_it_says_it_is() -> None:
     tested = ttest_1samp(values, 0, alternative="greater")
     ends = ttest_1samp(values, 0).confidence_interval(0.95)
 
-    assert told["value of the block"] == percent(values[0])
-    assert told["change"] == percent(math.fsum(values) / 12)
+    assert told["value of the block"] == units.change(values[0])
+    assert told["change"] == units.change(math.fsum(values) / 12)
     assert told["t"] == units.number(float(tested.statistic), 3)
     assert told["p"] == "below 0.00001"
-    assert told["95 % interval"] == f"{percent(ends.low).removesuffix(' %')} to {percent(ends.high)}"
-    assert told["standard error"] == amount((ends.high - ends.low) / 2 / 2.20098516)
+    assert told["95 % interval"] == units.change_between(ends.low, ends.high)
+    assert told["standard error"] == units.change_size((ends.high - ends.low) / 2 / 2.20098516)
     assert told["verdict"] == "REGRESSION"
 
 

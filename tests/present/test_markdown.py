@@ -17,7 +17,7 @@ from bench.studies.claims import show as claims_show
 from bench.studies.compare import show
 from bench.studies.stored import show as stored
 from bench.studies.stored.read import compare
-from tests.ab.test_verdict_shown import series, shown
+from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report
 from tests.compare.made_runs import noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
@@ -72,7 +72,7 @@ def the_claims() -> str:
 
 
 def the_verdict() -> str:
-    return show.markdown(shown(series(0.2, labels=(LINKS, LINKS))))
+    return show.markdown(result(series(0.2, labels=(LINKS, LINKS))))
 
 
 def the_comparison() -> str:

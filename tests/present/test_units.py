@@ -1,5 +1,6 @@
 """Numbers as people read them."""
 
+import math
 import re
 
 import pytest
@@ -127,3 +128,24 @@ def test_numbers_have_no_more_digits_than_asked_for(value: float, digits: int) -
 @given(st.floats(-1e10, 1e10), st.floats(0, 1e10))
 def test_any_size_can_be_written_with_any_error(value: float, error: float) -> None:
     assert "±" in units.size_and_error(value, error)
+
+
+@pytest.mark.parametrize(
+    ("logarithm", "text"),
+    [
+        (0.0, "+0.0 %"),
+        (-1e-5, "+0.0 %"),
+        (math.log(1.051), "+5.1 %"),
+        (math.log(2.3), "+130 %"),
+        (3, "20x"),
+        (-9, "0.00012x"),
+    ],
+)
+def test_changes_are_written_as_people_read_them(logarithm: float, text: str) -> None:
+    assert units.change(logarithm) == text
+
+
+def test_the_interval_of_a_change_rises() -> None:
+    assert units.change_between(math.log(1.02), math.log(1.05)) == "+2.0 to +5.0 %"
+    assert units.change_between(-math.log(1.02), -math.log(1.05)) == "-4.8 to -2.0 %"
+    assert units.change_between(math.log(1.5), math.log(20)) == "+50.0 % to 20x"

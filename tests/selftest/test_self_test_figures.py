@@ -3,12 +3,13 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.core import rows
 from bench.studies.compare import show
-from bench.studies.compare.decide import DESIGNED
+from bench.studies.compare.rule import DESIGNED
 from bench.studies.selftest import read as self_test
 from bench.studies.selftest import show as selftest
 from tests.made_blocks import block, blocks, series
@@ -73,34 +74,45 @@ def test_more_time_resolves_a_smaller_change() -> None:
     assert {one["limited_by"] for one in found} <= {"noise", "least", "pass"}
 
 
-def test_the_text_has_all_rates_and_the_bounds_of_real_decisions() -> None:
-    text = selftest.text(made_selftest())
+def tables(found: dict[str, Any]) -> dict[str, list[tuple[str, ...]]]:
+    """Return the lines of each table, by the beginning of its title."""
+    (section,) = selftest.sections(found)
+    return {table.title.partition(",")[0].partition(":")[0]: table.cells for table in section.tables}
 
-    assert "0 alarms in 1000 decisions simulated with 96 blocks; " in text
-    assert "real decisions, one after another on 96 blocks (rate at most " in text
-    assert "limited by " in text
-    for size, one in made_selftest()["detection"].items():
+
+def test_the_tables_have_all_rates_and_the_bounds_of_real_decisions() -> None:
+    found = tables(made_selftest())
+
+    real, simulated = found["False alarms"]
+    assert simulated[:3] == ("simulated", "1,000", "0")
+    assert (real[0], real[6], simulated[6:]) == ("one after another", "96", ("96", "-"))
+    assert float(real[7].removesuffix("%")) > 1
+    for (size, one), line in zip(made_selftest()["detection"].items(), found["Planted slowdowns"], strict=True):
         assert one["low"] < one["seen"] < one["high"]
-        assert f"seen as {show.planted_told(one)} more CPU time per page, over 48 blocks" in text
-        assert f"(asked for: about {size} %)" in text
-    assert "harness overhead: 0.20 µs a fetch, 0.8% of the CPU time of callbacks" in text
+        assert line[:3] == (f"about {size} %", show.planted_told(one), "48")
+    assert found["Noise"][0][0] == "callbacks"
+    assert [line[0] for line in found["Smallest slowdown of callbacks that is found 90% of the time"]] == [
+        "1 min", "5 min", "15 min"
+    ]  # fmt: skip
+    assert found["The harness"][2:] == [
+        ("harness overhead per fetch (at most 1 µs)", "200 ns"),
+        ("harness overhead, share of CPU time (at most 1 %)", "0.8%"),
+    ]
 
 
-def test_what_is_unknown_is_called_unknown() -> None:
+def test_what_is_unknown_is_a_dash() -> None:
     unknown = {"server_ceiling_per_s": None, "lateness": {"p50": None, "p99": None, "valid": False}}
 
-    text = selftest.text(made_selftest(share=None) | unknown)
+    found = tables(made_selftest(share=None) | unknown)["The harness"]
 
-    assert "null client: unknown" in text
-    assert "at 50 ms: unknown (the trial is red)" in text
-    assert "an unknown share of the CPU time" in text
+    assert [value for _, value in found] == ["-", "- and - ✗", "200 ns", "-"]
 
 
 def test_a_later_verdict_quotes_it_as_measured() -> None:
     told = show.rates_told(made_selftest(), DESIGNED)
 
     assert "measured on this machine (callbacks, CPython 3.11.7, 2026-01-02)" in told
-    assert "0 alarms in 1000 decisions simulated with 96 blocks without a change" in told
+    assert "0 alarms in 1000 simulated decisions on 96 blocks" in told
 
 
 def test_the_readme_quotes_the_self_test_as_it_was_printed(tmp_path: Path) -> None:

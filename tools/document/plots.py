@@ -10,11 +10,10 @@ from pathlib import Path
 from bench.core.rows import read
 from bench.report import files as report_files
 from bench.report import plots
-from bench.report.verdicts import rule_of
 from bench.studies.claims import plot as plot_claims
 from bench.studies.clients import plot as plot_clients
 from bench.studies.compare import plot as plot_comparison
-from bench.studies.compare.read import blocks, comparisons, decided
+from bench.studies.compare import read as read_comparisons
 from bench.studies.selftest import plot as plot_selftest
 
 FOLDER = "plots"
@@ -44,11 +43,11 @@ def save(run: Path, folder: Path) -> list[Path]:
     if extras.claims is not None:
         return plot_claims.save_claims(extras.claims, rows, folder)
     if extras.selftest is not None:
-        series = {name: blocks(own) for name, own in comparisons(rows).items()}
+        series = {name: read_comparisons.blocks(own) for name, own in read_comparisons.comparisons(rows).items()}
         machine = extras.selftest["machine"]
         saved = plot_selftest.save_selftest(extras.selftest, series, machine, folder)
         return [*saved, *plot_clients.save_clients(rows, machine, folder)]
     if extras.verdict is not None:
-        found, rule = blocks(rows), rule_of(extras.verdict)
-        return plot_comparison.save_comparison(found, decided(found, rule), rule, machine, folder)
+        result = read_comparisons.result(rows, extras.verdict)
+        return [] if result is None else plot_comparison.save_comparison(result, machine, folder)
     return plots.save_all(rows, machine, folder)

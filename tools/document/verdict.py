@@ -5,26 +5,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.core import units
+from bench.core.arm import Role
 from bench.core.stats import t_quantile
 from bench.present import section
 from bench.present.section import Section
 from bench.present.table import Table
 from bench.studies.compare import read, show
-from bench.studies.compare.decide import DESIGNED, Decision, Effect
-from bench.studies.compare.effect import LEAST_P, amount, percent
+from bench.studies.compare.decide import Decision
+from bench.studies.compare.effect import LEAST_P, Effect
 from bench.studies.compare.read import Block
+from bench.studies.compare.rule import DESIGNED
 from tools.document.stored import DocumentError, Run, folders, joined, run
 
 METRIC = "cpu_per_page"
+_ROLES: tuple[Role, ...] = ("reference", "placebo", "compared")
 
 
 def part(runs: Path, _beside: Path) -> str:
     """Return how the comparison was made, the verdict as it was printed, and where each of its numbers comes from."""
     shown = regression(runs)
-    blocks = read.blocks(shown.rows)
-    decision = read.decided(blocks, DESIGNED)
-    printed = show.text(show.Shown(decision, blocks, DESIGNED, None), colour=False)
-    return joined(shown.provenance, f"```text\n{printed}\n```", section.markdown(explained(blocks, decision)))
+    result = read.result(shown.rows)
+    assert result is not None
+    told = section.markdown(explained(result.tally.good, result.decision))
+    return joined(shown.provenance, f"```text\n{show.text(result).plain}\n```", told)
 
 
 def regression(runs: Path) -> Run:
@@ -36,40 +39,39 @@ def regression(runs: Path) -> Run:
     raise DocumentError(f"no comparison in {runs} ended as a regression; store one that `inflight ab` made")
 
 
-def explained(blocks: Sequence[Block], decision: Decision) -> Section:
+def explained(good: Sequence[Block], decision: Decision) -> Section:
     """Return the section that follows the CPU time per page from the first good block to the verdict."""
-    good = [block for block in blocks if block.good]
     (effect,) = (one for one in decision.effects if one.metric == METRIC)
     lines = [*_of_block(good[0]), *_over_blocks(good, effect), *_held_against(decision, effect)]
     return Section("", (Table("", ("number", "here", "where it comes from"), tuple(lines)),))
 
 
 def _of_block(block: Block) -> list[tuple[str, str, str]]:
-    a, again, b = (block.arms[role].measured for role in ("reference", "placebo", "compared"))
-    kept = [window for window in a["windows"] if window["kept"]]
-    cpu_ns, pages = (sum(window[key] for window in kept) for key in ("cpu_ns", "pages"))
-    told = [units.duration(one["cpu_per_page_ns"], 4) for one in (a, again, b)]
+    a, again, b = (block.arms[role].measured for role in _ROLES)
+    kept = [window for window in a.windows or () if window.kept]
+    cpu_ns, pages = sum(window.cpu_ns for window in kept), sum(window.pages for window in kept)
+    told = [units.duration(one.cpu_per_page_ns or 0, 4) for one in (a, again, b)]
     sums = f"{units.duration(cpu_ns, 4)} of CPU time in {len(kept)} windows, over {units.count(round(pages))} pages"
     value = read.values(block)[METRIC]
     return [
         (f"A in block {block.number}", told[0], sums),
         ("A again", told[1], "the same code in another process, in the windows beside those of A"),
         ("B", told[2], "likewise"),
-        ("value of the block", percent(value), "ln(B) - (ln(A) + ln(A again)) / 2, written as a change"),
+        ("value of the block", units.change(value), "ln(B) - (ln(A) + ln(A again)) / 2, written as a change"),
     ]
 
 
 def _over_blocks(good: Sequence[Block], effect: Effect) -> list[tuple[str, str, str]]:
     values = [read.values(block)[METRIC] for block in good]
     n, error = effect.blocks, effect.sd / math.sqrt(effect.blocks)
-    ends = f"{percent(effect.low).removesuffix(' %')} to {percent(effect.high)}"
+    ends = effect.interval
     times = units.number(t_quantile(n - 1, 0.975), 3)
-    between = f"{percent(min(values)).removesuffix(' %')} to {percent(max(values))}"
+    between = units.change_between(min(values), max(values))
     return [
         (f"values of all {n} blocks", between, "the unit of analysis: one value a block"),
-        ("change", percent(effect.estimate), "the mean of the values, written as a change"),
-        ("SD of a block", amount(effect.sd), "the standard deviation of the values"),
-        ("standard error", amount(error), f"SD / sqrt({n})"),
+        ("change", units.change(effect.estimate), "the mean of the values, written as a change"),
+        ("SD of a block", units.change_size(effect.sd), "the standard deviation of the values"),
+        ("standard error", units.change_size(error), f"SD / sqrt({n})"),
         ("95 % interval", ends, f"mean ± {times} standard errors: Student's t with {n - 1} degrees of freedom"),
     ]
 
@@ -83,21 +85,21 @@ def _held_against(decision: Decision, effect: Effect) -> list[tuple[str, str, st
     share = rule.shares[look - 1]
     spent = f"{100 * rule.alpha:g} % for the whole comparison x {share:g} for look {look} / {gated} gated metrics"
     (control,) = (one for one in decision.controls if read.CONTROLS[one.metric] == METRIC)
-    ends = f"{percent(control.low).removesuffix(' %')} to {percent(control.high)}"
+    ends = control.interval
     return [
         ("t", units.number(t, 3), "mean / standard error"),
         ("p", p, "one-sided: the chance of such a t, or a larger one, without a change"),
         ("level", units.number(level, 2), spent),
-        ("least", amount(rule.least), "a smaller change is no regression, however sure it is"),
-        ("control", percent(control.estimate), f"A again against A, over the blocks; 95 %: {ends}"),
+        ("least", units.change_size(rule.least), "a smaller change is no regression, however sure it is"),
+        ("control", units.change(control.estimate), f"A again against A, over the blocks; 95 %: {ends}"),
         (
             "bound of a pass",
-            percent(effect.upper),
+            units.change(effect.upper),
             f"the upper bound of {100 * (1 - pass_level):g} %; a pass needs it below 5 %",
         ),
         (
             "verdict",
-            show.WORDS[decision.verdict],
+            decision.verdict.upper(),
             "p is below the level, the change above the least, and no control moved",
         ),
     ]

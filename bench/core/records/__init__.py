@@ -10,23 +10,25 @@ from typing import Any
 import msgspec
 
 from bench.core.records import bare, crawls, values
+from bench.core.records.crawls import Memory
 from bench.core.records.parts import NEWEST_FORMAT, Row
 from bench.studies.clients import record as clients
 from bench.studies.open_loop import record as open_loop
 from bench.studies.probes import record as probes
 from bench.studies.swarm import record as swarm
-from bench.studies.throughput import record as throughput
+from bench.studies.throughput.record import Arm
 
+__all__ = ["Arm", "Memory", "Record", "changed", "make", "read"]
 Record = (
     crawls.Crawl
-    | crawls.Memory
+    | Memory
     | crawls.Block
     | bare.Probe
     | bare.LimitFound
     | swarm.Swarm
     | open_loop.OpenLoop
     | clients.Client
-    | throughput.Arm
+    | Arm
 )
 MOST_SHOWN = 200
 """Of a sentence about a wrong value, which may have the value in it."""

@@ -1,12 +1,13 @@
-"""What ``inflight ab`` does: two sides from the command line, blocks until a verdict, and the telling of it."""
+"""``inflight ab``: two sides from the command line, blocks until a verdict, and its output."""
 
 import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bench.commands import run as commands
 from bench.commands.output import complain, say, say_plots
@@ -17,13 +18,12 @@ from bench.measure import run as runs
 from bench.measure.blocks.sides import Prepared
 from bench.measure.places import without_places
 from bench.present import progress
-from bench.studies.compare import budget, loop, simulation
-from bench.studies.compare.comparison import Comparison
-from bench.studies.compare.decide import DESIGNED, Decision, Rule
-from bench.studies.compare.loop import Verdict
-from bench.studies.compare.read import Block
+from bench.studies.compare import loop, rule, show, simulation
+from bench.studies.compare.comparison import Comparison, from_words
+from bench.studies.compare.decide import Decision
+from bench.studies.compare.read import Block, Result
+from bench.studies.compare.rule import DESIGNED, Rule
 from bench.studies.compare.run import Calibration, Place
-from bench.studies.compare.written import Written, comparison
 from fake_server.delays import parse_duration_ns
 
 REFUSALS = commands.REFUSALS
@@ -37,23 +37,18 @@ def run(
     *,
     a: str,
     b: str,
-    repositories: tuple[Path, ...],
-    pythons: tuple[str, ...],
-    requirements: tuple[str, ...],
-    settings: tuple[str, ...],
-    variables: tuple[str, ...],
-    latency: str,
-    links: int,
     cycles: int | None,
-    metrics: str | None,
     time: str | None,
     out: Path,
     markdown: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> int:
-    """Compare, tell, and return 0 for a pass, 1 for a regression, 3 for neither, 130 when interrupted."""
-    written = Written(a, b, repositories, pythons, requirements, settings, variables)
-    planned = comparison(written, latency=latency, links=links, metrics=metrics)
+    """Compare, print the verdict, and return 0 for a pass, 1 for a regression, 3 for neither, 130 when interrupted.
+
+    ``options`` are those of ``comparison.from_words``.
+    """
+    planned = from_words(a, b, **options)
     budget_s = None if time is None else seconds(time)
     check_writable(out, markdown)
     folder, found, machine = None, 0, host.machine()
@@ -64,38 +59,32 @@ def run(
                 say(f"{name}: {describe_commit(prepared[name])}")
             planned, calibration = loop.calibrated(planned, prepared, where, cycles)
             rates = selftests.latest([out, RESULTS], machine)
-            rule = rule_within(budget_s, calibration, planned)
-            say(plan_told(planned, calibration, rule, None if rates is None else noise_of(rates, planned)))
+            judged_by = rule_within(budget_s, calibration, planned)
+            say(plan_told(planned, calibration, judged_by, rates))
             folder = runs.new_folder(out, planned, machine)
-
-            with progress.shown(_at_most(rule, calibration)) as shown:
+            blocks = judged_by.looks[-1]
+            stand = progress.Stand(blocks, blocks * calibration.block_s * 1e9, guess="at most")
+            with progress.shown(stand) as shown:
 
                 def report(block: Block, decision: Decision) -> None:
                     nonlocal found
                     found = block.number
-                    _show(shown, block, decision, calibration)
+                    show_block(shown, block, show.block_line(block, decision), calibration.block_s * 1e9)
 
-                verdict = loop.run(folder, planned, prepared, where, rule, report, budget_s)
+                result = loop.run(folder, planned, prepared, where, judged_by, report, budget_s)
     except KeyboardInterrupt:
         kept = "" if folder is None else f" after {found} blocks; their rows are in {folder}"
         complain(f"interrupted{kept}")
         return 130
-    return tell(folder, verdict, rates, markdown, as_json=as_json)
+    return tell(folder, result, rates, markdown, as_json=as_json)
 
 
-def _at_most(rule: Rule, calibration: Calibration) -> progress.Stand:
-    """Return how far a comparison is at its beginning: all the blocks may be needed, but fewer may do."""
-    return progress.Stand(rule.looks[-1], rule.looks[-1] * calibration.block_s * 1e9, guess="at most")
-
-
-def _show(shown: progress.Progress, block: Block, decision: Decision, calibration: Calibration) -> None:
-    """Show what one block brought; one that was left out brings the end no nearer."""
-    from bench.studies.compare.show import block_line
-
+def show_block(shown: progress.Progress, block: Block, line: str, block_ns: float) -> None:
+    """Show what one block found; one that was left out brings the end no nearer."""
     if block.good:
-        shown.finished(block_line(block, decision), calibration.block_s * 1e9)
+        shown.finished(line, block_ns)
     else:
-        shown.repeated(block_line(block, decision))
+        shown.repeated(line)
 
 
 def check_writable(out: Path, markdown: Path | None) -> None:
@@ -121,33 +110,32 @@ def place() -> Iterator[Place]:
         yield Place(keeper, cpus)
 
 
-def tell(
-    folder: Path, verdict: Verdict, rates: dict[str, object] | None, markdown: Path | None, *, as_json: bool
-) -> int:
+def tell(folder: Path, result: Result, rates: Mapping[str, Any] | None, markdown: Path | None, *, as_json: bool) -> int:
     """Print the verdict, write it beside its rows, and return its exit code."""
-    from bench.present.console import wants_colour
-    from bench.studies.compare import show as present
+    from rich.console import Console
+
     from bench.studies.compare.plot import save_comparison
 
-    shown = present.Shown(verdict.decision, verdict.blocks, verdict.rule, rates)
-    told = present.to_json(shown) | {"folder": str(folder)}
-    coloured = wants_colour(sys.stdout)
-    print(json.dumps(told, allow_nan=False) if as_json else present.text(shown, colour=coloured))
+    told = show.to_json(result, rates) | {"folder": str(folder)}
+    if as_json:
+        print(json.dumps(told, allow_nan=False))
+    else:
+        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(show.text(result, rates))
     try:
-        kept = json.dumps(without_places(told), indent=2, allow_nan=False)
+        kept, summary = json.dumps(without_places(told), indent=2, allow_nan=False), show.markdown(result, rates)
         (folder / JSON_FILE).write_text(f"{kept}\n", encoding="utf-8")
-        (folder / MARKDOWN_FILE).write_text(present.markdown(shown), encoding="utf-8")
+        (folder / MARKDOWN_FILE).write_text(summary, encoding="utf-8")
         if markdown is not None:
             with markdown.open("a", encoding="utf-8") as file:
-                file.write(present.markdown(shown))
+                file.write(summary)
         machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
-        plots = save_comparison(verdict.blocks, verdict.decision, verdict.rule, machine, folder / "plots")
+        plots = save_comparison(result, machine, folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
     say(f"rows:  {folder / rows.ROWS_FILE}")
     say_plots(plots)
-    return EXITS[verdict.decision.verdict]
+    return EXITS[result.decision.verdict]
 
 
 def rule_within(budget_s: float | None, calibration: Calibration, planned: Comparison) -> Rule:
@@ -155,8 +143,8 @@ def rule_within(budget_s: float | None, calibration: Calibration, planned: Compa
     if budget_s is None:
         return DESIGNED
     memory_s = calibration.memory_s if "memory" in planned.metrics else 0.0
-    found = budget.rule_for(budget_s, calibration.block_s, memory_s=memory_s)
-    if isinstance(found, budget.Refusal):
+    found = rule.rule_for(budget_s, calibration.block_s, memory_s=memory_s)
+    if found is None:
         least_s = math.ceil(DESIGNED.looks[0] * (calibration.block_s + memory_s))
         without = ", or leave memory out with --metrics cpu_per_page,throughput" if memory_s else ""
         raise ExperimentError(
@@ -166,26 +154,22 @@ def rule_within(budget_s: float | None, calibration: Calibration, planned: Compa
     return found
 
 
-def plan_told(planned: Comparison, calibration: Calibration, rule: Rule, noise: float | None) -> str:
+def plan_told(planned: Comparison, calibration: Calibration, judged_by: Rule, rates: Mapping[str, Any] | None) -> str:
     """Say before anything is measured how long it may take, and what it could find."""
-    first, last = rule.looks[0], rule.looks[-1]
+    first, last = judged_by.looks[0], judged_by.looks[-1]
     memory_s = first * calibration.memory_s if "memory" in planned.metrics else 0
     times = [f"{look * calibration.block_s + memory_s:.0f} s" for look in (first, last)]
     told = f"{units.count(planned.cycles)} cycles of slices per block; {first} blocks take about {times[0]}"
     told += f", all {last} about {times[1]}" if last > first else ""
-    known = [noise] if noise is not None else [0.02, 0.05]
-    smallest = [simulation.smallest_found(sd, rule, max(1, len(planned.gated))).effect for sd in known]
-    sizes = [f"{math.expm1(size):.1%} if blocks vary by {sd:.1%}" for size, sd in zip(smallest, known, strict=True)]
-    origin = "as they did in the self-test" if noise is not None else "not known here; `inflight selftest` finds out"
+    noise = {} if rates is None else rates["noise"]
+    known = [noise[arm.strategy]["cpu_per_page"] for arm in (planned.a, planned.b) if arm.strategy in noise]
+    sizes = [
+        f"{math.expm1(simulation.smallest_found(sd, judged_by, max(1, len(planned.gated))).effect):.1%} "
+        f"if blocks vary by {sd:.1%}"
+        for sd in ([max(known)] if known else [0.02, 0.05])
+    ]
+    origin = "as they did in the self-test" if known else "not known here; `inflight selftest` measures it"
     return f"{told}\nup to {last} blocks find a change of {' or '.join(sizes)} ({origin})"
-
-
-def noise_of(rates: dict[str, object], planned: Comparison) -> float | None:
-    """Return how much blocks of this strategy vary in CPU time, as the self-test found; None if it was not tried."""
-    noise = rates["noise"]
-    assert isinstance(noise, dict)
-    found = [noise[arm.strategy]["cpu_per_page"] for arm in (planned.a, planned.b) if arm.strategy in noise]
-    return max(found) if found else None
 
 
 def describe_commit(prepared: Prepared) -> str:

@@ -1,11 +1,17 @@
-"""What ``inflight ab`` compares: two arms, the work that both do, and the blocks and memory trials of it."""
+"""What ``inflight ab`` compares: two sides from the command line, the work of both, its blocks and memory trials."""
 
+import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 from bench.core.arm import Arm, BlockTrial, placebo
-from bench.core.grid import Workload
+from bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT, Workload
+from bench.core.judge import ExperimentError, check_known, judged, need, whole
 from bench.core.plan import Trial, trial_of
+from fake_server.delays import parse_delay
 from fake_server.site import SiteConfig
 from strategies import Description
 
@@ -16,6 +22,11 @@ FIRST_CYCLES = 12
 """Of the block by which a comparison is calibrated."""
 MEMORY_SIZES = tuple((200 + 20 * k, 2000 + 100 * k) for k in range(5))
 """Fetches in flight between which a memory slope is taken; the blocks go through these in turn."""
+SETTINGS = ("in_flight", "connection")
+MOST_DIGITS = 100
+"""Python refuses to read a number of several thousand digits; long before that it is no setting."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +60,6 @@ class Comparison:
         sizes = MEMORY_SIZES[number % len(MEMORY_SIZES)]
         return [(name, self._held(number, name, size, described[name])) for name in order for size in sizes]
 
-    def arm(self, name: ArmName) -> Arm:
-        """Return the arm of that name."""
-        return self.a if name == "A" else self.b
-
-    def without_memory(self) -> "Comparison":
-        """Return the comparison of the other metrics."""
-        return replace(self, metrics=tuple(metric for metric in self.metrics if metric != "memory"))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as the run's folder has it."""
         return {
@@ -73,7 +76,7 @@ class Comparison:
         return {"comparison": {"name": self.name, "metrics": list(self.metrics), "gated": gated}}
 
     def _held(self, number: int, name: ArmName, size: int, described: Description) -> Trial:
-        arm = self.arm(name)
+        arm = self.a if name == "A" else self.b
         site = SiteConfig(pages=size, links=0)
         workload = Workload(f"compare/{self.name}/memory/{size}", "memory", site, size, arm.connection)
         trial = trial_of(f"{workload.id}/{name}/round={number}", number, workload, described)
@@ -85,3 +88,99 @@ def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = M
     return Comparison(
         replace(a, name="A", role="reference"), replace(b, name="B", role="compared"), site, metrics, name
     )
+
+
+# From the command line. Each refusal is one sentence.
+
+
+def from_words(
+    a: str, b: str, *, latency: str = "0", links: int = 10, metrics: str | None = None, **options: Sequence[Any]
+) -> Comparison:
+    """Return the comparison, yet to be calibrated. Raises ExperimentError.
+
+    A side is a strategy, or strategy@revision. ``options`` are those of ``_arm``: each has nothing, one value for both
+    sides, or one for each.
+    """
+    delay = judged(lambda: parse_delay(latency), "--latency").text
+    first, second = _arm(a, 0, **options), _arm(b, 1, **options)
+    written_alike = a == b and all(len(set(values)) <= 1 for values in options.values())
+    if first == second and not written_alike:  # a strategy beside itself is asked for on purpose
+        raise ExperimentError(
+            "both sides come to the same, although they are written differently; name two that differ"
+        )
+    return comparison(first, second, SiteConfig(delay=delay, links=links), _metrics(metrics))
+
+
+def _arm(
+    text: str,
+    number: int,
+    *,
+    repositories: Sequence[Path] = (),
+    pythons: Sequence[str] = (),
+    requirements: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    variables: Sequence[str] = (),
+) -> Arm:
+    strategy, at, revision = text.partition("@")
+    need(bool(strategy), f"a side is a strategy, or strategy@revision, not {text!r}")
+    need(not at or bool(revision), f"{strategy}@ lacks its revision")
+    need(not revision.startswith("-"), f"{revision!r} is no git revision")
+    return Arm(
+        "",
+        strategy,
+        revision=revision or None,
+        repository=_of(repositories, number, "--repo"),
+        python=_of(pythons, number, "--python") or None,
+        requirements=_requirements(_of(requirements, number, "--with") or ""),
+        variables=_variables(_of(variables, number, "--env") or ""),
+        **_settings(_of(settings, number, "--set") or ""),
+    )
+
+
+def _of(values: Sequence[_Value], number: int, option: str) -> _Value | None:
+    """Return the value of one side: given once, it is for both; given twice, the first is A's."""
+    times = len(values)
+    need(times <= 2, f"{option} may be given once, for both sides, or twice, for A and for B; not {times} times")
+    return values[min(number, times - 1)] if values else None
+
+
+def _requirements(text: str) -> tuple[str, ...]:
+    """Return the requirements of one side: several are separated by spaces, as in ``aiohttp==3.11 yarl<1.20``."""
+    for requirement in text.split():
+        need(not requirement.startswith("-"), f"--with takes requirements such as aiohttp==3.11, not {requirement!r}")
+    return tuple(text.split())
+
+
+def _settings(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = (word.strip() for word in part.partition("="))
+        need(bool(equals), f"--set takes NAME=VALUE, not {part!r}")
+        check_known(key, SETTINGS, "setting", "--set")
+        if key == "connection":
+            check_known(value, CONNECTIONS, "connection use", "--set")
+            found[key] = value
+        else:
+            need(value.isdecimal() and len(value) < MOST_DIGITS, f"--set {key} takes a whole number, not {value!r}")
+            found[key] = whole(int(value), 1, MOST_IN_FLIGHT, f"--set {key}")
+    return found
+
+
+def _variables(text: str) -> dict[str, str]:
+    found = {}
+    for part in judged(lambda: shlex.split(text), "--env"):
+        need(_VARIABLE.fullmatch(part) is not None, f"--env takes NAME=VALUE, not {part!r}")
+        name, _, value = part.partition("=")
+        need(name != "PYTHONPATH", "--env PYTHONPATH would hide the harness; use --repo for other strategies")
+        found[name] = value
+    return found
+
+
+def _metrics(text: str | None) -> tuple[Metric, ...]:
+    if text is None:
+        return METRICS
+    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    need(bool(wanted), "--metrics names none")
+    for name in wanted:
+        check_known(name, METRICS, "metric", "--metrics")
+    return tuple(metric for metric in METRICS if metric in wanted)

@@ -9,32 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bench.studies.compare.effect import (
-    Effect,
-    amount,
-    effect,
-    listed,
-    named,
-    percent,
-    sign_flip_p,
-    told,
-    told_significant,
-)
+from bench.core import units
+from bench.studies.compare.effect import Effect, effect, listed, named, p_text, sign_flip_p, told
 from bench.studies.compare.rule import DESIGNED, MOST, Rule
 
-__all__ = [
-    "DESIGNED",
-    "Decision",
-    "Effect",
-    "Rule",
-    "Verdict",
-    "better_ones",
-    "decide",
-    "effect",
-    "sign_flip_p",
-]
-
 Verdict = Literal["regression", "pass", "inconclusive"]
+Series = Mapping[str, Sequence[float]]
 
 STILL = 1e-9
 """Values that lie closer together than this do not vary: clocks do not resolve it."""
@@ -65,8 +45,8 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    gated: Mapping[str, Sequence[float]]
-    controls: Mapping[str, Sequence[float]]
+    gated: Series
+    controls: Series
     rule: Rule
     failed_a: int
     failed_b: int
@@ -89,14 +69,33 @@ class _Seen:
             return len(looks)
         return looks.index(self.blocks) + 1 if self.blocks in looks else None
 
+    @property
+    def next_look(self) -> int | None:
+        return next((look for look in self.rule.looks if look > self.blocks), None)
+
+    @property
+    def place(self) -> str:
+        return f"look {self.look} of {len(self.rule.looks)} ({self.blocks} blocks)"
+
+    @property
+    def lost(self) -> str:
+        """The blocks that gave no values, so that no verdict passes over them."""
+        failed = (("A", self.failed_a), ("B", self.failed_b))
+        parts = [self.side_failed(side, number) for side, number in failed if number]
+        parts += [f"left out on an outside signal: {self.dropped} of {self.tried} blocks"] if self.dropped else []
+        return "".join(f"; {part}" for part in parts)
+
+    def side_failed(self, side: str, number: int) -> str:
+        return f"{side} failed in {number} of {self.tried} blocks"
+
 
 _Said = tuple[Verdict, bool, str]
 """Verdict, whether it is final, and why."""
 
 
 def decide(
-    gated: Mapping[str, Sequence[float]],
-    controls: Mapping[str, Sequence[float]],
+    gated: Series,
+    controls: Series,
     rule: Rule = DESIGNED,
     failed_a: int = 0,
     failed_b: int = 0,
@@ -112,15 +111,14 @@ def decide(
     Between looks nothing is tested, so that asking often does not add false alarms.
     """
     seen = _Seen(gated, controls, rule, failed_a, failed_b, dropped, dropped_for)
-    reached = _reached(seen.blocks, rule)
+    reached = max(1, sum(look <= seen.blocks for look in rule.looks))
     level, pass_level = rule.level(reached, max(1, len(gated))), rule.pass_level(reached)
-    effects = _effects(gated, pass_level, rule)
-    control_effects = _effects(controls, pass_level, rule)
-    before = _no_metric(seen) or _failed(seen) or _unusable(seen) or _under_load(seen) or _not_yet(seen)
-    if before is None:
-        effects = tuple(_with_sign_flip(effect, gated[effect.metric], level, rule) for effect in effects)
-    verdict, final, why = before or _at_a_look(seen, effects, control_effects, level)
-    return Decision(verdict, final, why, effects, control_effects, seen.look, seen.blocks)
+    effects, control_effects = _effects(gated, pass_level, rule), _effects(controls, pass_level, rule)
+    said = _no_metric(seen) or _failed(seen) or _unusable(seen) or _under_load(seen) or _not_yet(seen)
+    if said is None:
+        effects = tuple(_with_sign_flip(one, gated[one.metric], level, rule) for one in effects)
+        said = _at_a_look(seen, effects, control_effects, level)
+    return Decision(*said, effects, control_effects, seen.look, seen.blocks)
 
 
 # What is settled before any test
@@ -136,13 +134,14 @@ def _failed(seen: _Seen) -> _Said | None:
     if failed < FAILED_BLOCKS or failed < FAILED_SHARE * seen.tried:
         return None
     if seen.failed_a == 0:
-        return "regression", True, f"{_side_failed('B', seen.failed_b, seen)}, A in none"
-    return "inconclusive", True, _both_failed(seen)
+        return "regression", True, f"{seen.side_failed('B', seen.failed_b)}, A in none"
+    b = f", B alone in {seen.failed_b}" if seen.failed_b else ""
+    return "inconclusive", True, f"{seen.side_failed('A', seen.failed_a)}{b}: B cannot be held against it"
 
 
 def _unusable(seen: _Seen) -> _Said | None:
     for metric, values in (*seen.gated.items(), *seen.controls.items()):
-        if not all(_is_ratio(value) for value in values):
+        if not all(map(_is_ratio, values)):
             return "inconclusive", True, f"{named(metric)} has a value that is no ratio of two measurements"
         if seen.look is not None and metric not in seen.rule.steps and len(values) > 1 and _is_still(values):
             why = f"{named(metric)} has the same value in all of {len(values)} blocks"
@@ -152,82 +151,88 @@ def _unusable(seen: _Seen) -> _Said | None:
 
 def _under_load(seen: _Seen) -> _Said | None:
     """End a run that loses its blocks: most were dropped at a look, or when the first look should long have been."""
-    mostly_dropped = seen.dropped > seen.tried / 2
-    if mostly_dropped and (seen.look is not None or seen.tried >= 2 * seen.rule.looks[0]):
+    if seen.dropped > seen.tried / 2 and (seen.look is not None or seen.tried >= 2 * seen.rule.looks[0]):
         lost = f"{seen.dropped} of {seen.tried} blocks were left out on an outside signal"
         if seen.dropped_for in LOAD:
             return "inconclusive", True, f"machine under load: {lost}; close other programs and run again"
         return "inconclusive", True, f"{lost}, mostly for {seen.dropped_for!r}"
     if seen.tried >= 2 * seen.rule.looks[-1] and seen.blocks < seen.rule.looks[-1]:
-        return "inconclusive", True, f"only {seen.blocks} of {seen.tried} blocks are good{_lost(seen)}"
+        return "inconclusive", True, f"only {seen.blocks} of {seen.tried} blocks are good{seen.lost}"
     return None
 
 
 def _not_yet(seen: _Seen) -> _Said | None:
     if seen.look is not None:
         return None
-    following = next(look for look in seen.rule.looks if look > seen.blocks)
-    if following == seen.rule.looks[0]:
-        return "inconclusive", False, f"too few blocks: {seen.blocks} of at least {following}{_lost(seen)}"
-    return "inconclusive", False, f"between looks: {seen.blocks} blocks, the next look is at {following}{_lost(seen)}"
+    if seen.next_look == seen.rule.looks[0]:
+        return "inconclusive", False, f"too few blocks: {seen.blocks} of at least {seen.next_look}{seen.lost}"
+    why = f"between looks: {seen.blocks} blocks, the next look is at {seen.next_look}{seen.lost}"
+    return "inconclusive", False, why
 
 
 # At a look
 
 
 def _at_a_look(seen: _Seen, effects: Sequence[Effect], controls: Sequence[Effect], level: float) -> _Said:
-    rule, last = seen.rule, seen.blocks >= seen.rule.looks[-1]
-    worse = [one for one in effects if one.blocks >= rule.looks[0] and _is_regression(one, level, rule)]
-    moved = [one for one in controls if _has_moved(one, rule)]
-    short = [
-        f"{named(name)} has only {len(values)}" for name, values in seen.gated.items() if len(values) < rule.looks[0]
-    ]
-    unknown = [
-        f"{name} has only {len(values)}" for name, values in seen.controls.items() if len(values) < rule.looks[0]
-    ]
+    rule, last = seen.rule, seen.next_look is None
+    worse = _regressions(effects, level, rule)
+    moved, unknown = [one for one in controls if _has_moved(one, rule)], _short(seen.controls, rule)
     open_ones = [one for one in effects if one.upper >= rule.acceptable or (_looks_worse(one, rule) and not last)]
 
     if moved or unknown:
         why = f"a control moved ({listed(moved)})" if moved else f"too few values of a control: {', '.join(unknown)}"
-        also = f", so it cannot be said whose doing the change of {listed(worse)} is" if worse else ""
-        return _undecided(seen, f"{why}{also}", final=last)
+        cause = f", so the cause of the change of {listed(worse)} is unknown" if worse else ""
+        return _undecided(seen, why + cause, final=last)
     if worse:
-        figures = "; ".join(told_significant(one, level) for one in worse)
-        return "regression", True, f"B is worse at {_place(seen)}: {figures}{_lost(seen)}"
-    if short:
-        return _undecided(seen, f"{', '.join(short)} of the {rule.looks[0]} values that a decision needs", final=last)
+        return "regression", True, f"B is worse at {seen.place}: {_significant(worse, level)}{seen.lost}"
+    if short := _short(seen.gated, rule):
+        why = f"{', '.join(short)} of the {rule.looks[0]} values that a decision needs"
+        return _undecided(seen, why, final=last)
     if not open_ones:
         if seen.failed_b > FAILED_SHARE_OF_A_PASS * seen.tried:
             return _undecided(seen, "no metric is worse, but B failed too often to pass", final=last)
-        return "pass", True, f"{_passed(effects, rule)} at {_place(seen)}{_lost(seen)}"
+        return "pass", True, f"{_passed(effects, rule)} at {seen.place}{seen.lost}"
     if all(one.sd > rule.most_noise and one.estimate < rule.acceptable for one in open_ones):
-        noise = ", ".join(f"{named(one.metric)} {amount(one.sd)}" for one in open_ones)
-        why = f"too noisy: blocks vary by {noise} (SD), and {rule.looks[-1]} blocks bear {amount(rule.most_noise)}"
-        return _undecided(seen, why, final=True)
+        noise = ", ".join(f"{named(one.metric)} {units.change_size(one.sd)}" for one in open_ones)
+        most = f"{rule.looks[-1]} blocks allow {units.change_size(rule.most_noise)}"
+        return _undecided(seen, f"too noisy: blocks vary by {noise} (SD), and {most}", final=True)
     return _undecided(seen, f"neither worse nor ruled out: {'; '.join(map(told, open_ones))}", final=last)
 
 
+def _regressions(effects: Sequence[Effect], level: float, rule: Rule) -> list[Effect]:
+    """Return the metrics that are worse: significantly, by more than the least, and by the sign-flip test if needed."""
+    return [
+        one
+        for one in effects
+        if one.blocks >= rule.looks[0]
+        and _is_significant(one, level, rule)
+        and (one.sign_flip_p is None or one.sign_flip_p < level)
+    ]
+
+
+def _short(metrics: Series, rule: Rule) -> list[str]:
+    return [f"{named(name)} has only {len(values)}" for name, values in metrics.items() if len(values) < rule.looks[0]]
+
+
+def _significant(worse: Sequence[Effect], level: float) -> str:
+    """Write changes with their intervals, and how sure they are."""
+    flipped = ("" if one.sign_flip_p is None else f", sign-flip {p_text(one.sign_flip_p)}" for one in worse)
+    below = f", below {units.number(level, 2)}"
+    return "; ".join(f"{told(one)}, {p_text(one.p)}{also}{below}" for one, also in zip(worse, flipped, strict=True))
+
+
 def _passed(effects: Sequence[Effect], rule: Rule) -> str:
-    """Say what a pass rules out, and what is better for sure (by its 95 % interval)."""
+    """Say what a pass rules out, and what is better for sure: by its 95 % interval, and by enough to matter."""
     highest = max(effects, key=lambda one: one.upper)
-    said = f"B is at most {amount(rule.acceptable)} worse (at most {percent(highest.upper)} in {named(highest.metric)})"
-    better = better_ones(effects, rule)
-    return f"B is better ({listed(better)}), and" + said[1:] if better else said
-
-
-def better_ones(effects: Sequence[Effect], rule: Rule) -> list[Effect]:
-    """Return what is better in B for sure, by its 95 % interval, and by more than is too small to matter."""
-    return [one for one in effects if one.high < 0 and one.estimate < -rule.least]
+    most = f"at most {units.change(highest.upper)} in {named(highest.metric)}"
+    better = [one for one in effects if one.high < 0 and one.estimate < -rule.least]
+    also = f"better ({listed(better)}), and " if better else ""
+    return f"B is {also}at most {units.change_size(rule.acceptable)} worse ({most})"
 
 
 def _undecided(seen: _Seen, why: str, final: bool) -> _Said:
-    following = next((look for look in seen.rule.looks if look > seen.blocks), None)
-    more = "" if final or following is None else f"; the next look is at {following} blocks"
-    return "inconclusive", final, f"{why}; {_place(seen)}{_lost(seen)}{more}"
-
-
-def _is_regression(one: Effect, level: float, rule: Rule) -> bool:
-    return _is_significant(one, level, rule) and (one.sign_flip_p is None or one.sign_flip_p < level)
+    more = "" if final or seen.next_look is None else f"; the next look is at {seen.next_look} blocks"
+    return "inconclusive", final, f"{why}; {seen.place}{seen.lost}{more}"
 
 
 def _is_significant(one: Effect, level: float, rule: Rule) -> bool:
@@ -244,25 +249,18 @@ def _has_moved(one: Effect, rule: Rule) -> bool:
 
 
 def _with_sign_flip(one: Effect, values: Sequence[float], level: float, rule: Rule) -> Effect:
-    """Add the sign-flip test where a regression hangs on it."""
+    """Add the sign-flip test where a regression depends on it."""
     if one.blocks < rule.sign_flip_from or not _is_significant(one, level, rule):
         return one
     return replace(one, sign_flip_p=sign_flip_p(values, level))
 
 
-def _effects(metrics: Mapping[str, Sequence[float]], pass_level: float, rule: Rule) -> tuple[Effect, ...]:
+def _effects(metrics: Series, pass_level: float, rule: Rule) -> tuple[Effect, ...]:
     return tuple(
         effect(metric, values, pass_level, rule)
         for metric, values in metrics.items()
-        if len(values) > 1
-        and all(_is_ratio(value) for value in values)
-        and (metric in rule.steps or not _is_still(values))
+        if len(values) > 1 and all(map(_is_ratio, values)) and (metric in rule.steps or not _is_still(values))
     )
-
-
-def _reached(blocks: int, rule: Rule) -> int:
-    """Return the look whose level so many blocks are held against: the last one reached, or the first."""
-    return max(1, sum(look <= blocks for look in rule.looks))
 
 
 def _is_ratio(value: float) -> bool:
@@ -271,28 +269,3 @@ def _is_ratio(value: float) -> bool:
 
 def _is_still(values: Sequence[float]) -> bool:
     return max(values) - min(values) <= STILL
-
-
-# In words
-
-
-def _place(seen: _Seen) -> str:
-    return f"look {seen.look} of {len(seen.rule.looks)} ({seen.blocks} blocks)"
-
-
-def _lost(seen: _Seen) -> str:
-    """Name the blocks that gave no values, so that no verdict passes over them."""
-    parts = [
-        _side_failed(side, failed, seen) for side, failed in (("A", seen.failed_a), ("B", seen.failed_b)) if failed
-    ]
-    parts += [f"left out on an outside signal: {seen.dropped} of {seen.tried} blocks"] if seen.dropped else []
-    return "".join(f"; {part}" for part in parts)
-
-
-def _side_failed(side: str, failed: int, seen: _Seen) -> str:
-    return f"{side} failed in {failed} of {seen.tried} blocks"
-
-
-def _both_failed(seen: _Seen) -> str:
-    b = f", B alone in {seen.failed_b}" if seen.failed_b else ""
-    return f"{_side_failed('A', seen.failed_a, seen)}{b}: B cannot be held against it"

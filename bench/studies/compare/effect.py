@@ -10,11 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 from bench.core import units
-from bench.core.stats import t_quantile
-from bench.studies.compare.rule import DESIGNED, MOST, Rule
+from bench.core.stats import CONFIDENCE, t_quantile
+from bench.studies.compare.rule import DESIGNED, Rule
 
-CONFIDENCE = 0.95
-"""Of the two-sided interval that is shown; no verdict depends on it."""
 RESAMPLES_PER_LEVEL = 10
 """The sign-flip test draws so often that this many draws are expected beyond its level: 24 blocks have too many sign
 patterns to count them all."""
@@ -27,7 +25,7 @@ LEAST_P = 0.00001
 """A smaller p is not written out: no model of noise is that exact."""
 NAMES = {"cpu_per_page": "CPU per page", "throughput": "throughput", "memory": "user memory per fetch"}
 FALLING = frozenset({"throughput"})
-"""Metrics of which less is worse: in words, their changes have the sign that people expect."""
+"""Metrics of which less is worse: what is written has the sign that people expect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Effect:
     estimate: float
     low: float
     high: float
-    """The two-sided 95 % t interval."""
+    """The two-sided 95 % t interval; no verdict depends on it but that of a pass that waits."""
     sd: float
     upper: float
     """The one-sided bound that decides a pass."""
@@ -47,6 +45,16 @@ class Effect:
     """One-sided t test of "the mean is at most 0"."""
     sign_flip_p: float | None
     """Of the sign-flip test, where it was needed."""
+
+    @property
+    def change(self) -> str:
+        """The change, as it is written."""
+        return units.change(own(self.metric, self.estimate))
+
+    @property
+    def interval(self) -> str:
+        """Its 95 % interval, as it is written."""
+        return units.change_between(own(self.metric, self.low), own(self.metric, self.high))
 
 
 def effect(metric: str, values: Sequence[float], pass_level: float, rule: Rule = DESIGNED) -> Effect:
@@ -85,10 +93,8 @@ def sign_flip_ps(series: Any, level: float) -> Any:
     import numpy as np
 
     ordered = np.sort(np.asarray(series, dtype=float), axis=1)  # so that the order of the blocks changes nothing
-    count = ordered.shape[1]
-    signs = _signs(count, math.ceil(RESAMPLES_PER_LEVEL / level))
-    observed = ordered.sum(axis=1)
-    nearly = observed - ROUNDING * np.abs(ordered).sum(axis=1)
+    signs = _signs(ordered.shape[1], math.ceil(RESAMPLES_PER_LEVEL / level))
+    nearly = ordered.sum(axis=1) - ROUNDING * np.abs(ordered).sum(axis=1)
     rows = max(1, BATCH // len(signs))
     batches = [slice(first, first + rows) for first in range(0, len(ordered), rows)]
     beyond = [(signs @ ordered[batch].T >= nearly[batch]).mean(axis=0) for batch in batches]
@@ -116,7 +122,7 @@ def sign_flip_p(values: Sequence[float], level: float) -> float:
 
 
 def named(metric: str) -> str:
-    """Return what people call a metric; a control has its own name."""
+    """Return the name of a metric for people; a control has its own name."""
     return NAMES.get(metric, metric)
 
 
@@ -127,34 +133,14 @@ def own(metric: str, logarithm: float) -> float:
 
 def listed(effects: Sequence[Effect]) -> str:
     """Write the changes of some metrics."""
-    return ", ".join(f"{named(one.metric)} {percent(own(one.metric, one.estimate))}" for one in effects)
+    return ", ".join(f"{named(one.metric)} {one.change}" for one in effects)
 
 
 def told(one: Effect) -> str:
     """Write a change with its interval."""
-    low, high = sorted(own(one.metric, end) for end in (one.low, one.high))
-    return f"{listed([one])} (95 % interval {percent(low).removesuffix(' %')} to {percent(high)})"
+    return f"{listed([one])} (95 % interval {one.interval})"
 
 
-def told_significant(one: Effect, level: float) -> str:
-    """Write a change with its interval, and how sure it is."""
-    flipped = "" if one.sign_flip_p is None else f", sign-flip {_p(one.sign_flip_p)}"
-    return f"{told(one)}, {_p(one.p)}{flipped}, below {units.number(level, 2)}"
-
-
-def percent(logarithm: float) -> str:
-    """Write the logarithm of a ratio as a change: ``+5.0 %``; as a ratio from ten times on: ``12x``."""
-    ratio = math.exp(min(logarithm, MOST))
-    if ratio >= 10:
-        return units.times(ratio)
-    change = round(100 * math.expm1(logarithm), 1) + 0.0  # no "-0.0"
-    return f"{change:+.1f} %" if abs(change) < 100 else f"{change:+.0f} %"
-
-
-def amount(logarithm: float) -> str:
-    """Write a size, of a noise or of a bound, which has no sign: ``5.0 %``."""
-    return percent(logarithm).removeprefix("+")
-
-
-def _p(value: float) -> str:
-    return f"p = {units.number(value, 2)}" if value >= LEAST_P else "p < 0.00001"
+def p_text(p: float) -> str:
+    """Write a p value."""
+    return f"p = {units.number(p, 2)}" if p >= LEAST_P else "p < 0.00001"

@@ -8,7 +8,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from bench.core import rows
@@ -17,22 +17,14 @@ from bench.core.rows import Row
 from bench.measure.run import RunError
 from bench.studies.compare import read
 from bench.studies.compare.comparison import Comparison
-from bench.studies.compare.decide import Decision, Rule
-from bench.studies.compare.read import Block
+from bench.studies.compare.decide import Decision
+from bench.studies.compare.read import Block, Result
+from bench.studies.compare.rule import Rule
 from bench.studies.compare.run import Arms, Calibration, Place, calibrate, measure, prepare_arms
 
 Report = Callable[[Block, Decision], None]
 """Called after each block, with what the blocks so far amount to."""
 OVERRUN = 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A decision with the blocks that it rests on."""
-
-    decision: Decision
-    blocks: tuple[Block, ...]
-    rule: Rule
 
 
 def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
@@ -42,10 +34,11 @@ def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
     """
     prepared = prepare_arms(comparison, folder)
     if any(one.described.most_in_flight is not None for one in prepared.values()):
-        comparison = comparison.without_memory()
+        metrics = tuple(metric for metric in comparison.metrics if metric != "memory")
+        comparison = replace(comparison, metrics=metrics)
     if not comparison.metrics:
         raise ExperimentError("memory per fetch in flight is not defined for a model that can have only one in flight")
-    a, b = (replace(comparison.arm(name), stack=prepared[name].described.stack) for name in ("A", "B"))
+    a, b = (replace(arm, stack=prepared[arm.name].described.stack) for arm in (comparison.a, comparison.b))
     return replace(comparison, a=a, b=b), prepared
 
 
@@ -59,7 +52,7 @@ def calibrated(
     found = calibrate(comparison, prepared, place, cycles)
     for row in found.rows:
         if read.failed(row):
-            label = row.workload["arm"]["label"]
+            label = row.workload.arm.label
             raise ExperimentError(f"nothing to compare: {row.strategy}, {label}: {read.reason(row)}")
     moves = read.moves_throughput(found.rows)
     gated = tuple(metric for metric in comparison.metrics if metric != "throughput" or moves)
@@ -74,7 +67,7 @@ def run(
     rule: Rule,
     report: Report,
     budget_s: float | None = None,
-) -> Verdict:
+) -> Result:
     """Run blocks until the decision is final; each one's rows are on the disk before the next begins.
 
     Memory is measured in as many blocks as the first look needs, and in more only while it is what keeps the decision
@@ -92,7 +85,7 @@ def run(
             decision = replace(decision, verdict="inconclusive", final=True, why=why)
         report(found[-1], decision)
         if decision.final:
-            return Verdict(decision, tuple(found), rule)
+            return Result(decision, tuple(found), rule)
         if decision.look is not None:
             memory_is_open = _is_memory_open(decision, rule)
 

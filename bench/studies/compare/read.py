@@ -10,11 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from bench.core.arm import Role
+from bench.core.cells import memory_points
 from bench.core.model import CLEARLY_ABOVE, knee
+from bench.core.records import Arm, Memory
+from bench.core.records.crawls import ArmOf, ComparisonOf
 from bench.core.rows import Row
-from bench.studies.compare.decide import Decision, Rule, decide
+from bench.studies.compare.decide import Decision, Verdict, decide
+from bench.studies.compare.effect import own as turned
+from bench.studies.compare.rule import DESIGNED, Rule, with_looks
 
 TIMED = ("cpu_per_page", "throughput")
 PLACEBO = "placebo "
@@ -27,17 +33,19 @@ OUTSIDE = frozenset({"server had room", "no listen drops"})
 """The checks of an arm that are not the arm's own doing."""
 
 Values = Mapping[str, float]
+Side = Literal["A", "B"]
+SIDES: tuple[Side, ...] = ("A", "B")
+_ROLES: dict[Side, tuple[Role, ...]] = {"A": ("reference", "placebo"), "B": ("compared",)}
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What was measured at one time: a row of each arm by its role, and the rows of memory by arm."""
+    """What was measured at one time: A, B, and A again; and perhaps memory of A and B, two processes each."""
 
     number: int
-    arms: Mapping[str, Row]
-    """By role: reference (A), compared (B), placebo (A again)."""
-    memory: Mapping[str, tuple[Row, ...]]
-    """By ``A`` and ``B``: two processes each, where memory was measured."""
+    arms: Mapping[Role, Arm]
+    memory: Mapping[str, tuple[Memory, ...]]
+    """By ``A`` and ``B``."""
 
     @property
     def rows(self) -> list[Row]:
@@ -45,32 +53,35 @@ class Block:
         return [*self.arms.values(), *(row for own in self.memory.values() for row in own)]
 
     @property
-    def failed(self) -> Literal["A", "B"] | None:
+    def of(self) -> ComparisonOf:
+        """The comparison that it belongs to."""
+        found = self.arms["reference"].workload.comparison
+        assert found is not None
+        return found
+
+    @property
+    def failed(self) -> Side | None:
         """Whose fault it is that the block has no values; A where both failed: B cannot be held against it."""
-        if any(failed(row) for row in self.of("A")):
-            return "A"
-        return "B" if any(failed(row) for row in self.of("B")) else None
+        return next((side for side in SIDES if any(map(failed, self.side(side)))), None)
 
     @property
     def good(self) -> bool:
-        """Whether the block has values: all arms are there and valid, and memory was held by both."""
-        return len(self.arms) == len(_ROLES) and all(row.valid for row in self.arms.values()) and self.failed is None
+        """Whether the block has values: all arms are valid, and memory was held by both."""
+        return all(row.valid for row in self.arms.values()) and self.failed is None
 
     @property
     def reasons(self) -> list[str]:
-        """Why it has none: names of red checks, and reasons of failures with their side; each once."""
+        """Why it has none: names of red checks, or the reason of a failure with its side; each once."""
         blamed = self.failed
         if blamed is not None:
-            return [f"{blamed}: {reason(row)}" for row in self.of(blamed) if failed(row)][:1]
-        return list(dict.fromkeys(name for row in self.arms.values() if not row.valid for name in _names(row)))
+            return [f"{blamed}: {reason(row)}" for row in self.side(blamed) if failed(row)][:1]
+        red = [row for row in self.arms.values() if not row.valid]
+        names = ([check.name for check in row.failed_checks] or [str(row.reason)] for row in red)
+        return list(dict.fromkeys(name for own in names for name in own))
 
-    def of(self, side: str) -> list[Row]:
+    def side(self, side: Side) -> list[Row]:
         """Return the rows of a side, memory included."""
-        roles = ("reference", "placebo") if side == "A" else ("compared",)
-        return [*(self.arms[role] for role in roles if role in self.arms), *self.memory.get(side, ())]
-
-
-_ROLES = ("reference", "compared", "placebo")
+        return [*(self.arms[role] for role in _ROLES[side]), *self.memory.get(side, ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +112,20 @@ def comparisons(rows: Iterable[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row.of_comparison:
-            found.setdefault(str(row.workload["comparison"]["name"]), []).append(row)
+            found.setdefault(row.workload.comparison.name, []).append(row)
     return found
 
 
 def blocks(rows: Iterable[Row]) -> list[Block]:
-    """Return the blocks of one comparison, by their numbers; one whose rows are not all there yet is left out."""
-    arms: dict[int, dict[str, Row]] = {}
-    memory: dict[int, dict[str, tuple[Row, ...]]] = {}
+    """Return the blocks of one comparison, by their numbers; one whose arms are not all there yet is left out."""
+    arms: dict[int, dict[Role, Arm]] = {}
+    memory: dict[int, dict[str, tuple[Memory, ...]]] = {}
     for row in rows:
-        arm = row.workload["arm"]
-        if row.kind == "arm":
-            arms.setdefault(row.round, {})[arm["role"]] = row
-        elif row.kind == "memory":
-            own = memory.setdefault(row.round, {})
-            own[arm["name"]] = (*own.get(arm["name"], ()), row)
+        if isinstance(row, Arm):
+            arms.setdefault(row.round, {})[row.workload.arm.role] = row
+        elif isinstance(row, Memory) and row.workload.arm is not None:
+            own, name = memory.setdefault(row.round, {}), row.workload.arm.name
+            own[name] = (*own.get(name, ()), row)
     return [Block(number, own, memory.get(number, {})) for number, own in sorted(arms.items()) if len(own) == 3]
 
 
@@ -146,11 +156,48 @@ def decided(found: Sequence[Block], rule: Rule) -> Decision:
     why = "no figure of what is compared" if without > seen.dropped else seen.mostly_for
     controls = series([controls_of(block) for block in seen.good])
     decision = decide(gated, controls, rule, seen.failed_a, seen.failed_b, seen.dropped + without, why)
-    wrong = sum(any(row.status == "wrong" for row in block.of("B")) for block in found)
+    wrong = sum(any(row.status == "wrong" for row in block.side("B")) for block in found)
     if decision.verdict == "pass" and wrong:
         why = f"B gave a wrong answer in {wrong} of {len(found)} blocks, so it cannot pass"
         return replace(decision, verdict="inconclusive", why=f"{why} ({decision.why})")
     return decision
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A decision with the blocks and the rule that it rests on."""
+
+    decision: Decision
+    blocks: tuple[Block, ...]
+    rule: Rule
+
+    @property
+    def tally(self) -> Tally:
+        """What became of the blocks."""
+        return tally(self.blocks)
+
+
+def result(rows: Iterable[Row], stored: Mapping[str, Any] | None = None) -> Result | None:
+    """Return what the rows of a comparison amount to; None where there is none, or several, as in a self-test.
+
+    ``stored`` is its ``verdict.json``: its rule and its verdict stand, for it may have ended for want of time.
+    """
+    found = [blocks(own) for own in comparisons(rows).values()]
+    if len(found) != 1 or not found[0]:
+        return None
+    rule = _rule_of(stored or {})
+    decision = decided(found[0], rule)
+    if stored is not None and stored.get("verdict") in get_args(Verdict):
+        decision = replace(decision, verdict=stored["verdict"], why=str(stored.get("why")), final=True)
+    return Result(decision, tuple(found[0]), rule)
+
+
+def _rule_of(stored: Mapping[str, Any]) -> Rule:
+    """Return the rule by which blocks were judged: the designed one, with the looks that the time allowed."""
+    try:
+        return with_looks(tuple(stored.get("looks") or DESIGNED.looks))
+    except (ValueError, TypeError):
+        return DESIGNED
 
 
 def gated_values(found: Sequence[Block]) -> dict[str, list[float]]:
@@ -162,42 +209,30 @@ def gated_values(found: Sequence[Block]) -> dict[str, list[float]]:
 
 def asked(found: Sequence[Block], what: Literal["metrics", "gated"] = "metrics") -> list[str]:
     """Return the metrics that a comparison is about, or those that it gates; nothing without a block."""
-    return [str(name) for block in found[:1] for name in workload(block)["comparison"][what]]
+    return [*getattr(found[0].of, what)] if found else []
 
 
-def workload(block: Block) -> Mapping[str, Any]:
-    """Return what was asked for, as the row of A has it."""
-    found: Mapping[str, Any] = block.arms["reference"].workload
-    return found
-
-
-def label(block: Block, side: str) -> str:
-    """Return the name of a side by all that is not the default."""
-    return str(arm(block, side)["label"])
-
-
-def arm(block: Block, side: str) -> Mapping[str, Any]:
+def arm(block: Block, side: Side) -> ArmOf:
     """Return one side as its rows describe it."""
-    found: Mapping[str, Any] = block.arms["reference" if side == "A" else "compared"].workload["arm"]
-    return found
+    return block.arms[_ROLES[side][0]].workload.arm
+
+
+def label(block: Block, side: Side) -> str:
+    """Return the name of a side by all that is not the default."""
+    return arm(block, side).label
 
 
 def values(block: Block) -> dict[str, float]:
     """Return the value of each metric that the block has; a figure of zero makes a value that is no number."""
-    found = {metric: _worse(metric, _of_side(block, "B", metric) - _of_side(block, "A", metric)) for metric in TIMED}
-    if all(len(_readings(block, side)) > 1 for side in "AB"):
-        found["memory"] = _ln(per_fetch(block, "B")) - _ln(per_fetch(block, "A"))
-    return {name: value for name, value in found.items() if name in workload(block)["comparison"]["metrics"]}
+    each = {metric: (_log(block, "A", metric), _log(block, "B", metric)) for metric in block.of.metrics}
+    return {metric: turned(metric, b - a) for metric, (a, b) in each.items() if a is not None and b is not None}
 
 
 def controls_of(block: Block) -> dict[str, float]:
     """Return the value of each control: of the gated metrics that are timed, or of CPU time where none is."""
-    names = set(workload(block)["comparison"]["gated"])
-    return {
-        name: _worse(metric, _ln(_figure(block, "placebo", metric)) - _ln(_figure(block, "reference", metric)))
-        for name, metric in CONTROLS.items()
-        if metric in names or (metric == "cpu_per_page" and not names & set(TIMED))
-    }
+    gated = {*block.of.gated} & {*TIMED} or {"cpu_per_page"}
+    of = {metric: [_ln(_timed(block.arms[role], metric)) for role in _ROLES["A"]] for metric in gated}
+    return {name: turned(metric, of[metric][1] - of[metric][0]) for name, metric in CONTROLS.items() if metric in gated}
 
 
 def series(each: Sequence[Values]) -> dict[str, list[float]]:
@@ -206,38 +241,44 @@ def series(each: Sequence[Values]) -> dict[str, list[float]]:
     return {name: [own[name] for own in each if name in own] for name in names}
 
 
-def figure(good: Sequence[Block], side: str, metric: str) -> float:
-    """Return the median over the blocks of what a side takes.
+def figure(good: Sequence[Block], side: Side, metric: str) -> float:
+    """Return the median over the blocks of a side's figure; NaN without blocks that have it.
 
-    CPU time per page in nanoseconds, pages per second, or bytes of user memory per fetch in flight; NaN without blocks
-    that have it.
+    CPU time per page in nanoseconds, pages per second, or bytes of user memory per fetch in flight.
     """
-    if metric == "memory":
-        found = [per_fetch(block, side) for block in good if len(_readings(block, side)) > 1]
-    else:
-        found = [math.exp(_of_side(block, side, metric)) for block in good]
-    return median(found) if found else math.nan
+    logs = [found for block in good if (found := _log(block, side, metric)) is not None]
+    return median(map(math.exp, logs)) if logs else math.nan
+
+
+def _log(block: Block, side: Side, metric: str) -> float | None:
+    """Return the logarithm of a side's figure; of A the mean of both measurements; None where it was not had."""
+    if metric != "memory":
+        return fmean(_ln(_timed(block.arms[role], metric)) for role in _ROLES[side])
+    points = sorted(memory_points(row for row in block.memory.get(side, ()) if row.valid))
+    if len(points) < 2:
+        return None
+    (few, low), (many, high) = points[:2]
+    return _ln((high - low) / (many - few))
+
+
+def _timed(row: Arm, metric: str) -> float:
+    found = row.measured.cpu_per_page_ns if metric == "cpu_per_page" else row.measured.pages_per_s
+    return found or 0.0
 
 
 def moves_throughput(rows: Sequence[Row]) -> bool:
     """Tell whether more CPU time makes the throughput of these arms clearly lower: their core is full, or would be."""
-    return all(
-        core_share(row) >= LEAST_SHARE
-        or row.workload["in_flight"]
-        >= CLEARLY_ABOVE * knee(row.workload["mean_latency_ns"], row.measured["cpu_per_page_ns"])
-        for row in rows
-    )
+    return all(core_share(row) >= LEAST_SHARE or _is_above_knee(row) for row in rows if isinstance(row, Arm))
 
 
-def core_share(row: Row) -> float:
+def _is_above_knee(row: Arm) -> bool:
+    asked_for = row.workload
+    return asked_for.in_flight >= CLEARLY_ABOVE * knee(asked_for.mean_latency_ns, row.measured.cpu_per_page_ns or 0)
+
+
+def core_share(row: Arm) -> float:
     """Return the share of its core that an arm used in its fullest window: others can only take from it."""
-    return max((one["cpu_ns"] / one["wall_ns"] for one in row.measured["windows"]), default=0.0)
-
-
-def per_fetch(block: Block, side: str) -> float:
-    """Return the user memory that a further fetch in flight takes, in bytes; raises IndexError without two readings."""
-    (few, low), (many, high) = _readings(block, side)[:2]
-    return (high - low) / (many - few)
+    return max((one.cpu_ns / one.wall_ns for one in row.measured.windows or ()), default=0.0)
 
 
 def why_no_memory(found: Sequence[Block]) -> str | None:
@@ -246,34 +287,13 @@ def why_no_memory(found: Sequence[Block]) -> str | None:
     return reason(red[0]) if red else None
 
 
-def _readings(block: Block, side: str) -> list[tuple[int, int]]:
-    """Return how many were in flight and how many bytes that took, by size; of valid rows only."""
-    rows = [row for row in block.memory.get(side, ()) if row.valid]
-    return sorted((row.measured["held_in_flight"], row.measured["held_uss_bytes"]) for row in rows)
-
-
-def _of_side(block: Block, side: str, metric: str) -> float:
-    """Return the logarithm of a figure of a side; of A the mean of both measurements."""
-    roles = ("reference", "placebo") if side == "A" else ("compared",)
-    return fmean(_ln(_figure(block, role, metric)) for role in roles)
-
-
-def _figure(block: Block, role: str, metric: str) -> float:
-    measured = block.arms[role].measured
-    return float(measured["cpu_per_page_ns" if metric == "cpu_per_page" else "pages_per_s"])
-
-
-def _worse(metric: str, logarithm: float) -> float:
-    return -logarithm if metric == "throughput" else logarithm
-
-
 def failed(row: Row) -> bool:
     """Tell whether a row is a failure of its arm: it broke off or was wrong, or broke a rule that the arm can keep.
 
     A reading of memory that is red is no failure: it gives no figure.
     """
     if row.status != "ok":
-        return not row.measured.get("server_lost")
+        return not (isinstance(row, Arm) and row.measured.server_lost)
     return row.kind == "arm" and any(check.name not in OUTSIDE for check in row.failed_checks)
 
 
@@ -282,10 +302,6 @@ def reason(row: Row) -> str:
     if row.status != "ok":
         return str(row.reason)
     return "; ".join(f"{check.name}: {check.detail}" for check in row.failed_checks)
-
-
-def _names(row: Row) -> list[str]:
-    return [check.name for check in row.failed_checks] or [str(row.reason)]
 
 
 def _ln(value: float) -> float:

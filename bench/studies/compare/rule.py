@@ -1,8 +1,8 @@
-"""What a comparison in blocks goes by: when to look, what to spend there, and what counts as worse. Pure."""
+"""The rule of a comparison in blocks: when to look, what to spend there, what counts as worse. Pure."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 MOST = math.log(1e9)
@@ -74,3 +74,27 @@ class Rule:
 
 
 DESIGNED = Rule()
+
+
+def with_looks(looks: tuple[int, ...], rule: Rule = DESIGNED) -> Rule:
+    """Return the rule with these looks; of fewer than it has, the last gets the shares of alpha that are left.
+
+    Raises ValueError for looks that are none.
+    """
+    kept = rule.shares[: len(looks) - 1]
+    return replace(rule, looks=looks, shares=(*kept, 1 - math.fsum(kept)))
+
+
+def rule_for(budget_s: float, block_s: float, rule: Rule = DESIGNED, memory_s: float = 0.0) -> Rule | None:
+    """Fit the looks to the blocks that a time allows: multiples of them, or the first ones; None if it allows no look.
+
+    ``memory_s`` is what measuring memory adds to a block, which is done in as many as the first look needs. Raises
+    ValueError for times that are not finite and above 0.
+    """
+    if not (0 < budget_s < math.inf and 0 < block_s < math.inf):
+        raise ValueError(f"a budget and a block take a time above 0, not {budget_s} s and {block_s} s")
+    rest_s = max(0.0, budget_s - rule.looks[0] * memory_s)
+    blocks = math.floor(rest_s / block_s * (1 + 1e-12))  # short by a rounding error is not short
+    times = blocks // rule.looks[-1]
+    looks = tuple(times * look for look in rule.looks if times) or tuple(look for look in rule.looks if look <= blocks)
+    return with_looks(looks, rule) if looks else None

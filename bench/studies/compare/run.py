@@ -90,9 +90,9 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place, cycles: int 
     whole_s = time.monotonic() - begin_s
     for arm, row in zip(block.arms, rows, strict=True):
         if row.status != "ok":
-            blame = "" if row.measured.get("server_lost") else f"{arm.name}, {prepared[arm.name].arm.label}: "
+            blame = "" if row.measured.server_lost else f"{arm.name}, {prepared[arm.name].arm.label}: "
             raise ExperimentError(f"nothing to compare: {blame}{row.reason}")
-    windows = [row.measured["windows"] for row in rows]
+    windows = [row.measured.windows for row in rows]
     cycle_s = _cycle_s(windows)
     fixed_s = max(0.1, whole_s - len(windows[0]) * cycle_s)
     wanted = cycles or cycles_for(slice_sd(windows[0], windows[2]), fixed_s, cycle_s)
@@ -113,22 +113,22 @@ def cycles_for(slice_sd: float, fixed_s: float, cycle_s: float) -> int:
     return BALANCED * round(bounded / BALANCED)
 
 
-def slice_sd(a: Sequence[dict[str, Any]], again: Sequence[dict[str, Any]]) -> float:
+def slice_sd(a: Sequence[Any], again: Sequence[Any]) -> float:
     """Return the standard deviation of one window's CPU time per page, as a share, from the windows of the same code.
 
     What others did to a whole cycle is not in it, because the two windows of a cycle are held against each other.
     """
     logs = [
-        log(one["cpu_ns"] / one["pages"] * other["pages"] / other["cpu_ns"])
+        log(one.cpu_ns / one.pages * other.pages / other.cpu_ns)
         for one, other in zip(a, again, strict=False)
-        if min(one["pages"], one["cpu_ns"], other["pages"], other["cpu_ns"]) > 0
+        if min(one.pages, one.cpu_ns, other.pages, other.cpu_ns) > 0
     ]
     return stdev(logs) / sqrt(2) if len(logs) > 1 else 0.0
 
 
-def _cycle_s(windows: Sequence[Sequence[dict[str, Any]]]) -> float:
+def _cycle_s(windows: Sequence[Sequence[Any]]) -> float:
     """Return how long a cycle takes: from the first window to the last one, over the windows between."""
-    begins = sorted(one["begin_ns"] for own in windows for one in own)
+    begins = sorted(one.begin_ns for own in windows for one in own)
     whole_ns: int = begins[-1] - begins[0]
     return max(1e-3, whole_ns / max(1, len(begins) - 1) * len(windows) / 1e9)
 

@@ -1,262 +1,238 @@
-"""A verdict of ``inflight ab`` as text, Markdown and JSON: effects, intervals, controls, what could have been seen."""
+"""A verdict of ``inflight ab`` as a section and as JSON: effects, intervals, controls, what could have been seen."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from bench.core import units
-from bench.core.arm import IN_FLIGHT
-from bench.present import text_grid, words
-from bench.present.markdown import escaped
-from bench.present.section import table_markdown
+from bench.core.rows import Row
+from bench.present import section as form
+from bench.present import words
+from bench.present.section import Section
 from bench.present.table import Table
 from bench.studies.compare import read
-from bench.studies.compare.decide import Decision, Effect, Rule
-from bench.studies.compare.effect import NAMES, amount, named, own, percent
-from bench.studies.compare.read import Block, Tally
-from bench.studies.compare.rule import MOST
+from bench.studies.compare.decide import Decision
+from bench.studies.compare.effect import NAMES, Effect, named, own
+from bench.studies.compare.read import SIDES, Block, Result
+from bench.studies.compare.rule import DESIGNED, MOST, Rule
 from bench.studies.compare.simulation import smallest_found
 
-WORDS = {"regression": "REGRESSION", "pass": "PASS", "inconclusive": "INCONCLUSIVE"}
-COLOURS = {"regression": "\x1b[1;31m", "pass": "\x1b[1;32m", "inconclusive": "\x1b[1;33m"}
-PLAIN = "\x1b[0m"
-WIDTH = 200
-"""A table of a verdict is never cut."""
-_MOST_REASONS = 3
+if TYPE_CHECKING:
+    from rich.text import Text
+
+WIDTH = 120
+COLOURS = {"regression": "bold red", "pass": "bold green", "inconclusive": "bold yellow"}
+HEADS = ("metric", "A", "B", "change", "95 % interval", "detectable", "note")
+WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}
+MOST_REASONS = 6
+"""Maximum number of reasons shown for blocks that were left out."""
+_MOST_LETTERS = 500
+_NOT_STORED = "No verdict is stored here: this is what the blocks so far say."
+
+Rates = Mapping[str, Any]
+"""The latest self-test of this machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One metric: what each side takes, and the change with its interval, in the metric's own direction."""
-
-    metric: str
-    a: str
-    b: str
-    change: str
-    interval: str
-    detectable: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """All that is told of a comparison."""
-
-    decision: Decision
-    blocks: Sequence[Block]
-    rule: Rule
-    rates: Mapping[str, Any] | None
-    """The latest self-test of this machine; None: there is none."""
-
-    @property
-    def tally(self) -> Tally:
-        """What became of the blocks."""
-        return read.tally(self.blocks)
+def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> list[Section]:
+    """Return the verdict of a comparison, as ``verdict.json`` has it if given; of several, their numbers of blocks."""
+    found = read.result(rows, stored)
+    if found is not None:
+        told = section(found)
+        return [told if stored is not None else replace(told, first=(_NOT_STORED, *told.first))]
+    counted = {name: read.blocks(own) for name, own in read.comparisons(rows).items()}
+    if len(counted) < 2:
+        return []
+    lines = ((name, str(len(own)), str(sum(block.good for block in own))) for name, own in counted.items())
+    return [Section("", (Table("Blocks without a stored verdict", ("comparison", "blocks", "good"), tuple(lines)),))]
 
 
-HEADS = Line("metric", "A", "B", "change", "95 % interval", "detectable", "note")
+def section(result: Result, rates: Rates | None = None) -> Section:
+    """Return a verdict: what was compared, where, each metric, and what the verdict rests on."""
+    tables = (_table(result),) if result.tally.good else ()
+    return Section(title(result.decision), tables, tuple(_notes(result, rates)), tuple(_heading(result)))
 
 
-def text(shown: Shown, *, colour: bool) -> str:
-    """Return what a terminal shows."""
-    good = shown.tally.good
-    table = text_grid.lines_of(_table(shown), WIDTH) if good else []
-    word = WORDS[shown.decision.verdict]
-    word = f"{COLOURS[shown.decision.verdict]}{word}{PLAIN}" if colour else word
-    verdict = f"{word}: {shown.decision.why}."
-    return "\n".join([*_heading(shown), "", *table, "", *_notes(shown), "", verdict])
+def title(decision: Decision) -> str:
+    """Return the verdict and its reason."""
+    return words.plain(f"{decision.verdict.upper()}: {decision.why}", _MOST_LETTERS)
 
 
-def markdown(shown: Shown) -> str:
+def text(result: Result, rates: Rates | None = None) -> "Text":
+    """Return the verdict for a terminal."""
+    verdict, found = result.decision.verdict, form.text(section(result, rates), WIDTH)
+    found.highlight_words([verdict.upper()], COLOURS[verdict])
+    return found
+
+
+def finding(rows: Sequence[Row]) -> str | None:
+    """Return the verdict of the comparison that has most good blocks, and what was compared; None without any."""
+    found = [read.blocks(own) for own in read.comparisons(rows).values()]
+    most = max(found, key=lambda own: len(read.tally(own).good), default=[])
+    good = read.tally(most).good
+    if not good:
+        return None
+    a, b = (words.plain(read.label(good[0], side), 40) for side in SIDES)
+    rest = sum(map(bool, found)) - 1
+    besides = f"; number of other comparisons in the rows: {rest}" if rest else ""
+    return f"{title(read.decided(most, DESIGNED))}; A: {a}; B: {b}{besides}"
+
+
+def markdown(result: Result, rates: Rates | None = None) -> str:
     """Return the verdict for a pull request or a CI summary."""
-    told, notes = ("\n".join(f"- {escaped(line)}" for line in some) for some in (_heading(shown), _notes(shown)))
-    table = table_markdown(_table(shown)) if shown.tally.good else ""
-    title = f"### inflight: {WORDS[shown.decision.verdict].lower()}"
-    return "\n\n".join(filter(None, [title, f"{escaped(shown.decision.why)}.", told, table, notes])) + "\n"
+    told = form.markdown(section(result, rates))
+    return f"### inflight: {result.decision.verdict}\n\n{told}\n"
 
 
-def to_json(shown: Shown) -> dict[str, Any]:
+def to_json(result: Result, rates: Rates | None = None) -> dict[str, Any]:
     """Return the verdict as JSON values: ratios B over A, in each metric's own direction; NaN becomes null."""
-    decision = shown.decision
+    decision, tally = result.decision, result.tally
+    asked = read.asked(result.blocks)
     return {
         "verdict": decision.verdict,
         "why": decision.why,
         "blocks": decision.blocks,
         "look": decision.look,
-        "looks": list(shown.rule.looks),
-        "failed": {"A": shown.tally.failed_a, "B": shown.tally.failed_b},
-        "dropped": shown.tally.dropped,
-        "reasons": dict(shown.tally.reasons),
-        "effects": {one.metric: _effect_json(one, shown) for one in decision.effects},
-        "controls": {one.metric: _ratio_json(one, 1) for one in decision.controls},
-        "not_gated": {name: why for name in read.asked(shown.blocks) if (why := _why_not_gated(shown, name))},
-        "error_rates": "designed" if shown.rates is None else {"measured": shown.rates["made_at"]},
+        "looks": list(result.rule.looks),
+        "failed": {"A": tally.failed_a, "B": tally.failed_b},
+        "dropped": tally.dropped,
+        "reasons": dict(tally.reasons),
+        "effects": {one.metric: _effect_json(one, result) for one in decision.effects},
+        "controls": {one.metric: _ratio_json(one) for one in decision.controls},
+        "not_gated": {name: why for name in asked if (why := _why_not_gated(result, name))},
+        "error_rates": "designed" if rates is None else {"measured": rates["made_at"]},
     }
 
 
-def lines(shown: Shown) -> list[Line]:
-    """Return a line for each metric that was asked for."""
-    return [_line(shown, metric) for metric in read.asked(shown.blocks)]
-
-
 def block_line(block: Block, decision: Decision) -> str:
-    """Return what one block showed, for the talk while a comparison goes on."""
-    figures = changes_told(block) if block.good else f"left out: {words.plain('; '.join(block.reasons), 110)}"
+    """Return what one block showed, for the progress of a comparison."""
     goes_on = decision.look is not None and not decision.final
-    return f"block {block.number:>2}  {figures}" + (f"\n{words.plain(decision.why, 300)}" if goes_on else "")
+    why = f"\n{words.plain(decision.why, 300)}" if goes_on else ""
+    return f"block {block.number:>2}  {changes_told(block)}{why}"
 
 
 def changes_told(block: Block) -> str:
-    """Write the change of each metric in a good block."""
-    return "  ".join(f"{named(name)} {percent(own(name, value))}" for name, value in read.values(block).items())
+    """Write the change of each metric in a good block; of another, why it was left out."""
+    if not block.good:
+        return f"left out: {words.plain('; '.join(block.reasons), 110)}"
+    return "  ".join(f"{named(name)} {units.change(own(name, value))}" for name, value in read.values(block).items())
 
 
-def placebo_told(controls: Sequence[Effect]) -> str:
-    """Say by how much A differed from itself in CPU time per page."""
-    one = next((one for one in controls if one.metric in read.CONTROLS), None)
-    if one is None:
-        return "the same code, measured twice: too few blocks to say by how much it differs"
-    between = f"95 %: {percent(one.low).removesuffix(' %')} to {percent(one.high)}"
-    return f"the same code, measured twice, differs by {amount(abs(one.estimate))} ({between})"
+def planted_told(one: Mapping[str, Any]) -> str:
+    """Write how large a planted slowdown was measured: ``4.8 % (95 %: 4.1 to 5.5 %)``."""
+    size, low, high = (units.change_size(one[key]) for key in ("seen", "low", "high"))
+    return f"{size} (95 %: {low.removesuffix(' %')} to {high})"
 
 
-def rates_told(rates: Mapping[str, Any] | None, rule: Rule, effects: Sequence[Effect] = ()) -> str:
+def rates_told(rates: Rates | None, rule: Rule, effects: Sequence[Effect] = ()) -> str:
     """Say how often this rule is wrong: as measured on this machine, or as designed.
 
-    What was measured holds for blocks that vary as much as they did then, so both are told.
+    What was measured holds for blocks that vary as much as they did then, so both are shown.
     """
     if rates is None:
         return (
             f"error rates, designed: a false alarm in at most {100 * rule.alpha:.1f} % of comparisons; a change of 5 % "
             "is found in 95 % or more while blocks vary by no more than 5 % (`inflight selftest` measures both here)"
         )
-    alarms, found = rates["false_alarms"]["resampled"], rates["detection"]
-    drawn = f"{alarms['alarms']} alarms in {alarms['decisions']} decisions"
-    told = [f"{drawn} simulated with {alarms['blocks']} blocks without a change"]
+    alarms, strategy = rates["false_alarms"]["resampled"], rates.get("strategy")
+    told = [f"{alarms['alarms']} alarms in {alarms['decisions']} simulated decisions on {alarms['blocks']} blocks"]
     told += [
         f"a planted slowdown of {planted_told(one)} found in {100 * one['share']:.0f} %"
-        for _, one in sorted(found.items(), key=_size)
+        for _, one in sorted(rates["detection"].items(), key=lambda item: int(item[0]))
         if one["seen"] is not None
     ]
-    then = rates["noise"].get(rates.get("strategy"), {}).get("cpu_per_page")
+    then = rates["noise"].get(strategy, {}).get("cpu_per_page")
     now = next((one.sd for one in effects if one.metric == "cpu_per_page"), None)
     if then is not None and now is not None:
-        told.append(f"its blocks varied by {amount(then)} in CPU time, these by {amount(now)}")
-    of = f"{rates.get('strategy')}, {rates['machine'].get('python')}, {str(rates['made_at'])[:10]}"
+        sds = units.change_size(then), units.change_size(now)
+        told.append(f"SD of its blocks {sds[0]} in CPU time, of these {sds[1]}")
+    of = f"{strategy}, {rates['machine'].get('python')}, {str(rates['made_at'])[:10]}"
     return f"error rates, measured on this machine ({of}): {'; '.join(told)}"
 
 
-def planted_told(one: Mapping[str, Any]) -> str:
-    """Write what a planted slowdown was seen to be: ``4.8 % (95 %: 4.1 to 5.5 %)``."""
-    size, low, high = (amount(one[key]) for key in ("seen", "low", "high"))
-    return f"{size} (95 %: {low.removesuffix(' %')} to {high})"
-
-
-def _size(item: tuple[str, Any]) -> int:
-    return int(item[0])
-
-
-def _heading(shown: Shown) -> list[str]:
-    if not shown.tally.good:
+def _heading(result: Result) -> list[str]:
+    """Return both sides, and what both had in common."""
+    good = result.tally.good
+    if not good:
         return ["no good block"]
-    first = shown.tally.good[0]
-    workload = read.workload(first)
-    caps = {read.arm(first, side).get("in_flight", IN_FLIGHT) for side in "AB"}
-    uses = {read.arm(first, side).get("connection", "keep-alive") for side in "AB"}
-    where = [
-        units.latency(workload["latency"]),
-        *([f"{units.count(caps.pop())} in flight"] if len(caps) == 1 else []),
-        *([uses.pop()] if len(uses) == 1 else []),
-        f"{units.count(len(first.arms['reference'].measured['windows']))} cycles of slices per block",
+    return [*(f"{side}: {words.plain(read.label(good[0], side))}" for side in SIDES), where(good[0])]
+
+
+def where(block: Block) -> str:
+    """Return the workload of both sides, as far as they have it in common, and the length of a block."""
+    asked = [block.arms[role].workload for role in ("reference", "compared")]
+    caps, uses = {one.in_flight for one in asked}, {one.connection for one in asked}
+    parts: list[str] = [units.latency(asked[0].latency)]
+    parts += [words.in_flight(*caps)] if len(caps) == 1 else []
+    parts += uses if len(uses) == 1 else []
+    cycles = units.count(len(block.arms["reference"].measured.windows or ()))
+    return words.plain(", ".join([*parts, f"{cycles} cycles of slices per block"]))
+
+
+def _notes(result: Result, rates: Rates | None) -> list[str]:
+    decision, tally = result.decision, result.tally
+    tried = tally.lost + len(tally.good)
+    reasons = sorted(tally.reasons.items(), key=lambda item: -item[1])[:MOST_REASONS]
+    told = "; ".join(f"{words.plain(reason, 120)} ({number})" for reason, number in reasons)
+    moved = ", ".join(f"{one.metric} {one.change} ({one.interval})" for one in decision.controls)
+    return [
+        f"{tally.lost} of {tried} blocks left out{f': {told}' if told else ''}",
+        *([f"controls, A measured twice: {moved}"] if moved else []),
+        *(["A, B: medians over the blocks; change: the mean over the blocks"] if decision.effects else []),
+        rates_told(rates, result.rule, decision.effects),
     ]
-    sides = [f"{side}  {words.plain(read.label(first, side))}" for side in "AB"]
-    return [placebo_told(shown.decision.controls), *sides, ", ".join(where)]
 
 
-def _line(shown: Shown, metric: str) -> Line:
-    good = shown.tally.good
-    a, b = (_amount(metric, read.figure(good, side, metric)) for side in "AB")
-    one = next((one for one in shown.decision.effects if one.metric == metric), None)
+def _table(result: Result) -> Table:
+    lines = tuple(_line(result, metric) for metric in read.asked(result.blocks))
+    return Table("", HEADS, lines, short=HEADS)
+
+
+def _line(result: Result, metric: str) -> tuple[str, ...]:
+    good = result.tally.good
+    name, sides = NAMES[metric], (amount(metric, read.figure(good, side, metric)) for side in SIDES)
+    one = next((one for one in result.decision.effects if one.metric == metric), None)
     if one is None:
-        return Line(NAMES[metric], a, b, "", "", "", _why_not_gated(shown, metric) or "not enough blocks")
-    ends = sorted(own(metric, value) for value in (one.low, one.high))
-    interval = f"{percent(ends[0]).removesuffix(' %')} to {percent(ends[1])}"
-    return Line(NAMES[metric], a, b, percent(own(metric, one.estimate)), interval, amount(_detectable(one, shown)), "")
+        return (name, *sides, "", "", "", _why_not_gated(result, metric) or "not enough blocks")
+    return (name, *sides, one.change, one.interval, units.change_size(_detectable(one, result)), "")
 
 
-def _detectable(one: Effect, shown: Shown) -> float:
-    """Return the least change of a metric that the whole rule finds where blocks vary as much as these."""
-    return smallest_found(one.sd, shown.rule, len(shown.decision.effects)).effect
+def amount(metric: str, value: float) -> str:
+    """Write the figure of a side; a dash for none."""
+    return WRITE[metric](value, 3) if math.isfinite(value) else "-"
 
 
-def _why_not_gated(shown: Shown, metric: str) -> str | None:
+def _detectable(one: Effect, result: Result) -> float:
+    """Return the smallest change of a metric that the whole rule finds where blocks vary as much as these."""
+    return smallest_found(one.sd, result.rule, len(result.decision.effects)).effect
+
+
+def _why_not_gated(result: Result, metric: str) -> str | None:
     """Say why a metric is shown and not part of the verdict; None when it is part of it."""
-    if any(one.metric == metric for one in shown.decision.effects):
+    if any(one.metric == metric for one in result.decision.effects):
         return None
-    if metric != "throughput":
-        reason = read.why_no_memory(shown.blocks) if metric == "memory" else None
-        return words.plain(reason, 120) if reason else "not enough blocks"
-    if metric in read.asked(shown.blocks, "gated"):
+    if metric == "memory" and (reason := read.why_no_memory(result.blocks)):
+        return words.plain(reason, 120)
+    if metric != "throughput" or metric in read.asked(result.blocks, "gated"):
         return "not enough blocks"
-    shares = [read.core_share(row) for block in shown.tally.good for row in block.arms.values()]
+    shares = [read.core_share(row) for block in result.tally.good for row in block.arms.values()]
     used = f": the core of a side was busy for {max(shares):.0%} at most" if shares else ""
     return f"not gated, because CPU time hardly moves it{used}"
 
 
-def _notes(shown: Shown) -> list[str]:
-    decision, tally = shown.decision, shown.tally
-    moved = [
-        f"{one.metric} {percent(one.estimate)} ({percent(one.low).removesuffix(' %')} to {percent(one.high)})"
-        for one in decision.controls
-    ]
-    notes = [f"controls, A measured twice: {', '.join(moved)}"] if moved else []
-    if tally.lost:
-        most = sorted(tally.reasons.items(), key=lambda item: -item[1])[:_MOST_REASONS]
-        reasons = "; ".join(f"{words.plain(reason, 120)} ({number})" for reason, number in most)
-        several = " (some for several reasons)" if sum(tally.reasons.values()) > tally.lost else ""
-        notes.append(f"{tally.lost} of {tally.lost + len(tally.good)} blocks left out{several}: {reasons}")
-    if decision.effects:
-        notes.append("A, B: medians over the blocks; change: the mean over the blocks")
-    return [*notes, rates_told(shown.rates, shown.rule, decision.effects)]
-
-
-def _table(shown: Shown) -> Table:
-    heads = _cells(HEADS)
-    return Table("", heads, tuple(map(_cells, lines(shown))), short=heads)
-
-
-def _cells(line: Line) -> tuple[str, ...]:
-    return (line.metric, line.a, line.b, line.change, line.interval, line.detectable, line.note)
-
-
-def _amount(metric: str, value: float) -> str:
-    if not math.isfinite(value):
-        return "-"
-    write = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}[metric]
-    return write(value, 3)
-
-
-def _effect_json(one: Effect, shown: Shown) -> dict[str, Any]:
-    direction = -1 if one.metric == "throughput" else 1
-    sides = {side: _finite(read.figure(shown.tally.good, side, one.metric)) for side in "AB"}
-    return _ratio_json(one, direction) | {
-        "median": sides,
+def _effect_json(one: Effect, result: Result) -> dict[str, Any]:
+    sides = {side: read.figure(result.tally.good, side, one.metric) for side in SIDES}
+    return _ratio_json(one) | {
+        "median": {side: value if math.isfinite(value) else None for side, value in sides.items()},
         "blocks": one.blocks,
         "block_noise": one.sd,
         "p": one.p,
         "sign_flip_p": one.sign_flip_p,
-        "detectable": math.exp(min(_detectable(one, shown), MOST)),
+        "detectable": math.exp(min(_detectable(one, result), MOST)),
     }
 
 
-def _ratio_json(one: Effect, direction: int) -> dict[str, Any]:
-    low, high = sorted((direction * one.low, direction * one.high))
-    return {
-        name: math.exp(min(value, MOST))
-        for name, value in (("ratio", direction * one.estimate), ("low", low), ("high", high))
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _ratio_json(one: Effect) -> dict[str, Any]:
+    low, high = sorted((own(one.metric, one.low), own(one.metric, one.high)))
+    ends = {"ratio": own(one.metric, one.estimate), "low": low, "high": high}
+    return {name: math.exp(min(value, MOST)) for name, value in ends.items()}

@@ -1,4 +1,4 @@
-"""How often the rule of ``decide`` ends in which verdict, from playing the whole rule many times. Pure.
+"""How often the rule of ``decide`` ends in which verdict: in real decisions, and in many that are simulated. Pure.
 
 A series is an array of shape (series, blocks, metrics): the values of each block as ``decide`` takes them, in the order
 of measuring. What holds of many series is worked out for all of them at once.
@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from bench.core.stats import t_quantile
-from bench.studies.compare.effect import CONFIDENCE, sign_flip_ps
+from bench.core.stats import CONFIDENCE, t_quantile
+from bench.studies.compare.decide import Decision, decide
+from bench.studies.compare.effect import sign_flip_ps
 from bench.studies.compare.rule import DESIGNED, Rule
 
 if TYPE_CHECKING:
@@ -54,6 +55,51 @@ class Smallest:
     limited_by: Literal["least", "pass", "noise"]
     """What most of those that are missed end by. "least": they are significant, but seen as too small to be called a
     regression. "pass": an earlier look rules out ``Rule.acceptable``. "noise": no look decides."""
+
+
+def real(blocks: Sequence[Mapping[str, float]], controls: Collection[str], rule: Rule = DESIGNED) -> Counts:
+    """Count the verdicts of consecutive decisions on blocks in the order of their measuring; none shares a block.
+
+    A block maps metrics and controls to values. What is left at the end and reaches no final decision counts nowhere.
+    """
+    decisions: list[Decision] = []
+    start = 0
+    while start < len(blocks) and (found := _walk(blocks[start:], controls, rule)).final:
+        decisions.append(found)
+        start += max(1, found.blocks)
+    verdicts, number = [one.verdict for one in decisions], len(decisions)
+    return Counts(
+        alarms=verdicts.count("regression"),
+        passes=verdicts.count("pass"),
+        inconclusive=verdicts.count("inconclusive"),
+        decisions=number,
+        mean_blocks=sum(one.blocks for one in decisions) / number if number else 0.0,
+    )
+
+
+def _walk(blocks: Sequence[Mapping[str, float]], controls: Collection[str], rule: Rule) -> Decision:
+    """Decide at one look after the other, until a decision is final or the blocks are used up."""
+    names = dict.fromkeys(name for block in blocks[: rule.looks[-1]] for name in block)
+    for look in rule.looks:
+        values = {name: [block[name] for block in blocks[:look] if name in block] for name in names}
+        gated = {name: found for name, found in values.items() if name not in controls}
+        decision = decide(gated, {name: found for name, found in values.items() if name in controls}, rule)
+        if decision.final or look >= len(blocks):
+            break
+    return decision
+
+
+def rate_bounds(alarms: int, decisions: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the one-sided lower and upper bounds of a rate (Clopper and Pearson, 1934); 0 and 1 for no decision."""
+    from scipy.stats import binomtest
+
+    if not decisions:
+        return 0.0, 1.0
+    low, high = (
+        binomtest(alarms, decisions, alternative=side).proportion_ci(confidence, method="exact")
+        for side in ("greater", "less")
+    )
+    return float(low.low), float(high.high)
 
 
 def normal(sd: float, effect: float = 0.0, metrics: int = 1, rule: Rule = DESIGNED, runs: int = RUNS) -> Counts:

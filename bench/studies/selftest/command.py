@@ -22,7 +22,7 @@ from bench.core import rows, selftests
 from bench.core.arm import Arm
 from bench.core.experiment import Workload
 from bench.core.judge import ExperimentError, check_known
-from bench.core.plan import BareTrial, Trial, estimate_ns, trial_of
+from bench.core.plan import estimate_ns, trial_of
 from bench.core.rows import Row
 from bench.measure import host, neighbour, process
 from bench.measure import run as runs
@@ -31,10 +31,10 @@ from bench.present import progress
 from bench.studies.clients import read as client_rows
 from bench.studies.clients import run as clients
 from bench.studies.clients.show import line as client_line
-from bench.studies.compare import command, error_rates, loop, read
+from bench.studies.compare import command, loop, read, simulation
 from bench.studies.compare.comparison import METRICS, Metric, comparison
-from bench.studies.compare.decide import DESIGNED
 from bench.studies.compare.read import Block
+from bench.studies.compare.rule import DESIGNED
 from bench.studies.compare.run import Place
 from bench.studies.selftest import read as self_test
 from bench.studies.selftest.show import line, text
@@ -45,7 +45,7 @@ SIZES = (5, 10)
 """The planted slowdowns, as they are asked for, in percent of the CPU time per page."""
 TRIED = 0.5
 """About the slowdown, as a share, by which the cost of a planted loop is found: large beside the noise of a block."""
-TIMED: tuple[Metric, ...] = ("cpu_per_page", "throughput")
+TIMED = METRICS[:2]
 LATE = Workload("selftest/lateness", "crawl", SiteConfig(pages=10_000, links=0, delay="50ms"), 1000, "keep-alive")
 
 
@@ -63,7 +63,7 @@ class Numbers:
 FULL = Numbers(same=96, planted=48, other=12, planting=12)
 QUICK = Numbers(same=24, planted=12, other=0, planting=6)
 FULL_ROUNDS, QUICK_ROUNDS = 3, 1
-"""How often each client is """
+"""Number of rounds of the clients."""
 SEED = 1
 """Of the order in which clients take turns."""
 MOST_TRIES = 3
@@ -136,13 +136,10 @@ def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str 
 
 
 def code(found: dict[str, Any]) -> int:
-    """Return the exit code of what was found."""
-    return 3 if found["too_few"] else 1 if _alarms_too_often(found["false_alarms"]) else 0
-
-
-def _alarms_too_often(found: dict[str, Any]) -> bool:
-    """Tell whether false alarms of real decisions are surely more frequent than designed."""
-    return error_rates.lower_bound(found["real"]["alarms"], found["real"]["decisions"]) > DESIGNED.alpha
+    """Return the exit code: whether blocks were too few, or false alarms surely more frequent than designed."""
+    real = found["false_alarms"]["real"]
+    too_often = simulation.rate_bounds(real["alarms"], real["decisions"])[0] > DESIGNED.alpha
+    return 3 if found["too_few"] else 1 if too_often else 0
 
 
 def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
@@ -157,7 +154,8 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
     }
     measured = {name: series for name, series in by_strategy.items() if len(self_test.good(series)) > 1}
     server = where.place.keeper.server()
-    late = run_trial(_late_trial(plan.strategy), server, where.place.setting(where.folder.name))
+    late_trial = trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy))
+    late = run_trial(late_trial, server, where.place.setting(where.folder.name))
     loop.append(where.folder, late)
     compared = client_rows.compare(_clients(where, plan))
     return {
@@ -188,17 +186,13 @@ def _clients(where: Measuring, plan: Plan) -> list[Row]:
     """
     setting = where.place.setting(where.folder.name)
     found = []
-    for trial in _client_trials(plan):
+    for trial in clients.plan(plan.client_rounds, SEED):
         row = clients.run_client(trial, where.place.keeper.server(), setting)
         loop.append(where.folder, row)
         found.append(row)
         show = where.shown.skipped if row.status == "skipped" else where.shown.finished
         show(client_line(row), trial.expected_ns)
     return found
-
-
-def _client_trials(plan: Plan) -> list[BareTrial]:
-    return clients.plan(plan.client_rounds, SEED)
 
 
 def _blocks(where: Measuring, name: str, a: Arm, b: Arm, wanted: int, metrics: tuple[Metric, ...]) -> list[Block]:
@@ -209,16 +203,9 @@ def _blocks(where: Measuring, name: str, a: Arm, b: Arm, wanted: int, metrics: t
     while len(self_test.good(found)) < wanted and len(found) < MOST_TRIES * wanted:
         memory = "memory" in planned.metrics
         found.append(loop.block(where.folder, planned, len(found) + 1, prepared, where.place, memory=memory))
-        _show(where.shown, found[-1], line(name, found[-1], len(self_test.good(found)), wanted))
+        told = line(name, found[-1], len(self_test.good(found)), wanted)
+        command.show_block(where.shown, found[-1], told, BLOCK_NS)
     return found
-
-
-def _show(shown: progress.Progress, block: Block, told: str) -> None:
-    """Show what one block brought; one that was left out brings the end no nearer."""
-    if block.good:
-        shown.finished(told, BLOCK_NS)
-    else:
-        shown.repeated(told)
 
 
 def _others(plan: Plan) -> list[str]:
@@ -231,7 +218,7 @@ def _stand(plan: Plan) -> progress.Stand:
     """Return how far a self-test is at its beginning: what counts are good blocks and client trials."""
     numbers = plan.numbers
     wanted = numbers.same + numbers.planting + len(SIZES) * numbers.planted + len(_others(plan)) * numbers.other
-    trials = _client_trials(plan)
+    trials = clients.plan(plan.client_rounds, SEED)
     return progress.Stand(wanted + len(trials), wanted * BLOCK_NS + estimate_ns(trials))
 
 
@@ -259,10 +246,6 @@ def _loop_share(where: Measuring, plan: Plan, same: Sequence[Block]) -> float | 
 
 def _with_loops(plan: Plan, loops: float) -> tuple[Arm, Arm]:
     return Arm("A", plan.strategy, planted_loops=0), Arm("B", plan.strategy, planted_loops=max(1, round(loops)))
-
-
-def _late_trial(strategy: str) -> Trial:
-    return trial_of(LATE.id, 1, LATE, strategies.describe(strategy))
 
 
 def _overhead(cpus: host.Cpus, same: Sequence[Block]) -> dict[str, float | None]:

@@ -11,10 +11,10 @@ from bench.core import units
 from bench.present import change_axis, name_looks, page, provenance, words
 from bench.present.change_axis import Dot, Range
 from bench.studies.compare import read
-from bench.studies.compare.decide import DESIGNED
 from bench.studies.compare.effect import NAMES
-from bench.studies.compare.plot import rows_of
 from bench.studies.compare.read import Block
+from bench.studies.compare.rule import DESIGNED
+from bench.studies.selftest import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,8 @@ def draw(
             if name.partition("-")[0] == SAME}  # fmt: skip
     every = [block for name, blocks in series.items() if name != "planting" for block in blocks]
     noise = dict(sorted(selftest["noise"].items(), key=lambda item: -_known(item[1].get("cpu_per_page"))))
-    sheet = page.sheet(title(selftest), _notes(selftest, every, noise), provenance.source(rows_of(every), machine))
+    footer = provenance.source([row for block in every for row in block.rows], machine)
+    sheet = page.sheet(show.title(selftest), _notes(selftest, every, noise), footer)
     axes = _axes(sheet)
     strips = [[_dots(place, group, metric) for place, group in enumerate(found)] for metric in DRAWN]
     shown = change_axis.range_of([[dot.value for _, dot in strip] for metric in strips for strip in metric])
@@ -82,41 +83,14 @@ def draw(
 
 def groups(selftest: Mapping[str, Any], series: Mapping[str, Sequence[Block]]) -> list[Group]:
     """Return the A/A blocks, then those with planted slowdowns, the smallest first; only good ones."""
-    planted = sorted(selftest["detection"].items(), key=lambda item: _known(item[1]["seen"]))
     same = [block for name, blocks in series.items() if name.partition("-")[0] == SAME for block in blocks]
     return [
         ("A/A", 0.0, list(read.tally(same).good)),
         *(
-            (_named(size, one), one["seen"], list(read.tally(series.get(f"{PLANTED}{size}", ())).good))
-            for size, one in planted
+            (show.named(size, one), one["seen"], list(read.tally(series.get(f"{PLANTED}{size}", ())).good))
+            for size, one in show.planted(selftest)
         ),
     ]
-
-
-def title(selftest: Mapping[str, Any]) -> str:
-    """Return how often the rule was wrong."""
-    alarms = selftest["false_alarms"]["resampled"]
-    parts = [f"{_alarms(alarms)} without a change"]
-    found = sorted(selftest["detection"].items(), key=lambda item: _known(item[1]["seen"]))
-    parts += [
-        f"{one['share'] * 100:.3g} % of {_named(size, one).replace('+', '')} slowdowns found"
-        if one["decisions"]
-        else f"no decision on {_named(size, one).replace('+', '')} slowdowns"
-        for size, one in found
-    ]
-    return f"Self-test: {'; '.join(parts)}"
-
-
-def _alarms(counts: Mapping[str, Any]) -> str:
-    number = counts["alarms"]
-    if not counts["decisions"]:
-        return "no decision"
-    return f"{units.count(number)} false {'alarm' if number == 1 else 'alarms'} in {_decisions(counts)}"
-
-
-def _decisions(counts: Mapping[str, Any]) -> str:
-    number = counts["decisions"]
-    return f"{units.count(number)} {'decision' if number == 1 else 'decisions'}"
 
 
 def _axes(sheet: "Figure") -> list["Axes"]:
@@ -134,7 +108,7 @@ def _axes(sheet: "Figure") -> list["Axes"]:
 
 def _dots(place: int, group: Group, metric: str) -> list[tuple[str, Dot]]:
     """Return the strategy and the dot of each block that has the metric."""
-    valued = [(read.arm(block, "A")["strategy"], read.values(block)) for block in group[2]]
+    valued = [(read.arm(block, "A").strategy, read.values(block)) for block in group[2]]
     return [
         (strategy, Dot(place + JITTER * ((n * _GOLDEN) % 1 - 0.5) - 0.08, values[metric]))
         for n, (strategy, values) in enumerate(one for one in valued if metric in one[1])
@@ -154,7 +128,7 @@ def _draw_strips(
     change_axis.set_axis(axes, shown, direction)
     axes.grid(visible=False)
     axes.axhline(0, color="black", linewidth=1.2, zorder=1.5)
-    size = max(3.0, min(8.0, 70.0 / math.sqrt(max(1, *map(len, strips)))))
+    size = change_axis.mark_size(max(map(len, strips)))
     names = []
     for place, ((name, share, _), strip) in enumerate(zip(found, strips, strict=True)):
         for strategy in dict.fromkeys(strategy for strategy, _ in strip):
@@ -225,7 +199,7 @@ def _notes(selftest: Mapping[str, Any], every: Sequence[Block], noise: Mapping[s
             "Each mark is a block: the change from A to B, up is worse for B; A/A: both sides are alike.",
             "Black: mean and SD. To the right, filled: CPU per page; hollow: throughput.",
             f"Rates: of decisions simulated with these blocks ({units.count(alarms['resampled']['blocks'])} A/A);",
-            f"in the order of measuring, {_alarms(alarms['real'])}.",
+            f"in the order of measuring, {show.alarms_told(alarms['real'])}.",
             f"{lost} of {len(every)} blocks failed or were dropped." if lost else "",
             f"{rest} more strategies are not shown." if rest > 0 else "",
         )
@@ -234,19 +208,18 @@ def _notes(selftest: Mapping[str, Any], every: Sequence[Block], noise: Mapping[s
 
 
 def _resolves(selftest: Mapping[str, Any]) -> str:
-    """Say what so many minutes find; what is below the least regression of the rule is none."""
+    """Say what so many minutes find."""
     parts = []
     for one in selftest["resolves"]:
         minutes = f"{units.number_tick(one['minutes'])} min"
         if one["smallest"] is None:
             parts.append(f"nothing in {minutes}")
             continue
-        without = "" if "memory" in one.get("metrics", ["memory"]) else ", memory left out"
-        size = change_axis.change(max(math.log(one["smallest"]), DESIGNED.least)).lstrip("+")
-        parts.append(f"{size} in {minutes} ({_blocks(one['blocks'])}{without})")
-    whose = f" of {words.plain(selftest['strategy'], 24)}" if "strategy" in selftest else ""
+        without = "" if "memory" in one["metrics"] else ", memory left out"
+        parts.append(f"{show.smallest_told(one)} in {minutes} ({_blocks(one['blocks'])}{without})")
+    whose = words.plain(selftest["strategy"], 24)
     kept = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}", 4) for part in parts)
-    return f"The least slowdown{whose} that is found {DESIGNED.power:.0%} of the time: {kept}" if parts else ""
+    return f"The smallest slowdown of {whose} that is found {DESIGNED.power:.0%} of the time: {kept}" if parts else ""
 
 
 def _blocks(number: int) -> str:
@@ -255,11 +228,6 @@ def _blocks(number: int) -> str:
 
 def _percent(sd: float) -> str:
     return f"{units.number(100 * sd, 2)} %"
-
-
-def _named(size: str, one: Mapping[str, Any]) -> str:
-    """Name a planted slowdown by what it was seen to be; by what was asked for where it was not seen."""
-    return f"about +{words.plain(size, 12)} %" if one["seen"] is None else change_axis.change(one["seen"])
 
 
 def _known(sd: float | None) -> float:

@@ -2,16 +2,18 @@
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from bench.core.stats import t_interval
-from bench.studies.compare import budget, error_rates, read, simulation
-from bench.studies.compare.read import Block
+from bench.studies.compare import read, simulation
+from bench.studies.compare.effect import NAMES
+from bench.studies.compare.read import TIMED, Block
+from bench.studies.compare.rule import rule_for
 
 BUDGETS_S = (60, 300, 900)
-WITH_MEMORY, TIMED = ("cpu_per_page", "throughput", "memory"), ("cpu_per_page", "throughput")
 
 
 def good(found: Sequence[Block]) -> tuple[Block, ...]:
@@ -50,7 +52,7 @@ def detection(found: Sequence[Block]) -> dict[str, Any]:
     resampled = _resampled(found, flipped=False)
     return {
         "blocks": len(values),
-        "loops": read.arm(found[0], "B").get("planted_loops") if found else None,
+        "loops": read.arm(found[0], "B").planted_loops if found else None,
         "seen": None if seen is None else seen.estimate,
         "low": None if seen is None else seen.low,
         "high": None if seen is None else seen.high,
@@ -64,32 +66,29 @@ def detection(found: Sequence[Block]) -> dict[str, Any]:
 def resolves(same: Sequence[Block]) -> list[dict[str, Any]]:
     """Return what change can be found in 1, 5 and 15 minutes, as a ratio, and what limits it.
 
-    By the noise and the duration of these blocks.
+    By the noise and the duration of these blocks. Memory is left out where only that leaves time for a verdict.
     """
     if len(good(same)) < 2:
         return []
-    taken, found = block_seconds(same), []
-    allowed: dict[str, Any]
-    resolved: dict[str, Any]
+    taken, sd = block_seconds(same), noise(same)["cpu_per_page"]
+    found: list[dict[str, Any]] = []
     for whole_s in BUDGETS_S:
-        for metrics in (WITH_MEMORY, TIMED):
+        told: dict[str, Any] = {"blocks": 0, "metrics": [], "smallest": None, "limited_by": None}
+        for metrics in (tuple(NAMES), TIMED):
             memory_s = taken["memory"] if "memory" in metrics else 0.0
-            rule = budget.rule_for(whole_s, taken["slices"], memory_s=memory_s)
-            if not isinstance(rule, budget.Refusal):
-                smallest = simulation.smallest_found(noise(same)["cpu_per_page"], rule, len(metrics))
-                resolved = {"smallest": math.exp(smallest.effect), "limited_by": smallest.limited_by}
-                allowed = {"blocks": rule.looks[-1], "metrics": list(metrics)}
+            if rule := rule_for(whole_s, taken["slices"], memory_s=memory_s):
+                smallest = simulation.smallest_found(sd, rule, len(metrics))
+                told = {"blocks": rule.looks[-1], "metrics": list(metrics)}
+                told |= {"smallest": math.exp(smallest.effect), "limited_by": smallest.limited_by}
                 break
-        else:
-            allowed, resolved = {"blocks": 0, "metrics": []}, {"smallest": None, "limited_by": None}
-        found.append({"minutes": whole_s // 60} | allowed | resolved)
+        found.append({"minutes": whole_s // 60} | told)
     return found
 
 
 def _real(found: Sequence[Block]) -> dict[str, Any]:
     """Return the counts of decisions one after another, with the upper bound of their rate of alarms."""
-    counts = error_rates.real(_values(found), read.CONTROLS)
-    upper = error_rates.upper_bound(counts.alarms, counts.decisions)
+    counts = simulation.real(_values(found), read.CONTROLS)
+    upper = simulation.rate_bounds(counts.alarms, counts.decisions)[1]
     return asdict(counts) | {"blocks": len(good(found)), "upper": upper}
 
 
@@ -110,9 +109,8 @@ def _values(found: Sequence[Block]) -> list[dict[str, float]]:
 def left_out(series: Iterable[Sequence[Block]]) -> dict[str, Any]:
     """Return how many blocks were tried and left out, and why."""
     tallies = [read.tally(found) for found in series]
-    reasons: dict[str, int] = {}
+    reasons: Counter[str] = Counter()
     for tally in tallies:
-        for reason, number in tally.reasons.items():
-            reasons[reason] = reasons.get(reason, 0) + number
+        reasons.update(tally.reasons)
     lost = sum(tally.lost for tally in tallies)
-    return {"tried": lost + sum(len(tally.good) for tally in tallies), "left_out": lost, "reasons": reasons}
+    return {"tried": lost + sum(len(tally.good) for tally in tallies), "left_out": lost, "reasons": dict(reasons)}

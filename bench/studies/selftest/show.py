@@ -1,114 +1,181 @@
-"""What a self-test found, as text: error rates, noise, and what can be resolved in how much time."""
+"""What a self-test found, as sections: error rates, noise, what can be found in how much time, other clients.
 
-from collections.abc import Mapping
+Made from ``selftest.json``, so from plain values.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bench.core import units
+from bench.present import section as form
 from bench.present import words
+from bench.present.section import Section
+from bench.present.table import Table
 from bench.studies.clients import show as clients
-from bench.studies.compare import effect
-from bench.studies.compare.decide import DESIGNED
+from bench.studies.compare.effect import NAMES
 from bench.studies.compare.read import Block
+from bench.studies.compare.rule import DESIGNED
 from bench.studies.compare.show import changes_told, planted_told
 
-_MS = 1_000_000
+WIDTH = 120
 LIMITS = {
-    "noise": ", limited by noise",
-    "least": ", limited by the 2 % below which nothing is called a regression",
-    "pass": ", limited by comparisons that pass first, because B is at most 5 % worse",
+    "noise": "noise",
+    "least": "the 2 % below which nothing is a regression",
+    "pass": "comparisons that pass first: B at most 5 % worse",
 }
 """What keeps a smaller slowdown from being found; a self-test of before has not asked."""
 
+Found = Mapping[str, Any]
+
 
 def line(name: str, block: Block, good: int, wanted: int) -> str:
-    """Return what one block brought, while a self-test goes on."""
-    figures = changes_told(block) if block.good else f"left out: {words.plain('; '.join(block.reasons), 100)}"
-    return f"{name:<20} {good:>3}/{wanted}  {figures}"
+    """Return what one block showed, for the progress of a self-test."""
+    return f"{name:<20} {good:>3}/{wanted}  {changes_told(block)}"
 
 
-def text(found: Mapping[str, Any]) -> str:
-    """Return the whole result."""
-    machine = found["machine"]
+def text(found: Found) -> str:
+    """Return the whole result for a terminal."""
+    return "\n\n".join(form.text(one, WIDTH).plain for one in sections(found))
+
+
+def sections(found: Found) -> list[Section]:
+    """Return the self-test, and what other clients saw where they were asked."""
+    tables = _alarms(found), _planted(found), _noise(found), _resolves(found), _rest(found)
+    own = Section(title(found), tables, first=tuple(_heading(found)))
+    if found.get("clients") is None:
+        return [own]
+    told = clients.text(found["clients"], found["server_ceiling_per_s"]).splitlines()
+    return [own, Section("", notes=tuple(told))]
+
+
+def title(found: Found) -> str:
+    """Return how often the rule was wrong."""
+    alarms = found["false_alarms"]["resampled"]
+    parts = [f"{alarms_told(alarms)} without a change"]
+    for size, one in planted(found):
+        of = f"{named(size, one).replace('+', '')} slowdowns"
+        parts.append(f"{one['share'] * 100:.3g} % of {of} found" if one["decisions"] else f"no decision on {of}")
+    return f"Self-test: {'; '.join(parts)}"
+
+
+def planted(found: Found) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the planted slowdowns, the smallest first: what was asked for, in percent, and what was found."""
+    seen = {size: one["seen"] for size, one in found["detection"].items()}
+    return sorted(found["detection"].items(), key=lambda item: -1.0 if seen[item[0]] is None else seen[item[0]])
+
+
+def named(size: str, one: Mapping[str, Any]) -> str:
+    """Name a planted slowdown by how large it was measured; by what was asked for where it was not."""
+    return f"about +{words.plain(size, 12)} %" if one["seen"] is None else units.change(one["seen"])
+
+
+def alarms_told(counts: Mapping[str, Any]) -> str:
+    """Write how many decisions were false alarms."""
+    number = counts["alarms"]
+    if not counts["decisions"]:
+        return "no decision"
+    return f"{units.count(number)} false {'alarm' if number == 1 else 'alarms'} in {_decisions(counts['decisions'])}"
+
+
+def _decisions(number: int) -> str:
+    return f"{units.count(number)} {'decision' if number == 1 else 'decisions'}"
+
+
+def smallest_told(one: Mapping[str, Any]) -> str:
+    """Write the smallest slowdown that some minutes find; none is below the least regression of the rule."""
+    return units.change_size(max(math.log(one["smallest"]), DESIGNED.least))
+
+
+def _heading(found: Found) -> Iterator[str]:
+    machine, dropped = found["machine"], found["dropped"]
     where = f"{machine['cpu']}, {machine['usable_cores']} cores, {machine['system']}, {machine['python']}"
-    when = f"{found['made_at'][:16].replace('T', ' ')} UTC"
-    head = ["inflight selftest", f"{where}; {when}", _about_blocks(found)]
-    head += [words.neighbour(kind)] if (kind := machine.get("neighbour")) else []
-    parts = [_alarms(found), _detection(found), _noise(found), _resolves(found), _rest(found)]
-    if found.get("clients") is not None:  # older self-tests asked no other clients
-        parts.append(clients.text(found["clients"], found["server_ceiling_per_s"]))
-    return "\n".join([*head, *("\n" + part for part in parts)])
-
-
-def _about_blocks(found: Mapping[str, Any]) -> str:
-    dropped = found["dropped"]
-    told = f"{dropped['tried']} blocks tried, {dropped['left_out']} left out"
+    yield f"{where}; {found['made_at'][:16].replace('T', ' ')} UTC"
     reasons = sorted(dropped["reasons"].items(), key=lambda item: -item[1])[:3]
-    told += f" ({'; '.join(f'{words.plain(reason, 60)}: {number}' for reason, number in reasons)})" if reasons else ""
-    return told + (f"; TOO FEW good blocks: {', '.join(found['too_few'])}" if found["too_few"] else "")
+    told = "; ".join(f"{words.plain(reason, 60)}: {number}" for reason, number in reasons)
+    yield f"{dropped['tried']} blocks tried, {dropped['left_out']} left out" + (f" ({told})" if told else "")
+    if found["too_few"]:
+        yield f"TOO FEW good blocks: {', '.join(found['too_few'])}"
+    if machine.get("neighbour"):
+        yield words.neighbour(machine["neighbour"])
 
 
-def _alarms(found: Mapping[str, Any]) -> str:
-    alarms = found["false_alarms"]
-    lines = [f"false alarms, both sides {found['strategy']} (designed: at most 0.5 %)"]
-    for kind, about in (("real", "real decisions, one after another on"), ("resampled", "decisions simulated with")):
-        one = alarms[kind]
-        bound = f" (rate at most {one['upper']:.1%} with 95 % confidence)" if kind == "real" else ""
-        lines.append(
-            f"  {one['alarms']} alarms in {one['decisions']} {about} {one['blocks']} blocks{bound}; "
-            f"{one['passes']} passed, {one['inconclusive']} inconclusive, {one['mean_blocks']:.1f} blocks each"
+def _alarms(found: Found) -> Table:
+    heads = ("decisions", "number", "alarms", "passed", "inconclusive", "blocks each", "of blocks", "rate at most")
+    lines = tuple(
+        (
+            told,
+            *(units.count(one[key]) for key in ("decisions", "alarms", "passes", "inconclusive")),
+            f"{one['mean_blocks']:.1f}",
+            units.count(one["blocks"]),
+            f"{one['upper']:.1%}" if "upper" in one else "-",
         )
-    return "\n".join(lines)
-
-
-def _detection(found: Mapping[str, Any]) -> str:
-    lines = ["planted slowdowns, a loop added to each page of side B"]
-    for size, one in found["detection"].items():
-        seen = "not measured" if one["seen"] is None else f"seen as {planted_told(one)} more CPU time per page"
-        real = one["real"]
-        lines.append(
-            f"  {seen}, over {one['blocks']} blocks (asked for: about {size} %); found in {one['share']:.1%} of "
-            f"{one['decisions']} simulated decisions, {one['mean_blocks']:.1f} blocks each; "
-            f"real ones: {real['alarms']} of {real['decisions']}"
-        )
-    return "\n".join(lines)
-
-
-def _noise(found: Mapping[str, Any]) -> str:
-    lines = ["block noise (SD), and how long a block takes"]
-    for name, noise in found["noise"].items():
-        figures = ", ".join(f"{effect.named(metric)} {100 * sd:.1f} %" for metric, sd in noise.items())
-        taken = found["block_s"][name]
-        memory = f" + {taken['memory']:.1f} s for memory" if taken["memory"] else ""
-        lines.append(f"  {name:<16} {figures}; {taken['slices']:.1f} s{memory}")
-    controls = ", ".join(f"{name} {100 * sd:.1f} %" for name, sd in found["controls"].items())
-    return "\n".join([*lines, f"  {'controls':<16} {controls}"])
-
-
-def _resolves(found: Mapping[str, Any]) -> str:
-    lines = [f"the least slowdown of {found['strategy']} that is found {DESIGNED.power:.0%} of the time"]
-    for one in found["resolves"]:
-        if one["smallest"] is None:
-            lines.append(f"  {one['minutes']:>2} min: not enough for the 12 blocks that a verdict needs")
-            continue
-        what = "" if "memory" in one["metrics"] else ", memory left out"
-        limit = LIMITS.get(one.get("limited_by"), "")
-        size = 100 * (max(one["smallest"], 1.02) - 1)
-        lines.append(f"  {one['minutes']:>2} min: {size:.1f} % (up to {one['blocks']} blocks{what}){limit}")
-    return "\n".join(lines)
-
-
-def _rest(found: Mapping[str, Any]) -> str:
-    late, extra = found["lateness"], found["overhead"]
-    ceiling = found["server_ceiling_per_s"]
-    lateness = "unknown" if late["p99"] is None else f"p50 {late['p50'] / _MS:.2f} ms, p99 {late['p99'] / _MS:.2f} ms"
-    red = "" if late["valid"] else " (the trial is red)"
-    capacity = "unknown" if ceiling is None else f"{units.number(ceiling, 3)} responses/s"
-    share = "an unknown share" if extra["share"] is None else f"{extra['share']:.1%}"
-    cost = f"{extra['per_fetch_ns'] / 1000:.2f} µs a fetch, {share} of the CPU time of {found['strategy']}"
-    return "\n".join(
-        [
-            f"server ceiling, by a null client: {capacity}",
-            f"timer lateness, 1,000 in flight at 50 ms: {lateness}{red}",
-            f"harness overhead: {cost} (target: at most 1 µs and 1 %)",
-        ]
+        for kind, told in (("real", "one after another"), ("resampled", "simulated"))
+        for one in [found["false_alarms"][kind]]
     )
+    note = "Rate at most: with 95 % confidence; designed: 0.5 %. Simulated decisions share blocks, so have no bound."
+    return Table(f"False alarms, both sides {words.plain(found['strategy'], 24)}", heads, lines, (note,))
+
+
+def _planted(found: Found) -> Table:
+    heads = ("asked for", "measured", "blocks", "found", "simulated", "blocks each", "real found")
+    lines = tuple(
+        (
+            f"about {words.plain(size, 12)} %",
+            "not measured" if one["seen"] is None else planted_told(one),
+            units.count(one["blocks"]),
+            f"{one['share']:.1%}",
+            units.count(one["decisions"]),
+            f"{one['mean_blocks']:.1f}",
+            f"{one['real']['alarms']} of {one['real']['decisions']}",
+        )
+        for size, one in found["detection"].items()
+    )
+    note = "A loop is added to each page of side B. Found: the share of simulated decisions; real: one after another."
+    return Table("Planted slowdowns, CPU time per page", heads, lines, (note,))
+
+
+def _noise(found: Found) -> Table:
+    heads = ("strategy", *NAMES.values(), "a block", "memory besides")
+    lines = [
+        (
+            words.plain(name, 24),
+            *(f"{100 * noise[metric]:.1f} %" if metric in noise else "-" for metric in NAMES),
+            f"{found['block_s'][name]['slices']:.1f} s",
+            f"{found['block_s'][name]['memory']:.1f} s" if found["block_s"][name]["memory"] else "-",
+        )
+        for name, noise in found["noise"].items()
+    ]
+    controls = ", ".join(f"{name} {100 * sd:.1f} %" for name, sd in found["controls"].items())
+    return Table("Noise: SD of a block, and how long it takes", heads, tuple(lines), (f"Controls: {controls}.",))
+
+
+def _resolves(found: Found) -> Table:
+    heads = ("within", "slowdown", "blocks at most", "memory", "bound by")
+    lines = tuple(
+        (f"{one['minutes']} min", "-", "-", "-", "fewer than the 12 blocks that a verdict needs")
+        if one["smallest"] is None
+        else (
+            f"{one['minutes']} min",
+            smallest_told(one),
+            units.count(one["blocks"]),
+            "measured" if "memory" in one["metrics"] else "left out",
+            LIMITS.get(one.get("limited_by"), "-"),
+        )
+        for one in found["resolves"]
+    )
+    whose = words.plain(found["strategy"], 24)
+    return Table(f"Smallest slowdown of {whose} that is found {DESIGNED.power:.0%} of the time", heads, lines)
+
+
+def _rest(found: Found) -> Table:
+    late, extra, ceiling = found["lateness"], found["overhead"], found["server_ceiling_per_s"]
+    times = " and ".join("-" if late[key] is None else units.duration(late[key]) for key in ("p50", "p99"))
+    share = "-" if extra["share"] is None else f"{extra['share']:.1%}"
+    lines = (
+        ("server ceiling, by a null client", "-" if ceiling is None else f"{units.number(ceiling)} responses/s"),
+        ("timer lateness (p50 and p99), 1,000 in flight at 50 ms", times + ("" if late["valid"] else " ✗")),
+        ("harness overhead per fetch (at most 1 µs)", units.duration(extra["per_fetch_ns"])),
+        ("harness overhead, share of CPU time (at most 1 %)", share),
+    )
+    return Table("The harness", ("what", "value"), lines)

@@ -12,10 +12,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL, Entry, Facts, Key, Sample, Side, number, sample
+from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample, Side, number, sample
 
 _SOFTWARE = ("node", "release", "python_implementation", "python_version", "python_compiler", "python_build")
 _COMMIT = ("id", "branch", "dirty")
+_DECIDES_MEMORY = ("system", "release", "machine", "python_implementation", "python_version")
 
 
 class BenchmarkError(Exception):
@@ -46,8 +47,17 @@ def of_json(name: str, values: Mapping[str, Any]) -> Side:
             raise BenchmarkError(f"has two benchmarks named {subject}")
         entries |= _entries(subject, own)
         red += bool(_red(own))
-    marks = frozenset(mark for entry in entries.values() for mark in entry.marks)
-    return Side(name, entries, _facts(values), len(values["benchmarks"]), red, 0, 0, marks=marks)
+    machine = _table(values, "machine_info")
+    return Side(
+        name=name,
+        entries=entries,
+        hardware=_hardware(machine),
+        software=_software(values, machine),
+        decides_memory=tuple(machine.get(key) for key in _DECIDES_MEMORY),
+        trials=len(values["benchmarks"]),
+        red=red,
+        marks=frozenset(mark for entry in entries.values() for mark in entry.marks),
+    )
 
 
 def _entries(subject: str, benchmark: Mapping[str, Any]) -> dict[Key, Entry]:
@@ -62,9 +72,7 @@ def _entries(subject: str, benchmark: Mapping[str, Any]) -> dict[Key, Entry]:
     timer = _table(benchmark, "options").get("timer")
     asked = json.dumps([benchmark.get("params"), timer], sort_keys=True, default=str)
     return {
-        Key(subject, "", metric): Entry(
-            why if reasons else figure, "", 1, int(bool(reasons)), workload=asked, marks=marks
-        )
+        Key(subject, "", metric): Entry(why if reasons else figure, "", int(bool(reasons)), workload=asked, marks=marks)
         for metric, figure in figures.items()
     }
 
@@ -97,20 +105,16 @@ def _red(benchmark: Mapping[str, Any]) -> list[str]:
     return [str(reason) for reason in reasons] if isinstance(reasons, list) else []
 
 
-def _facts(values: Mapping[str, Any]) -> Facts:
-    machine, commit = _table(values, "machine_info"), _table(values, "commit_info")
+def _hardware(machine: Mapping[str, Any]) -> dict[str, Any]:
     cpu = _table(machine, "cpu")
-    hardware = {
-        "system": machine.get("system"),
-        "machine": machine.get("machine"),
-        "processor": machine.get("processor"),
-        "cpu": cpu.get("brand_raw"),
-        "cores": cpu.get("count"),
-    }
-    software = {key: machine.get(key) for key in _SOFTWARE} | {f"commit {key}": commit.get(key) for key in _COMMIT}
-    software["pytest-benchmark"] = values.get("version")
-    decides = ("system", "release", "machine", "python_implementation", "python_version")
-    return Facts(hardware, software, tuple(machine.get(key) for key in decides))
+    named = {key: machine.get(key) for key in ("system", "machine", "processor")}
+    return named | {"cpu": cpu.get("brand_raw"), "cores": cpu.get("count")}
+
+
+def _software(values: Mapping[str, Any], machine: Mapping[str, Any]) -> dict[str, Any]:
+    commit = _table(values, "commit_info")
+    named = {key: machine.get(key) for key in _SOFTWARE} | {f"commit {key}": commit.get(key) for key in _COMMIT}
+    return named | {"pytest-benchmark": values.get("version")}
 
 
 def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:

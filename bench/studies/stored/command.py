@@ -16,6 +16,7 @@ from bench.studies.stored.side import Side, differences, of_rows
 
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
 JSON_FILE, MARKDOWN_FILE = "compare.json", "compare.md"
+_GIVE = "give two run folders, or two JSON files of pytest-benchmark"
 
 
 class CompareError(Exception):
@@ -34,22 +35,25 @@ def run(*, base: Path, head: Path, unlike: bool, out: Path | None, as_json: bool
     if not found.compared:
         raise CompareError(f"{base} and {head} have no cell in common: nothing was run on the same workload in both")
     if as_json:
-        print(_json(found))
-        say(show.headline(found))
+        print(json.dumps(show.to_json(found), allow_nan=False))
+        say(show.title(found))
     else:
-        print(show.text(found).rstrip("\n"))
-    if markdown is not None:
-        _add(show.markdown(found), markdown)
-    if out is not None:
-        for path in _write(found, out):
+        print(show.text(found))
+    try:
+        if markdown is not None:
+            with markdown.open("a", encoding="utf-8") as file:
+                file.write(show.markdown(found))
+        for path in _write(found, out) if out is not None else ():
             say(f"written: {path}")
+    except OSError as error:
+        raise CompareError(f"cannot write {error.filename or out}: {error.strerror}") from error
     return EXITS[found.verdict]
 
 
 def _sides(base: Path, head: Path) -> tuple[Side, Side]:
     for path in (base, head):
         if not path.exists():
-            raise CompareError(f"there is no {path}; give two run folders, or two JSON files of pytest-benchmark")
+            raise CompareError(f"there is no {path}; {_GIVE}")
     if base.samefile(head) or _same_rows(base, head):
         raise CompareError(f"{base} and {head} are the same run: there is nothing to compare")
     if base.is_dir() != head.is_dir():
@@ -59,9 +63,7 @@ def _sides(base: Path, head: Path) -> tuple[Side, Side]:
         )
     for path in (base, head):
         if not (path.is_dir() or path.is_file()):
-            raise CompareError(
-                f"{path} is no regular file; give two run folders, or two JSON files of pytest-benchmark"
-            )
+            raise CompareError(f"{path} is no regular file; {_GIVE}")
     read: Callable[[Path], Side] = _run if base.is_dir() else _benchmarks
     return read(base), read(head)
 
@@ -106,11 +108,9 @@ def _benchmarks(path: Path) -> Side:
     except OSError as error:
         raise CompareError(f"cannot read {path} ({error.strerror})") from error
     except UnicodeDecodeError as error:
-        raise CompareError(
-            f"{path} is not text; give two run folders, or two JSON files of pytest-benchmark"
-        ) from error
+        raise CompareError(f"{path} is not text; {_GIVE}") from error
     except BenchmarkError as error:
-        raise CompareError(f"{path} {error}; give two run folders, or two JSON files of pytest-benchmark") from error
+        raise CompareError(f"{path} {error}; {_GIVE}") from error
     if not side.entries:
         raise CompareError(f"{path} has no benchmark in it: were they all skipped, or did they fail?")
     if side.red == side.trials:
@@ -119,32 +119,17 @@ def _benchmarks(path: Path) -> Side:
 
 
 def _refuse_unlike(base: Side, head: Side) -> None:
-    found = differences(base.facts.hardware, head.facts.hardware)
+    found = differences(base.hardware, head.hardware)
     if found:
         told = words.plain(", ".join(f"{one.name} ({one.base} / {one.head})" for one in found), 600)
         raise CompareError(f"the machines differ in {told}; --unlike compares all the same, without a verdict on times")
 
 
-def _json(found: Comparison) -> str:
-    return json.dumps(show.to_json(found), allow_nan=False)
-
-
-def _add(text: str, path: Path) -> None:
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise CompareError(f"cannot write {path}: {error.strerror}") from error
-
-
 def _write(found: Comparison, folder: Path) -> list[Path]:
     from bench.studies.stored.plot import save_forest
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / JSON_FILE).write_text(json.dumps(show.to_json(found), indent=2, allow_nan=False) + "\n", "utf-8")
-        (folder / MARKDOWN_FILE).write_text(show.markdown(found), encoding="utf-8")
-        plots = save_forest(found, folder)
-    except OSError as error:
-        raise CompareError(f"cannot write to {folder}: {error.strerror}") from error
-    return [folder / JSON_FILE, folder / MARKDOWN_FILE, *plots]
+    folder.mkdir(parents=True, exist_ok=True)
+    told = json.dumps(show.to_json(found), indent=2, allow_nan=False)
+    (folder / JSON_FILE).write_text(f"{told}\n", encoding="utf-8")
+    (folder / MARKDOWN_FILE).write_text(show.markdown(found), encoding="utf-8")
+    return [folder / JSON_FILE, folder / MARKDOWN_FILE, *save_forest(found, folder)]

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from bench.core import units
 from bench.core.figures import Slope
 from bench.core.rows import Row
-from bench.core.stats import CONFIDENCE
+from bench.core.stats import CONFIDENCE, t_quantile
 from bench.studies.stored.side import (
     MEMORY,
     METRICS,
@@ -49,20 +50,27 @@ SIDES = ("BASE", "HEAD")
 Verdict = Literal["regression", "pass", "inconclusive"]
 Group = tuple[str, bool]
 """A metric, and whether its figures show slowdowns."""
+Holds = Mapping[Literal["times", "memory"], str]
+"""What forbids a verdict on times, or on memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A change for the worse, as a logarithm: ``low`` to ``high`` is its interval of 95 %.
+class Noise:
+    """The variance of a logarithm between rounds, and its degrees of freedom; ``of`` says whose it is."""
 
-    ``bound`` is the lower end that decides on a regression: one-sided, at the level that Bonferroni leaves. All three
-    are None where there is no interval.
-    """
+    of: str
+    metric: str
+    variance: float
+    freedom: int
 
-    estimate: float
-    low: float | None = None
-    high: float | None = None
-    bound: float | None = None
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far an interval of 95 % reaches below and above an estimate, and its degrees of freedom."""
+
+    below: float
+    above: float
+    freedom: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +79,36 @@ class Compared:
 
     key: Key
     label: str
-    base: float | None
-    head: float | None
-    """In nanoseconds, pages per second, bytes or seconds; geometric means over the rounds. None of a mean of cells."""
-    change: Change | None
-    gated: bool
-    """Whether the verdict of the whole comparison depends on it."""
-    verdict: Verdict
-    why: str
     base_rounds: int
     head_rounds: int
     """Rounds, readings of a slope, or cells of a mean."""
     base_red: int
     head_red: int
-    sensitivity: float | None
-    shared: int = 0
+    shared: int
     """Trials that both sides have: they cannot show a change, so they cannot pass either."""
+    base: float | None = None
+    head: float | None = None
+    """In nanoseconds, pages per second, bytes or seconds; geometric means over the rounds. None of a mean of cells."""
+    sensitivity: float | None = None
+    gated: bool = False
+    """Whether the verdict of the whole comparison depends on it."""
+    samples: tuple[tuple[Sample, Sample], ...] = ()
+    """Of BASE and HEAD, whose mean change it is."""
+    change: float | None = None
+    """For the worse, as a logarithm."""
+    spread: Spread | None = None
+    low: float | None = None
+    high: float | None = None
+    """The ends of its interval of 95 %."""
+    bound: float | None = None
+    """The lower end that decides on a regression: one-sided, at the level that Bonferroni leaves."""
+    verdict: Verdict = "inconclusive"
+    why: str = ""
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is the mean over the cells of a strategy."""
+        return self.key.workload == ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,30 +122,21 @@ class OneSided:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The null client's throughput on both sides; ``slower`` is the logarithm of BASE / HEAD."""
+    """The null client's throughput on both sides."""
 
     base_per_s: float
     head_per_s: float
 
     @property
-    def slower(self) -> float:
-        """How much slower HEAD's machine was, as a logarithm."""
-        return math.log(self.base_per_s / self.head_per_s)
-
-    @property
     def moved(self) -> bool:
         """Whether it moved by more than may be."""
-        return abs(self.slower) > CONTROL_MOST
+        return abs(math.log(self.base_per_s / self.head_per_s)) > CONTROL_MOST
 
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """The variance of a logarithm between rounds, and its degrees of freedom; ``of`` says whose it is."""
-
-    of: str
-    metric: str
-    variance: float
-    freedom: int
+    @property
+    def told(self) -> str:
+        """Write by how much the machine of HEAD was slower or faster."""
+        share = self.head_per_s / self.base_per_s - 1
+        return f"{abs(share) * 100:.0f} % {'slower' if share < 0 else 'faster'}"
 
 
 Pooled = Mapping[Group, Noise]
@@ -157,7 +170,7 @@ def compare(
     head_rows: Sequence[Row],
     base_machine: Mapping[str, Any],
     head_machine: Mapping[str, Any],
-    names: tuple[str, str] = ("BASE", "HEAD"),
+    names: tuple[str, str] = SIDES,
 ) -> Comparison:
     """Compare two runs, each given by its rows and its ``machine.json``."""
     return compare_sides(of_rows(names[0], base_rows, base_machine), of_rows(names[1], head_rows, head_machine))
@@ -166,89 +179,54 @@ def compare(
 def compare_sides(base: Side, head: Side) -> Comparison:
     """Compare two sides, whatever they were read from."""
     common, one_sided = _matched(base, head)
-    unlike = differences(base.facts.hardware, head.facts.hardware)
-    control = _control(base, head)
+    unlike = differences(base.hardware, head.hardware)
+    control = Control(base.ceiling_per_s, head.ceiling_per_s) if base.ceiling_per_s and head.ceiling_per_s else None
     pooled = _pooled("BASE", base), _pooled("HEAD", head)
     found = [_estimated(key, base.entries[key], head.entries[key], pooled) for key in common]
     found += _means(found, pooled)
-    tests = sum(one.compared.gated and one.spread is not None for one in found)
-    level = FAMILY / max(1, tests)
+    level = FAMILY / max(1, sum(one.gated and one.spread is not None for one in found))
     holds = _holds(base, head, unlike, control)
-    compared = tuple(_judged(_with_interval(one, level), holds) for one in found)
+    compared = tuple(sorted((_judged(_with_interval(one, level), holds) for one in found), key=_order))
     verdict, why = _overall(compared, holds)
     lost = sum(one.side == "BASE" for one in one_sided)
-    why += f"; {lost} figures of BASE are not in HEAD" if lost else ""
     metrics = {one.key.metric for one in compared if one.gated}
     return Comparison(
-        verdict,
-        why,
-        base,
-        head,
-        unlike,
-        differences(base.facts.software, head.facts.software),
-        control,
-        tuple(sorted(compared, key=_order)),
-        one_sided,
-        tuple(noise for one in pooled for (metric, shows), noise in one.items() if shows and metric in metrics),
-        level,
-        len(base.marks & head.marks),
+        verdict=verdict,
+        why=why + (f"; {lost} figures of BASE are not in HEAD" if lost else ""),
+        base=base,
+        head=head,
+        unlike=unlike,
+        software=differences(base.software, head.software),
+        control=control,
+        compared=compared,
+        one_sided=one_sided,
+        noise=tuple(noise for one in pooled for (metric, shows), noise in one.items() if shows and metric in metrics),
+        level=level,
+        shared_trials=len(base.marks & head.marks),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """How sure an estimate is: from noise (a standard error and its freedom), or from the intervals of two slopes."""
-
-    error: float = 0.0
-    freedom: float = math.inf
-    below: float = 0.0
-    above: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Estimated:
-    """A comparison that still lacks its interval, with the samples of BASE and HEAD that it is of, if any."""
-
-    compared: Compared
-    spread: _Spread | None
-    samples: tuple[tuple[Sample, Sample], ...] = ()
 
 
 def _matched(base: Side, head: Side) -> tuple[list[Key], tuple[OneSided, ...]]:
     """Return the keys of figures that both have of the same workload, and all others."""
     common, others = [], []
-    for key in (*base.entries, *(key for key in head.entries if key not in base.entries)):
+    for key in dict.fromkeys([*base.entries, *head.entries]):
         one, other = base.entries.get(key), head.entries.get(key)
-        if one is not None and other is not None and one.workload == other.workload:
+        if one is None or other is None:
+            own = one or other
+            others.append(OneSided(key, own.label if own else "", "BASE" if other is None else "HEAD"))
+        elif one.workload != other.workload:
+            others.append(OneSided(key, one.label, "different"))
+        else:
             common.append(key)
-            continue
-        label = one.label if one is not None else other.label if other is not None else ""
-        side: Literal["BASE", "HEAD", "different"]
-        side = "different" if one is not None and other is not None else "BASE" if other is None else "HEAD"
-        others.append(OneSided(key, label, side))
     return common, tuple(others)
 
 
-def _control(base: Side, head: Side) -> Control | None:
-    if base.ceiling_per_s is None or head.ceiling_per_s is None:
-        return None
-    return Control(base.ceiling_per_s, head.ceiling_per_s)
-
-
-def _holds(
-    base: Side, head: Side, unlike: Sequence[Difference], control: Control | None
-) -> dict[Literal["times", "memory"], str]:
-    """Return what forbids a verdict on times, or on memory."""
-    holds: dict[Literal["times", "memory"], str] = {}
-    if unlike:
-        holds["times"] = "the machines differ"
-        if base.facts.memory != head.facts.memory or None in base.facts.memory:
-            holds["memory"] = "system, libc or Python differ"
-    elif control is not None and control.moved:
-        word = "slower" if control.slower > 0 else "faster"
-        by = abs(math.expm1(-control.slower)) * 100
-        holds["times"] = f"the machine itself was {by:.0f} % {word}"
-    return holds
+def _holds(base: Side, head: Side, unlike: Sequence[Difference], control: Control | None) -> Holds:
+    if not unlike:
+        return {"times": f"the machine itself was {control.told}"} if control is not None and control.moved else {}
+    same = base.decides_memory == head.decides_memory and None not in base.decides_memory
+    times: Holds = {"times": "the machines differ"}
+    return times if same else {**times, "memory": "system, libc or Python differ"}
 
 
 def _pooled(name: str, side: Side) -> dict[Group, Noise]:
@@ -257,20 +235,13 @@ def _pooled(name: str, side: Side) -> dict[Group, Noise]:
     Throughputs that are held back by latency hardly vary, and would hide how much the others do: they are a group of
     their own. Only cells with few rounds take part: a benchmark of ten thousand rounds would be all of it.
     """
-    found = {}
-    for metric in METRICS:
-        for shows in (True, False):
-            samples = [
-                entry.figure
-                for key, entry in side.entries.items()
-                if key.metric == metric
-                and isinstance(entry.figure, Sample)
-                and entry.figure.number < OWN_ROUNDS
-                and _shows(metric, entry.sensitivity) == shows
-            ]
-            if noise := _mean_square(name, metric, samples):
-                found[metric, shows] = noise
-    return found
+    groups: dict[Group, list[Sample]] = {}
+    for key, entry in side.entries.items():
+        if isinstance(entry.figure, Sample) and entry.figure.number < OWN_ROUNDS:
+            groups.setdefault((key.metric, _shows(key.metric, entry.sensitivity)), []).append(entry.figure)
+    order = sorted(groups, key=lambda group: (METRICS.index(group[0]), not group[1]))
+    found = {group: _mean_square(name, group[0], groups[group]) for group in order}
+    return {group: noise for group, noise in found.items() if noise is not None}
 
 
 def _shows(metric: str, sensitivity: float | None) -> bool:
@@ -278,34 +249,29 @@ def _shows(metric: str, sensitivity: float | None) -> bool:
     return metric != THROUGHPUT or (sensitivity is not None and sensitivity >= LEAST_SEEN)
 
 
-def _estimated(key: Key, base: Entry, head: Entry, pooled: tuple[Pooled, Pooled]) -> _Estimated:
+def _estimated(key: Key, base: Entry, head: Entry, pooled: tuple[Pooled, Pooled]) -> Compared:
     seen = [entry.sensitivity for entry in (base, head) if entry.sensitivity is not None]
     blank = Compared(
-        key,
-        base.label or head.label,
-        _value(base),
-        _value(head),
-        None,
-        False,
-        "inconclusive",
-        "",
-        _rounds(base),
-        _rounds(head),
-        base.red,
-        head.red,
-        min(seen) if len(seen) == 2 else None,
-        len(base.marks & head.marks),
+        key=key,
+        label=base.label or head.label,
+        base_rounds=_rounds(base),
+        head_rounds=_rounds(head),
+        base_red=base.red,
+        head_red=head.red,
+        shared=len(base.marks & head.marks),
+        base=_value(base),
+        head=_value(head),
+        sensitivity=min(seen) if len(seen) == 2 else None,
     )
     blank = replace(blank, gated=_is_gated(blank, base, head))
     one, other = base.figure, head.figure
     if isinstance(one, Sample) and isinstance(other, Sample):
-        return _of_samples(blank, one, other, pooled)
+        change = one.log_mean - other.log_mean if key.metric == THROUGHPUT else other.log_mean - one.log_mean
+        return _with_noise(replace(blank, change=change, samples=((one, other),)), pooled)
     if isinstance(one, Slope) and isinstance(other, Slope):
         return _of_slopes(blank, one, other)
-    reasons = {"BASE": one, "HEAD": other}
-    told = [f"{name}: {figure}" for name, figure in reasons.items() if isinstance(figure, str)]
-    why = f"both: {one}" if one == other else "; ".join(told)
-    return _Estimated(replace(blank, why=why), None)
+    told = [f"{name}: {why}" for name, why in zip(SIDES, (one, other), strict=True) if isinstance(why, str)]
+    return replace(blank, why=f"both: {one}" if one == other else "; ".join(told))
 
 
 def _is_gated(blank: Compared, base: Entry, head: Entry) -> bool:
@@ -318,40 +284,32 @@ def _is_gated(blank: Compared, base: Entry, head: Entry) -> bool:
     return _shows(blank.key.metric, blank.sensitivity)
 
 
-def _of_samples(blank: Compared, base: Sample, head: Sample, pooled: tuple[Pooled, Pooled]) -> _Estimated:
-    change = base.log_mean - head.log_mean if blank.key.metric == THROUGHPUT else head.log_mean - base.log_mean
-    return _with_spread(replace(blank, change=Change(change)), ((base, head),), pooled)
-
-
-def _with_spread(
-    told: Compared, samples: tuple[tuple[Sample, Sample], ...], pooled: tuple[Pooled, Pooled]
-) -> _Estimated:
-    """Add how sure a change is that is the mean over these pairs of samples; say why, where that is not known.
+def _with_noise(one: Compared, pooled: tuple[Pooled, Pooled]) -> Compared:
+    """Add how sure a change is that is the mean over pairs of samples; say why, where that is not known.
 
     Cells with few rounds share the noise of their run; where theirs alone is greater, it stands, with its few degrees
     of freedom: cells that are noisier than the rest would else be called regressions.
     """
-    group = told.key.metric, _shows(told.key.metric, told.sensitivity) or told.key.workload == ALL
-    sides = [[pair[n] for pair in samples] for n in (0, 1)]
-    own = [_mean_square(f"{name} {told.key}", told.key.metric, side) for name, side in zip(SIDES, sides, strict=True)]
+    metric, cells = one.key.metric, len(one.samples)
+    group = metric, _shows(metric, one.sensitivity) or one.is_mean
+    sides = [[pair[n] for pair in one.samples] for n in (0, 1)]
+    own = [_mean_square(f"{name} {one.key}", metric, side) for name, side in zip(SIDES, sides, strict=True)]
     terms: list[tuple[Noise, float]] = []
     for n, name in enumerate(SIDES):
-        shared = pooled[n].get(group) or pooled[1 - n].get(group) or own[1 - n]
         few = [sample for sample in sides[n] if sample.number < OWN_ROUNDS]
-        if few and shared is None:
-            return _Estimated(replace(told, why="no cell was repeated: its noise is not known"), None)
-        if few and shared is not None:
-            alone = _mean_square(f"{name} {told.key}", told.key.metric, few)
-            if alone is not None and alone.variance > shared.variance:
-                shared = alone
-            terms.append((shared, math.fsum(1 / sample.number for sample in few) / len(samples) ** 2))
+        if few:
+            shared = pooled[n].get(group) or pooled[1 - n].get(group) or own[1 - n]
+            if shared is None:
+                return replace(one, why="no cell was repeated: its noise is not known")
+            alone = _mean_square(f"{name} {one.key}", metric, few)
+            noise = alone if alone is not None and alone.variance > shared.variance else shared
+            terms.append((noise, math.fsum(1 / sample.number for sample in few) / cells**2))
         for place, sample in enumerate(sides[n]):
             if sample.number >= OWN_ROUNDS:
-                noise = Noise(f"{name} {told.key} {place}", told.key.metric, sample.variance or 0.0, sample.number - 1)
-                terms.append((noise, 1 / sample.number / len(samples) ** 2))
+                noise = Noise(f"{name} {one.key} {place}", metric, sample.variance or 0.0, sample.number - 1)
+                terms.append((noise, 1 / sample.number / cells**2))
     spread = _spread(terms)
-    why = "" if spread else "figures that do not vary at all are no measurement"
-    return _Estimated(replace(told, why=why), spread, samples)
+    return replace(one, spread=spread, why="" if spread else "figures that do not vary at all are no measurement")
 
 
 def _mean_square(of: str, metric: str, samples: Sequence[Sample]) -> Noise | None:
@@ -363,8 +321,8 @@ def _mean_square(of: str, metric: str, samples: Sequence[Sample]) -> Noise | Non
     return Noise(of, metric, squares / freedom, freedom)
 
 
-def _spread(terms: Iterable[tuple[Noise, float]]) -> _Spread | None:
-    """Return the standard error of a sum of independent parts, and its degrees of freedom; None without noise.
+def _spread(terms: Iterable[tuple[Noise, float]]) -> Spread | None:
+    """Return the spread of a sum of independent parts; None without noise.
 
     Freedom by F. E. Satterthwaite (1946) and B. L. Welch (1947); what shares one estimate of noise counts once.
     """
@@ -374,115 +332,99 @@ def _spread(terms: Iterable[tuple[Noise, float]]) -> _Spread | None:
     if any(noise.variance < LEAST_VARIANCE for noise in parts):
         return None
     variance = math.fsum(noise.variance * factor for noise, factor in parts.items())
-    squares = math.fsum((noise.variance * factor) ** 2 / noise.freedom for noise, factor in parts.items())
-    return _Spread(math.sqrt(variance), variance**2 / squares)
+    freedom = variance**2 / math.fsum((noise.variance * factor) ** 2 / noise.freedom for noise, factor in parts.items())
+    half = t_quantile(freedom, (1 + CONFIDENCE) / 2) * math.sqrt(variance)
+    return Spread(half, half, freedom)
 
 
-def _of_slopes(blank: Compared, base: Slope, head: Slope) -> _Estimated:
+def _of_slopes(blank: Compared, base: Slope, head: Slope) -> Compared:
     """Combine two slopes' intervals on the scale of ratios, each arm in quadrature.
 
     G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures", Statistics in Medicine, 2008.
     """
-    change = math.log(head.per_fetch / base.per_fetch)
     below = math.hypot(math.log(head.per_fetch / head.low), math.log(base.high / base.per_fetch))
     above = math.hypot(math.log(head.high / head.per_fetch), math.log(base.per_fetch / base.low))
-    told = replace(blank, change=Change(change))
+    found = replace(blank, change=math.log(head.per_fetch / base.per_fetch))
     if max(below, above) ** 2 < LEAST_VARIANCE:
-        return _Estimated(replace(told, why="readings on one exact line are no measurement"), None)
-    return _Estimated(told, _Spread(freedom=min(base.sizes, head.sizes) - 2, below=below, above=above))
+        return replace(found, why="readings on one exact line are no measurement")
+    return replace(found, spread=Spread(below, above, min(base.sizes, head.sizes) - 2))
 
 
-def _means(found: Sequence[_Estimated], pooled: tuple[Pooled, Pooled]) -> list[_Estimated]:
+def _means(found: Sequence[Compared], pooled: tuple[Pooled, Pooled]) -> list[Compared]:
     """Return the mean change of each strategy over its workloads: what few rounds hide in each cell shows there."""
-    groups: dict[tuple[str, str], list[_Estimated]] = {}
+    groups: dict[tuple[str, str], list[Compared]] = {}
     for one in found:
-        if one.compared.gated and one.samples and one.spread is not None:
-            groups.setdefault((one.compared.key.subject, one.compared.key.metric), []).append(one)
-    return [_mean(subject, metric, own, pooled) for (subject, metric), own in groups.items() if len(own) > 1]
+        if one.gated and one.samples and one.spread is not None:
+            groups.setdefault((one.key.subject, one.key.metric), []).append(one)
+    return [
+        _with_noise(
+            Compared(
+                key=Key(subject, ALL, metric),
+                label=f"mean of {len(own)} workloads",
+                base_rounds=len(own),
+                head_rounds=len(own),
+                base_red=sum(one.base_red for one in own),
+                head_red=sum(one.head_red for one in own),
+                shared=sum(one.shared for one in own),
+                gated=True,
+                samples=tuple(pair for one in own for pair in one.samples),
+                change=math.fsum(one.change or 0.0 for one in own) / len(own),
+            ),
+            pooled,
+        )
+        for (subject, metric), own in groups.items()
+        if len(own) > 1
+    ]
 
 
-def _mean(subject: str, metric: str, own: Sequence[_Estimated], pooled: tuple[Pooled, Pooled]) -> _Estimated:
-    number = len(own)
-    change = math.fsum(one.compared.change.estimate for one in own if one.compared.change is not None) / number
-    compared = Compared(
-        Key(subject, ALL, metric),
-        f"mean of {number} workloads",
-        None,
-        None,
-        Change(change),
-        True,
-        "inconclusive",
-        "",
-        number,
-        number,
-        sum(one.compared.base_red for one in own),
-        sum(one.compared.head_red for one in own),
-        None,
-        sum(one.compared.shared for one in own),
-    )
-    return _with_spread(compared, tuple(pair for one in own for pair in one.samples), pooled)
+def _with_interval(one: Compared, level: float) -> Compared:
+    if one.change is None or one.spread is None:
+        return one
+    spread = one.spread
+    strict = t_quantile(spread.freedom, 1 - level) / t_quantile(spread.freedom, (1 + CONFIDENCE) / 2)
+    ends = one.change - spread.below, one.change + spread.above
+    return replace(one, low=ends[0], high=ends[1], bound=one.change - strict * spread.below)
 
 
-def _with_interval(one: _Estimated, level: float) -> Compared:
-    from scipy.stats import t
-
-    change, spread = one.compared.change, one.spread
-    if change is None or spread is None:
-        return one.compared
-    middle, strict = (1 + CONFIDENCE) / 2, float(t.ppf(1 - level, spread.freedom))
-    if spread.error:
-        below = above = float(t.ppf(middle, spread.freedom)) * spread.error
-        bound = change.estimate - strict * spread.error
-    else:  # the arms of two slopes' t intervals
-        below, above = spread.below, spread.above
-        bound = change.estimate - strict / float(t.ppf(middle, spread.freedom)) * below
-    return replace(
-        one.compared, change=Change(change.estimate, change.estimate - below, change.estimate + above, bound)
-    )
-
-
-def _judged(one: Compared, holds: Mapping[Literal["times", "memory"], str]) -> Compared:
+def _judged(one: Compared, holds: Holds) -> Compared:
     """Give a comparison its verdict, and the reason for it."""
-    hold = holds.get("times" if one.key.metric in TIMED else "memory")
-    change = one.change
     if not one.gated:
         return replace(one, why=one.why or _why_not_gated(one))
-    if change is None or change.low is None or change.high is None or change.bound is None:
+    if one.low is None or one.high is None or one.bound is None:
         return one
-    if hold:
+    if hold := holds.get("times" if one.key.metric in TIMED else "memory"):
         return replace(one, why=hold)
-    if change.bound > REGRESSION_ABOVE:
+    if one.bound > REGRESSION_ABOVE:
         return replace(one, verdict="regression", why=f"more than {_share(REGRESSION_ABOVE)} worse")
-    if change.high < PASS_BELOW and one.shared:
+    if one.high < PASS_BELOW and one.shared:
         return replace(one, why="compared with itself: both runs have the same trials")
-    if change.high < PASS_BELOW:
+    if one.high < PASS_BELOW:
         return replace(one, verdict="pass", why=f"less than {_share(PASS_BELOW)} worse")
-    return replace(one, why="too noisy" if change.low < REGRESSION_ABOVE else "worse, but not with certainty")
+    return replace(one, why="too noisy" if one.low < REGRESSION_ABOVE else "worse, but not with certainty")
 
 
 def _why_not_gated(one: Compared) -> str:
-    if one.key.metric == THROUGHPUT:
-        if one.sensitivity is None:
-            return "not gated: how much of a slowdown it shows is not known"
-        return f"not gated: hides slowdowns (shows {one.sensitivity:.2g} of them)"
-    return "not gated: a single reading"
+    if one.key.metric != THROUGHPUT:
+        return "not gated: a single reading"
+    if one.sensitivity is None:
+        return "not gated: how much of a slowdown it shows is not known"
+    return f"not gated: hides slowdowns (shows {one.sensitivity:.2g} of them)"
 
 
-def _overall(compared: Sequence[Compared], holds: Mapping[Literal["times", "memory"], str]) -> tuple[Verdict, str]:
-    gated = [one for one in compared if one.gated]
-    worse = sum(one.verdict == "regression" for one in gated)
-    undecided = sum(one.verdict == "inconclusive" for one in gated)
+def _overall(compared: Sequence[Compared], holds: Holds) -> tuple[Verdict, str]:
+    verdicts = [one.verdict for one in compared if one.gated]
+    number, worse, undecided = len(verdicts), verdicts.count("regression"), verdicts.count("inconclusive")
     if worse:
-        return "regression", f"{worse} of {len(gated)} gated figures: worse by more than {_share(REGRESSION_ABOVE)}"
-    if not gated:
+        return "regression", f"{worse} of {number} gated figures: worse by more than {_share(REGRESSION_ABOVE)}"
+    if not verdicts:
         return "inconclusive", "no figure can be gated"
     if undecided:
-        return "inconclusive", "; ".join([*holds.values(), f"{undecided} of {len(gated)} gated figures do not decide"])
-    return "pass", f"all {len(gated)} gated figures are less than {_share(PASS_BELOW)} worse"
+        return "inconclusive", "; ".join([*holds.values(), f"{undecided} of {number} gated figures do not decide"])
+    return "pass", f"all {number} gated figures are less than {_share(PASS_BELOW)} worse"
 
 
 def _share(change: float) -> str:
-    return f"{math.expm1(change) * 100:.0f} %"
+    return units.change_size(change).replace(".0", "")
 
 
 def _value(entry: Entry) -> float | None:
@@ -499,12 +441,6 @@ def _rounds(entry: Entry) -> int:
 
 def _order(one: Compared) -> tuple[object, ...]:
     """Order by metric; means first, then regressions, then by the change, the worst first."""
-    change = one.change.estimate if one.change else -math.inf
-    return (
-        METRICS.index(one.key.metric),
-        one.key.workload != ALL,
-        not one.gated,
-        one.verdict != "regression",
-        -change,
-        one.key,
-    )
+    change = -math.inf if one.change is None else one.change
+    metric = METRICS.index(one.key.metric)
+    return metric, not one.is_mean, not one.gated, one.verdict != "regression", -change, one.key

@@ -32,6 +32,7 @@ _FOR_SENSITIVITY = {
     "arm": ("cpu_per_page_ns", "pages_per_s", "pages", "cpu_share"),
 }
 _DECIDES_MEMORY = ("system", "machine", "libc", "python")
+_KNOBS = {"Python of the workers": "python", "global lock": "gil", "garbage collector on": "gc_enabled"}
 _NOT_SOFTWARE = frozenset({*HARDWARE, "command", "versions"})
 
 
@@ -60,9 +61,7 @@ class Entry:
     figure: Sample | Slope | str
     label: str
     """The workload in few words."""
-    trials: int
     red: int
-    skipped: int = 0
     workload: str = ""
     """Everything that was asked for, as JSON: an id alone may mean another workload in another experiment."""
     sensitivity: float | None = None
@@ -72,30 +71,24 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """The machine and its software, by name; ``memory`` is what the memory of a process depends on."""
-
-    hardware: Mapping[str, Any]
-    software: Mapping[str, Any]
-    memory: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
-    """All figures of one side."""
+    """All figures of one side, and what they were measured on."""
 
     name: str
     entries: Mapping[Key, Entry]
-    facts: Facts
+    hardware: Mapping[str, Any]
+    software: Mapping[str, Any]
+    decides_memory: tuple[Any, ...]
+    """What the memory of a process depends on."""
     trials: int
     red: int
-    skipped: int
-    left_out: int
+    marks: frozenset[str]
+    """Of all valid trials."""
+    skipped: int = 0
+    left_out: int = 0
     """Valid trials of kinds that are not compared: building blocks, probes, limits."""
     ceiling_per_s: float | None = None
     """What a null client got from the server before the trials: the negative control."""
-    marks: frozenset[str] = frozenset()
-    """Of all valid trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +102,19 @@ class Difference:
 
 def of_rows(name: str, rows: Sequence[Row], machine: Mapping[str, Any]) -> Side:
     """Return a run's side of a comparison, from its rows and its ``machine.json``."""
-    red = [row for row in rows if not row.valid and row.status != "skipped"]
-    ceilings = [value for row in rows if (value := number(row.server.get("ceiling_per_s"))) is not None]
+    ceilings = [value for row in rows if (value := number(row.server.ceiling_per_s)) is not None]
     return Side(
-        name,
-        _timed(c.cells(rows, "crawl")) | _memory(c.cells(rows, "memory")),
-        _facts(machine, rows),
-        len(rows),
-        len(red),
-        sum(row.status == "skipped" for row in rows),
-        sum(row.valid and row.kind not in c.CRAWLED for row in rows),
-        statistics.median(ceilings) if ceilings else None,
-        _marks(rows),
+        name=name,
+        entries=_timed(c.cells(rows, "crawl")) | _memory(c.cells(rows, "memory")),
+        hardware={key: machine.get(key) for key in HARDWARE},
+        software=_software(machine, rows),
+        decides_memory=tuple(machine.get(key) for key in _DECIDES_MEMORY),
+        trials=len(rows),
+        red=sum(not row.valid and row.status != "skipped" for row in rows),
+        marks=_marks(rows),
+        skipped=sum(row.status == "skipped" for row in rows),
+        left_out=sum(row.valid and row.kind not in c.CRAWLED for row in rows),
+        ceiling_per_s=statistics.median(ceilings) if ceilings else None,
     )
 
 
@@ -173,31 +167,32 @@ def _timed(found: Sequence[Cell]) -> dict[Key, Entry]:
         seen = sensitivity(cell.rows) if all(map(_is_whole, cell.valid_rows)) else None
         for metric, read in ((CPU, c.cpu_per_page_ns), (THROUGHPUT, c.pages_per_s)):
             valid = cell.valid_rows
-            figure = sample([read(row) for row in valid]) if valid else _why_none(cell.rows)
-            entries[Key(cell.strategy, workload["id"], metric)] = Entry(
-                figure,
-                labels[workload["id"]],
-                *_counts(cell.rows),
-                _asked_for(workload),
+            entries[Key(cell.strategy, workload.id, metric)] = _entry(
+                cell.rows,
+                sample([read(row) for row in valid]) if valid else _why_none(cell.rows),
+                labels[workload.id],
+                f"{workloads.identity(workload)} {workload.arm.label if workload.arm else ''}",
                 seen.low if seen is not None and metric == THROUGHPUT else None,
-                _marks(cell.rows),
             )
     return entries
 
 
-def _asked_for(workload: Mapping[str, Any]) -> str:
-    """Return all that was asked for as a text; the role of an arm in its block depends on the other arms."""
-    return f"{workloads.identity(workload)} {workload.get('arm', {}).get('label', '')}"
+def _entry(
+    rows: Sequence[Row], figure: Sample | Slope | str, label: str, asked_for: str, sensitivity: float | None = None
+) -> Entry:
+    skipped = sum(row.status == "skipped" for row in rows)
+    red = sum(not row.valid for row in rows) - skipped
+    return Entry(figure, label, red, asked_for, sensitivity, _marks(rows))
 
 
 def _is_whole(row: Row) -> bool:
-    """Tell whether a row has all that a sensitivity is made from: rows may have been edited, or be of another tool."""
-    return all(number(row.measured.get(key)) is not None for key in _FOR_SENSITIVITY[row.kind])
+    """Tell whether a row has all that a sensitivity is made from: some figures may be zero, or absent."""
+    return all(number(getattr(row.measured, key)) is not None for key in _FOR_SENSITIVITY[row.kind])
 
 
 def _labels(found: Sequence[Cell]) -> dict[str, str]:
     """Return each workload in few words; by its id where these words would mean two."""
-    short = {cell.rows[0].workload["id"]: _label(cell) for cell in found}
+    short = {cell.rows[0].workload.id: _label(cell) for cell in found}
     texts = list(short.values())
     return {name: text if texts.count(text) == 1 else name for name, text in short.items()}
 
@@ -218,36 +213,27 @@ def _memory(found: Sequence[Cell]) -> dict[Key, Entry]:
     several = len({setting.connection for setting in settings}) < len(settings)
     entries = {}
     for (strategy, setting), own in groups.items():
-        rows = [row for cell in own for row in cell.rows]
         site = ",".join(f"{key}={value}" for key, value in sorted(setting.site_values().items()))
         which = f", site {settings.index(setting) + 1}" if several else ""
+        rows = [row for cell in own for row in cell.rows]
         sizes = sorted({(cell.latency, cell.in_flight) for cell in own})
-        entries[Key(strategy, f"memory/{setting.connection}/{site}", MEMORY)] = Entry(
-            _slope(own),
-            f"slope, {setting.connection}{which}",
-            *_counts(rows),
-            json.dumps(sizes),
-            marks=_marks(rows),
+        entries[Key(strategy, f"memory/{setting.connection}/{site}", MEMORY)] = _entry(
+            rows, _slope(rows), f"slope, {setting.connection}{which}", json.dumps(sizes)
         )
     return entries
 
 
-def _slope(own: Sequence[Cell]) -> Slope | str:
-    rows = [row for cell in own for row in cell.valid_rows]
-    if not rows:
-        return _why_none([row for cell in own for row in cell.rows])
-    points = c.memory_points(rows)
+def _slope(rows: Sequence[Row]) -> Slope | str:
+    valid = [row for row in rows if row.valid]
+    if not valid:
+        return _why_none(rows)
+    points = c.memory_points(valid)
     if not points or any(number(value) is None for point in points for value in point):
         return "no memory was read" if not points else "a figure is no positive number"
     found = memory_slope(*zip(*points, strict=True))
     if isinstance(found, NoSlope):
         return f"no slope: {found.reason}"
     return found if min(found.low, found.per_fetch) > 0 else "no slope: its interval holds 0"
-
-
-def _counts(rows: Sequence[Row]) -> tuple[int, int, int]:
-    skipped = sum(row.status == "skipped" for row in rows)
-    return len(rows), sum(not row.valid for row in rows) - skipped, skipped
 
 
 def _marks(rows: Iterable[Row]) -> frozenset[str]:
@@ -263,24 +249,17 @@ def _why_none(rows: Iterable[Row]) -> str:
     return f"no valid trial ({', '.join(sorted(states))})"
 
 
-def _facts(machine: Mapping[str, Any], rows: Sequence[Row]) -> Facts:
+def _software(machine: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     versions = machine.get("versions")
-    named = versions if isinstance(versions, dict) else {}
-    software = {key: value for key, value in machine.items() if key not in _NOT_SOFTWARE} | {
-        f"version of {name}": value for name, value in named.items()
-    }
     knobs = [row.knobs for row in rows if row.knobs]
-    for told, key in (
-        ("Python of the workers", "python"),
-        ("global lock", "gil"),
-        ("garbage collector on", "gc_enabled"),
-    ):
-        software[told] = _together(str(knob[key]) for knob in knobs if key in knob)
-    software["pinned to cores"] = _together(str(knob["cpus"] is not None) for knob in knobs if "cpus" in knob)
-    return Facts(
-        {key: machine.get(key) for key in HARDWARE}, software, tuple(machine.get(key) for key in _DECIDES_MEMORY)
+    pinned = {str(own.cpus is not None) for own in knobs}
+    return (
+        {key: value for key, value in machine.items() if key not in _NOT_SOFTWARE}
+        | {f"version of {name}": value for name, value in (versions if isinstance(versions, dict) else {}).items()}
+        | {told: _together({str(getattr(own, key)) for own in knobs}) for told, key in _KNOBS.items()}
+        | {"pinned to cores": _together(pinned)}
     )
 
 
 def _together(values: Iterable[str]) -> str | None:
-    return ", ".join(sorted(set(values))) or None
+    return ", ".join(sorted(values)) or None

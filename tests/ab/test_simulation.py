@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from bench.studies.compare.decide import DESIGNED, Rule
-from bench.studies.compare.error_rates import real
-from bench.studies.compare.simulation import Counts, normal, play, resampled, smallest_found
+from bench.studies.compare.rule import DESIGNED, Rule, rule_for
+from bench.studies.compare.simulation import Counts, normal, play, rate_bounds, real, resampled, smallest_found
 
 SHORT = Rule(looks=(6, 12), shares=(0.3, 0.7), alpha=0.05, sign_flip_from=12)
 """A rule that is quick to play."""
@@ -151,3 +150,99 @@ def test_too_few_blocks_decide_nothing_and_those_that_lack_a_metric_are_left_out
     assert resampled(few, ["spin"]) == resampled([]) == Counts(0, 0, 0, 0, 0.0)
     assert resampled([*few, {"spin": 0.0}], ["spin"]).decisions == 0
     assert resampled([*few, *blocks(1, 0.01)], ["spin"]).decisions > 0
+
+
+# Real decisions
+
+
+def made(count: int, sd: float, ratio: float = 1.0) -> list[dict[str, float]]:
+    """Return blocks whose CPU time has this ratio of B to A, another metric that has none, and a quiet control."""
+    draw = Random(3)
+    return [
+        {"cpu": math.log(ratio) + draw.gauss(0, sd), "throughput": draw.gauss(0, sd), "spin": draw.gauss(0, 0.005)}
+        for _ in range(count)
+    ]
+
+
+def test_a_planted_slowdown_of_5_percent_is_caught() -> None:
+    found = real(made(2_000, 0.05, 1.05), ["spin"])
+
+    assert found.decisions >= 60
+    assert found.share_found >= 0.9
+
+
+def test_real_decisions_share_no_block_and_what_is_left_counts_nowhere() -> None:
+    assert real(made(12 * 5 + 11, 0.005), ["spin"]) == Counts(0, 5, 0, 5, 12)
+    assert real(made(11, 0.005), ["spin"]) == Counts(0, 0, 0, 0, 0)
+    assert real([], []) == Counts(0, 0, 0, 0, 0)
+
+
+def test_a_metric_that_some_blocks_lack_is_counted_where_it_is() -> None:
+    found = [
+        {"cpu": block["cpu"], **({"memory": 0.3 + block["spin"]} if n % 2 else {})}
+        for n, block in enumerate(made(24, 0.01))
+    ]
+
+    assert real(found, []) == Counts(1, 0, 0, 1, 24)
+
+
+def test_bounds_are_those_of_the_rule_of_three_and_of_clopper_and_pearson() -> None:
+    low, high = rate_bounds(3, 200)
+
+    assert rate_bounds(0, 300) == pytest.approx((0, 1 - 0.05 ** (1 / 300)))
+    assert rate_bounds(300, 300) == pytest.approx((0.05 ** (1 / 300), 1))
+    assert binom.cdf(3, 200, high) == pytest.approx(0.05)
+    assert binom.sf(2, 200, low) == pytest.approx(0.05)
+    assert rate_bounds(0, 0) == (0, 1)
+
+
+# Within a given time
+
+
+@pytest.mark.parametrize(
+    ("number", "looks", "shares"),
+    [
+        (12, (12,), (1.0,)),
+        (23, (12,), (1.0,)),
+        (24, (12, 24), (0.1, 0.9)),
+        (47, (12, 24), (0.1, 0.9)),
+        (48, (12, 24, 48), (0.1, 0.3, 0.6)),
+        (95, (12, 24, 48), (0.1, 0.3, 0.6)),
+        (96, (24, 48, 96), (0.1, 0.3, 0.6)),
+        (150, (36, 72, 144), (0.1, 0.3, 0.6)),
+    ],
+)
+def test_the_looks_are_those_that_fit(number: int, looks: tuple[int, ...], shares: tuple[float, ...]) -> None:
+    found = rule_for(number * 7.5, 7.5)
+
+    assert found is not None
+    assert found.looks == looks
+    assert found.shares == pytest.approx(shares)
+
+
+def test_memory_takes_its_time_in_as_many_blocks_as_the_first_look_needs() -> None:
+    assert rule_for(12 * 9.0, 7.0, memory_s=2.0) == Rule(looks=(12,), shares=(1.0,))
+    assert rule_for(12 * 9.0 - 0.1, 7.0, memory_s=2.0) is None
+
+
+@given(st.floats(0.01, 1000), st.floats(0.01, 1e6))
+def test_every_time_gives_looks_within_it_or_none(block_s: float, budget_s: float) -> None:
+    found = rule_for(budget_s, block_s)
+
+    if found is None:
+        assert budget_s < 12 * block_s
+    else:
+        assert found.looks[-1] * block_s <= budget_s * (1 + 1e-9)
+        assert math.fsum(found.shares) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("budget_s", "block_s"), [(0, 1), (-1, 1), (1, 0), (math.nan, 1), (math.inf, 1)])
+def test_times_that_are_none_are_refused(budget_s: float, block_s: float) -> None:
+    with pytest.raises(ValueError, match="a time above 0"):
+        rule_for(budget_s, block_s)
+
+
+def test_the_other_settings_of_a_rule_stay() -> None:
+    mine = Rule(looks=(10, 20), shares=(0.5, 0.5), alpha=0.01)
+
+    assert rule_for(15, 1, mine) == Rule(looks=(10,), shares=(1.0,), alpha=0.01)
