@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from bench.core import cells as c
 from bench.core import units
-from bench.core.cells import Figure
 from bench.core.figures import NoSlope, Slope, Spread
 
 STEADY = 0.02
@@ -20,12 +19,6 @@ def plain(text: str, most: int = 200) -> str:
 def digits(spread: Spread) -> int:
     """Return how many significant digits the rounds support; one round supports two, by our word."""
     return 3 if spread.rounds > 1 and spread.relative <= STEADY else 2
-
-
-def figure(shown: Figure, measure: str) -> str:
-    """Write a throughput without its unit (the head of a column has it), or a CPU time."""
-    write = units.duration if measure == "cpu_per_page_ns" else units.number
-    return write(shown.spread.median, digits(shown.spread))
 
 
 def memory(slope: Slope | NoSlope | None) -> str:
