@@ -50,8 +50,10 @@ class Study:
 
     def _offered(self, part: str, name: str) -> Callable[..., Any]:
         """Return a function of one of its modules; one that finds nothing where the study has none."""
-        module = f"bench.studies.{self.name}.{part}"
-        return getattr(import_module(module), name, _nothing) if find_spec(module) else _nothing
+        module = f"..studies.{self.name}.{part}"
+        return (
+            getattr(import_module(module, __package__), name, _nothing) if find_spec(module, __package__) else _nothing
+        )
 
 
 STUDIES = (

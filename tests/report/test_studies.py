@@ -1,0 +1,61 @@
+"""The registry: each study that shows rows is in it, and what it offers is shown everywhere."""
+
+import json
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from bench import studies as rooms
+from bench.core.rows import read
+from bench.report import studies
+from bench.report.answer import answer
+from bench.report.markdown import markdown
+from bench.report.summary import summary_json
+from bench.report.terminal import summary_table
+from tests.made_rows import MACHINE, grid
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+OF_OTHER_FILES = {"selftest"}
+"""Studies whose sections are of a file of their own, not of rows."""
+
+
+def offers(study: str, part: str, name: str) -> bool:
+    module = f"{rooms.__name__}.{study}.{part}"
+    return find_spec(module) is not None and hasattr(import_module(module), name)
+
+
+def test_every_study_that_shows_rows_is_in_the_registry() -> None:
+    folders = {path.parent.name for path in Path(rooms.__path__[0]).glob("*/show.py")}
+
+    found = {name for name in folders if offers(name, "show", "sections")} - OF_OTHER_FILES
+
+    assert {study.name for study in studies.STUDIES} == found
+
+
+@pytest.mark.parametrize("study", studies.STUDIES, ids=lambda study: study.name)
+def test_a_study_offers_sections_and_has_none_of_no_rows(study: studies.Study) -> None:
+    assert offers(study.name, "show", "sections")
+    assert study.sections([]) == []
+    assert list(study.plots([], {}, "")) == []
+
+
+def test_what_a_study_finds_is_in_every_output() -> None:
+    rows = grid(["a", "b"], caps=(1, 100))
+
+    told = {section.title for section in studies.sections(rows)}
+
+    assert told
+    text = " ".join(summary_table(rows).plain.split())
+    for title in told:
+        assert title in text
+        assert f"{title}." in answer(rows)
+        assert title in markdown(rows, MACHINE)
+
+
+@pytest.mark.parametrize("run", sorted(path.parent for path in REFERENCE.glob("*/rows.jsonl")), ids=lambda p: p.name)
+def test_the_figures_of_every_reference_run_are_json(run: Path) -> None:
+    found = summary_json(read(run))
+
+    assert json.loads(json.dumps(found, allow_nan=False)).keys() == summary_json([]).keys()
