@@ -10,7 +10,7 @@ from bench.core.cells import Cell
 from bench.core.figures import NoSlope, Slope, Spread, spread
 from bench.core.layers import FULL
 from bench.core.rows import Row
-from bench.present import words
+from bench.present import labels, words
 from bench.present.section import Section
 from bench.present.table import Group, Line, Table
 from bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED, Subject, by_setting, held, reach, tops
@@ -214,7 +214,7 @@ def _layers_table(found: Sequence[Subject], where: str) -> Table:
 def _layers_line(subject: Subject) -> tuple[str, ...]:
     user = subject.cost.user
     start = units.size(max(0.0, user.intercept)) if isinstance(user, Slope) else "-"
-    return (subject.starred, *map(slope_text, subject.cost.slopes.values()), start)
+    return (labels.starred(subject.name, subject.stack), *map(slope_text, subject.cost.slopes.values()), start)
 
 
 def slope_text(slope: Slope | NoSlope) -> str:
