@@ -37,9 +37,10 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     names = words.settings([setting for setting, _ in every if setting is not None])
     found = []
     for setting, own in every:
-        where = f", {names[setting]}" if setting is not None and len(names) > 1 else ""
-        tables = [table for table in (_layers_table(own, where), _protocol_table(own)) if table.lines]
-        found += [Section(of_layers(own) + where, tuple(tables))] if tables else []
+        name = names[setting] if setting is not None and len(names) > 1 else ""
+        layers = _layers_table(own, f", {name}" if name else "")
+        tables = [table for table in (layers, _protocol_table(own)) if table.lines]
+        found += [Section(of_layers(own) + (f" ({name})" if name else ""), tuple(tables))] if tables else []
     if highest := tops(c.cells(rows, "memory")):
         found.append(Section(of_held(highest), (_held_table(highest),)))
     return found
