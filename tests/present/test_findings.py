@@ -81,7 +81,7 @@ def test_red_rows_conclude_nothing() -> None:
 def test_one_setting_among_several_is_named() -> None:
     rows = [*rounds("a", (900, 910)), *rounds("a", (900, 910), connection="per-fetch")]
 
-    assert all(title.endswith(", keep-alive connections") for title in titles(rows))
+    assert all(title.endswith(" (keep-alive connections)") for title in titles(rows))
 
 
 def test_without_a_timed_row_there_is_no_section() -> None:

@@ -1,9 +1,7 @@
 """The plots of memory, limits and what is in flight: they say what the rows say, and nothing in them overlaps."""
 
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from bench.core import cells as c
 from bench.core.rows import Row
 from bench.present import name_looks, page
-from bench.report.plots import save_all
+from bench.report import plots
 from bench.studies.limits import plot as plot_ramp
 from bench.studies.memory import plot as plot_memory
 from bench.studies.memory import plot_in_flight, show
@@ -118,67 +116,52 @@ def _text(artist: Any) -> str:
     return text.replace("\N{ZERO WIDTH SPACE}", "").strip()
 
 
-def names(paths: Sequence[Path]) -> list[str]:
-    for path in paths:
-        if path.suffix == ".svg":
-            assert ET.fromstring(path.read_text(encoding="utf-8")).tag.endswith("svg")  # noqa: S314  (we wrote it)
-    return [path.stem for path in paths if path.suffix == ".png"]
+def run(rows: Sequence[Row]) -> "dict[str, Figure]":
+    """Return the plots of a run, by their names."""
+    with page.settings():
+        return dict(plots.figures(rows, MACHINE))
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ([*ladder({"thread": PARKED["thread"]}, SIZES), limit_row(), limit_row("ports", timeline=[])],
+         ["layers", "ladder", "ramp"]),
+        ([crawl_row(), *(held_row(n=n) for n in SIZES), held_row("thread_pool", status="failed")],
+         ["throughput", "cpu", "layers", "ladder", "in_flight"]),
+        ([memory_row(held=n) for n in SIZES], ["layers"]),
+        ([crawl_row(), block_row(), probe_row()], ["throughput", "cpu"]),
+    ],
+)  # fmt: skip
+def test_each_kind_of_row_has_its_plots(rows: list[Row], names: list[str]) -> None:
+    assert list(run(rows)) == names
+
+
+def test_settings_have_pages_of_their_own_with_the_blocks_on_the_first() -> None:
+    rows = [held_row(n=n, connection=use) for use in ("keep-alive", "per-fetch") for n in SIZES]
+    found = run([*rows, *ladder({"thread": PARKED["thread"]}, SIZES)])
+
+    assert list(found) == ["layers", "ladder", "layers-2", "ladder-2", "in_flight"]
+    assert "Building blocks" in text_of(found["layers"])
+    assert "Building blocks" not in text_of(found["layers-2"])
+
+
+def test_a_run_of_memory_states_what_its_sections_do() -> None:
+    rows = memory_run(1)
+    found = {name: text_of(figure) for name, figure in run(rows).items()}
+
+    assert list(found) == ["layers", "ladder", "in_flight"]
+    layered, held = show.sections(rows)
+    assert layered.title in found["layers"]
+    assert held.title in found["in_flight"]
+    for word in ("user", "page tables", "kernel stacks", "slab and sockets", "22k: draft", "50k: published", "3k: pub"):
+        assert word in found["layers"]
+    assert "10,000 parked tasks take 448 MB with thread; 1,000,000 parked tasks take 1.15 GB" in found["ladder"]
+    assert "unknown" not in found["layers"].lower()
 
 
 def blocks(rounds: int = 1) -> list[Row]:
     return ladder(PARKED, SIZES, rounds=rounds)
-
-
-@pytest.fixture(scope="module")
-def memory_plots(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Draw a whole run of memory, once."""
-    return save_all(memory_run(1), MACHINE, tmp_path_factory.mktemp("memory"))
-
-
-def written(paths: Sequence[Path], name: str) -> str:
-    """Return all text in an SVG, in its order."""
-    [path] = [path for path in paths if path.name == f"{name}.svg"]
-    texts = ET.parse(path).getroot().itertext()  # noqa: S314  (we wrote it)
-    return " ".join(" ".join(texts).split()).replace("\xa0", " ")
-
-
-def test_a_run_of_memory_is_drawn_in_layers_over_n_and_over_time(memory_plots: list[Path]) -> None:
-    assert names(memory_plots) == ["layers", "ladder", "in_flight"]
-
-
-def test_a_run_of_bare_rows_alone_is_drawn(tmp_path: Path) -> None:
-    rows = [*ladder({"thread": PARKED["thread"]}, SIZES), limit_row(), limit_row("ports", timeline=[]), probe_row()]
-
-    assert names(save_all(rows, MACHINE, tmp_path)) == ["layers", "ladder", "ramp"]
-
-
-def test_bare_rows_change_nothing_in_the_plots_of_crawls(tmp_path: Path) -> None:
-    rows = [crawl_row(in_flight=n) for n in (1, 10)]
-    alone = save_all(rows, MACHINE, tmp_path / "alone")
-    together = save_all([*rows, block_row(), probe_row()], MACHINE, tmp_path / "together")
-
-    assert names(together) == names(alone)
-    for one, other in zip(alone, together, strict=True):
-        assert one.read_bytes() == other.read_bytes()
-
-
-def test_settings_have_pages_of_their_own_with_the_blocks_on_the_first(tmp_path: Path) -> None:
-    rows = [held_row(n=n, connection=use) for use in ("keep-alive", "per-fetch") for n in SIZES]
-    saved = save_all([*rows, *ladder({"thread": PARKED["thread"]}, SIZES)], MACHINE, tmp_path)
-
-    assert names(saved) == ["layers", "ladder", "layers-2", "ladder-2", "in_flight"]
-    assert "Building blocks" in (tmp_path / "layers.svg").read_text(encoding="utf-8")
-    assert "Building blocks" not in (tmp_path / "layers-2.svg").read_text(encoding="utf-8")
-
-
-def test_beside_crawls_layers_stand_for_user_memory(tmp_path: Path) -> None:
-    rows = [crawl_row(), *(held_row(n=n) for n in SIZES), held_row("thread_pool", status="failed")]
-
-    assert names(save_all(rows, MACHINE, tmp_path)) == ["throughput", "cpu", "layers", "ladder", "in_flight"]
-
-
-def test_rows_that_know_user_memory_alone_have_a_bar_of_it(tmp_path: Path) -> None:
-    assert names(save_all([memory_row(held=n) for n in SIZES], MACHINE, tmp_path)) == ["layers"]
 
 
 def test_without_rows_nothing_is_drawn() -> None:
@@ -187,16 +170,6 @@ def test_without_rows_nothing_is_drawn() -> None:
     for draw in (layers, steps, in_flight, ramp):
         assert draw([]) is None
         assert draw([*failed, crawl_row()]) is None
-
-
-def test_layers_names_every_layer_and_the_published_figures(memory_plots: list[Path]) -> None:
-    text = written(memory_plots, "layers")
-
-    assert show.sections(memory_run(1))[0].title in text
-    for word in ("user", "page tables", "kernel stacks", "slab and sockets", "22k: draft", "50k: published", "3k: pub"):
-        assert word in text
-    assert "Slab and sockets hold both ends of each loopback connection" in text
-    assert "unknown" not in text.lower()
 
 
 def test_an_unknown_layer_is_unknown_and_never_zero() -> None:
@@ -225,15 +198,6 @@ def test_a_bent_line_is_a_range() -> None:
     rows = [block_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in (*SIZES, 12_000, 14_000)]
 
     assert "A range: the line is bent." in drawn(layers, rows)
-
-
-def test_memory_over_n_says_what_the_largest_numbers_took(memory_plots: list[Path]) -> None:
-    text = written(memory_plots, "ladder")
-
-    assert "10,000 parked tasks take 448 MB with thread; 1,000,000 parked tasks take 1.15 GB with asyncio task" in text
-    assert "Building blocks, parked" in text
-    assert "Strategies, in flight" in text
-    assert "1,000,000" in text
 
 
 def test_red_trials_are_hollow_and_conclude_nothing() -> None:
@@ -370,11 +334,3 @@ def test_parked_tasks_end_the_way_down_without_the_one_that_stays() -> None:
 )
 def test_nothing_overlaps_whatever_the_names(draw: Draw, rows: list[Row]) -> None:
     assert drawn(draw, rows)
-
-
-def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
-    rows = [held_row(), limit_row()]
-    for one, other in zip(
-        save_all(rows, MACHINE, tmp_path / "1"), save_all(rows, MACHINE, tmp_path / "2"), strict=True
-    ):
-        assert one.read_bytes() == other.read_bytes()

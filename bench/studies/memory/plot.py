@@ -95,7 +95,7 @@ def place(found: Sequence[Subject]) -> tuple[dict[float, Subject], dict[float, s
 
 def name_places(places: Mapping[float, Subject], heads: Mapping[float, str], axes: "Axes") -> None:
     """Write the names of the subjects to the left, the heads of their groups among them in bold."""
-    names = {**heads, **{y: subject.starred for y, subject in places.items()}}
+    names = {**heads, **{y: labels.starred(subject.name, subject.stack) for y, subject in places.items()}}
     axes.set_yticks(list(names), list(names.values()), size=12)
     for label in axes.get_yticklabels()[: len(heads)]:
         label.set_fontweight("bold")

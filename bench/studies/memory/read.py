@@ -43,11 +43,6 @@ class Subject:
         return words.plain(_BLOCK_NAMES.get(self.strategy, self.strategy), 18)
 
     @property
-    def starred(self) -> str:
-        """The name, with a star where the strategy has an HTTP stack of its own."""
-        return f"{self.name} *" if self.stack == "own" else self.name
-
-    @property
     def valid_rows(self) -> list[Row]:
         """The rows that conclusions may rest on."""
         return [row for row in self.rows if row.valid]

@@ -10,7 +10,7 @@ from bench.core.cells import Cell
 from bench.core.figures import NoSlope, Slope, Spread, spread
 from bench.core.layers import FULL
 from bench.core.rows import Row
-from bench.present import words
+from bench.present import labels, words
 from bench.present.section import Section
 from bench.present.table import Group, Line, Table
 from bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED, Subject, by_setting, held, reach, tops
@@ -37,9 +37,10 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     names = words.settings([setting for setting, _ in every if setting is not None])
     found = []
     for setting, own in every:
-        where = f", {names[setting]}" if setting is not None and len(names) > 1 else ""
-        tables = [table for table in (_layers_table(own, where), _protocol_table(own)) if table.lines]
-        found += [Section(of_layers(own) + where, tuple(tables))] if tables else []
+        name = names[setting] if setting is not None and len(names) > 1 else ""
+        layers = _layers_table(own, f", {name}" if name else "")
+        tables = [table for table in (layers, _protocol_table(own)) if table.lines]
+        found += [Section(of_layers(own) + (f" ({name})" if name else ""), tuple(tables))] if tables else []
     if highest := tops(c.cells(rows, "memory")):
         found.append(Section(of_held(highest), (_held_table(highest),)))
     return found
@@ -214,7 +215,7 @@ def _layers_table(found: Sequence[Subject], where: str) -> Table:
 def _layers_line(subject: Subject) -> tuple[str, ...]:
     user = subject.cost.user
     start = units.size(max(0.0, user.intercept)) if isinstance(user, Slope) else "-"
-    return (subject.starred, *map(slope_text, subject.cost.slopes.values()), start)
+    return (labels.starred(subject.name, subject.stack), *map(slope_text, subject.cost.slopes.values()), start)
 
 
 def slope_text(slope: Slope | NoSlope) -> str:

@@ -29,13 +29,14 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     if not found:
         return []
     settings = words.settings(c.settings(found))
-    each = [([cell for cell in found if cell.setting == setting], f", {name}") for setting, name in settings.items()]
-    each = each if len(each) > 1 else [(found, "")]
-    costs, rates = ([make(own, where) for own, where in each] for make in (_costs, _rates))
+    each = [([cell for cell in found if cell.setting == setting], name) for setting, name in settings.items()]
+    several = len(each) > 1
+    costs, rates = ([make(own, f", {name}" if several else "") for own, name in each] for make in (_costs, _rates))
     if not any(cell.valid_rows for cell in found):
         about = notes.about_rows([row for row in rows if row.kind in c.TIMED])
         return [Section("", (*costs, *rates), tuple(about))]
-    own, where = each[0]
+    own, name = each[0]
+    where = f" ({name})" if several else ""
     told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
     placebo = tuple(filter(None, [about_placebo(rows)]))
     return [

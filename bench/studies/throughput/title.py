@@ -10,7 +10,7 @@ from bench.present import words
 
 
 def of_rates(found: Sequence[Cell]) -> str:
-    """Say how much faster the fastest gets with more in flight, at the longest latency and at the shortest.
+    """Say how much faster the fastest gets with more in flight, at the longest latency that tells, and at the shortest.
 
     With one number in flight alone, compare the strategies there. The cells share a setting.
     """
@@ -18,7 +18,8 @@ def of_rates(found: Sequence[Cell]) -> str:
     if not valid:
         return "No valid throughput: nothing to conclude"
     models = [cell for cell in valid if cell.stack == "shared"] or valid
-    shortest, longest = c.latencies(models)[0], c.latencies(models)[-1]
+    latencies = c.latencies(models)
+    shortest, longest = latencies[0], ([one for one in latencies if len(c.caps(models, one)) > 1] or latencies)[-1]
     here = _busiest([cell for cell in models if cell.latency == longest])
     best = max(here, key=lambda cell: (_rate(cell).median, cell.strategy))
     most, name = best.in_flight, best.strategy
