@@ -23,7 +23,7 @@ def verdicts(rows: Sequence[Row], extras: Extras) -> str:
         "" if extras.claims is None else _claims(extras.claims),
         "" if extras.comparison is None else _comparison(extras.comparison),
         "" if extras.selftest is None else _told("Self-test", selftest.sections(extras.selftest)),
-        "" if extras.selftest is not None else _told("Comparison", compare.sections(rows, extras.verdict)),
+        "" if extras.selftest is not None else _told("Comparison", compare.sections(rows, extras.verdict or {})),
     ]
     return "".join(parts)
 

@@ -15,9 +15,8 @@ from bench.studies.claims.rules import Outcome, Verdict
 from bench.studies.claims.show import Report
 from bench.studies.compare import show
 from bench.studies.stored import show as stored
-from bench.studies.stored.read import compare
 from tests.ab.test_verdict_shown import result, series
-from tests.compare.made_runs import noisy_run
+from tests.compare.made_runs import compare, noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
 from tools.document import claims
 
