@@ -269,8 +269,9 @@ def test_a_comparison_is_answered_by_their_changes_with_intervals() -> None:
 
     first, *_, last = answer(found)
 
-    assert first.startswith("Over 12 blocks, generators (B) against callbacks (A): CPU per page +22.")
+    assert first.startswith("REGRESSION: B is worse at look 1 of 3 (12 blocks): CPU per page +22.")
     assert "95 % interval" in first
+    assert first.endswith("; A: callbacks; B: generators.")
     assert last.startswith("Blocks on one machine")
 
 
