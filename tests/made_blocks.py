@@ -153,4 +153,4 @@ def _measured(cpu_ns: int, per_s: float, share: float) -> dict[str, Any]:
 
 
 def _times(value: float, logarithm: float) -> float:
-    return 0.0 if math.isnan(logarithm) else value * math.exp(logarithm)
+    return value * math.exp(logarithm)

@@ -26,10 +26,10 @@ def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 
 def pythons(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return which Pythons the workers ran on."""
-    knobs = [row.knobs for row in rows if row.knobs.python is not None]
+    knobs = [row.knobs for row in rows if getattr(row.knobs, "python", None) is not None]
     found = sorted({f"{one.implementation or 'cpython'} {one.python}" for one in knobs})
     text = ", ".join(found).replace("cpython", "CPython") or str(machine.get("python") or "unknown Python")
-    return text + (", no GIL" if any(row.knobs.gil is False for row in rows) else "")
+    return text + (", no GIL" if any(one.gil is False for one in knobs) else "")
 
 
 def experiment(run: str, machine: Mapping[str, Any]) -> str:

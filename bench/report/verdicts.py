@@ -41,8 +41,7 @@ def plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Itera
 
 def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Iterator[tuple[str, Figure | None]]":
     if extras.selftest is not None:
-        found = {name: read.blocks(own) for name, own in read.comparisons(rows).items()}
-        yield "selftest", plot_selftest.draw(extras.selftest, found, machine)
+        yield "selftest", plot_selftest.draw(extras.selftest, rows, machine)
         yield "clients", plot_clients.draw(rows, machine)
     elif (result := read.result(rows, extras.verdict)) is not None:
         yield "comparison", plot_comparison.draw(result, machine)

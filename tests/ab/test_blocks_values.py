@@ -1,13 +1,14 @@
 """From the rows of blocks to values: their sign, what they leave out, and what a decision makes of them."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.core.records import changed
+from bench.core.rows import Check
 from bench.studies.compare import read
 from bench.studies.compare.decide import Decision
 from bench.studies.compare.read import Tally
@@ -145,9 +146,9 @@ def test_blocks_are_good_failed_or_dropped() -> None:
 
 def test_a_rule_that_an_arm_breaks_is_its_failure_whatever_its_times() -> None:
     a, b, again = block()
-    red = replace(a.checks[0], name="cap reached, never exceeded", verdict="failed", detail="101")
+    red = Check("cap reached, never exceeded", "failed", "101")
 
-    of = {arm.strategy: replace(arm, checks=(red,)) for arm in (a, b, again)}
+    of = {arm.strategy: changed(arm, checks=(red,)) for arm in (a, b, again)}
     assert blocks([[a, of["B"], again]])[0].failed == "B"
     assert blocks([[of["A"], b, again]])[0].failed == "A"
     assert blocks([[a, b, of["A again"]]])[0].failed == "A"
@@ -156,7 +157,7 @@ def test_a_rule_that_an_arm_breaks_is_its_failure_whatever_its_times() -> None:
 
 def test_a_side_that_fails_only_when_its_memory_is_read_has_failed() -> None:
     rows = block(memory=0.0)
-    rows[-1] = replace(rows[-1], status="failed", reason="too many", checks=())
+    rows[-1] = changed(rows[-1], status="failed", reason="too many", checks=())
 
     (found,) = blocks([rows])
 

@@ -13,11 +13,18 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from bench.studies.compare.rule import DESIGNED, Rule, rule_for
-from bench.studies.compare.simulation import Counts, normal, play, rate_bounds, real, resampled, smallest_found
+from bench.studies.compare.simulation import SEED, Counts, play, rate_bounds, real, resampled, smallest_found
 
 SHORT = Rule(looks=(6, 12), shares=(0.3, 0.7), alpha=0.05, sign_flip_from=12)
 """A rule that is quick to play."""
 SDS = st.floats(0.002, 0.3)
+
+
+def normal(sd: float, effect: float = 0.0, metrics: int = 1, rule: Rule = DESIGNED, runs: int = 1000) -> Counts:
+    """Play the rule where the blocks of each metric vary normally, and the first metric is truly worse."""
+    series = sd * np.random.default_rng(SEED).standard_normal((runs, rule.looks[-1], metrics))
+    series[..., 0] += effect
+    return play(series, rule)
 
 
 def heavy(runs: int, blocks: int, sd: float) -> Any:

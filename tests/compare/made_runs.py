@@ -9,9 +9,22 @@ from typing import Any
 from bench.core import rows
 from bench.core.records import changed
 from bench.core.rows import MACHINE_FILE, Row
+from bench.studies.stored.read import Comparison, compare_sides
+from bench.studies.stored.side import of_rows
 from tests.made_rows import MACHINE, crawl_row, memory_rows
 
 STRATEGIES = ("callbacks", "generators")
+
+
+def compare(
+    base: Sequence[Row],
+    head: Sequence[Row],
+    base_machine: dict[str, Any] = MACHINE,
+    head_machine: dict[str, Any] = MACHINE,
+    names: tuple[str, str] = ("BASE", "HEAD"),
+) -> Comparison:
+    """Compare two runs, each given by its rows and its ``machine.json``."""
+    return compare_sides(of_rows(names[0], base, base_machine), of_rows(names[1], head, head_machine))
 
 
 def noisy_run(

@@ -11,7 +11,7 @@ from random import Random
 from bench.core import rows
 from bench.core.records import changed
 from bench.core.rows import Row
-from bench.studies.stored.read import compare
+from tests.compare.made_runs import compare
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 COMPARISONS = 20

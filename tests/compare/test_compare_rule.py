@@ -19,11 +19,10 @@ from bench.studies.stored.read import (
     REGRESSION_ABOVE,
     Compared,
     Comparison,
-    compare,
     compare_sides,
 )
 from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, Key, Sample, of_rows, sample
-from tests.compare.made_runs import noisy_run, scaled, slowed, with_ceiling
+from tests.compare.made_runs import compare, noisy_run, scaled, slowed, with_ceiling
 from tests.made_rows import MACHINE, crawl_row, memory_row, memory_rows
 
 SEEDS = st.integers(0, 10_000)

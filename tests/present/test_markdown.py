@@ -16,10 +16,9 @@ from bench.report import studies
 from bench.studies.claims import show as claims_show
 from bench.studies.compare import show
 from bench.studies.stored import show as stored
-from bench.studies.stored.read import compare
 from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report
-from tests.compare.made_runs import noisy_run
+from tests.compare.made_runs import compare, noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
 from tools.document import claims
 

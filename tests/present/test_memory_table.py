@@ -137,7 +137,7 @@ def test_the_section_of_throughput_is_as_it_was_beside_bare_rows() -> None:
     rows = [row for row in grid(rounds=1) if row.kind == "crawl"]
     alone = text(rows)
 
-    assert len(studies.sections(rows)) == 1
+    assert len(studies.sections(rows)) == 2
     assert text([*rows, limit_row()]).startswith(alone)
     assert "thread " not in text([*rows, block_row()]).split("The protocol")[0]
 

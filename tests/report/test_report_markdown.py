@@ -40,7 +40,7 @@ def test_red_checks_are_counted_and_explained_in_a_fold() -> None:
     text = markdown(found, MACHINE)
 
     assert "**1 of 3 trials are valid.**" in text
-    fold = text[text.index("<details>") : text.index("</details>")]
+    fold = text[text.rindex("<details>") : text.rindex("</details>")]
     assert "- **server had room**: 1 failed, 2 passed, 0 not applicable. Green: " in fold
     assert MEANINGS["server had room"].partition(".")[0] in fold
     assert "| skipped | 1 | b | no b |" in fold
@@ -61,11 +61,11 @@ def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
     assert "<details>" not in text
 
 
-def test_blocks_have_an_answer_and_no_empty_table() -> None:
+def test_blocks_have_their_verdict_and_its_table() -> None:
     text = markdown(flat(series(12, 0.2)), MACHINE)
 
-    assert "Over 12 blocks" in text
-    assert "|" not in text
+    assert "B is worse at look 1 of 3 (12 blocks)" in text
+    assert "| CPU per page |" in text
 
 
 def test_what_was_decided_comes_first_and_is_shown() -> None:
@@ -104,7 +104,7 @@ def test_hostile_names_reasons_and_machines_stay_text() -> None:
     outside = re.sub(r"`[^`\n]*`", "", text)  # what stands between backticks is shown as it is
     assert text.replace("\n", "").isprintable()
     assert "<script" not in outside
-    assert outside.count("<details>") == outside.count("</details>") == 2
+    assert outside.count("<details>") == outside.count("</details>") > 1
     assert not re.search(r"(?m)^# ", text)
     assert not re.search(r"(?<!\\)\]\(", outside)
 

@@ -4,11 +4,12 @@ import math
 from pathlib import Path
 from typing import Any
 
+from bench.core.rows import Row
 from bench.studies.selftest import plot as plot_selftest
 from bench.studies.selftest import read as self_test
 from bench.studies.selftest.plot import save_selftest
-from tests.ab.test_plots_comparison import TIMED, marks, words
-from tests.made_blocks import Rows, block, blocks, series
+from tests.ab.test_plots_comparison import marks, words
+from tests.made_blocks import Rows, block, blocks, flat, series
 from tests.made_rows import MACHINE
 
 
@@ -27,58 +28,52 @@ def selftest(made: dict[str, list[Rows]]) -> dict[str, Any]:
         "detection": {
             size: self_test.detection(own) | {"share": 0.98, "decisions": 300} for size, own in sizes.items()
         },
-        "resolves": [
-            {"minutes": 1, "blocks": 0, "metrics": [], "smallest": None},
-            {"minutes": 5, "blocks": 48, "metrics": list(TIMED), "smallest": 1.0312},
-            {"minutes": 15, "blocks": 240, "metrics": [*TIMED, "memory"], "smallest": 1.004},
-        ],
     }
 
 
-def drawn_selftest(made: dict[str, list[Rows]], folder: Path) -> str:
-    """Save the plot of a self-test and return its text."""
-    found = {name: blocks(own) for name, own in made.items()}
-    paths = save_selftest(selftest(made), found, MACHINE, folder)
+def rows_of(made: dict[str, list[Rows]]) -> list[Row]:
+    return [row for own in made.values() for row in flat(own)]
+
+
+MADE = {
+    "aa": series(30, name="aa"),
+    "aa-thread_pool": series(12, sd=0.03, labels=("thread_pool",) * 2, name="aa-thread_pool"),
+    "planted-10": series(12, math.log(1.081), 0.0001, name="planted-10"),
+    "planted-5": [*series(12, math.log(1.048), 0.0001, name="planted-5"), block(13, red=True, name="planted-5")],
+}
+
+
+def test_a_self_test_shows_its_rates_and_its_blocks(tmp_path: Path) -> None:
+    paths = save_selftest(selftest(MADE), rows_of(MADE), MACHINE, tmp_path)
+    text = words(tmp_path / "selftest.svg")
+
     assert [path.name for path in paths] == ["selftest.png", "selftest.svg"]
-    return words(paths[1])
-
-
-def test_a_self_test_shows_its_rates_its_blocks_and_what_can_be_found(tmp_path: Path) -> None:
-    made = {
-        "aa": series(30, labels=("callbacks",) * 2),
-        "aa-thread_pool": series(12, sd=0.03, labels=("thread_pool",) * 2),
-        "planted-10": series(12, math.log(1.081), 0.0001),
-        "planted-5": [*series(12, math.log(1.048), 0.0001), block(13, red=True)],
-    }
-    text = drawn_selftest(made, tmp_path)
-
     assert "1 false alarm in 300 decisions without a change; 98 % of 4.8 % slowdowns found; 98 % of 8.1 %" in text
     assert text.index("+4.8 % planted 12 blocks") < text.index("+8.1 % planted 12 blocks")
     assert "A/A no change 42 blocks SD" in text
     assert "1 of 67 blocks failed or were dropped." in text
-    assert "nothing in 1 min, 3.1 % in 5 min (48 blocks, memory left out), 2.0 % in 15 min (240 blocks)" in text
 
 
 def test_a_self_test_draws_every_good_block_of_each_group() -> None:
-    made = {"aa": series(30), "planted-5": series(12, math.log(1.05)), "planted-odd": series(4)}
-    made["aa"][2] = block(3, 2.0)
-    figure = plot_selftest.draw(selftest(made), {name: blocks(own) for name, own in made.items()}, MACHINE)
+    made = {name: list(own) for name, own in MADE.items()}
+    made["aa"][2] = block(3, 2.0, name="aa")
+    figure = plot_selftest.draw(selftest(made), rows_of(made), MACHINE)
 
     assert figure is not None
     for axes in figure.axes[:2]:
-        for place, number in enumerate((30, 4, 12)):
-            there = [x for x in marks(axes, "o", "^", "v") if place - 0.45 < x < place + 0.29]
+        for place, number in enumerate((42, 12, 12)):
+            there = [x for x in marks(axes, "o", "s", "^", "v", "D", "P", "X") if place - 0.45 < x < place + 0.29]
             assert len(there) == number
     assert "no change" in figure.axes[0].get_xticklabels()[0].get_text()
 
 
 def test_a_self_test_of_few_blocks_claims_no_rate(tmp_path: Path) -> None:
-    made: dict[str, list[Rows]] = {"aa": series(2), "planted-5": []}
+    made: dict[str, list[Rows]] = {"aa": series(2, name="aa"), "planted-5": []}
     found = selftest(made)
     none = {"alarms": 0, "decisions": 0, "blocks": 2}
-    found |= {"false_alarms": {"real": none, "resampled": none}, "resolves": []}
+    found |= {"false_alarms": {"real": none, "resampled": none}}
     found["detection"]["5"] |= {"share": 0.0, "decisions": 0}
-    save_selftest(found, {"aa": blocks(made["aa"])}, MACHINE, tmp_path)
+    save_selftest(found, rows_of(made), MACHINE, tmp_path)
 
     text = words(tmp_path / "selftest.svg")
 
@@ -86,16 +81,16 @@ def test_a_self_test_of_few_blocks_claims_no_rate(tmp_path: Path) -> None:
 
 
 def test_a_self_test_without_a_good_block_is_not_drawn(tmp_path: Path) -> None:
-    red = blocks([block(1, red=True)])
+    red = [block(1, red=True, name="aa")]
 
-    assert save_selftest(selftest({"aa": []}), {"aa": red}, MACHINE, tmp_path / "plots") == []
+    assert save_selftest(selftest({"aa": []}), flat(red), MACHINE, tmp_path / "plots") == []
     assert not (tmp_path / "plots").exists()
 
 
 def test_more_strategies_than_fit_are_counted(tmp_path: Path) -> None:
-    made = {"aa": series(12)}
+    made = {"aa": series(12, name="aa")}
     found = selftest(made)
     found["noise"] |= {f"own{n}": {"cpu_per_page": 0.01 * n} for n in range(20)}
-    save_selftest(found, {"aa": blocks(made["aa"])}, MACHINE, tmp_path)
+    save_selftest(found, rows_of(made), MACHINE, tmp_path)
 
     assert "5 more strategies are not shown." in words(tmp_path / "selftest.svg")

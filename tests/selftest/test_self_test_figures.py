@@ -46,12 +46,6 @@ def test_blocks_that_are_left_out_are_no_part_of_any_figure_and_are_counted() ->
     assert lost["reasons"] == {"server had room": 2, "B: it broke": 3}
 
 
-def test_a_figure_of_nothing_does_not_spoil_the_noise_of_the_others() -> None:
-    found = self_test.noise([*SAME, *blocks([block(200, math.nan)])])
-
-    assert found["cpu_per_page"] == pytest.approx(self_test.noise(SAME)["cpu_per_page"])
-
-
 def test_with_too_few_blocks_nothing_is_decided_and_no_bound_is_claimed() -> None:
     found = self_test.false_alarms(blocks(series(5)))
 

@@ -43,9 +43,8 @@ def save(run: Path, folder: Path) -> list[Path]:
     if extras.claims is not None:
         return plot_claims.save_claims(extras.claims, rows, folder)
     if extras.selftest is not None:
-        series = {name: read_comparisons.blocks(own) for name, own in read_comparisons.comparisons(rows).items()}
         machine = extras.selftest["machine"]
-        saved = plot_selftest.save_selftest(extras.selftest, series, machine, folder)
+        saved = plot_selftest.save_selftest(extras.selftest, rows, machine, folder)
         return [*saved, *plot_clients.save_clients(rows, machine, folder)]
     if extras.verdict is not None:
         result = read_comparisons.result(rows, extras.verdict)

@@ -37,18 +37,25 @@ def run(
     *,
     a: str,
     b: str,
+    repositories: tuple[Path, ...],
+    pythons: tuple[str, ...],
+    requirements: tuple[str, ...],
+    settings: tuple[str, ...],
+    variables: tuple[str, ...],
+    latency: str,
+    links: int,
     cycles: int | None,
+    metrics: str | None,
     time: str | None,
     out: Path,
     markdown: Path | None,
     as_json: bool,
-    **options: Any,
 ) -> int:
-    """Compare, print the verdict, and return 0 for a pass, 1 for a regression, 3 for neither, 130 when interrupted.
-
-    ``options`` are those of ``comparison.from_words``.
-    """
-    planned = from_words(a, b, **options)
+    """Compare, print the verdict, and return 0 for a pass, 1 for a regression, 3 for neither, 130 when interrupted."""
+    planned = from_words(
+        a, b, latency=latency, links=links, metrics=metrics, repositories=repositories, pythons=pythons,
+        requirements=requirements, settings=settings, variables=variables,
+    )  # fmt: skip
     budget_s = None if time is None else seconds(time)
     check_writable(out, markdown)
     folder, found, machine = None, 0, host.machine()

@@ -35,11 +35,14 @@ Rates = Mapping[str, Any]
 
 
 def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> list[Section]:
-    """Return the verdict of a comparison, as ``verdict.json`` has it if given; of several, their numbers of blocks."""
+    """Return the verdict of a comparison; of several, their numbers of blocks.
+
+    ``stored`` is its ``verdict.json``, whose verdict stands; empty where it has none.
+    """
     found = read.result(rows, stored)
     if found is not None:
         told = section(found)
-        return [told if stored is not None else replace(told, first=(_NOT_STORED, *told.first))]
+        return [replace(told, first=(_NOT_STORED, *told.first)) if stored == {} else told]
     counted = {name: read.blocks(own) for name, own in read.comparisons(rows).items()}
     if len(counted) < 2:
         return []

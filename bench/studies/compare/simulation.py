@@ -102,14 +102,6 @@ def rate_bounds(alarms: int, decisions: int, confidence: float = 0.95) -> tuple[
     return float(low.low), float(high.high)
 
 
-def normal(sd: float, effect: float = 0.0, metrics: int = 1, rule: Rule = DESIGNED, runs: int = RUNS) -> Counts:
-    """Play the rule where the blocks of each metric vary by ``sd``, normally, and the first metric is truly worse.
-
-    ``effect`` and ``sd`` are logarithms. The metrics vary independently; there are no controls.
-    """
-    return play(_worse_by(effect, sd, _noise(runs, rule.looks[-1], metrics)), rule)
-
-
 def resampled(
     blocks: Sequence[Mapping[str, float]],
     controls: Collection[str] = (),

@@ -270,8 +270,7 @@ def _keep(folder: Path, found: dict[str, Any]) -> None:
         (folder / rows.SELFTEST_FILE).write_text(told, encoding="utf-8")
         (folder / "selftest.txt").write_text(text(found) + "\n", encoding="utf-8")
         every = rows.read(folder)
-        series = {name: read.blocks(own) for name, own in read.comparisons(every).items()}
-        save_selftest(found, series, found["machine"], folder / "plots")
+        save_selftest(found, every, found["machine"], folder / "plots")
         save_clients(every, found["machine"], folder / "plots")
     except OSError as error:
         where = error.filename or folder

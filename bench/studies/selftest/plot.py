@@ -2,18 +2,17 @@
 
 import math
 import statistics
-import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.core import units
+from bench.core.rows import Row
 from bench.present import change_axis, name_looks, page, provenance, words
 from bench.present.change_axis import Dot, Range
 from bench.studies.compare import read
 from bench.studies.compare.effect import NAMES
 from bench.studies.compare.read import Block
-from bench.studies.compare.rule import DESIGNED
 from bench.studies.selftest import show
 
 if TYPE_CHECKING:
@@ -27,10 +26,8 @@ JITTER = 0.5
 """How wide the dots of a group are spread, so that they do not hide each other; its groups are 1 apart."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
 """Multiples of it, modulo 1, fill a width evenly, however many they are (H. Weyl, 1916)."""
-_LEFT, _RIGHT, _BETWEEN, _NAMES_ROOM, _LINE_ROOM = 1.15, 1.05, 0.95, 2.0, 0.85
-"""Inches: at the edges, between the axes, for the names of strategies, and for the lines below."""
-_LETTERS = 118
-"""So many letters fill one of the lines below."""
+_LEFT, _RIGHT, _BETWEEN, _NAMES_ROOM, _TICKS_ROOM = 1.15, 1.05, 0.95, 2.0, 0.45
+"""Inches: at the edges, between the axes, for the names of strategies, and for the lines below the strips."""
 SAME, PLANTED = "aa", "planted-"
 """Beginnings of the names of comparisons: without a change; with a planted one, then its size in percent."""
 
@@ -39,24 +36,23 @@ Group = tuple[str, float | None, list[Block]]
 
 
 def save_selftest(
-    selftest: Mapping[str, Any], series: Mapping[str, Sequence[Block]], machine: dict[str, Any], folder: Path
+    selftest: Mapping[str, Any], rows: Sequence[Row], machine: dict[str, Any], folder: Path
 ) -> list[Path]:
     """Write ``selftest.png`` and ``selftest.svg`` into the folder; nothing without a good A/A block.
 
-    ``series`` has the blocks of each comparison by its name. Raises OSError when a file cannot be written.
+    Raises OSError when a file cannot be written.
     """
     with page.settings():
-        figure = draw(selftest, series, machine)
+        figure = draw(selftest, rows, machine)
         if figure is None:
             return []
         folder.mkdir(parents=True, exist_ok=True)
         return page.save(figure, folder, "selftest")
 
 
-def draw(
-    selftest: Mapping[str, Any], series: Mapping[str, Sequence[Block]], machine: dict[str, Any]
-) -> "Figure | None":
+def draw(selftest: Mapping[str, Any], rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
     """Draw the blocks to the left, and to the right how much those of each strategy vary; None without an A/A block."""
+    series = {name: read.blocks(own) for name, own in read.comparisons(rows).items()}
     found = groups(selftest, series)
     if not found[0][2]:
         return None
@@ -72,11 +68,6 @@ def draw(
     for one, (metric, direction), metric_strips in zip(axes, DRAWN.items(), strips, strict=False):
         _draw_strips(one, metric, direction, found, metric_strips, shown)
     _draw_noise(axes[-1], noise, {name: len(read.tally(blocks).good) for name, blocks in same.items()})
-    below = textwrap.wrap(_resolves(selftest), _LETTERS, break_on_hyphens=False)[:2]
-    sheet.text(
-        0.03, sheet.subplotpars.bottom - 0.92 / page.HEIGHT, "\n".join(below), size=page.TEXT, weight="bold", va="top",
-        linespacing=1.35,
-    )  # fmt: skip
     change_axis.fit_texts(sheet)
     return sheet
 
@@ -96,7 +87,7 @@ def groups(selftest: Mapping[str, Any], series: Mapping[str, Sequence[Block]]) -
 def _axes(sheet: "Figure") -> list["Axes"]:
     """Return axes for the two metrics and, with room for names, for the strategies."""
     adjust = sheet.subplotpars
-    top, bottom = adjust.top, adjust.bottom + _LINE_ROOM / page.HEIGHT
+    top, bottom = adjust.top, adjust.bottom + _TICKS_ROOM / page.HEIGHT
     sheet.subplots_adjust(bottom=bottom, top=top)
     width = page.WIDTH - _LEFT - _RIGHT - _BETWEEN - _NAMES_ROOM
     places = [(_LEFT, 0.37), (_LEFT + _BETWEEN + 0.37 * width, 0.37)]
@@ -205,21 +196,6 @@ def _notes(selftest: Mapping[str, Any], every: Sequence[Block], noise: Mapping[s
         )
         if note
     )
-
-
-def _resolves(selftest: Mapping[str, Any]) -> str:
-    """Say what so many minutes find."""
-    parts = []
-    for one in selftest["resolves"]:
-        minutes = f"{units.number_tick(one['minutes'])} min"
-        if one["smallest"] is None:
-            parts.append(f"nothing in {minutes}")
-            continue
-        without = "" if "memory" in one["metrics"] else ", memory left out"
-        parts.append(f"{show.smallest_told(one)} in {minutes} ({_blocks(one['blocks'])}{without})")
-    whose = words.plain(selftest["strategy"], 24)
-    kept = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}", 4) for part in parts)
-    return f"The smallest slowdown of {whose} that is found {DESIGNED.power:.0%} of the time: {kept}" if parts else ""
 
 
 def _blocks(number: int) -> str:

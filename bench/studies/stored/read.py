@@ -10,11 +10,10 @@ All changes are logarithms, and turned so that more is worse: more CPU time or m
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from bench.core import units
 from bench.core.figures import Slope
-from bench.core.rows import Row
 from bench.core.stats import CONFIDENCE, t_quantile
 from bench.studies.stored.side import (
     MEMORY,
@@ -27,7 +26,6 @@ from bench.studies.stored.side import (
     Sample,
     Side,
     differences,
-    of_rows,
 )
 
 REGRESSION_ABOVE = math.log(1.05)
@@ -163,17 +161,6 @@ class Comparison:
     """One-sided, of each bound."""
     shared_trials: int
     """Trials that are in both runs: they are compared with themselves."""
-
-
-def compare(
-    base_rows: Sequence[Row],
-    head_rows: Sequence[Row],
-    base_machine: Mapping[str, Any],
-    head_machine: Mapping[str, Any],
-    names: tuple[str, str] = SIDES,
-) -> Comparison:
-    """Compare two runs, each given by its rows and its ``machine.json``."""
-    return compare_sides(of_rows(names[0], base_rows, base_machine), of_rows(names[1], head_rows, head_machine))
 
 
 def compare_sides(base: Side, head: Side) -> Comparison:

@@ -25,6 +25,11 @@ NAMES = {
     WALL: "time of an iteration",
 }
 HEADS = ("", "BASE", "HEAD", "worse by", "95 % interval", "verdict")
+_IN_JSON = (
+    *("label", "base", "head", "gated", "verdict", "why"),
+    *("base_rounds", "head_rounds", "base_red", "head_red", "sensitivity"),
+)
+"""What a cell's object in JSON has under the names that it has here."""
 _LONELY = {"BASE": "Only in BASE", "HEAD": "Only in HEAD", "different": "Not compared: one name, but two workloads"}
 _SHARES = [f"{math.expm1(end) * 100:.0f} %" for end in (REGRESSION_ABOVE, PASS_BELOW)]
 UNPAIRED = (
@@ -233,40 +238,21 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _side_json(side: Side) -> dict[str, Any]:
-    return {
-        "name": side.name,
-        "trials": side.trials,
-        "red": side.red,
-        "skipped": side.skipped,
-        "left_out": side.left_out,
-        "ceiling_per_s": side.ceiling_per_s,
-        "hardware": dict(side.hardware),
-    }
+    names = ("name", "trials", "red", "skipped", "left_out", "ceiling_per_s")
+    return {name: getattr(side, name) for name in names} | {"hardware": dict(side.hardware)}
 
 
 def _cell_json(one: Compared) -> dict[str, Any]:
+    factors = {"worse": one.change, "low": one.low, "high": one.high, "at_least": one.bound}
     return {
         "strategy": one.key.subject,
         "workload": one.key.workload,
         "metric": one.key.metric,
-        "label": one.label,
         "mean_of_cells": one.is_mean,
-        "base": one.base,
-        "head": one.head,
         "ratio": None if one.base is None or one.head is None else one.head / one.base,
-        "worse": _factor(one.change),
-        "low": _factor(one.low),
-        "high": _factor(one.high),
-        "at_least": _factor(one.bound),
-        "gated": one.gated,
-        "verdict": one.verdict,
-        "why": one.why,
-        "base_rounds": one.base_rounds,
-        "head_rounds": one.head_rounds,
-        "base_red": one.base_red,
-        "head_red": one.head_red,
-        "sensitivity": one.sensitivity,
         "shared_trials": one.shared,
+        **{name: _factor(change) for name, change in factors.items()},
+        **{name: getattr(one, name) for name in _IN_JSON},
     }
 
 
