@@ -123,6 +123,11 @@ def server_ceiling(row: Row) -> float | None:
     return found
 
 
+def knob(row: Row, name: str) -> Any:
+    """Return what a row's process says it ran with; of a swarm, what all its processes say."""
+    return row.knobs.get(name) if isinstance(row.knobs, dict) else getattr(row.knobs, name)
+
+
 def present(values: Iterable[float | None]) -> list[float]:
     """Return the values that are there."""
     return [value for value in values if value is not None]

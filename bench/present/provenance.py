@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from bench.core.cells import knob
 from bench.core.rows import Row
 from bench.present import words
 from bench.present.markdown import code, escaped
@@ -26,10 +27,10 @@ def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 
 def pythons(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return which Pythons the workers ran on."""
-    knobs = [row.knobs for row in rows if getattr(row.knobs, "python", None) is not None]
-    found = sorted({f"{one.implementation or 'cpython'} {one.python}" for one in knobs})
+    known = [row for row in rows if knob(row, "python") is not None]
+    found = sorted({f"{knob(row, 'implementation') or 'cpython'} {knob(row, 'python')}" for row in known})
     text = ", ".join(found).replace("cpython", "CPython") or str(machine.get("python") or "unknown Python")
-    return text + (", no GIL" if any(one.gil is False for one in knobs) else "")
+    return text + (", no GIL" if any(knob(row, "gil") is False for row in known) else "")
 
 
 def experiment(run: str, machine: Mapping[str, Any]) -> str:

@@ -1,10 +1,11 @@
 """Rows as a table of one line a trial: a pandas DataFrame, and a CSV file."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from bench.core.cells import CRAWLED
+from bench.core.cells import CRAWLED, knob
 from bench.core.rows import Row
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ COLUMNS: dict[str, Read] = {
     **{key: attrgetter(key) for key in ("status", "reason", "valid")},
     "failed_checks": lambda row: "; ".join(check.name for check in row.failed_checks),
     **{key: attrgetter(key) for key in ("started_at", "duration_ns")},
-    **{key: _of("knobs", key) for key in ("python", "gil")},
+    **{key: partial(knob, name=key) for key in ("python", "gil")},
     **{key: _of("measured", key) for key in _MEASURED},
     "bound_by": _bound_by,
     **{key: _number_of(key) for key in ("lost", "late")},
