@@ -51,9 +51,9 @@ def save_claims(report: Report, rows: Sequence[Row], folder: Path) -> list[Path]
     paths: list[Path] = []
     with page.settings():
         for number, slide in enumerate(slides, 1):
-            part, name = (f" ({number} of {len(slides)})", f"claims-{number}") if len(slides) > 1 else ("", "claims")
-            sheet = draw(slide, title(report) + part, footer)
-            paths += page.save(sheet, folder, "claims" if number == 1 else name)
+            part = f" ({number} of {len(slides)})" if len(slides) > 1 else ""
+            name = "claims" if number == 1 else f"claims-{number}"
+            paths += page.save(draw(slide, title(report) + part, footer), folder, name)
     return paths
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.core import units
+from bench.core.cells import of_kind
 from bench.core.records.bare import LimitFound, LimitMeasured
 from bench.core.records.values import whole_values
 from bench.core.rows import Row
@@ -35,8 +36,8 @@ def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def limits(rows: Sequence[Row]) -> list[LimitFound]:
-    """Return the rows of limits."""
-    return [row for row in rows if isinstance(row, LimitFound)]
+    """Return the rows of limits, in the order of their trials."""
+    return [row for row in of_kind(rows, "limit") if isinstance(row, LimitFound)]
 
 
 def ramp(rows: Sequence[Row]) -> LimitFound | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.core import units
+from bench.core.cells import of_kind
 from bench.core.figures import spread
 from bench.core.records.bare import Probe
 from bench.core.records.values import plain_values
@@ -72,7 +73,7 @@ def _pieces(row: Probe, look: str, head: str) -> Iterator[Line]:
 
 
 def _probes(rows: Sequence[Row]) -> list[Probe]:
-    return [row for row in rows if isinstance(row, Probe)]
+    return [row for row in of_kind(rows, "probe") if isinstance(row, Probe)]
 
 
 def _line(own: Sequence[Probe]) -> tuple[str, str]:

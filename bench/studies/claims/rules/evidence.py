@@ -54,6 +54,9 @@ class Unknown:
 
     reason: str
 
+    def __str__(self) -> str:
+        return f"unknown ({self.reason})"
+
 
 Figure = Range | Unknown
 
@@ -118,11 +121,8 @@ def slope(found: Slope | NoSlope) -> Figure:
 def slopes(one: Slope | NoSlope, other: Slope | NoSlope) -> Figure:
     """Return how many times the other slope the one is: the widest that both intervals allow."""
     first, second = slope(one), slope(other)
-    for found in (first, second):
-        if isinstance(found, Unknown):
-            return found
-    assert isinstance(first, Range)
-    assert isinstance(second, Range)
+    if isinstance(first, Unknown) or isinstance(second, Unknown):
+        return first if isinstance(first, Unknown) else second
     if second.low <= 0 or first.low < 0:
         return Unknown("a slope is not above 0")
     return Range(first.value / second.value, first.low / second.high, first.high / second.low, TIMES)

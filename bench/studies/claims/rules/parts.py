@@ -38,7 +38,7 @@ def compared(
 ) -> Part:
     """Hold a figure against a boundary; ``near``: whether it may be close to it."""
     if not isinstance(found, Range):
-        return Part(name, None, f"unknown ({found.reason})", of, how, core)
+        return Part(name, None, str(found), of, how, core)
     side = found.side_of(edge)
     surely = how in {"at least", "below"}
     so = None if surely and side == "across" else side != _BEYOND[how]

@@ -103,8 +103,8 @@ def callbacks_efficient(rows: Sequence[Row]) -> Outcome:
 
 def no_gil(rows: Sequence[Row]) -> Outcome:
     """Judge whether threads fetch more without a global lock: what two cores gain, and what one core pays."""
-    busy = [row for row in arms(rows, "thread_pool") if row.workload.arm.cores]
-    alone = [row for row in arms(rows, "thread_pool") if not row.workload.arm.cores]
+    busy = [row for row in arms(rows, "thread_pool") if (row.workload.arm.cores or 1) > 1]
+    alone = [row for row in arms(rows, "thread_pool") if (row.workload.arm.cores or 1) == 1]
     gain = ratio(_gil(busy, on=False), _gil(busy, on=True), pages_per_s)
     price = ratio(_gil(alone, on=False), _gil(alone, on=True), cpu_per_page_ns)
     share = over_rounds(_gil(busy, on=True), lambda row: row.measured.cpu_share, SHARE, 1)
