@@ -7,10 +7,9 @@ import pytest
 from bench.core.records import changed
 from bench.core.records.values import plain_values
 from bench.core.rows import Row
-from bench.report import studies
 from bench.report.terminal import WIDTH, summary_json, summary_table
 from bench.studies.memory.show import sections
-from tests.made_rows import crawl_row, grid, memory_rows
+from tests.made_rows import crawl_row, memory_rows
 from tests.present.made_memory_rows import (
     PARKED,
     block_row,
@@ -44,9 +43,7 @@ def test_a_block_has_every_layer_with_its_error_and_the_protocol_of_the_authors(
 def test_the_tables_as_a_teacher_shows_them() -> None:
     rows = [*ladder({"thread": PARKED["thread"]}, SIZES, noise=1), *(held_row(n=n) for n in SIZES)]
 
-    shown = [" ".join(line.split()) for line in text(rows).splitlines()]
-    first = shown.index("Memory per additional task (bytes)")
-    assert shown[first : first + 8] == [
+    assert [" ".join(line.split()) for line in text(rows).splitlines()[:8]] == [
         "Memory per additional task (bytes)",
         "page kernel slab, all empty",
         "user tables stacks sockets layers resident process",
@@ -131,15 +128,6 @@ def test_a_probe_is_the_median_of_its_valid_rounds_and_arguments_are_not_said_tw
 
 def test_a_probe_without_a_valid_round_says_why() -> None:
     assert "failed: for a reason" in text([changed(probe_row(), status="failed", reason="for a reason")])
-
-
-def test_the_section_of_throughput_is_as_it_was_beside_bare_rows() -> None:
-    rows = [row for row in grid(rounds=1) if row.kind == "crawl"]
-    alone = text(rows)
-
-    assert len(studies.sections(rows)) == 2
-    assert text([*rows, limit_row()]).startswith(alone)
-    assert "thread " not in text([*rows, block_row()]).split("The protocol")[0]
 
 
 def test_memory_trials_that_know_no_other_layer_have_their_user_memory() -> None:

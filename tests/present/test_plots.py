@@ -121,14 +121,6 @@ def test_an_unknown_machine(tmp_path: Path) -> None:
     assert "unknown CPU, ? cores · unknown system" in words(tmp_path / "cpu.svg")
 
 
-def test_many_latencies_are_four_panels_and_the_rest_is_named(tmp_path: Path) -> None:
-    rows = grid(["one"], latencies=["0", "10ms", "50ms", "500ms"], caps=(1, 10))
-    drawn(rows, tmp_path)
-
-    for title in ("No added latency", "10 ms added latency", "50 ms added latency", "500 ms added latency"):
-        assert title in words(tmp_path / "throughput.svg")
-
-
 def test_unlike_settings_get_plots_of_their_own(tmp_path: Path) -> None:
     rows = [crawl_row(times_ns=[5]), crawl_row(in_flight=1), crawl_row(connection="per-fetch", times_ns=[5])]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bench.core.rows import Row
 from bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
-from tests.made_rows import arm_row, block_rows, crawl_row, grid, memory_row, memory_rows
+from tests.made_rows import arm_row, block_rows, crawl_row, grid, memory_row
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
 
@@ -85,15 +85,6 @@ def test_red_figures_are_dimmed() -> None:
     assert "dim red" in styles
 
 
-def test_reasons_are_grouped_with_an_example() -> None:
-    rows = [crawl_row(number=n, red=n < 4) for n in range(1, 6)]
-
-    assert (
-        'callbacks: 3 of 5 trials red: failed "server had room" 3 times (such as 80% of its core, limit 70%).'
-        in sentences(rows)
-    )
-
-
 def test_all_skipped() -> None:
     rows = [crawl_row(number=n, status="skipped", reason="not installed: aiohttp") for n in (1, 2)]
 
@@ -109,13 +100,6 @@ def test_red_trials_of_many_strategies_are_counted() -> None:
     )
 
 
-def test_a_gap_is_explained() -> None:
-    rows = [crawl_row("one"), crawl_row("one", latency="50ms"), crawl_row("two")]
-
-    assert "-: not measured." in sentences(rows)
-    assert "-: not measured." not in sentences([crawl_row()])
-
-
 def test_what_is_left_out_is_said() -> None:
     rows = grid(["one"], latencies=("0", "10ms", "50ms"), caps=(1, 2, 5, 10, 20, 50, 100))
 
@@ -123,15 +107,6 @@ def test_what_is_left_out_is_said() -> None:
         "Measured, but not in this table: 1 to 50 (6 numbers) in flight at no added latency; 1 to 100 (7 numbers) in "
         "flight at 10 ms; 2, 10 and 50 in flight at 50 ms." in sentences(rows)
     )
-
-
-def test_unlike_settings_get_tables_with_titles() -> None:
-    lines = text([crawl_row(), crawl_row(connection="per-fetch"), *memory_rows()]).splitlines()
-
-    assert [line for line in lines if line.startswith("Pages")] == [
-        "Pages per second, keep-alive connections",
-        "Pages per second, per-fetch connections",
-    ]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])

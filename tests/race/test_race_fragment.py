@@ -111,35 +111,6 @@ def test_the_script_writes_no_markup_and_asks_for_nothing(raced: Fragment) -> No
     assert "@import" not in raced.css
 
 
-def test_the_caption_says_that_it_is_a_replay_of_isolated_runs(raced: Fragment) -> None:
-    told = " ".join(Reader(raced.html).texts)
-
-    assert "Replayed from recorded time lines: each strategy ran alone, one after another" in told
-
-
-def test_a_lane_that_was_recorded_on_a_smaller_site_says_so() -> None:
-    rows = [
-        changed(
-            row,
-            workload=row.workload | {"site": row.workload["site"] | {"pages": 10}},
-            measured=row.measured
-            | {
-                "pages": 10,
-                "timeline": {"bin_ns": row.measured["timeline"]["bin_ns"], "completions": [10], "in_flight": [0]},
-            },
-        )
-        if row.strategy == "sequential"
-        else row
-        for row in read(RACE_RUN)
-    ]
-
-    found = fragment(rows)
-
-    assert found is not None
-    told = " ".join(Reader(found.html).texts)
-    assert "sequential was recorded on a site of 10 pages only: its lane stops there." in told
-
-
 def test_without_a_script_the_tables_say_how_it_ended(raced: Fragment) -> None:
     races = data(raced)["races"]
     html = raced.html.replace("\xa0", " ")

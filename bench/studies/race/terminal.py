@@ -19,7 +19,6 @@ from bench.studies.race import show
 from bench.studies.race.read import Lane, Race
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
 NAME, VERDICT = 16, 16
@@ -76,15 +75,15 @@ def frame(replay: Replay, width: int, height: int, blocks: str = BLOCKS) -> "Tex
     race = replay.race
     figured = 5 + 2 * len(race.lanes) <= height
     parts = [
-        Text(_cut(f"{show.heading(race)}, replayed", width), "bold"),
-        Text(_cut("Each strategy ran alone, one after another; recorded, and shown side by side.", width), "dim"),
-        Text(_cut(_clock(replay), width)),
+        Text(f"{show.heading(race)}, replayed"[:width], "bold"),
+        Text("Each strategy ran alone, one after another; recorded, and shown side by side."[:width], "dim"),
+        Text(_clock(replay)[:width]),
         Text(),
     ]
     for one in race.lanes:
         parts.append(_bar(one, race, replay.at_ns, width, blocks))
         if figured:
-            parts.append(Text(_cut(f"{'':{NAME}} {_figures(one, race, replay.at_ns)}", width), "dim"))
+            parts.append(Text(f"{'':{NAME}} {_figures(one, race, replay.at_ns)}"[:width], "dim"))
     return Text("\n", no_wrap=True, overflow="crop").join(parts)
 
 
@@ -140,10 +139,6 @@ def _threads(number: int) -> str:
     return "1 thread" if number == 1 else f"{units.count(number)} threads"
 
 
-def _cut(text: str, width: int) -> str:
-    return text[:width]
-
-
 # In front of somebody
 
 
@@ -167,7 +162,7 @@ def watch(race: Race, speed: float) -> None:
     replay, last_ns = Replay(race, speed), time.monotonic_ns()
     with _keys_at_once(sys.stdin.fileno()), Live(console=console, screen=True, auto_refresh=False) as live:
         while not replay.left:
-            live.update(frame(replay, *_size(console), blocks), refresh=True)
+            live.update(frame(replay, *console.size, blocks), refresh=True)
             for key in _keys(sys.stdin.fileno()):
                 replay = replay.pressed(key)
             now_ns = time.monotonic_ns()
@@ -187,10 +182,6 @@ def _keys(descriptor: int) -> Iterator[str]:
         typed = os.read(descriptor, 1024)
         yield from keys_of(typed.decode("utf-8", "replace")) if typed else "q"
         time.sleep(max(0.0, FRAME_S - (time.monotonic() - began_s)))  # a key held down must not draw without end
-
-
-def _size(console: "Console") -> tuple[int, int]:
-    return console.size.width, console.size.height
 
 
 @contextmanager
