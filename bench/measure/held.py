@@ -126,12 +126,8 @@ def _wait_until(
         if time.monotonic() > worker.deadline_s:
             raise process.WorkerTimeoutError(f"only {stats['in_flight']} of {wanted} fetches came to be in flight")
         if worker.has_spoken:  # it should be waiting at the gate
-            crawled = worker.expect("crawled", "error")
-            error = crawled["error"]
-            raise process.WorkerError(
-                "the strategy " + (f"raised {error}" if error else "returned without its answers"),
-                crawled.get("cause"),
-            )
+            worker.crawled()
+            raise process.WorkerError("the strategy returned without its answers")
         guard.check()
         time.sleep(process.TICK_S)
     return stats

@@ -23,6 +23,8 @@ ROOT = Path(bench.__file__).parent.parent
 TICK_S = 0.02
 LOOK_S = 0.01
 """So often whoever waits for a worker's word may look at it."""
+GRACE_S = 5
+"""So much longer than its deadline a worker lives that nobody ends."""
 _MEDDLING = (
     "PYTHON",
     "AIOHTTP_",
@@ -40,12 +42,20 @@ _MEDDLING = (
 _HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
 
 
-class WorkerError(Exception):
-    """The worker did not do its part; the message says how it ended, and ``cause`` why, where that is known."""
+class TrialError(Exception):
+    """A trial broke off; the message says how, and ``cause`` why, where that is known."""
 
     def __init__(self, message: str, cause: Cause | None = None) -> None:
         super().__init__(message)
         self.cause = cause
+
+
+class SkipError(TrialError):
+    """A trial cannot be run here."""
+
+
+class WorkerError(TrialError):
+    """The worker did not do its part."""
 
 
 class WorkerTimeoutError(WorkerError):
@@ -85,6 +95,13 @@ class Worker:
             raise WorkerError(f"the worker said {message['event']!r} when {event!r} was due")
         if key not in message:
             raise WorkerError(f"the worker said {event!r} without {key!r}")
+        return message
+
+    def crawled(self, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
+        """Wait until the worker has crawled, and return its message. Raises WorkerError when its strategy raised."""
+        message = self.expect("crawled", "error", each_tick)
+        if message["error"] is not None:
+            raise WorkerError(f"the strategy raised {message['error']}", message.get("cause"))
         return message
 
     def hear(self, key: str, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
@@ -187,7 +204,7 @@ def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
 def running(
     cpus: set[int] | None,
     lifetime_s: float,
-    command: Sequence[str] = ("bench.measure.worker",),
+    command: Sequence[str],
     runtime: Runtime = DEFAULT,
 ) -> Iterator[Worker]:
     """Start a worker, pinned to ``cpus`` if given; kill it with all its children in the end, come what may.
@@ -209,6 +226,16 @@ def running(
             yield Worker(process, errors, time.monotonic() + lifetime_s)
         finally:
             _end(process)
+
+
+@contextmanager
+def ordered(
+    program: str, order: Mapping[str, Any], cpus: set[int] | None, lifetime_s: float, runtime: Runtime = DEFAULT
+) -> Iterator[Worker]:
+    """Start a worker likewise, and give it its order; the kernel ends it if this process cannot any more."""
+    with running(cpus, lifetime_s, [program], runtime) as worker:
+        worker.send({**order, "lifetime_s": lifetime_s + GRACE_S})
+        yield worker
 
 
 def pin(pid: int, cpus: AbstractSet[int] | None) -> None:

@@ -24,19 +24,22 @@ from bench.core import rows
 from bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
 from bench.core.experiment import Experiment, ExperimentError
 from bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
-from bench.core.rows import MACHINE_FILE, Cause, Row
+from bench.core.rows import MACHINE_FILE, Cause, Kind, Row
 from bench.measure import host, process
 from bench.measure.blocks import run as arms
 from bench.measure.blocks.sides import Prepared, interpreter
-from bench.measure.controller import Setting, run_trial, skipped
+from bench.measure.crawl import run_trial
 from bench.measure.locust.hosting import ALONE, Hosting
 from bench.measure.places import without_places
 from bench.measure.preflight import shortage
 from bench.measure.process import Runtime
 from bench.measure.server import Server, ServerError, running
+from bench.measure.trial import Setting, skipped
 from bench.studies.limits.run import run_limit
 from bench.studies.memory.run import run_building_block
+from bench.studies.open_loop.run import run_open
 from bench.studies.probes.run import run_probe
+from bench.studies.swarm.run import run_swarm
 
 EXPERIMENT_FILE = "experiment.toml"
 CALIBRATION_S = 60.0
@@ -320,19 +323,23 @@ def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting, free
 
 
 def _run_one(trial: Trial | BareTrial, keeper: "ServerKeeper", setting: Setting) -> Row:
-    if not isinstance(trial, BareTrial):
-        return run_trial(trial, keeper.server(), setting)
-    if trial.kind == "swarm":
-        from bench.studies.swarm.run import run_swarm
+    if (alone := _ALONE.get(trial.kind)) is not None:
+        return alone(trial, setting)
+    return _ON_THE_SERVER[trial.kind](trial, keeper.server(), setting)
 
-        return run_swarm(trial, setting)
-    if trial.kind == "open":
-        from bench.studies.open_loop.run import run_open
 
-        return run_open(trial, keeper.server(), setting)
-    if trial.kind == "limit":
-        return run_limit(trial, setting)
-    return (run_building_block if trial.kind == "block" else run_probe)(trial, keeper.server(), setting)
+_ON_THE_SERVER: dict[Kind, Callable[[Any, Server, Setting], Row]] = {
+    "crawl": run_trial,
+    "memory": run_trial,
+    "block": run_building_block,
+    "probe": run_probe,
+    "open": run_open,
+}
+_ALONE: dict[Kind, Callable[[Any, Setting], Row]] = {
+    "limit": run_limit,
+    "swarm": run_swarm,
+}
+"""What runs a trial of each kind: on the server that all trials of a run share, or without it."""
 
 
 def _append(folder: Path, row: Row) -> None:

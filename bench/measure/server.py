@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure.process import TICK_S, environment, output, pin
+from bench.measure.process import TICK_S, TrialError, environment, output, pin
 from fake_server.site import SiteConfig
 
 START_SECONDS = 20
 ANSWER_SECONDS = 60
 
 
-class ServerError(Exception):
+class ServerError(TrialError):
     """The fake server did not start, died, or answered what it should not; the message says which."""
 
 

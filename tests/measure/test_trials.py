@@ -14,8 +14,9 @@ from bench.core.experiment import Experiment, Grid
 from bench.core.plan import Trial, expand
 from bench.core.rows import SCHEMA_FILE, Row
 from bench.measure import host, process, server
-from bench.measure.controller import Setting, run_trial, skipped
+from bench.measure.crawl import PROGRAM, run_trial
 from bench.measure.server import Server, ServerError
+from bench.measure.trial import Setting, skipped
 from fake_server.faults import FAULTS
 from fake_server.site import SiteConfig
 from strategies.base import Job
@@ -227,7 +228,7 @@ def test_a_worker_that_nobody_ends_is_ended_by_the_kernel(fake: Server) -> None:
     fake.tell("hold")
     job = Job((f"{fake.base}/",))
 
-    with process.running(None, 30) as worker:
+    with process.running(None, 30, [PROGRAM]) as worker:
         worker.send({"strategy": "callbacks", "job": job.to_dict(), "lifetime_s": 5})
         worker.expect("ready", "knobs")
         worker.send({"do": "crawl"})
@@ -239,8 +240,7 @@ def test_a_worker_ignores_ctrl_c_which_is_the_controllers_affair(fake: Server) -
     fake.configure(SiteConfig(pages=1))
     job = Job((f"{fake.base}/",))
 
-    with process.running(None, 30) as worker:
-        worker.send({"strategy": "callbacks", "job": job.to_dict(), "lifetime_s": 30})
+    with process.ordered(PROGRAM, {"strategy": "callbacks", "job": job.to_dict()}, None, 30) as worker:
         worker.expect("ready", "knobs")
         worker.process.send_signal(signal.SIGINT)
         worker.send({"do": "crawl"})

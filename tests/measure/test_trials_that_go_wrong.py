@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from bench.core.rows import SCHEMA_FILE, Row
-from bench.measure.worker import cause_of
+from bench.measure.worker.crawl import cause_of
 from tests.measure.workshop import Workshop, experiment
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))

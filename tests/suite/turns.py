@@ -1,6 +1,6 @@
 """One worker that crawls the same site again and again: a turn is one crawl of the fixed work."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -51,16 +51,11 @@ class Crawler:
         """The worker's process id."""
         return self.worker.pid
 
-    def turn(self, each_tick: Callable[[], None] | None = None) -> Turn:
+    def turn(self) -> Turn:
         """Let the worker crawl once. Raises WorkerError when it dies, raises, or is not done by its deadline."""
         self.worker.send({"do": "crawl"})
-        said = self.worker.expect("crawled", "error", each_tick)
-        if said["error"] is not None:
-            raise process.WorkerError(f"the strategy raised {said['error']}")
-        try:
-            return Turn(**{key: int(said[key]) for key in Turn.__dataclass_fields__})
-        except (KeyError, TypeError, ValueError) as error:
-            raise process.WorkerError(f"the worker did not say what its turn took: {error}") from error
+        said = self.worker.crawled()
+        return Turn(**{key: said[key] for key in Turn.__dataclass_fields__})
 
     def check(self) -> str | None:
         """Ask what the last turn brought, and say how it differs from what the site has; None when it does not."""
@@ -87,6 +82,6 @@ def crawler(
         max_in_flight=workload.in_flight,
         connection=workload.connection,
     )
-    with process.running(cpus, lifetime_s, ["bench.measure.turn_worker"]) as worker:
-        worker.send({"strategy": strategy, "job": job.to_dict(), "lifetime_s": lifetime_s + 5})
+    order = {"strategy": strategy, "job": job.to_dict()}
+    with process.ordered("tests.suite.turn_worker", order, cpus, lifetime_s) as worker:
         yield Crawler(worker, workload, worker.expect("ready", "knobs")["knobs"])

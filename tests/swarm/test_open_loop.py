@@ -19,8 +19,8 @@ from bench.core.arrivals import CANNOT_TELL, NO_ANSWER
 from bench.core.plan import BareTrial
 from bench.core.rows import Row
 from bench.measure import host
-from bench.measure.controller import Setting
 from bench.measure.server import Server, running
+from bench.measure.trial import Setting
 from bench.studies.open_loop import command as open_loop_command
 from bench.studies.open_loop.checks import Seen, check, long_enough, wrong_answer
 from bench.studies.open_loop.command import REFUSALS

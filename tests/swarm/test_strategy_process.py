@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bench.measure import process, server
-from bench.measure.locust.strategy_worker import digest, of_fetches, root_urls, service_times_ns
 from bench.measure.server import Server
+from bench.measure.worker.share import digest, of_fetches, root_urls, service_times_ns
 from bench.studies.swarm.checks import expected_digest
 from bench.studies.swarm.layout import Share
 from fake_server.site import Site, SiteConfig
@@ -48,7 +48,7 @@ def crawled(worker: process.Worker) -> tuple[list[dict[str, Any]], dict[str, Any
 
 @pytest.mark.parametrize("strategy", ["callbacks", "generators", "native_asyncio", "thread_pool"])
 def test_it_brings_its_share_of_the_site_and_reports_every_page_once(fake: Server, strategy: str) -> None:
-    with process.running(None, LIFETIME_S, ["bench.measure.locust.strategy_worker"]) as worker:
+    with process.running(None, LIFETIME_S, ["bench.measure.worker.share"]) as worker:
         started(worker, order(fake, strategy, first=10, count=40))
         reports, outcome = crawled(worker)
 
@@ -61,7 +61,7 @@ def test_it_brings_its_share_of_the_site_and_reports_every_page_once(fake: Serve
 
 
 def test_it_crawls_as_often_as_it_is_told_to(fake: Server) -> None:
-    with process.running(None, LIFETIME_S, ["bench.measure.locust.strategy_worker"]) as worker:
+    with process.running(None, LIFETIME_S, ["bench.measure.worker.share"]) as worker:
         started(worker, order(fake))
         outcomes = [crawled(worker)[1] for _ in range(3)]
 
@@ -70,7 +70,7 @@ def test_it_crawls_as_often_as_it_is_told_to(fake: Server) -> None:
 
 
 def test_nothing_of_gevent_is_in_it(fake: Server) -> None:
-    with process.running(None, LIFETIME_S, ["bench.measure.locust.strategy_worker"]) as worker:
+    with process.running(None, LIFETIME_S, ["bench.measure.worker.share"]) as worker:
         knobs = started(worker, order(fake))
 
         assert knobs["gevent"] is False
@@ -80,7 +80,7 @@ def test_nothing_of_gevent_is_in_it(fake: Server) -> None:
 def test_it_ends_with_its_input_although_the_gate_is_shut(fake: Server) -> None:
     fake.tell("hold")
     try:
-        with process.running(None, LIFETIME_S, ["bench.measure.locust.strategy_worker"]) as worker:
+        with process.running(None, LIFETIME_S, ["bench.measure.worker.share"]) as worker:
             started(worker, order(fake))
             worker.send({"do": "crawl"})
             while fake.stats()["in_flight"] < 20:

@@ -6,6 +6,7 @@ The clients are told apart by name: ``locust``, ``wrk``, and any strategy by its
 
 import importlib.util
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -15,10 +16,12 @@ from bench.core.plan import BareTrial, trial_of
 from bench.core.rows import Row
 from bench.core.scale import client
 from bench.measure import host, process
-from bench.measure.controller import Begin, Observation, Setting, ending, row_of, run_trial, skipped
+from bench.measure.crawl import run_trial
+from bench.measure.process import SkipError
 from bench.measure.server import Server
+from bench.measure.trial import Observation, Setting, conduct, working
 from bench.studies.clients import checks as client_checks
-from bench.studies.clients.wrk import MISSING, Wrk, WrkError, find
+from bench.studies.clients.wrk import MISSING, Wrk, find
 from fake_server.delays import parse_delay
 from fake_server.site import Site, SiteConfig
 from strategies import Description
@@ -28,6 +31,7 @@ CLIENTS = (LOCUST, WRK, OURS)
 IN_FLIGHT = 50
 SECONDS = {"0": 1, "10ms": 2, "50ms": 3}
 """For how long each added latency is looked at: the longer it is, the fewer turns a loop makes in a second."""
+LOCUST_PROGRAM = "bench.measure.locust.closed_loop"
 WARM_UP_S = 0.5
 """Locust's users start and connect meanwhile."""
 PAGES_PER_S = 20_000
@@ -72,13 +76,14 @@ def _site(latency: str, seconds: float, in_flight: int) -> SiteConfig:
 
 def run_client(trial: BareTrial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline, and return its row; skipped where the client is not installed."""
+    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
+
+
+def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
     if (why := absent(trial.strategy)) is not None:
-        return skipped(trial, setting.run, "not installed", why)
-    begin, seen = Begin.now(), Observation()
-    observe = _BY_NAME.get(trial.strategy, _strategy)
-    status, reason = ending(lambda: observe(trial, server, setting, seen), server)
-    checks = client_checks.check(trial.strategy, trial.values, seen.measured) if status == "ok" else ()
-    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+        raise SkipError(why, "not installed")
+    _BY_NAME.get(trial.strategy, _strategy)(trial, server, setting, seen)
+    seen.checks = client_checks.check(trial.strategy, trial.values, seen.measured)
 
 
 def absent(name: str) -> str | None:
@@ -98,14 +103,12 @@ def _described(name: str) -> Description | None:
 
 
 def _locust(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
-    values, deadline_s = trial.values, setting.deadline_s(trial)
+    values = trial.values
     site = SiteConfig.from_dict(values["site"])
     server.configure(site)
-    with process.running(setting.cpus.client, deadline_s, ["bench.measure.locust.closed_loop"]) as worker:
-        order = {"base": server.base, "users": values["in_flight"], "pages": site.pages, "warm_up_s": WARM_UP_S}
-        order |= {"seconds": values["seconds"], "body_bytes": Site(site).page(1).body_bytes}
-        worker.send(order | {"lifetime_s": deadline_s + 5})
-        seen.knobs = worker.expect("ready", "knobs")["knobs"]
+    order = {"base": server.base, "users": values["in_flight"], "pages": site.pages, "warm_up_s": WARM_UP_S}
+    order |= {"seconds": values["seconds"], "body_bytes": Site(site).page(1).body_bytes}
+    with working(trial, setting, LOCUST_PROGRAM, order, seen) as worker:
         since = _counting(server, setting, worker.pid)
         worker.send({"do": "go"})
         worker.expect("finished", "requests")
@@ -129,12 +132,8 @@ def _wrk(trial: BareTrial, server: Server, setting: Setting, seen: Observation) 
     server.configure(SiteConfig.from_dict(trial.values["site"]))
     seconds = max(1, round(trial.values["seconds"]))  # it takes no fractions
     since = _counting(server, setting)
-    try:
-        driven, used = Wrk(path, setting.cpus.client).drive_watched(
-            f"{server.base}/p/1", trial.values["in_flight"], seconds
-        )
-    except WrkError as error:
-        raise process.WorkerError(str(error)) from error
+    wrk = Wrk(path, setting.cpus.client)
+    driven, used = wrk.drive_watched(f"{server.base}/p/1", trial.values["in_flight"], seconds)
     seen.measured = since() | {
         "requests": driven.requests,
         "completed": max(0, driven.requests - driven.failed),
@@ -156,7 +155,7 @@ def _strategy(trial: BareTrial, server: Server, setting: Setting, seen: Observat
     seen.knobs = row.knobs
     if row.status != "ok":
         gone = process.WorkerTimeoutError if row.status == "timeout" else process.WorkerError
-        raise gone(str(row.reason))
+        raise gone(str(row.reason), row.cause)
     measured = row.measured
     steady = measured["steady"] or {"completions": measured["pages"], "window_ns": measured["makespan_ns"]}
     cpu_ns = measured["cpu_user_ns"] + measured["cpu_system_ns"]

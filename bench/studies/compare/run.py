@@ -16,9 +16,10 @@ from bench.core.rows import Row
 from bench.measure import host
 from bench.measure.blocks import run as arms
 from bench.measure.blocks.sides import Prepared, prepare
-from bench.measure.controller import Setting, run_trial
+from bench.measure.crawl import run_trial
 from bench.measure.limits import descriptor_shortage
 from bench.measure.run import ServerKeeper
+from bench.measure.trial import Setting
 from bench.studies.compare.comparison import Comparison
 
 PROCESS_SD = 0.015

@@ -1,14 +1,15 @@
 """Run one open loop: Locust sends at a constant rate from a process of its own; the server's side is watched here."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from bench.core.arrivals import CANNOT_KEEP
 from bench.core.plan import BareTrial
-from bench.core.rows import Check, Row
-from bench.measure import host, process
-from bench.measure.controller import Begin, Observation, Setting, ending, row_of
+from bench.core.rows import Row
+from bench.measure import host
 from bench.measure.server import Server
+from bench.measure.trial import Observation, Setting, conduct, working
 from bench.studies.open_loop.checks import Seen, check, wrong_answer
 from fake_server.site import Site, SiteConfig
 
@@ -22,18 +23,11 @@ def run_open(trial: BareTrial, server: Server, setting: Setting) -> Row:
 
     The fake server is left alone where the workload has a target of its own.
     """
-    begin, seen, found = Begin.now(), Observation(), Seen(trial.values)
-    status, reason = ending(lambda: _observe(trial, server, setting, seen, found), server)
-    checks: tuple[Check, ...] = ()
-    if status == "ok":
-        checks = check(found)
-        if (wrong := wrong_answer(found)) is not None:
-            status, reason = "wrong", wrong
-    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
 
 
-def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation, found: Seen) -> None:
-    values, deadline_s = trial.values, setting.deadline_s(trial)
+def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    values, found = trial.values, Seen(trial.values)
     base, path, pages = server.base, "/", None
     if values["target"] is not None:
         base, path = split_target(values["target"])
@@ -41,10 +35,9 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         config = SiteConfig.from_dict(values["site"])
         server.configure(config)
         base, pages, found.site = server.base, config.pages, Site(config)
-    with process.running(setting.cpus.client, deadline_s, [PROGRAM], setting.runtime) as worker:
-        order = {name: values[name] for name in ("rate_per_s", "seconds", "users")}
-        worker.send(order | {"base": base, "path": path, "pages": pages, "lifetime_s": deadline_s + 5})
-        seen.knobs = found.knobs = worker.expect("ready", "knobs")["knobs"]
+    order = {name: values[name] for name in ("rate_per_s", "seconds", "users")}
+    order |= {"base": base, "path": path, "pages": pages}
+    with working(trial, setting, PROGRAM, order, seen) as worker:
         worker.send({"do": "go"})
         worker.expect("begun", "clock_ns")
         before = _counts(worker.pid, server, setting, own_server=pages is not None, opening=True)
@@ -62,12 +55,13 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
             "locust": outcome["locust"],
         }
     )
-    found.answers, found.window_ns = outcome["answers"], outcome["window_ns"]
+    found.knobs, found.answers, found.window_ns = seen.knobs, outcome["answers"], outcome["window_ns"]
     found.wanted_knobs = {"users": values["users"]}
     if setting.cpus.client is not None:
         found.wanted_knobs["cpus"] = sorted(setting.cpus.client)
     if (seen.measured["why"] or "").startswith(CANNOT_KEEP):
         seen.measured["why"] += who_was_full(seen.measured, values["users"])
+    seen.checks, seen.wrong = check(found), wrong_answer(found)
 
 
 def split_target(target: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ from bench.core.plan import BareTrial, Trial, estimate_ns, trial_of
 from bench.core.rows import Row
 from bench.measure import host, neighbour, process
 from bench.measure import run as runs
-from bench.measure.controller import run_trial
+from bench.measure.crawl import run_trial
 from bench.present import progress
 from bench.studies.clients import read as client_rows
 from bench.studies.clients import run as clients

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.core.rows import Check
-from bench.measure.locust.strategy_worker import digest
 from bench.measure.validity import Judgement
+from bench.measure.worker.share import digest
 from bench.studies.swarm.crowd import ShareState
 from bench.studies.swarm.layout import Layout, Share
 from fake_server.site import Site, SiteConfig

@@ -34,7 +34,7 @@ _MASTER, _NODE = ("bench.measure.locust.master",), ("bench.measure.locust.node",
 Stage = Literal["waiting", "starting", "ready", "going", "crawled", "lost"]
 
 
-class CrowdError(Exception):
+class CrowdError(process.TrialError):
     """A swarm that cannot come together or go on; the message says why."""
 
 

@@ -1,151 +1,36 @@
-"""Run one trial: start a fresh worker, watch it from outside, check its answer, make a row of it.
-
-Whatever happens, a row comes back: a crash, a hang, rubbish and a dead server are results too.
-"""
+"""A trial of one strategy on one workload: a fresh worker, watched from outside, and its answer checked."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psutil
 
-from bench.core.plan import AnyTrial, RowTrial, Trial
-from bench.core.rows import Cause, Check, Row, Status
-from bench.measure import held, host, memory, preflight, process, validity
+from bench.core.plan import Trial
+from bench.core.rows import Row
+from bench.measure import held, host, memory, preflight, validity
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
-from bench.measure.locust.hosting import ALONE, Hosting
 from bench.measure.places import without_places
 from bench.measure.sampler import Sampler
-from bench.measure.server import Server, ServerError
+from bench.measure.server import Server
+from bench.measure.trial import Observation, Setting, conduct, working
 from strategies.base import Job
 
-
-def _nobody(_sentence: str) -> None:
-    """Tell nobody."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What all trials of a run share."""
-
-    run: str
-    cpus: host.Cpus
-    deadline_s: Callable[[AnyTrial], float]
-    budget_bytes: int | None = None
-    """A trial that needs more memory than this is ended before it has it; None: no bound."""
-    runtime: process.Runtime = process.DEFAULT
-    """What the workers run on."""
-    unit_ns: float | None = None
-    """What a unit of CPU work costs on the client's core; None where no trial asks for any."""
-    hosting: Hosting = ALONE
-    """Who takes part in a swarm."""
-    tell: Callable[[str], None] = _nobody
-    """Whom to tell how far a swarm is."""
-    halves: host.Cpus = host.ANY
-    """Which cores its many servers and its many strategy processes have."""
-
-
-@dataclass(slots=True)
-class Observation:
-    """What is gathered while a trial goes on; a trial that breaks off leaves what it had."""
-
-    measured: dict[str, Any] = field(default_factory=dict)
-    server: dict[str, Any] = field(default_factory=dict)
-    host: dict[str, Any] = field(default_factory=dict)
-    knobs: dict[str, Any] = field(default_factory=dict)
-    answer: Answer = field(default_factory=dict)
-    cause: Cause | None = None
-    """Why it broke off, where that is known."""
+PROGRAM = "bench.measure.worker.crawl"
 
 
 def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline, and return its row."""
-    begin, seen = Begin.now(), Observation()
-    status, reason = ending(lambda: _observe(trial, server, setting, seen), server, seen)
-    checks: tuple[Check, ...] = ()
-    if status == "ok":
-        evidence = _evidence(trial, setting, seen)
-        checks = validity.check(evidence)
-        if evidence.answer_difference is not None:
-            status, reason = "wrong", evidence.answer_difference
-    return row_of(trial, setting.run, begin, status, reason, seen, checks)
-
-
-def ending(observe: Callable[[], None], server: Server, seen: Observation | None = None) -> tuple[Status, str | None]:
-    """Observe a trial of any kind to its end, and say how it ended: ``ok``, or what broke off and why."""
-    status: Status = "failed"
-    try:
-        observe()
-    except process.WorkerTimeoutError as error:
-        status, reason = "timeout", str(error)
-    except (process.WorkerError, ServerError, psutil.Error, OSError) as error:
-        reason = str(error) or type(error).__name__  # a row that is not ok has a reason
-        if seen is not None and isinstance(error, process.WorkerError):
-            seen.cause = error.cause
-    else:
-        return "ok", None
-    return status, reason if server.alive else f"the fake server died in mid-trial ({reason})"
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """When a trial began, on the calendar and on the clock."""
-
-    at: datetime
-    clock_ns: int
-
-    @classmethod
-    def now(cls) -> "Begin":
-        """Return this moment."""
-        return cls(datetime.now(UTC), time.monotonic_ns())
-
-
-def row_of(
-    trial: RowTrial,
-    run: str,
-    begin: Begin,
-    status: Status,
-    reason: str | None,
-    seen: Observation,
-    checks: tuple[Check, ...] = (),
-) -> Row:
-    """Return the row of a trial that has just ended; it names no place of this machine."""
-    return Row(
-        run=run,
-        trial=trial.id,
-        round=trial.round,
-        strategy=without_places(trial.strategy),
-        stack=trial.stack,
-        kind=trial.kind,
-        workload=without_places(trial.values),
-        status=status,
-        reason=without_places(reason),
-        started_at=begin.at.isoformat(timespec="milliseconds"),
-        duration_ns=0 if status == "skipped" else time.monotonic_ns() - begin.clock_ns,
-        measured=without_places(seen.measured),
-        server=seen.server,
-        knobs=without_places(seen.knobs),
-        checks=tuple(replace(check, detail=without_places(check.detail)) for check in checks),
-        cause=seen.cause,
-    )
-
-
-def skipped(trial: RowTrial, run: str, cause: Cause, reason: str) -> Row:
-    """Return the row of a trial that cannot be run here."""
-    return row_of(trial, run, Begin.now(), "skipped", reason, Observation(cause=cause))
+    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
 
 
 def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
     """Drive worker and server through one trial, and note what they and the kernel say."""
     workload = trial.workload
-    deadline_s = setting.deadline_s(trial)
     server.configure(workload.site)
-    with process.running(setting.cpus.client, deadline_s, runtime=setting.runtime) as worker:
-        job = _job(trial, server, deadline_s, setting.unit_ns)
-        worker.send({"strategy": trial.strategy, "job": job.to_dict(), "lifetime_s": deadline_s + 5})
-        seen.knobs = worker.expect("ready", "knobs")["knobs"]
+    order = {"strategy": trial.strategy, "job": _job(trial, server, setting).to_dict()}
+    with working(trial, setting, PROGRAM, order, seen) as worker:
         sampler = Sampler(psutil.Process(worker.pid))
         delay_before_ns = host.run_delay_ns(worker.pid)
         server.tell("reset")
@@ -155,9 +40,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
         else:
             worker.send({"do": "crawl"})
             sampler.begin()
-        crawled = worker.expect("crawled", "error", sampler.sample)
-        if crawled["error"] is not None:  # the worker is about to exit: there is nothing more to be read from it
-            raise process.WorkerError(f"the strategy raised {crawled['error']}", crawled.get("cause"))
+        worker.crawled(sampler.sample)
         crawled_ns = time.monotonic_ns()
         after = _counts(server, setting)
         delay_after_ns = host.run_delay_ns(worker.pid)
@@ -172,18 +55,20 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
         outcome = worker.expect("outcome", "answer")
     del outcome["event"]
     records = outcome.pop("answer")
-    seen.answer = {path: (status, size) for path, status, size, _ in records}
-    failed = sum(status is None for status, _ in seen.answer.values())
+    answer: Answer = {path: (status, size) for path, status, size, _ in records}
+    failed = sum(status is None for status, _ in answer.values())
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
-    seen.measured |= outcome | _derived(outcome, len(seen.answer), failed)
+    seen.measured |= outcome | _derived(outcome, len(answer), failed)
     seen.server, seen.host = _differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
     seen.measured |= seen.host
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
+    evidence = _evidence(trial, setting, seen, answer)
+    seen.checks, seen.wrong = validity.check(evidence), evidence.answer_difference
 
 
-def _job(trial: Trial, server: Server, deadline_s: float, unit_ns: float | None) -> Job:
+def _job(trial: Trial, server: Server, setting: Setting) -> Job:
     """Return what the worker is to do. A held fetch has as much time as its trial: the gate is no fault of its own.
 
     Nor is the CPU work of all others that a fetch in flight may have to wait for.
@@ -196,12 +81,12 @@ def _job(trial: Trial, server: Server, deadline_s: float, unit_ns: float | None)
         connection=workload.connection,
     )
     if workload.kind == "memory":
-        return replace(job, timeout_ns=round(deadline_s * 1e9))
+        return replace(job, timeout_ns=round(setting.deadline_s(trial) * 1e9))
     if not workload.cpu_ns:
         return job
-    assert unit_ns is not None
+    assert setting.unit_ns is not None
     patience_ns = job.timeout_ns + 3 * workload.cpu_ns * workload.in_flight
-    return replace(job, work_units=max(1, round(workload.cpu_ns / unit_ns)), timeout_ns=patience_ns)
+    return replace(job, work_units=max(1, round(workload.cpu_ns / setting.unit_ns)), timeout_ns=patience_ns)
 
 
 def _memory(pid: int) -> dict[str, int]:
@@ -244,7 +129,7 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
     }
 
 
-def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evidence:
+def _evidence(trial: Trial, setting: Setting, seen: Observation, answer: Answer) -> validity.Evidence:
     workload = trial.workload
     crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
     expected = expected_answer(*crawl)
@@ -258,8 +143,8 @@ def _evidence(trial: Trial, setting: Setting, seen: Observation) -> validity.Evi
         mean_latency_ns=workload.mean_latency_ns,
         mean_delay_ns=mean_delay_ns(*crawl),
         cpu_ns=workload.cpu_ns,
-        answer_difference=difference(expected, seen.answer),
-        pages_answered=sum(status is not None for status, _ in seen.answer.values()),
+        answer_difference=difference(expected, answer),
+        pages_answered=sum(status is not None for status, _ in answer.values()),
         failures=seen.measured["failed_pages"],
         expected_failures=sum(status is None for status, _ in expected.values()),
         client_share=_client_share(setting, seen.measured),
