@@ -10,6 +10,7 @@ import psutil
 from bench.core.plan import Trial
 from bench.core.rows import Row
 from bench.measure import held, host, memory, preflight, validity
+from bench.measure.checks import judge
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
 from bench.measure.places import without_places
 from bench.measure.sampler import Sampler
@@ -65,7 +66,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
     evidence = _evidence(trial, setting, seen, answer)
-    seen.checks, seen.wrong = validity.check(evidence), evidence.answer_difference
+    seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
 
 
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:

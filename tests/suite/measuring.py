@@ -10,8 +10,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 import strategies
 from bench.core.grid import Workload
 from bench.core.plan import trial_of
-from bench.core.rows import Check
 from bench.measure import host, memory, preflight, validity
+from bench.measure.checks import judge
 from bench.measure.expected import expected_answer, mean_delay_ns
 from bench.measure.server import Server
 from strategies.base import Job
@@ -71,7 +71,8 @@ def measure(
         after = Counts.now(server, worker.pid, cpus)
         at_rest = memory.of_process(worker.pid)
         wrong = worker.check()
-    checks = checks_of(_evidence(strategy, worker, turns, (before, after), wrong, cpus, server.ceiling_per_s))
+    evidence = _evidence(strategy, worker, turns, (before, after), wrong, cpus, server.ceiling_per_s)
+    checks = judge({name: validity.CHECKS[name] for name in CHECKS}, evidence)
     red = [check.name for check in checks if check.verdict == "failed"]
     benchmark.extra_info |= {
         "strategy": strategy,
@@ -91,11 +92,6 @@ def measure(
         details = "; ".join(f"{check.name}: {check.detail}" for check in checks if check.verdict == "failed")
         warnings.warn(f"{workload.id}, {strategy}: red ({details})", RedBenchmarkWarning, stacklevel=2)
     return wrong
-
-
-def checks_of(evidence: validity.Evidence) -> list[Check]:
-    """Make the checks that apply to turns."""
-    return [Check(name, *validity.CHECKS[name](evidence)) for name in CHECKS]
 
 
 def _evidence(

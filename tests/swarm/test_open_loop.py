@@ -19,10 +19,11 @@ from bench.core.arrivals import CANNOT_TELL, NO_ANSWER
 from bench.core.plan import BareTrial
 from bench.core.rows import Row
 from bench.measure import host
+from bench.measure.checks import judge
 from bench.measure.server import Server, running
 from bench.measure.trial import Setting
 from bench.studies.open_loop import command as open_loop_command
-from bench.studies.open_loop.checks import Seen, check, long_enough, wrong_answer
+from bench.studies.open_loop.checks import CHECKS, Seen, long_enough, wrong_answer
 from bench.studies.open_loop.command import REFUSALS
 from bench.studies.open_loop.findings import not_kept
 from bench.studies.open_loop.read import UNTOLD, curves
@@ -221,7 +222,7 @@ def test_answers_that_come_too_late_are_a_part_of_a_lost_rate_only(kept: bool, j
     told |= {"corrected": {"count": 5}, "uncorrected": {"count": 0}}
     seen = Seen({}, None, told, answers=[("/", 0, 0, NO_ANSWER, 2)])
 
-    (late,) = [one for one in check(seen) if one.name == "no unexpected failures"]
+    (late,) = [one for one in judge(CHECKS, seen) if one.name == "no unexpected failures"]
     assert late.verdict == judged
 
 

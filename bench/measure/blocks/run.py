@@ -11,8 +11,9 @@ from bench.core.rows import Row
 from bench.measure import host
 from bench.measure.blocks import block as blocks
 from bench.measure.blocks.block import Running, Slice
-from bench.measure.blocks.checks import Evidence, check
+from bench.measure.blocks.checks import CHECKS, Evidence
 from bench.measure.blocks.sides import Prepared
+from bench.measure.checks import judge
 from bench.measure.expected import lap_answer, told
 from bench.measure.process import TrialError
 from bench.measure.server import Server, ServerError
@@ -108,7 +109,7 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
         "ceiling_per_s": done.ceiling_per_s,
     }
     seen.wrong = answer_difference(blocks.site_of(block), one.outcome["answer"])
-    seen.checks = check(_evidence(block, one, done.setting, seen))
+    seen.checks = judge(CHECKS, _evidence(block, one, done.setting, seen))
 
 
 _COUNTED = (

@@ -16,11 +16,12 @@ from bench.core.plan import BareTrial, trial_of
 from bench.core.rows import Row
 from bench.core.scale import client
 from bench.measure import host, process
+from bench.measure.checks import judge
 from bench.measure.crawl import run_trial
 from bench.measure.process import SkipError
 from bench.measure.server import Server
 from bench.measure.trial import Observation, Setting, conduct, working
-from bench.studies.clients import checks as client_checks
+from bench.studies.clients.checks import CHECKS, Evidence
 from bench.studies.clients.wrk import MISSING, Wrk, find
 from fake_server.delays import parse_delay
 from fake_server.site import Site, SiteConfig
@@ -83,7 +84,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
     if (why := absent(trial.strategy)) is not None:
         raise SkipError(why, "not installed")
     _BY_NAME.get(trial.strategy, _strategy)(trial, server, setting, seen)
-    seen.checks = client_checks.check(trial.strategy, trial.values, seen.measured)
+    seen.checks = judge(CHECKS, Evidence(trial.strategy, trial.values, seen.measured))
 
 
 def absent(name: str) -> str | None:

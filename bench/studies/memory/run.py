@@ -10,7 +10,8 @@ import psutil
 from bench.core.bare import WITH_SOCKET
 from bench.core.plan import BareTrial
 from bench.core.rows import Row
-from bench.measure import process, validity
+from bench.measure import process
+from bench.measure.checks import Judgement, judge, passed_if
 from bench.measure.held import Guard, layers, layers_since
 from bench.measure.server import Server
 from bench.measure.trial import Observation, Setting, conduct, working
@@ -37,7 +38,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         if trial.strategy in WITH_SOCKET:
             _wait_for_the_server(server, seen.measured["base_connections"] + trial.values["n"], worker.deadline_s)
         seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
-    seen.checks = validity.check_block(trial.values["n"], seen.measured)
+    seen.checks = judge(CHECKS, (trial.values["n"], seen.measured["started"]))
 
 
 def _wait_for_the_server(server: Server, connections: int, deadline_s: float) -> None:
@@ -57,3 +58,12 @@ def _rss_by_ps(pid: int) -> int | None:
         return int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return psutil.Process(pid).memory_info().rss
+
+
+def _all_started(numbers: tuple[int, int]) -> Judgement:
+    """Check that there were as many as the row is about."""
+    wanted, started = numbers
+    return passed_if(started == wanted, f"{started:,} of {wanted:,}")
+
+
+CHECKS = {"all were started": _all_started}

@@ -8,9 +8,10 @@ from bench.core.arrivals import CANNOT_KEEP
 from bench.core.plan import BareTrial
 from bench.core.rows import Row
 from bench.measure import host
+from bench.measure.checks import judge
 from bench.measure.server import Server
 from bench.measure.trial import Observation, Setting, conduct, working
-from bench.studies.open_loop.checks import Seen, check, wrong_answer
+from bench.studies.open_loop.checks import CHECKS, Seen, wrong_answer
 from fake_server.site import Site, SiteConfig
 
 PROGRAM = "bench.measure.locust.open_loop"
@@ -61,7 +62,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         found.wanted_knobs["cpus"] = sorted(setting.cpus.client)
     if (seen.measured["why"] or "").startswith(CANNOT_KEEP):
         seen.measured["why"] += who_was_full(seen.measured, values["users"])
-    seen.checks, seen.wrong = check(found), wrong_answer(found)
+    seen.checks, seen.wrong = judge(CHECKS, found), wrong_answer(found)
 
 
 def split_target(target: str) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from bench.core import units
 from bench.core.plan import BareTrial
 from bench.core.rows import Row
 from bench.measure import held, host, memory, process
+from bench.measure.checks import judge
 from bench.measure.server import ANSWER_SECONDS
 from bench.measure.trial import Observation, Setting, conduct
 from bench.studies.swarm import checks as swarm_checks
@@ -53,8 +54,10 @@ def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
         raise process.SkipError(str(error), "limit") from error
     swarm = Swarm(trial, setting, laid, seen)
     swarm.run()
-    evidence = swarm_checks.Evidence(trial.strategy, laid, swarm.shares, seen.measured, seen.server, seen.knobs)
-    seen.checks = swarm_checks.check(evidence, trial.values["site"])
+    evidence = swarm_checks.Evidence(
+        trial.strategy, laid, swarm.shares, seen.measured, seen.server, seen.knobs, trial.values["site"]
+    )
+    seen.checks = judge(swarm_checks.CHECKS, evidence)
     seen.wrong = swarm_checks.wrong_answer(evidence, seen.checks)
 
 
