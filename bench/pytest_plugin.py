@@ -244,7 +244,7 @@ def _crawl(strategy: str, job: Any, expected: Pages, cpus: set[int] | None, dead
     from bench.measure.expected import difference
 
     try:
-        with process.ordered(PROGRAM, {"strategy": strategy, "job": job.to_dict()}, cpus, deadline_s) as worker:
+        with process.running([PROGRAM], {"strategy": strategy, "job": job.to_dict()}, cpus, deadline_s) as worker:
             worker.expect("ready", "knobs")
             worker.send({"do": "crawl"})
             worker.crawled()

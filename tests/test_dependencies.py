@@ -28,7 +28,7 @@ SHARED_BY_BOTH_HALVES = {
     "bench", "bench.core", "bench.core.stats", "bench.core.arm", "bench.core.arrivals", "bench.core.bare",
     "bench.core.experiment", "bench.core.grid", "bench.core.judge", "bench.core.rows", "bench.core.units",
 }  # fmt: skip
-RUNNERS = {"run", "checks", "worker", "crowd", "wrk", "building_blocks"}
+RUNNERS = {"run", "checks", "worker", "overhead", "crowd", "wrk"}
 """The modules of a study that measure; they do it with the laboratory (bench/measure)."""
 COMMANDS = {
     "command",

@@ -13,12 +13,15 @@ from bench.measure import held, host, memory, preflight, validity
 from bench.measure.checks import judge
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
 from bench.measure.places import without_places
-from bench.measure.sampler import Sampler
 from bench.measure.server import Server
 from bench.measure.trial import Observation, Setting, conduct, working
 from strategies.base import Job
 
 PROGRAM = "bench.measure.worker.crawl"
+LEAST_NS = 20_000_000
+"""Between two looks, at first; each takes about 40 µs of the harness's core."""
+MOST_SAMPLES = 200
+"""When there are so many, every other one is dropped, and from then on half as many are taken."""
 
 
 def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
@@ -166,3 +169,42 @@ def _client_share(setting: Setting, measured: dict[str, Any]) -> float | None:
     cpu_ns: int = measured["cpu_user_ns"] + measured["cpu_system_ns"]
     makespan_ns: int = measured["makespan_ns"]
     return cpu_ns / max(1, makespan_ns)
+
+
+class Sampler:
+    """Look at a process from outside now and then: its threads, resident memory and CPU time.
+
+    From outside, so that it costs the worker nothing; seldom, because the harness shares the server's core.
+    """
+
+    def __init__(self, observed: psutil.Process) -> None:
+        self.peak_threads = 1
+        self._observed = observed
+        self._every_ns = LEAST_NS
+        self._taken: list[tuple[int, int, int, int | None]] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Count time and CPU time from now on."""
+        self._begin_ns = self._next_ns = time.monotonic_ns()
+        self._begin_cpu_ns = host.cpu_ns(self._observed.pid)
+
+    def sample(self) -> None:
+        """Take a sample if it is time for one."""
+        now_ns = time.monotonic_ns()
+        if now_ns < self._next_ns:
+            return
+        with self._observed.oneshot():
+            threads, rss_bytes = self._observed.num_threads(), self._observed.memory_info().rss
+        spent_ns = host.cpu_ns(self._observed.pid)
+        self.peak_threads = max(self.peak_threads, threads)
+        self._taken.append((now_ns - self._begin_ns, threads, rss_bytes, host.since(self._begin_cpu_ns, spent_ns)))
+        if len(self._taken) >= MOST_SAMPLES:
+            self._taken = self._taken[::2]
+            self._every_ns *= 2
+        self._next_ns = now_ns + self._every_ns
+
+    def samples(self) -> dict[str, list[Any]]:
+        """Return the samples as a row keeps them: lists of equal length."""
+        names = ("at_ns", "threads", "rss_bytes", "cpu_ns")
+        return {name: [one[n] for one in self._taken] for n, name in enumerate(names)}

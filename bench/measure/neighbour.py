@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
-from bench.measure.host import Cpus
+from bench.measure.host import Cpus, usable_cores
 from bench.measure.neighbour_worker import KINDS
 from bench.measure.process import environment
 
@@ -60,11 +60,6 @@ def _on(core: int, kind: str, share: float, seed: int, most_s: float) -> Iterato
     finally:
         process.kill()
         process.wait()
-
-
-def usable_cores() -> list[int]:
-    """Return the cores that this process may use."""
-    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else list(range(os.cpu_count() or 1))
 
 
 def main() -> int:

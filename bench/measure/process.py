@@ -180,6 +180,8 @@ class Runtime:
     """Environment variables that are set on purpose."""
     cpus: frozenset[int] | None = None
     """The cores on which it crawls, where they are not those of all workers."""
+    flags: tuple[str, ...] = ()
+    """More options of the interpreter."""
 
 
 def _signal_name(number: int) -> str:
@@ -202,19 +204,20 @@ def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
 
 @contextmanager
 def running(
+    command: Sequence[str],
+    order: Mapping[str, Any],
     cpus: set[int] | None,
     lifetime_s: float,
-    command: Sequence[str],
     runtime: Runtime = DEFAULT,
 ) -> Iterator[Worker]:
-    """Start a worker, pinned to ``cpus`` if given; kill it with all its children in the end, come what may.
+    """Start a worker and give it its order, pinned to ``cpus`` if given; kill it with all its children in the end.
 
-    ``command`` is a module and its arguments.
+    ``command`` is a module and its arguments. If this process cannot end it any more, the kernel does.
     """
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             # -P: what lies in the current folder is not imported by accident; PYTHONPATH: this very harness is.
-            [runtime.python or sys.executable, "-P", "-m", *command],
+            [runtime.python or sys.executable, *runtime.flags, "-P", "-m", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -223,19 +226,11 @@ def running(
         )
         try:
             pin(process.pid, cpus)
-            yield Worker(process, errors, time.monotonic() + lifetime_s)
+            worker = Worker(process, errors, time.monotonic() + lifetime_s)
+            worker.send({**order, "lifetime_s": lifetime_s + GRACE_S})
+            yield worker
         finally:
             _end(process)
-
-
-@contextmanager
-def ordered(
-    program: str, order: Mapping[str, Any], cpus: set[int] | None, lifetime_s: float, runtime: Runtime = DEFAULT
-) -> Iterator[Worker]:
-    """Start a worker likewise, and give it its order; the kernel ends it if this process cannot any more."""
-    with running(cpus, lifetime_s, [program], runtime) as worker:
-        worker.send({**order, "lifetime_s": lifetime_s + GRACE_S})
-        yield worker
 
 
 def pin(pid: int, cpus: AbstractSet[int] | None) -> None:

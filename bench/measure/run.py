@@ -293,7 +293,7 @@ def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[
 
 def _lack(arm: Arm, free_threaded: str | None) -> tuple[Cause, str] | None:
     """Say which interpreter, or how many cores, an arm would need that are not there."""
-    if arm.cores > (usable := host.usable_cores() or 1):
+    if arm.cores > (usable := len(host.usable_cores())):
         return "limit", f"it needs {arm.cores} cores, and this process may use {usable}"
     try:
         _python(arm, free_threaded)

@@ -21,10 +21,10 @@ import psutil
 
 from bench.core.plan import AnyTrial, RowTrial
 from bench.core.rows import Cause, Check, Row, Status
-from bench.measure import host, process
+from bench.measure import host
 from bench.measure.locust.hosting import ALONE, Hosting
 from bench.measure.places import without_places
-from bench.measure.process import SkipError, TrialError, Worker, WorkerTimeoutError
+from bench.measure.process import DEFAULT, Runtime, SkipError, TrialError, Worker, WorkerTimeoutError, running
 from bench.measure.server import Server
 
 
@@ -41,7 +41,7 @@ class Setting:
     deadline_s: Callable[[AnyTrial], float]
     budget_bytes: int | None = None
     """A trial that needs more memory than this is ended before it has it; None: no bound."""
-    runtime: process.Runtime = process.DEFAULT
+    runtime: Runtime = DEFAULT
     """What the workers run on."""
     unit_ns: float | None = None
     """What a unit of CPU work costs on the client's core; None where no trial asks for any."""
@@ -140,6 +140,6 @@ def working(
     trial: AnyTrial, setting: Setting, program: str, order: Mapping[str, Any], seen: Observation
 ) -> Iterator[Worker]:
     """Start the worker of a trial, and wait until it is ready; end it at the deadline, or when this ends."""
-    with process.ordered(program, order, setting.cpus.client, setting.deadline_s(trial), setting.runtime) as worker:
+    with running([program], order, setting.cpus.client, setting.deadline_s(trial), setting.runtime) as worker:
         seen.knobs = worker.expect("ready", "knobs")["knobs"]
         yield worker

@@ -228,8 +228,8 @@ def test_a_worker_that_nobody_ends_is_ended_by_the_kernel(fake: Server) -> None:
     fake.tell("hold")
     job = Job((f"{fake.base}/",))
 
-    with process.running(None, 30, [PROGRAM]) as worker:
-        worker.send({"strategy": "callbacks", "job": job.to_dict(), "lifetime_s": 5})
+    with process.running([PROGRAM], {"strategy": "callbacks", "job": job.to_dict()}, None, 0) as worker:
+        worker.deadline_s += HANG_S  # the kernel alone is to end it, 5 s later
         worker.expect("ready", "knobs")
         worker.send({"do": "crawl"})
         with pytest.raises(process.WorkerError, match=r"killed by signal 14 \(SIGALRM\)"):
@@ -240,7 +240,7 @@ def test_a_worker_ignores_ctrl_c_which_is_the_controllers_affair(fake: Server) -
     fake.configure(SiteConfig(pages=1))
     job = Job((f"{fake.base}/",))
 
-    with process.ordered(PROGRAM, {"strategy": "callbacks", "job": job.to_dict()}, None, 30) as worker:
+    with process.running([PROGRAM], {"strategy": "callbacks", "job": job.to_dict()}, None, 30) as worker:
         worker.expect("ready", "knobs")
         worker.process.send_signal(signal.SIGINT)
         worker.send({"do": "crawl"})

@@ -83,5 +83,5 @@ def crawler(
         connection=workload.connection,
     )
     order = {"strategy": strategy, "job": job.to_dict()}
-    with process.ordered("tests.suite.turn_worker", order, cpus, lifetime_s) as worker:
+    with process.running(["tests.suite.turn_worker"], order, cpus, lifetime_s) as worker:
         yield Crawler(worker, workload, worker.expect("ready", "knobs")["knobs"])

@@ -177,7 +177,7 @@ def slowly(user, environment):
     born(user, environment)
 
 open_loop.ArrivalUser.__init__ = slowly
-open_loop.main()
+open_loop.serve(open_loop.OpenLoop)
 """
 
 

@@ -21,7 +21,7 @@ import psutil
 
 from bench.core.arm import Arm, BlockTrial
 from bench.core.grid import endless
-from bench.measure import process
+from bench.measure import host, process
 from bench.measure.blocks.order import balanced
 from bench.measure.blocks.sides import Prepared
 from bench.measure.expected import root_paths
@@ -155,7 +155,7 @@ def observe(
             with _blamed(one):
                 told = _order(one, block, site, unit_ns)
                 one.worker = stack.enter_context(
-                    process.ordered(PROGRAM, told, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
+                    process.running([PROGRAM], told, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
                 )
         _each(arms, partial(_begin, block=block, server=server, cpus=cpus))
         _each(arms, partial(_await_cap, block=block, server=server))
@@ -344,8 +344,7 @@ def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
     if (known := gate["cpu_ns"]) is not None:
         return int(known)
     assert one.worker is not None
-    times = psutil.Process(one.worker.pid).cpu_times()
-    return round((times.user + times.system) * 1e9)
+    return host.cpu_in_ticks_ns(one.worker.pid)
 
 
 def _run_out(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None) -> None:

@@ -88,6 +88,6 @@ def strategy_process(
 ) -> Iterator[process.Worker]:
     """Start a strategy process with its order; end it when the context ends, as it does when Locust stops its user."""
     order = {"strategy": strategy, "job": job.to_dict(), "roots": roots}
-    with process.ordered(PROGRAM, order, cpus, lifetime_s) as worker:
+    with process.running([PROGRAM], order, cpus, lifetime_s) as worker:
         worker.look_s = _LOOK_S
         yield worker

@@ -24,10 +24,9 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
     site = importlib.import_module(f"{PROGRAMS}.{name}").SITE
     if site is not None:
         server.configure(SiteConfig.from_dict(site))
+    order = {"arguments": trial.values["arguments"], "base": None if site is None else server.base}
     deadline_s = setting.deadline_s(trial)
-    with process.running(setting.cpus.client, deadline_s, [PROGRAMS, name], setting.runtime) as worker:
-        base = None if site is None else server.base
-        worker.send({"arguments": trial.values["arguments"], "base": base, "lifetime_s": deadline_s})
+    with process.running([PROGRAMS, name], order, setting.cpus.client, deadline_s, setting.runtime) as worker:
         measured = worker.hear("measured")["measured"]
     if not isinstance(measured, dict):
         raise process.WorkerError(f"the probe said it measured {measured!r}, which is not a set of figures")

@@ -267,7 +267,7 @@ def _late_trial(strategy: str) -> Trial:
 
 def _overhead(cpus: host.Cpus, same: Sequence[Block]) -> dict[str, float | None]:
     """Return what measuring costs a fetch inside the worker, in nanoseconds and as a share of its CPU time."""
-    _, said = process.output(["bench.measure.overhead_worker"], cpus.client, 60)
+    _, said = process.output(["bench.studies.selftest.overhead"], cpus.client, 60)
     found: dict[str, float | None] = json.loads(said)
     extra_ns = float(found["with_ns"] or 0) - float(found["without_ns"] or 0)
     page_ns = read.figure(self_test.good(same), "A", "cpu_per_page")

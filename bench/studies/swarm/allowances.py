@@ -10,7 +10,7 @@ from bench.measure.limits.bounds import bounds
 from bench.measure.limits.ceilings import SHARED_PART, Ceiling, ceilings
 from bench.measure.limits.facts import Facts
 from bench.measure.limits.look import look
-from bench.measure.limits.memory import in_bytes
+from bench.measure.limits.resources import in_bytes
 from strategies import Description
 
 

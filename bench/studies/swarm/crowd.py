@@ -355,9 +355,8 @@ def gathered(hosting: Hosting, cpus: host.Cpus, lifetime_s: float) -> Iterator[C
     """
     silence_s = hosting.patience_s(lifetime_s)
     with ExitStack() as stack:
-        master = stack.enter_context(process.running(cpus.server, lifetime_s, _MASTER))
         order = {"bind": hosting.bind, "port": hosting.port, "web_port": hosting.web_port, "silence_s": silence_s}
-        master.send(order)
+        master = stack.enter_context(process.running(_MASTER, order, cpus.server, lifetime_s))
         try:
             listening = master.expect("listening", "port")
         except process.WorkerError as error:
@@ -385,10 +384,9 @@ def node_process(
     It ends itself when it has not heard of the master for ``silence_s``. None, where the master is a process of this
     harness too: then its input ends with the harness.
     """
-    with process.running(cpus.server, lifetime_s, _NODE) as node:
-        divided = {"server": _listed(cpus.server), "client": _listed(cpus.client)}
-        order = {"host": master, "port": port, "cpus": divided, "patience_s": patience_s, "silence_s": silence_s}
-        node.send(order)
+    divided = {"server": _listed(cpus.server), "client": _listed(cpus.client)}
+    order = {"host": master, "port": port, "cpus": divided, "patience_s": patience_s, "silence_s": silence_s}
+    with process.running(_NODE, order, cpus.server, lifetime_s) as node:
         yield node
 
 

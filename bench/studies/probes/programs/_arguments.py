@@ -11,6 +11,7 @@ _SERVER = re.compile(r"http://127\.0\.0\.1:([1-9][0-9]{0,4})")
 
 
 LIFETIME_S = 30.0
+MOST_LIFETIME_S = 2_000_000
 
 
 class ArgumentError(ValueError):
@@ -44,8 +45,8 @@ def read_order(line: bytes) -> tuple[dict[str, Any], str | None, float]:
     base, lifetime_s = order.get("base"), order.get("lifetime_s", LIFETIME_S)
     if not isinstance(base, str | None):
         raise ArgumentError("base must be a URL or null")
-    if not isinstance(lifetime_s, int | float) or isinstance(lifetime_s, bool) or not 0 < lifetime_s <= 86_400:
-        raise ArgumentError("lifetime_s must be a number of seconds, more than none and at most a day's")
+    if not isinstance(lifetime_s, int | float) or isinstance(lifetime_s, bool) or not 0 < lifetime_s <= MOST_LIFETIME_S:
+        raise ArgumentError(f"lifetime_s must be a number of seconds above 0 and at most {MOST_LIFETIME_S}")
     return order["arguments"], base, float(lifetime_s)
 
 
