@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any, Literal
 
+from bench.core.records import changed
 from bench.core.rows import Check, Row, Status
 from bench.studies.compare.read import Block
 from bench.studies.compare.read import blocks as read_blocks
-from tests.made_rows import GREEN, MS, RED, RUN, made_site, memory_row, times
+from tests.made_rows import GREEN, MS, RED, RUN, made_site, make, memory_row, times
 
 CPU_NS, PER_S = 33_300, 28_000.0
 FEW, MANY, BASE_BYTES, HELD_BYTES = 240, 2200, 12_000_000, 2_000_000
@@ -40,7 +40,7 @@ def block(
 ) -> Rows:
     """Make the rows of a block in which B is worse by these logarithms; throughput as CPU time unless it is given.
 
-    NaN makes a figure of zero. ``failed`` is the side that broke off; ``memory_red`` why a reading is not to be
+    ``failed`` is the side that broke off; ``memory_red`` why a reading is not to be
     believed; ``share`` how full the core was.
     """
     comparison = {"name": name, "metrics": list(metrics), "gated": list(metrics if gated is None else gated)}
@@ -73,7 +73,7 @@ def block(
 def lost(number: int, reason: str = "the fake server died in mid-block") -> Rows:
     """Make the rows of a block whose server was lost."""
     return [
-        replace(row, status="failed", reason=reason, measured={"server_lost": True}, server={}, checks=())
+        changed(row, status="failed", reason=reason, measured={"server_lost": True}, server={}, checks=())
         for row in block(number)
     ]
 
@@ -109,7 +109,7 @@ def _memory(number: int, arms: Rows, change: float, red: str) -> Rows:
             row = memory_row(arm.workload["arm"]["strategy"], size, uss_bytes, number=number)
             said = {key: arm.workload[key] for key in ("arm", "comparison")}
             checks = (Check("no listen drops", "failed", red),) if red and arm.strategy == "B" else row.checks
-            made.append(replace(row, workload=row.workload | said, checks=checks, knobs=arm.knobs or row.knobs))
+            made.append(changed(row, workload=row.workload | said, checks=checks, knobs=arm.knobs or row.knobs))
     return made
 
 
@@ -117,7 +117,7 @@ def _row(
     arm: str, number: int, latency: str, said: dict[str, Any], status: Status, reason: str | None,
     measured: dict[str, Any], checks: tuple[Check, ...], python: str,
 ) -> Row:  # fmt: skip
-    return Row(
+    return make(
         run=RUN,
         trial=f"compare/ab/{arm}/round={number}",
         round=number,

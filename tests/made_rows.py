@@ -2,11 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
+from bench.core import records
 from bench.core.arm import Role
-from bench.core.rows import Check, Row, Status
+from bench.core.records import changed
+from bench.core.records.bare import LimitFound
+from bench.core.records.crawls import Block
+from bench.core.rows import Check, Kind, Row, Status
+from bench.studies.probes.record import PROBES, Probed
 
 MS = 1_000_000
 RUN = "20260102T030405678Z-host-made"
@@ -22,6 +26,36 @@ _MEANS = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "200ms": 200 * MS, "500ms": 
 _WORKS = {"0": 0, "100us": MS // 10, "1ms": MS, "10ms": 10 * MS}
 GREEN = Check("server had room", "passed", "20% of its core, limit 70%")
 RED = Check("server had room", "failed", "80% of its core, limit 70%")
+
+
+def make(**values: Any) -> Row:
+    """Make a row as the harness does; parts that are not given are empty."""
+    return records.make(**{"measured": {}, "server": {}, "knobs": {}, "checks": ()} | values)
+
+
+NO_TIMELINE: dict[str, Any] = {"bin_ns": 10 * MS, "completions": [], "in_flight": []}
+_NEEDED = {
+    "evidence": [], "stopped_by": "failure", "started": 1, "start_ns": MS, "cpu_ns": MS, "block": "made",
+    "windows": [], "settle_ns": 0, "cpu_per_page_all_ns": 50_000, "cpu_share": 0.9, "requests": 1, "held_in_flight": 1,
+    "held_uss_bytes": 1, "held_rss_bytes": 1, "how": "spin", "waits_for": "answer", "wall_ns": MS, "attempts": 1,
+    "n": 1, "model": "threads", "links_seen": 1, "distinct": 1, "fetched": 1, "duplicates": 0, "lost_updates": 0,
+    "selector": "epoll", "idle": 0, "pages": 1, "cpu_per_page_ns": 50_000, "pages_per_s": 1000.0,
+    "strategy": "callbacks", "variant": "cancelled", "ended": True, "complaint": "", "printed": [], "started_by": [],
+    "traceback": [], "holding": [], "names_starter": True, "lost": [], "text": "", "connection": "keep-alive",
+    "makespan_ns": MS, "threads_started": 1,
+}  # fmt: skip
+
+
+def completed(measured: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
+    """Return figures with those that a record needs and a test is not about."""
+    return {name: _NEEDED[name] for name in needed if measured.get(name) is None and name in _NEEDED} | measured
+
+
+def needed(kind: Kind, subject: str) -> Sequence[str]:
+    """Return the names of the figures that a row of a block, a probe or a limit needs."""
+    if kind == "probe":
+        return PROBES.get(subject, Probed).NEEDED
+    return (Block if kind == "block" else LimitFound).NEEDED["measured"]
 
 
 def crawl_row(
@@ -147,7 +181,7 @@ def arm_row(
             "steal_share": 0.0,
             "listen_drops": 0,
         }
-    return replace(
+    return changed(
         made,
         trial=f"{cell}/{strategy}/round={number}",
         kind="arm",
@@ -238,7 +272,7 @@ def bare_row(
 ) -> Row:
     """Make the row of a trial in which no strategy crawls."""
     told = "/".join(f"{key}={value}" for key, value in workload.items())
-    return Row(
+    return make(
         run=RUN,
         trial=f"{kind}/{told}/round={number}",
         round=number,
@@ -250,7 +284,7 @@ def bare_row(
         reason=None if status == "ok" else reason or "for a reason",
         started_at="2026-01-02T03:04:05.678+00:00",
         duration_ns=0 if status == "skipped" else 300 * MS,
-        measured=measured,
+        measured=completed(measured, needed(kind, subject)) if status == "ok" else measured,
         checks=() if status != "ok" else (GREEN, RED) if red else (GREEN,),
     )
 
@@ -356,7 +390,7 @@ def _row(
 ) -> Row:
     cell = f"{kind}/latency={latency}/in_flight={in_flight}/{connection}{site or ''}"
     began, ended = status != "skipped", status in {"ok", "wrong"}
-    return Row(
+    return make(
         run=RUN,
         trial=f"{cell}/{strategy}/round={number}",
         round=number,

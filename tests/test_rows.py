@@ -2,14 +2,13 @@
 
 import json
 import re
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from bench.core import rows
+from bench.core import records, rows
 from bench.core.records import schema
 from bench.core.rows import Row, RowsError
 from tests.made_blocks import block, lost
@@ -91,7 +90,8 @@ CLIENT_ASKED: dict[str, Any] = {"latency": "0", "mean_latency_ns": 0, "in_flight
 
 def scale_row(kind: Any, strategy: str, asked: dict[str, Any], measured: dict[str, Any], **values: Any) -> Row:
     """Make the row of a trial beyond one process, or of another client."""
-    return replace(bare_row(kind, strategy, asked, measured), stack="own", workload={"id": kind} | asked, **values)
+    made = {"kind": kind, "strategy": strategy, "stack": "own", "workload": {"id": kind} | asked, "measured": measured}
+    return records.changed(crawl_row(), **{"server": {}, "knobs": {}} | made | values)
 
 
 SCALE_ROWS = [
@@ -256,7 +256,8 @@ def test_a_row_of_the_first_format_is_still_read(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_has_a_workload_of_its_own(kind: Any, wrong: dict[str, Any]) -> None:
-    assert is_refused(json.loads(bare_row(kind, "thread", wrong, BLOCK | LIMIT).to_json()))
+    with pytest.raises(ValueError, match="workload"):
+        bare_row(kind, "thread", wrong, BLOCK | LIMIT)
 
 
 @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "not JSON", '"text"', '{"format": {}}'])
@@ -314,7 +315,7 @@ def test_the_schema_is_the_one_that_the_records_make() -> None:
 def test_the_schema_has_the_keys_of_a_row_and_no_others() -> None:
     for one in SCHEMA["anyOf"]:
         kind = SCHEMA["$defs"][one["$ref"].rpartition("/")[2]]
-        assert set(kind["properties"]) == {*kind["required"], "cause"} == {field.name for field in fields(Row)}
+        assert set(kind["properties"]) == {*kind["required"], "cause"} == {"kind", *Row.__struct_fields__}
 
 
 def test_every_key_in_the_schema_says_what_it_means() -> None:
@@ -331,11 +332,21 @@ def test_every_key_in_the_schema_says_what_it_means() -> None:
 REFERENCE = sorted((Path(__file__).parent.parent / "results" / "reference").glob("*/rows.jsonl"))
 
 
+def known(value: Any) -> Any:
+    """Return a value of a row without what is null in it, as in rows of before null and absent were the same."""
+    if isinstance(value, dict):
+        return {name: known(own) for name, own in value.items() if own is not None or name in MAY_BE_NULL}
+    return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value
+
+
+MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns", "site", "target", "share", "pid"}
+
+
 @pytest.mark.parametrize("path", REFERENCE, ids=lambda path: path.parent.name.rpartition("-")[2])
 def test_every_stored_row_is_read_as_it_stands_and_is_valid_by_the_schema(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
 
-    assert [json.loads(row.to_json()) for row in rows.read(path.parent)] == [json.loads(line) for line in lines]
+    assert [json.loads(row.to_json()) for row in rows.read(path.parent)] == [known(json.loads(line)) for line in lines]
     for line in lines[:: max(1, len(lines) // 20)]:
         VALIDATOR.validate(json.loads(line))
 
@@ -443,7 +454,7 @@ def test_an_arm_is_refused_for_one_wrong_value(part: str, wrong: dict[str, Any])
         for row in (SCALE_ROWS[0], SCALE_ROWS[1], SCALE_ROWS[3])
         for part, keys in (("workload", row.workload), ("measured", row.measured))
         for key in keys
-        if not key.startswith("held_") or key == "held_in_flight"
+        if (not key.startswith("held_") or key == "held_in_flight") and key not in {"bound_by", "why"}
     ],
     ids=lambda one: one.kind if isinstance(one, Row) else str(one),
 )
@@ -487,14 +498,14 @@ def test_a_row_of_a_scale_is_refused_for_one_wrong_value(place: int, wrong: dict
         (0, {"workload": {"in_flight": None}}, "workload.in_flight: "),
         (0, {"workload": {"ramp_per_s": "fast"}}, "workload.ramp_per_s: "),
         (1, {"measured": {"backlog": {"at_ns": [1], "waiting": []}}}, "measured.backlog"),
-        (1, {"measured": {"offered_per_s": None}}, "measured.offered_per_s: "),
+        (1, {"measured": {"offered_per_s": None}}, "measured has no offered_per_s"),
         (1, {"workload": {"rate_per_s": None}}, "workload.rate_per_s: "),
         (3, {"workload": {"mean_latency_ns": None}}, "workload.mean_latency_ns: "),
         *(
             (place, {"measured": {name: value}}, f"measured.{name}: expected `int`")
             for place, names in ((0, SWARM_COUNTS), (1, OPEN_COUNTS), (3, CLIENT_COUNTS))
             for name in names
-            for value in (None, -1, 1.5, True, "1", [1], {"a": 1})
+            for value in (-1, 1.5, True, "1", [1], {"a": 1})
         ),
         (0, {"workload": {"site": None}}, "workload.site: "),
         (0, {"workload": {"site": "x"}}, "workload.site: "),
@@ -518,8 +529,8 @@ def test_a_row_of_a_scale_is_refused_for_one_wrong_value(place: int, wrong: dict
         (3, {"workload": {"mean_latency_ns": -1}}, "workload.mean_latency_ns: "),
         (3, {"workload": {"in_flight": 0}}, "workload.in_flight: "),
         (3, {"measured": {"completed_per_s": -0.5}}, "measured.completed_per_s: "),
-        (3, {"measured": {"completed_per_s": None}}, "measured.completed_per_s: "),
-        (3, {"measured": {"service": None}}, "measured.service: "),
+        (3, {"measured": {"completed_per_s": None}}, "measured has no completed_per_s"),
+        (3, {"measured": {"service": None}}, "measured has no service"),
     ],
     ids=str,
 )
@@ -536,7 +547,7 @@ def test_a_row_of_a_scale_with_a_figure_that_is_none_is_refused_by_name(
 
 @pytest.mark.parametrize("row", SCALE_ROWS, ids=lambda row: row.kind)
 def test_a_row_of_a_scale_that_did_not_get_far_needs_no_figures(row: Row) -> None:
-    early = replace(row, status="failed", reason="no port left", measured={}, checks=())
+    early = records.changed(row, status="failed", reason="no port left", measured={}, checks=())
 
     assert Row.from_json(early.to_json()) == early
 
@@ -556,7 +567,7 @@ def test_an_error_may_be_called_anything() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"measured": {"makespan_ns": None}}, "measured.makespan_ns: expected `int`, got `null`"),
+        ({"measured": {"makespan_ns": None}}, "the status is ok, but measured has no makespan_ns"),
         ({"measured": {"makespan_ns": 0}}, "the status is ok, but measured.makespan_ns is not above 0"),
         ({"measured": {"pages_per_s": -5.0}}, "measured.pages_per_s: expected `float` >= 0.0"),
         ({"measured": {"cpu_per_page_ns": "50"}}, "measured.cpu_per_page_ns: "),

@@ -106,17 +106,20 @@ class Cell:
 
 def pages_per_s(row: Row) -> float | None:
     """Return the throughput: verified pages per second; of an arm, while its gate was open."""
-    return row.measured.get("pages_per_s")
+    found: float | None = getattr(row.measured, "pages_per_s", None)
+    return found
 
 
 def cpu_per_page_ns(row: Row) -> float | None:
     """Return the client's CPU time a page, user and system."""
-    return row.measured.get("cpu_per_page_ns")
+    found: float | None = getattr(row.measured, "cpu_per_page_ns", None)
+    return found
 
 
 def server_ceiling(row: Row) -> float | None:
     """Return how many responses per second the server could give, as a null client found before the run's trials."""
-    return row.server.get("ceiling_per_s")
+    found: float | None = row.server.ceiling_per_s
+    return found
 
 
 def present(values: Iterable[float | None]) -> list[float]:

@@ -14,95 +14,20 @@ Format history (``format`` in every row):
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
 
-FORMAT = 5
+from bench.core.records.parts import NEWEST_FORMAT as FORMAT
+from bench.core.records.parts import Cause, Check, Kind, Row, Status
+
+__all__ = ["FORMAT", "Cause", "Check", "Kind", "Row", "RowsError", "Status", "append", "drop_unfinished", "read"]
 ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest.json"
 """What lies in the folder of a run: its rows, its machine, and what a self-test came to."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
-Kind = Literal["crawl", "memory", "block", "probe", "limit", "swarm", "open", "client", "arm"]
-Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
-Cause = Literal["not installed", "no interpreter", "limit", "memory budget"]
-"""Why a trial was skipped or broke off, where a program decides by it; ``reason`` is for people."""
-
 
 class RowsError(Exception):
     """A file of rows that cannot be read; the message says which line, and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One named reason to believe a row, or not to."""
-
-    name: str
-    verdict: Literal["passed", "failed", "not applicable"]
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One trial: what was asked for, what was measured, and whether to believe it.
-
-    ``status`` is ``ok`` (the right answer came), ``wrong`` (an answer came, but not the right one), ``failed``
-    (crash, rubbish, dead server), ``timeout`` (killed at its deadline) or ``skipped`` (never started); ``reason`` says
-    more for all but ``ok``. ``measured``, ``server`` and ``knobs`` are empty when the trial did not get that far.
-    """
-
-    run: str
-    trial: str
-    """Names the cell and the round; the same in every run of the same experiment."""
-    round: int
-    strategy: str
-    stack: str
-    kind: Kind
-    workload: dict[str, Any]
-    status: Status
-    reason: str | None
-    started_at: str
-    duration_ns: int
-    measured: dict[str, Any] = field(default_factory=dict)
-    server: dict[str, Any] = field(default_factory=dict)
-    knobs: dict[str, Any] = field(default_factory=dict)
-    checks: tuple[Check, ...] = ()
-    format: int = FORMAT
-    cause: Cause | None = None
-
-    @property
-    def valid(self) -> bool:
-        """Whether the row may be part of a conclusion."""
-        return self.status == "ok" and not self.failed_checks
-
-    @property
-    def of_comparison(self) -> bool:
-        """Whether it belongs to a comparison of two arms, and so to no table of strategies."""
-        return "comparison" in self.workload
-
-    @property
-    def failed_checks(self) -> tuple[Check, ...]:
-        """The red ones."""
-        return tuple(check for check in self.checks if check.verdict == "failed")
-
-    def to_json(self) -> str:
-        """Return the row as one line, without its line end."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}  # asdict would copy each figure
-        values["checks"] = [asdict(check) for check in self.checks]
-        if self.cause is None:
-            del values["cause"]
-        return json.dumps(values, separators=(",", ":"), allow_nan=False)
-
-    @classmethod
-    def from_json(cls, line: str) -> "Row":
-        """Read one line. Raises ValueError, with a sentence, for anything that is not a row of a known format."""
-        from bench.core import records
-
-        values = records.judge(line)
-        checks = tuple(Check(**check) for check in values["checks"])
-        return cls(**values | {"checks": checks})
 
 
 def append(folder: Path, row: Row) -> None:

@@ -24,6 +24,7 @@ from bench.core import rows
 from bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
 from bench.core.experiment import Experiment, ExperimentError
 from bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
+from bench.core.records.values import plain_values
 from bench.core.rows import MACHINE_FILE, Cause, Kind, Row
 from bench.measure import host, process
 from bench.measure.blocks import run as arms
@@ -217,7 +218,7 @@ def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
     workloads = {part.id: part.values for trial in trials for part in row_trials(trial)}
     found = rows.read(folder)
     for row in found:
-        if workloads.get(row.trial) != row.workload:
+        if workloads.get(row.trial) != plain_values(row.workload):
             raise RunError(
                 f"{folder} has a row of {row.trial} that its {EXPERIMENT_FILE} does not ask for; start a new run"
             )

@@ -13,12 +13,14 @@ What a trial starts, its ``observe`` ends on each of these ways, because it hold
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import psutil
 
+from bench.core import records
 from bench.core.plan import AnyTrial, RowTrial
 from bench.core.rows import Cause, Check, Row, Status
 from bench.measure import host
@@ -91,24 +93,33 @@ def conduct(
     """
     begin, seen = begin or Begin.now(), Observation()
     status, reason, cause = _ending(observe, seen, server)
-    return Row(
-        run=run,
-        trial=trial.id,
-        round=trial.round,
-        strategy=without_places(trial.strategy),
-        stack=trial.stack,
-        kind=trial.kind,
-        workload=without_places(trial.values),
-        status=status,
-        reason=without_places(reason),
-        started_at=begin.at.isoformat(timespec="milliseconds"),
-        duration_ns=0 if status == "skipped" else time.monotonic_ns() - begin.clock_ns,
-        measured=without_places(seen.measured),
-        server=seen.server,
-        knobs=without_places(seen.knobs),
-        checks=tuple(replace(check, detail=without_places(check.detail)) for check in seen.checks),
-        cause=cause,
-    )
+    known = {
+        "run": run,
+        "trial": trial.id,
+        "round": trial.round,
+        "strategy": without_places(trial.strategy),
+        "stack": trial.stack,
+        "kind": trial.kind,
+        "workload": without_places(trial.values),
+        "started_at": begin.at.isoformat(timespec="milliseconds"),
+        "duration_ns": 0 if status == "skipped" else time.monotonic_ns() - begin.clock_ns,
+    }
+    ended = {"status": status, "reason": without_places(reason), "cause": cause}
+    try:
+        return records.make(**known, **ended, **_gathered(seen))
+    except ValueError as error:  # a strategy that meddles with clocks or counts
+        ended = {"status": "failed", "reason": f"what was measured cannot be: {error}"}
+        return records.make(**known, **ended, **_gathered(Observation()))
+
+
+def _gathered(seen: Observation) -> dict[str, Any]:
+    """Return what a row has of an observation; it names no place of this machine."""
+    return {
+        "measured": without_places(seen.measured),
+        "server": seen.server,
+        "knobs": without_places(seen.knobs),
+        "checks": without_places(msgspec.to_builtins(seen.checks)),
+    }
 
 
 def _ending(observe: Observe, seen: Observation, server: Server | None) -> tuple[Status, str | None, Cause | None]:

@@ -118,7 +118,7 @@ def _of_server(key: str) -> Read:
 def _bound_by(row: Row) -> Any:
     """Return the name of the limit that bound; rows of swarms know more of it."""
     found = row.measured.get("bound_by")
-    return found.get("name") if isinstance(found, dict) else found
+    return found if found is None or isinstance(found, str) else found.name
 
 
 def _number_of(key: str) -> Read:

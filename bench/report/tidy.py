@@ -205,8 +205,8 @@ def _times(rows: Iterable[Row]) -> Iterator[Line]:
     """Yield a line for each kind of time that a trial has."""
     for row in rows:
         for name in _TIMES.get(row.kind, ()):
-            if isinstance(row.measured.get(name), dict):
-                yield *_key(row), name, *(row.measured[name].get(quantile) for quantile in _QUANTILES)
+            if (found := row.measured.get(name)) is not None:
+                yield *_key(row), name, *(found.get(quantile) for quantile in _QUANTILES)
 
 
 def _crawled(rows: Iterable[Row]) -> Iterator[Row]:

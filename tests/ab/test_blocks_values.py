@@ -203,13 +203,6 @@ def test_a_placebo_that_differs_keeps_any_verdict_away() -> None:
     assert decision.why.startswith("a control moved (placebo CPU per page +22.4 %)")
 
 
-def test_a_figure_of_nothing_is_no_measurement_and_the_decision_says_so() -> None:
-    decision = decided([block(1, math.nan, throughput=0.0), *series(3)[1:]])
-
-    assert (decision.verdict, decision.final) == ("inconclusive", True)
-    assert decision.why.endswith(" has a value that is no ratio of two measurements")
-
-
 def test_blocks_that_only_b_breaks_are_a_regression_and_blocks_that_a_breaks_too_are_not() -> None:
     b = [block(n, failed="B") for n in (1, 2, 3)]
     a = [block(n, failed="A") for n in (4, 5, 6)]

@@ -6,6 +6,7 @@ import pytest
 
 from bench.core.figures import NoSlope, Slope
 from bench.core.layers import FULL, LAYERS, by_subject, cost, full_points, points
+from bench.core.records import changed
 from bench.core.rows import Row
 from tests.made_rows import bare_row, memory_row
 
@@ -76,7 +77,7 @@ def test_parked_workers_have_readings_of_their_own() -> None:
     def row(n: int) -> Row:
         made = memory_row("callbacks", n)
         extra = {"parked_uss_bytes": 9_000_000 + 700 * n, "parked_disturbed": None}
-        return Row(**{f: getattr(made, f) for f in Row.__slots__} | {"measured": made.measured | extra})
+        return changed(made, measured=made.measured | extra)
 
     found = cost(map(row, SIZES), "parked").user
 

@@ -1,7 +1,6 @@
 """The plots of results: onto one Axes, or into a figure of their own, and nothing else is touched."""
 
 import sys
-from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 import bench
 from bench.api import NotInRunError, Results
+from bench.core.records import changed
 from bench.core.rows import Row
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_rows import MS, crawl_row, grid, memory_row
@@ -83,8 +83,8 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
 
 def test_a_setting_among_several_is_named() -> None:
     row = crawl_row(times_ns=[5])
-    worked = replace(row, workload=row.workload | {"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
-    results = made([row, replace(row, round=2), crawl_row("other"), worked])
+    worked = changed(row, workload=row.workload | {"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
+    results = made([row, changed(row, round=2), crawl_row("other"), worked])
 
     assert results.plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight (CPU work none)")
     assert results.only(cpu="2ms").plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight")

@@ -13,6 +13,7 @@ import pytest
 from selenium.webdriver import ActionChains
 
 from bench.core import rows
+from bench.core.records import changed
 from bench.report import page as report_page
 from bench.report.files import Extras
 from tests.browser.conftest import Browser
@@ -32,7 +33,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(reference, folder)
     for row in rows.read(reference):
         other = row.workload | {"id": f"other/{row.workload['id']}", "latency": "40ms", "mean_latency_ns": 40_000_000}
-        rows.append(folder, replace(row, trial=f"other/{row.trial}", workload=other))
+        rows.append(folder, changed(row, trial=f"other/{row.trial}", workload=other))
     return folder
 
 

@@ -1,9 +1,9 @@
 """Made-up rows for the rules, and the verdict that they must lead to: both sides of each boundary, and neither."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
+from bench.core.records import changed
 from bench.core.rows import Cause, Row
 from bench.studies.claims.rules import RULES, Word
 from tests.claims.made_claim_rows import (
@@ -45,9 +45,8 @@ def memory() -> Iterator[Case]:
         yield "thread-memory", told, block_rows("thread", each, user=0.4, ps_bytes=20_000), word
     yield "thread-memory", "across ten", block_rows("thread", 10_000, jitter=0.2), UNSURE
     yield "thread-memory", "four sizes", block_rows("thread", 45_000, sizes=(1, 2, 3, 4)), UNSURE
-    disturbed = block_rows("thread", 45_000)
-    for row in disturbed:
-        row.measured["held_disturbed"] = "+9 tasks"
+    rows = block_rows("thread", 45_000)
+    disturbed = [changed(row, measured=row.measured | {"held_disturbed": "+9 tasks"}) for row in rows]
     yield "thread-memory", "disturbed", disturbed, UNSURE
     yield "coroutine-memory", "all below", _coroutines(600, 700, 1200, 3000, 3400), HOLDS
     yield "coroutine-memory", "with a stream above", _coroutines(600, 700, 1200, 3000, 12_000), DIFFERS
@@ -177,7 +176,7 @@ def demonstrations() -> Iterator[Case]:
     yield "xkcd", "some", _makespans(2.1 * S, 3.1 * S), DIFFERS
     yield "xkcd", "none", _makespans(3.0 * S, 3.1 * S), NOT_HERE
     known = _makespans(2.1 * S, 2.2 * S)
-    unknown = [replace(row, checks=(RED,)) for row in known if row.strategy == "thread_pool"]
+    unknown = [changed(row, checks=(RED,)) for row in known if row.strategy == "thread_pool"]
     yield "xkcd", "one red", [*known[:2], *unknown], UNSURE
     across = timed_rows("callbacks", 2.9 * S, 3.1 * S, read="makespan_ns", latency="100ms", pages=1500)
     yield "xkcd", "across", across, UNSURE
@@ -263,7 +262,7 @@ def _started(slowest_ns: int) -> list[Row]:
 
 def _not_started(cause: Cause | None, kind: str = "asyncio_task") -> Row:
     made = bare_row("block", kind, {"block": kind, "n": 500_000}, {}, status="failed", reason="it broke off")
-    return replace(made, cause=cause)
+    return changed(made, cause=cause)
 
 
 def _limits(threads: int, descriptors: int, ports: int) -> list[Row]:
@@ -271,7 +270,7 @@ def _limits(threads: int, descriptors: int, ports: int) -> list[Row]:
 
 
 def _refused(name: str, cause: Cause) -> Row:
-    return replace(held_row(name, 10_000, status="skipped", reason=f"it has a cause: {cause}"), cause=cause)
+    return changed(held_row(name, 10_000, status="skipped", reason=f"it has a cause: {cause}"), cause=cause)
 
 
 SWINGS = (-1, 0.5, 0, 1, -0.5)
@@ -307,7 +306,7 @@ def _weights(**each_bytes: int) -> list[Row]:
 
 def _skipped(rows: Sequence[Row]) -> list[Row]:
     told: dict[str, Any] = {"status": "skipped", "reason": "nothing to run it on", "cause": "no interpreter"}
-    return [replace(row, **told, measured={}, knobs={}, checks=()) for row in rows]
+    return [changed(row, **told, measured={}, knobs={}, checks=()) for row in rows]
 
 
 def _gil(gain: float, price: float, swing: float = 0.01, share: float = 0.95) -> list[Row]:
@@ -472,9 +471,13 @@ def _workers(closed: str, run: str, left: int = 0) -> list[Row]:
         for row in probe_rows(
             "cancel_workers",
             {"strategy": name, "variant": variant},
-            {"complaint": complaint, "left": {"tasks": tasks, "threads": 0}, "ended": True},
+            {"complaint": complaint, "left": left_behind(tasks), "ended": True},
         )
     ]
+
+
+def left_behind(tasks: int = 0, threads: int = 0, coroutines: int = 0, descriptors: int = 0) -> dict[str, int]:
+    return {"tasks": tasks, "threads": threads, "coroutines": coroutines, "descriptors": descriptors}
 
 
 def untested() -> Iterator[Case]:

@@ -1,11 +1,12 @@
 """Rows of the kinds that claims rest on, made from the few values that a test is about."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+from bench.core.records import changed
 from bench.core.rows import Kind, Row, Status
-from tests.made_rows import MS, RED, RUN, crawl_row, memory_row
+from bench.studies.throughput.record import Arm, ArmMeasured
+from tests.made_rows import GREEN, MS, NO_TIMELINE, RED, RUN, completed, crawl_row, memory_row, needed
 
 SIZES = (1000, 2000, 4000, 7000, 10_000)
 _MEANS = {"0": 0, "5ms": 5 * MS, "50ms": 50 * MS, "100ms": 100 * MS, "lognormal 100ms 500ms": 130 * MS}
@@ -24,16 +25,17 @@ def bare_row(
     red: bool = False,
 ) -> Row:
     """Make the row of a block, a probe or a limit."""
-    made = crawl_row(subject, number=number, stack="none", status=status, reason=reason)
+    made = crawl_row(subject, number=number, status=status, reason=reason)
     told = {"id": f"{kind}/{subject}/{sorted(workload.items())}"} | workload
-    return replace(
+    return changed(
         made,
         kind=kind,
+        stack="none",
         workload=told,
         trial=f"{told['id']}/round={number}",
-        measured=measured if status == "ok" else {},
+        measured=completed(measured, needed(kind, subject)) if status == "ok" else {},
         server={},
-        checks=(RED,) if red else (),
+        checks=(RED,) if red else (GREEN,) if status == "ok" else (),
     )
 
 
@@ -99,7 +101,7 @@ def held_row(
     if made.status != "ok":
         return made
     measured = made.measured | _layers(n, each_bytes, 0.5) | {"reach_ns": 700 * MS, "listen_drops": 0}
-    return replace(
+    return changed(
         made,
         measured=measured | (changes or {}),
         server=made.server | (server or {}),
@@ -134,9 +136,16 @@ def timed_rows(
         )
         workload = {"latency": latency, "mean_latency_ns": _MEANS[latency]}
         site = {"site": made.workload["site"] | {"delay": latency}}
-        measured = made.measured | {"timeline": None} | (changes or {}) | {read: value} if made.measured else {}
+        measured = (
+            made.measured
+            | {"timeline": NO_TIMELINE}
+            | (changes or {})
+            | {read: round(value) if read.endswith("_ns") else value}
+            if made.measured
+            else {}
+        )
         knobs = made.knobs | {"gil": gil}
-        found.append(replace(made, workload=made.workload | workload | site, measured=measured, knobs=knobs))
+        found.append(changed(made, workload=made.workload | workload | site, measured=measured, knobs=knobs))
     return found
 
 
@@ -168,8 +177,10 @@ def arm_rows(
     for row in timed:
         block = f"{cell or (latency, in_flight)}/round={row.round}"
         measured = row.measured | {"block": block, "cpu_share": 0.95} | (changes or {}) if row.measured else {}
+        measured = completed(measured, Arm.NEEDED["measured"]) if measured else {}
+        measured = {name: measured[name] for name in measured if name in ArmMeasured.__struct_fields__}
         trial = f"{cell}/{row.trial}/{role}"
-        made = replace(row, kind="arm", trial=trial, measured=measured, workload=row.workload | {"arm": arm})
+        made = changed(row, kind="arm", trial=trial, measured=measured, workload=row.workload | {"arm": arm})
         found.append(made)
     return found
 
@@ -201,7 +212,7 @@ def limit_row(
 
 def of_other_run(row: Row, name: str = f"{RUN}-other", started_at: str = "2026-01-03T03:04:05.678+00:00") -> Row:
     """Return the same row as another run has it."""
-    return replace(row, run=name, started_at=started_at)
+    return changed(row, run=name, started_at=started_at)
 
 
 def _layers(n: int, each_bytes: float, user: float) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from bench.core.records import changed
 from bench.core.rows import Row
 from bench.studies.claims.rules import RULES, Value, Word
+from tests.claims.cases import left_behind
 from tests.claims.made_claim_rows import (
     arm_rows,
     block_rows,
@@ -156,7 +158,7 @@ def many_coroutines_in_a_minute() -> Case:
 def thread_failure() -> Case:
     later = {"name": "kernel.pid_max", "most": 32_768}
     row = limit_row("threads", 21_800, "vm.max_map_count", predicted=32_700, next=later, small_stack_found=31_000)
-    red = replace(limit_row("threads", 15_000), checks=(RED,))
+    red = changed(limit_row("threads", 15_000), checks=(RED,))
     said: dict[str, Value] = {
         "found": 21_800,
         "bound_by": "vm.max_map_count",
@@ -258,7 +260,7 @@ def ten_thousand() -> Case:
         for name, use, number, ms, mb in held
     ]
     refused = held_row("thread_pool", 10_000, 0, "per-fetch", status="skipped", reason="pids.max allows 900")
-    rows += [replace(refused, cause="limit")]
+    rows += [changed(refused, cause="limit")]
     rows += [held_row("callbacks", 9999, 0, changes={"reach_ns": 1, "held_uss_bytes": 1})]
     return Case(
         "c10k",
@@ -399,7 +401,7 @@ def cartoon() -> Case:
 
     (absent,) = timed_rows("aiohttp_client", 1, status="skipped", reason="not installed: aiohttp")
     rows = [*spans("callbacks", 2 * S, 2.2 * S, 2.1 * S), *spans("thread_pool", 3.5 * S, 4 * S, in_flight=50)]
-    rows += [replace(absent, cause="not installed")]
+    rows += [changed(absent, cause="not installed")]
     return Case(
         "xkcd",
         rows,
@@ -566,7 +568,7 @@ def redirects() -> Case:
 
 def cancelling() -> Case:
     def ended(name: str, variant: str, complaint: str, ends: bool = True, **left: int) -> list[Row]:
-        said: dict[str, Any] = {"complaint": complaint, "left": left or None, "ended": ends}
+        said: dict[str, Any] = {"complaint": complaint, "left": left_behind(**left) if left else None, "ended": ends}
         return probe_rows("cancel_workers", {"strategy": name, "variant": variant}, said)
 
     rows = [

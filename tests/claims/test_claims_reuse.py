@@ -1,7 +1,6 @@
 """Which rows of earlier runs are used again."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,8 @@ import pytest
 import strategies
 from bench.core import rows
 from bench.core.plan import AnyTrial, row_trials
+from bench.core.records import changed
+from bench.core.records.values import plain_values
 from bench.core.rows import Row, Status
 from bench.measure import host
 from bench.measure import run as runs
@@ -39,7 +40,7 @@ def trial_of(needed: Needed, kind: str) -> tuple[Key, AnyTrial]:
 def row_of(asked: AnyTrial, status: Status = "ok", *, red: bool = False, started_at: str | None = None) -> Row:
     (trial,) = row_trials(asked)
     made = crawl_row(trial.strategy, status=status)
-    return replace(
+    return changed(
         made,
         trial="as the other run named it",
         kind=trial.kind,
@@ -58,7 +59,7 @@ def make_run(out: Path, *found: Row, name: str = "one", pin: str = "pin = true",
     (folder / rows.MACHINE_FILE).write_text(json.dumps(host.machine() | machine), encoding="utf-8")
     (folder / runs.EXPERIMENT_FILE).write_text(f"{pin}\n", encoding="utf-8")
     for row in found:
-        rows.append(folder, replace(row, run=name))
+        rows.append(folder, changed(row, run=name))
     return folder
 
 
@@ -71,7 +72,7 @@ def test_a_valid_row_of_the_same_trial_is_used_again(tmp_path: Path, needed: Nee
     (again,) = reuse.as_rows_of(trial, found[key])
 
     assert set(found) == {key}
-    assert (again.trial, again.workload, again.run) == (trial.id, trial.values, "one")
+    assert (again.trial, plain_values(again.workload), again.run) == (trial.id, trial.values, "one")
 
 
 def test_the_newest_valid_row_is_taken(tmp_path: Path, needed: Needed) -> None:
@@ -137,7 +138,7 @@ def test_rows_of_a_run_that_was_not_pinned_are_left_alone(tmp_path: Path, needed
 def test_other_trials_and_older_formats_are_left_alone(tmp_path: Path, needed: Needed) -> None:
     _, trial = trial_of(needed, "crawl")
     good = row_of(trial)
-    make_run(tmp_path, replace(good, format=1), replace(good, round=99), replace(good, strategy="other"))
+    make_run(tmp_path, changed(good, format=1), changed(good, round=99), changed(good, strategy="other"))
 
     assert reuse.find(tmp_path, needed.trials) == {}
 
@@ -193,7 +194,7 @@ def test_a_red_time_is_measured_once_more_with_all_that_it_is_held_against(tmp_p
     make_run(tmp_path, *own, name="one")
     assert reuse.find(tmp_path, needed.trials, [group]) == {}
 
-    make_run(tmp_path, *(replace(row, started_at=LATER) for row in own), name="two")
+    make_run(tmp_path, *(changed(row, started_at=LATER) for row in own), name="two")
     assert {row.run for own in reuse.find(tmp_path, needed.trials, [group]).values() for row in own} == {"two"}
 
 
@@ -210,7 +211,7 @@ def block_rows(block: AnyTrial, started_at: str = LATER) -> list[Row]:
     """Make the rows of all arms of a block, as another run named them."""
     made = crawl_row().measured | {"block": "of another run"}
     return [
-        replace(
+        changed(
             crawl_row(part.strategy),
             trial=f"another name/{part.strategy}",
             kind=part.kind,
@@ -238,12 +239,12 @@ def test_an_arm_counts_with_its_whole_block_alone(tmp_path: Path, of_blocks: Nee
     assert set(found) == {key}
     assert {row.run for row in found[key]} == {"whole"}
     parts = {part.id: part.values for part in row_trials(block)}
-    assert {row.trial: row.workload for row in reuse.as_rows_of(block, found[key])} == parts
+    assert {row.trial: plain_values(row.workload) for row in reuse.as_rows_of(block, found[key])} == parts
 
 
 def test_a_block_that_had_other_arms_besides_is_another_one(tmp_path: Path, of_blocks: Needed) -> None:
     own = block_rows(next(iter(of_blocks.trials.values())))
-    make_run(tmp_path, *own, replace(own[-1], strategy="another", trial="another"))
+    make_run(tmp_path, *own, changed(own[-1], strategy="another", trial="another"))
 
     assert reuse.find(tmp_path, of_blocks.trials) == {}
 

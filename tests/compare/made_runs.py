@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from bench.core import rows
+from bench.core.records import changed
 from bench.core.rows import MACHINE_FILE, Row
 from tests.made_rows import MACHINE, crawl_row, memory_rows
 
@@ -35,27 +35,27 @@ def noisy_run(
                 )
         if memory:
             found += memory_rows(name, 1000 * place)
-    return [replace(row, run=f"run-{seed}") for row in found]
+    return [changed(row, run=f"run-{seed}") for row in found]
 
 
 def slowed(many: Iterable[Row], factor: float, strategy: str = "callbacks") -> list[Row]:
     """Return rows in which each page of one strategy cost so many times the CPU time."""
     return [
-        row if row.strategy != strategy or row.kind != "crawl" else changed(row, "cpu_per_page_ns", factor)
+        row if row.strategy != strategy or row.kind != "crawl" else scaled(row, "cpu_per_page_ns", factor)
         for row in many
     ]
 
 
-def changed(row: Row, key: str, factor: float) -> Row:
+def scaled(row: Row, key: str, factor: float) -> Row:
     """Return the row with one figure multiplied; whole numbers stay whole."""
     value = row.measured[key]
     new = round(value * factor) if isinstance(value, int) else value * factor
-    return replace(row, measured=row.measured | {key: new})
+    return changed(row, measured=row.measured | {key: new})
 
 
 def with_ceiling(many: Iterable[Row], per_s: float | None) -> list[Row]:
     """Return rows whose null client got so many responses a second."""
-    return [replace(row, server=row.server | {"ceiling_per_s": per_s}) for row in many]
+    return [changed(row, server=row.server | {"ceiling_per_s": per_s}) for row in many]
 
 
 def saved(folder: Path, many: Iterable[Row], machine: dict[str, Any] | None = None) -> Path:

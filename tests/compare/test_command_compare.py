@@ -4,13 +4,13 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench.core import rows
+from bench.core.records import changed
 from bench.core.rows import MACHINE_FILE
 from bench.studies.stored.command import JSON_FILE, MARKDOWN_FILE
 from tests.api.made_results import reference
@@ -113,7 +113,7 @@ def test_unlike_machines_are_refused_unless_asked_for(base: Path, tmp_path: Path
 
 
 def blocks(folder: Path, costs: dict[str, int]) -> Path:
-    return saved(folder, [replace(row, run=folder.name) for row in block_rows(costs)])
+    return saved(folder, [changed(row, run=folder.name) for row in block_rows(costs)])
 
 
 def test_runs_of_blocks_are_compared_by_strategy_and_placebos_are_none(tmp_path: Path) -> None:
@@ -260,7 +260,9 @@ def test_a_run_of_nothing_that_is_compared_is_refused(base: Path, tmp_path: Path
 
 def test_rows_of_a_newer_format_are_refused(base: Path, tmp_path: Path) -> None:
     newer = saved(tmp_path / "newer", [])
-    (newer / rows.ROWS_FILE).write_text(json.dumps(asdict(crawl_row()) | {"format": rows.FORMAT + 1}) + "\n", "utf-8")
+    (newer / rows.ROWS_FILE).write_text(
+        json.dumps(json.loads(crawl_row().to_json()) | {"format": rows.FORMAT + 1}) + "\n", "utf-8"
+    )
 
     assert f"a row of format {rows.FORMAT + 1}" in inflight("compare", base, newer).sentence
 

@@ -5,11 +5,11 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from bench.core import rows
+from bench.core.records import changed
 from bench.core.rows import Row
 from bench.studies.stored.read import compare
 
@@ -51,7 +51,7 @@ def drawn(
                 "cpu_per_page_ns": round(middle["cpu_per_page_ns"] * slower),
                 "pages_per_s": middle["pages_per_s"] / slower,
             }
-            made.append(replace(row, run=run, started_at=run, measured=row.measured | values))
+            made.append(changed(row, run=run, measured=row.measured | values))
     return made
 
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from bench.core import cells as c
+from bench.core.records import changed
 from bench.core.rows import Row
 from bench.present import page
 from bench.studies.decision_map import plot as plot_map
@@ -41,7 +41,7 @@ def texts(figure: Figure) -> list[str]:
 
 def test_two_latencies_with_the_same_mean_are_two_columns_without_a_boundary(rows: list[Row]) -> None:
     twins = [
-        replace(row, workload=row.workload | {"latency": "exponential 50ms", "id": f"{row.workload['id']}/twin"})
+        changed(row, workload=row.workload | {"latency": "exponential 50ms", "id": f"{row.workload['id']}/twin"})
         for row in rows
         if row.workload["latency"] == "50ms"
     ]

@@ -8,6 +8,7 @@ from bench.core import rows
 from bench.core.experiment import Experiment
 from bench.core.grid import Grid
 from bench.core.plan import AnyTrial
+from bench.core.records import changed
 from bench.measure import host, process
 from bench.measure import run as runs
 from fake_server.site import SiteConfig
@@ -27,8 +28,8 @@ def folder_of(tmp_path: Path, **measured: int) -> Path:
     (tmp_path / rows.ROWS_FILE).touch()
     if measured:
         row = crawl_row()
-        row.workload.update(cpu="2ms", cpu_ns=2_000_000)
-        row.measured.update(measured)
+        workload = row.workload | {"cpu": "2ms", "cpu_ns": 2_000_000}
+        row = changed(row, workload=workload, measured=row.measured | measured)
         rows.append(tmp_path, row)
     return tmp_path
 

@@ -1,12 +1,13 @@
 """Rows of blocks, layered memory and limits as the harness writes them, from the few values that a test is about."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 
+from bench.core.records import changed
 from bench.core.rows import Row, Status
-from tests.made_rows import MS, memory_row
+from bench.studies.probes.record import PROBES
+from tests.made_rows import MS, completed, memory_row
 
 PARKED: dict[str, tuple[int, int, int, int]] = {
     "thread": (16_460, 4_154, 16_384, 7_820),
@@ -72,9 +73,10 @@ def block_row(
         "ps_rss_bytes": _BASE["rss_bytes"] + n * costs[0] + jitter,
     }
     ended = status == "ok"
-    return replace(
-        memory_row(block, n, stack="none", red=red, status=status, number=number),
+    return changed(
+        memory_row(block, n, red=red, status=status, number=number),
         kind="block",
+        stack="none",
         trial=f"block/{block}/n={n}/round={number}",
         workload={"id": f"block/{block}/n={n}", "block": block, "n": n},
         measured=(measured | {key: None for key in measured if key.partition("_")[2] in unknown}) if ended else {},
@@ -122,7 +124,7 @@ def held_row(
         "listen_drops": 0,
         "timeline": {"bin_ns": 10 * MS, "completions": completions, "in_flight": in_flight},
     }
-    return replace(row, measured=measured | {key: None for key in measured if key.partition("_")[2] in unknown})
+    return changed(row, measured=measured | {key: None for key in measured if key.partition("_")[2] in unknown})
 
 
 def ladder(
@@ -211,9 +213,10 @@ def limit_row(
         "small_stack_found": 21_836,
         "parent_could_fork": True,
     } | measured
-    return replace(
-        memory_row(resource, stack="none", number=number, status=status, red=red),
+    return changed(
+        memory_row(resource, number=number, status=status, red=red),
         kind="limit",
+        stack="none",
         trial=f"limit/{resource}/round={number}",
         workload={"id": f"limit/{resource}", "resource": resource, "through_shared": False},
         measured=found if status == "ok" else {},
@@ -229,11 +232,12 @@ def ceiling(name: str, most: int, *, shared: bool) -> dict[str, Any]:
 
 def probe_row(probe: str = "spin", number: int = 1, **measured: Any) -> Row:
     """Make the row of a probe."""
-    return replace(
-        memory_row(probe, stack="none", number=number),
+    return changed(
+        memory_row(probe, number=number),
         kind="probe",
+        stack="none",
         trial=f"probe/{probe}/how=spin/round={number}",
         workload={"id": f"probe/{probe}/how=spin", "probe": probe, "arguments": {"how": "spin"}},
-        measured=measured or {"cpu_ns": 900 * MS, "wall_ns": 1000 * MS, "turns": 812_345},
+        measured=completed(measured or {"cpu_ns": 900 * MS, "wall_ns": 1000 * MS}, PROBES[probe].NEEDED),
         server={},
     )

@@ -26,6 +26,8 @@ def test_each_look_has_its_pieces_and_their_sum_python_first() -> None:
         "  in memory, by kind of mapping (smaps), mean of 1,000",
         "      12.8 kB  thread stacks",
         "      12.8 kB  together",
+        "  page tables, and stacks in the kernel, mean of 1,000",
+        "      unknown  this system does not tell, or not to this user",
         "  objects of the kernel, by slab cache (slabinfo; both ends of a connection), mean of 1,000",
         "      unknown  this system does not tell, or not to this user",
         "",

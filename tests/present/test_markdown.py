@@ -3,11 +3,11 @@
 import html
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
 
+from bench.core.records import changed
 from bench.present.markdown import code, escaped, escaped_in_html
 from bench.report import markdown as report_markdown
 from bench.studies.claims import pages as claims_pages
@@ -59,7 +59,7 @@ def the_report() -> str:
         crawl_row("b", number=9, red=True),
     ]
     told = MACHINE | {"cpu": LINKS, "command": ["inflight", "run", LINKS], "host": "none"}
-    renamed = [replace(row, run=f"20260102T030405678Z-none-{LINKS}") for row in rows]
+    renamed = [changed(row, run=f"20260102T030405678Z-none-{LINKS}") for row in rows]
     return report_markdown.markdown(renamed, told, [hostile_claim()])
 
 
@@ -77,7 +77,7 @@ def the_verdict() -> str:
 
 
 def the_comparison() -> str:
-    base, head = ([replace(row, strategy=f"{LINKS} {row.strategy}") for row in noisy_run(seed)] for seed in (1, 2))
+    base, head = ([changed(row, strategy=f"{LINKS} {row.strategy}") for row in noisy_run(seed)] for seed in (1, 2))
     return stored.markdown(compare(base, head, MACHINE, MACHINE, (LINKS, LINKS)))
 
 

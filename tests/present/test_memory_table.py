@@ -1,10 +1,11 @@
 """The tables of memory in layers, limits and probes: as text, beside the section of throughput, and as JSON."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
+from bench.core.records import changed
+from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.report.grids import grids
 from bench.report.terminal import WIDTH, summary_json, summary_table
@@ -116,19 +117,22 @@ def test_one_bare_row_alone_is_shown(row: Row) -> None:
 
 
 def test_a_probe_shows_its_figures_with_their_units() -> None:
-    found = " ".join(text([probe_row(cpu_ns=900_000_000, sizes=[1, 2], held_bytes=2_000, is_done=True)]).split())
+    found = " ".join(text([probe_row(cpu_ns=900_000_000, cpu_share=0.5, attempts=7)]).split())
 
-    assert "spin (how spin) cpu 900 ms; held 2.00 kB; is done yes" in found
+    assert "cpu 900 ms; cpu share 0.500; attempts 7" in found
 
 
 def test_a_probe_is_the_median_of_its_valid_rounds_and_arguments_are_not_said_twice() -> None:
-    rows = [probe_row(number=number, how="spin", turns=turns) for number, turns in ((1, 10), (2, 30), (3, 20))]
+    rows = [probe_row(number=number, attempts=turns) for number, turns in ((1, 10), (2, 30), (3, 20))]
 
-    assert text(rows).splitlines()[1:] == ["spin (how spin)", "  turns 20"]
+    first, second = text(rows).splitlines()[1:]
+    assert first == "spin (how spin)"
+    assert second.endswith("attempts 20")
+    assert "how" not in second
 
 
 def test_a_probe_without_a_valid_round_says_why() -> None:
-    assert "failed: for a reason" in text([replace(probe_row(), status="failed", reason="for a reason")])
+    assert "failed: for a reason" in text([changed(probe_row(), status="failed", reason="for a reason")])
 
 
 def test_the_section_of_throughput_is_as_it_was_beside_bare_rows() -> None:
@@ -160,7 +164,7 @@ def test_the_json_has_every_figure_and_strategies_are_strategies() -> None:
         "probe": "spin",
         "arguments": {"how": "spin"},
         "valid": True,
-        "measured": probe_row().measured,
+        "measured": plain_values(probe_row().measured),
     }
 
 

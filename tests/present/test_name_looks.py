@@ -1,7 +1,6 @@
 """A name has one colour and one marker: in every plot and race, whoever else is shown, and in whatever order."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -9,6 +8,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from bench.core.records import changed
 from bench.core.rows import Row
 from bench.present import name_looks, page
 from bench.report import plots
@@ -34,7 +34,7 @@ def crawls(names: Iterable[str]) -> list[Row]:
 
 
 def renamed(rows: Sequence[Row], names: Iterable[str]) -> list[Row]:
-    return [replace(row, strategy=name) for name in names for row in rows]
+    return [changed(row, strategy=name) for name in names for row in rows]
 
 
 def figures(rows: Sequence[Row]) -> list[Figure]:

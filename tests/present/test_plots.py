@@ -3,7 +3,6 @@
 import json
 import math
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.core.records import changed
 from bench.core.rows import Row
 from bench.present import labels, name_looks, page, scales
 from bench.report.plots import save_all
@@ -217,7 +217,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 def test_what_a_strategy_exceeded_is_not_drawn_as_the_servers_ceiling(tmp_path: Path, share: float, times: int) -> None:
     rows = grid(latencies=("0", "50ms"))
     most = max(row.measured["pages_per_s"] for row in rows)
-    drawn([replace(row, server=row.server | {"ceiling_per_s": most * share}) for row in rows], tmp_path)
+    drawn([changed(row, server=row.server | {"ceiling_per_s": most * share}) for row in rows], tmp_path)
 
     shown = words(tmp_path / "throughput.svg")
     assert shown.count("server's ceiling") == times

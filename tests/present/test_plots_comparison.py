@@ -201,12 +201,6 @@ def test_a_value_beyond_the_axis_is_an_arrow_with_its_value(tmp_path: Path) -> N
     assert high < math.log(1.2)
 
 
-def test_a_value_that_is_no_number_is_a_cross() -> None:
-    rows = [*series(5, metrics=["cpu_per_page"]), block(6, math.nan, throughput=0.0, metrics=["cpu_per_page"])]
-
-    assert marks(drawn(rows).axes[0], "x") == [6]
-
-
 def test_blocks_whose_memory_could_not_be_had_are_crosses_in_its_panel_alone(tmp_path: Path) -> None:
     rows = series(14, metrics=["cpu_per_page", "memory"])
     rows[4] = block(5, 0.001, memory_red="too late", metrics=["cpu_per_page", "memory"])

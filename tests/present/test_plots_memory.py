@@ -343,9 +343,8 @@ def test_the_way_down_begins_where_the_first_answer_came() -> None:
 
 def test_parked_tasks_end_the_way_down_without_the_one_that_stays() -> None:
     row = held_row(parked=(100, 1, 0, 0))
-    counts = row.measured["timeline"]["in_flight"]
-    counts += [1] * 500
-    row.measured["timeline"]["completions"] += [0] * 500
+    row.measured.timeline.in_flight.extend([1] * 500)
+    row.measured.timeline.completions.extend([0] * 500)
     [way] = plot_in_flight.ways_of(c.cells([row], "memory")[0])
 
     assert way.drain_s < 1

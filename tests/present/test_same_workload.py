@@ -1,7 +1,6 @@
 """Workloads that differ in anything are neither one line, nor one place of a table, nor one sentence."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 
 from bench.core import cells as c
+from bench.core.records import changed
 from bench.core.rows import Row, read
 from bench.present import page
 from bench.report import plots
@@ -21,6 +21,7 @@ from bench.studies.swarm import read as swarms
 from bench.studies.throughput import show
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row
 from tests.present.made_memory_rows import held_row
+from tests.swarm.made_swarm_rows import swarm_row
 
 CLAIMS = next((Path(__file__).parents[2] / "results" / "reference").glob("*-claims"))
 SITES = {10: (10, 10_000), 50: (10,), 500: (100,), 5000: (1000,)}
@@ -91,12 +92,12 @@ def test_a_setting_that_is_alone_in_its_number_of_pages_is_one_curve() -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"connection": "per-fetch"}, {"cpu": "1ms", "cpu_ns": 1_000_000}, {"parked": True}, {"something": "new"}],
+    [{"connection": "per-fetch"}, {"cpu": "1ms", "cpu_ns": 1_000_000}, {"parked": True}],
     ids=lambda more: next(iter(more)),
 )
 def test_a_workload_that_differs_in_any_value_is_a_setting_of_its_own(more: dict[str, Any]) -> None:
     rows = [crawl_row(pages_per_s=1000.0), crawl_row(pages_per_s=3000.0)]
-    rows[1].workload.update(more)
+    rows[1] = changed(rows[1], workload=rows[1].workload | more)
 
     cells = c.cells(rows)
 
@@ -106,15 +107,14 @@ def test_a_workload_that_differs_in_any_value_is_a_setting_of_its_own(more: dict
 
 def test_the_site_counts_and_the_id_does_not() -> None:
     other, same = crawl_row(site={"links": 3}), crawl_row(number=2)
-    same.workload["id"] = "crawl-7/latency=0/in_flight=100/keep-alive"
+    same = changed(same, workload=same.workload | {"id": "crawl-7/latency=0/in_flight=100/keep-alive"})
 
     assert sorted(len(cell.rows) for cell in c.cells([crawl_row(), other, same])) == [1, 2]
 
 
 def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_settings() -> None:
     rows = [memory_row(held=held, connection="per-fetch") for held in (10, 20, 10, 20)]
-    for row in rows[2:]:
-        row.workload["parked"] = True
+    rows[2:] = [changed(row, workload=row.workload | {"parked": True}) for row in rows[2:]]
 
     found = c.cells(rows, "memory")
 
@@ -124,13 +124,10 @@ def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_settings() -> None:
 
 def test_swarms_whose_users_share_pages_are_no_swarms_of_the_same_setting() -> None:
     rows = [
-        Row(
-            "run", "trial", 1, "callbacks", "shared", "swarm",
-            {"id": "s", "in_flight": 100, "ramp_per_s": None, "connection": "keep-alive", "site": {"pages": pages}},
-            "ok", None, "2026-01-02T03:04:05.678+00:00", 1, {"held_in_flight": 100},
-        )
+        changed(row, workload=row.workload | {"site": row.workload["site"] | {"pages": pages}})
+        for row in [swarm_row()]
         for pages in (100, 5)
-    ]  # fmt: skip
+    ]
 
     assert len(swarms.swarms(rows)) == 2
 
@@ -141,7 +138,7 @@ def test_tables_of_memory_that_differ_in_their_site_have_different_titles() -> N
         for n in (2000, 4000, 6000, 8000, 10_000)
         for number in (1, 2)
     ]
-    others = [replace(row, workload=row.workload | {"site": row.workload["site"] | {"links": 7}}) for row in rows]
+    others = [changed(row, workload=row.workload | {"site": row.workload["site"] | {"links": 7}}) for row in rows]
 
     titles = [grid.title for grid in memory_table.grids([*rows, *others])]
 

@@ -179,13 +179,6 @@ def test_nothing_is_coloured_in_a_file() -> None:
     assert file.getvalue() == text([crawl_row(red=True), *grid()]) + "\n"
 
 
-def test_a_row_without_the_measured_keys_crashes_nothing() -> None:
-    row = crawl_row()
-    row.measured.clear()
-
-    assert "callbacks" in text([row])
-
-
 def test_json_has_the_same_figures() -> None:
     rows = [*grid(["one"]), crawl_row("two", red=True), crawl_row("three", status="timeout", reason="too slow")]
     found = json.loads(json.dumps(summary_json(rows), allow_nan=False))

@@ -1,14 +1,13 @@
 """Rows to races: who takes part, up to which page, in which place."""
 
-from dataclasses import replace
-
 import pytest
 
+from bench.core.records import changed
 from bench.studies.race import field as race_field
 from bench.studies.race.field import Race, races
 from bench.studies.race.fragment import place_text, sharers
 from bench.studies.race.lanes import Lane
-from tests.made_rows import MS, crawl_row, memory_row
+from tests.made_rows import MS, NO_TIMELINE, crawl_row, memory_row
 from tests.race.made_races import BIN_NS, runner
 
 SLOW = [0] * 39 + [10]
@@ -47,9 +46,9 @@ def test_a_lane_is_the_round_with_the_median_time() -> None:
 
 def test_strategies_that_differ_by_less_than_their_rounds_share_a_place() -> None:
     race = only(
-        *(runner("callbacks", [0] * n + [10], number=k) for k, n in enumerate((20, 24, 30))),
-        *(runner("generators", [0] * n + [10], number=k) for k, n in enumerate((23, 26, 31))),
-        *(runner("thread_pool", [0] * n + [10], number=k) for k, n in enumerate((40, 41, 42))),
+        *(runner("callbacks", [0] * n + [10], number=k) for k, n in enumerate((20, 24, 30), 1)),
+        *(runner("generators", [0] * n + [10], number=k) for k, n in enumerate((23, 26, 31), 1)),
+        *(runner("thread_pool", [0] * n + [10], number=k) for k, n in enumerate((40, 41, 42), 1)),
     )
 
     assert places(race) == {"callbacks": 1, "generators": 1, "thread_pool": 3}
@@ -58,9 +57,9 @@ def test_strategies_that_differ_by_less_than_their_rounds_share_a_place() -> Non
 
 def test_single_rounds_share_a_place_below_a_fifth() -> None:
     near = runner("generators", QUICK)
-    near = replace(near, measured=near.measured | {"makespan_ns": 119 * MS})
+    near = changed(near, measured=near.measured | {"makespan_ns": 119 * MS})
     far = runner("thread_pool", QUICK)
-    far = replace(far, measured=far.measured | {"makespan_ns": 121 * MS})
+    far = changed(far, measured=far.measured | {"makespan_ns": 121 * MS})
 
     assert places(only(runner("callbacks", QUICK), near, far)) == {"callbacks": 1, "generators": 1, "thread_pool": 3}
 
@@ -202,7 +201,7 @@ def test_the_race_with_the_most_between_first_and_last_is_first_and_latencies_ta
 def test_cpu_work_is_named_and_keeps_workloads_apart() -> None:
     def working(name: str) -> object:
         row = runner(name, QUICK)
-        return replace(row, workload=row.workload | {"id": "with work", "cpu": "2ms", "cpu_ns": 2 * MS})
+        return changed(row, workload=row.workload | {"id": "with work", "cpu": "2ms", "cpu_ns": 2 * MS})
 
     found = races([working("a"), working("b"), runner("a", QUICK), runner("b", QUICK)])  # type: ignore[list-item]
 
@@ -228,9 +227,9 @@ def test_titles_that_would_be_the_same_are_numbered() -> None:
 
 def test_a_row_of_before_there_were_time_lines_is_no_lane() -> None:
     row = crawl_row("callbacks", latency="50ms", in_flight=10, pages=10)
-    for line in (None, {}, {"bin_ns": 1, "completions": [1, 2], "in_flight": [0]}):
-        odd = replace(row, measured=row.measured | {"timeline": line})
-        assert races([odd, runner("generators", QUICK)]) == []
+    odd = changed(row, measured=row.measured | {"timeline": NO_TIMELINE})
+
+    assert races([odd, runner("generators", QUICK)]) == []
 
 
 @pytest.mark.parametrize(

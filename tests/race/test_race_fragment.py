@@ -2,13 +2,13 @@
 
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.core.records import changed
 from bench.core.rows import read
 from bench.studies.race.field import MOST_LANES
 from bench.studies.race.fragment import HEADS, Fragment, fragment
@@ -119,7 +119,7 @@ def test_the_caption_says_that_it_is_a_replay_of_isolated_runs(raced: Fragment) 
 
 def test_a_lane_that_was_recorded_on_a_smaller_site_says_so() -> None:
     rows = [
-        replace(
+        changed(
             row,
             workload=row.workload | {"site": row.workload["site"] | {"pages": 10}},
             measured=row.measured
@@ -185,7 +185,7 @@ def test_samples_are_in_the_data_and_their_absence_is_null() -> None:
 
 def test_cpu_time_that_was_unknown_for_a_while_is_null_then() -> None:
     row = runner("callbacks", (5, 5, 5), sampled=True)
-    row.measured["samples"]["cpu_ns"][1] = None
+    row.measured.samples.cpu_ns[1] = None
 
     found = fragment([row, runner("generators", (5, 5, 5))])
     assert found is not None
@@ -231,8 +231,7 @@ def test_a_hostile_name_is_text_and_nothing_else(name: str) -> None:
 def test_a_hostile_workload_is_text_too() -> None:
     hostile = "<b>$tables</b>\u2028"
     rows = [runner(name, cut_off=False) for name in ("a", "b")]
-    for row in rows:
-        row.workload["latency"] = row.workload["connection"] = hostile
+    rows = [changed(row, workload=row.workload | {"latency": hostile}) for row in rows]
 
     found = fragment(rows)
 

@@ -51,7 +51,7 @@ def test_a_moment_shows_every_lane_with_its_figures(race: Race) -> None:
 
 def test_cpu_time_that_is_unknown_is_left_out() -> None:
     row = runner("callbacks", QUICK, sampled=True)
-    row.measured["samples"]["cpu_ns"] = [None] * len(QUICK)
+    row.measured.samples.cpu_ns[:] = [None] * len(QUICK)
     (found,) = races([row, runner("thread_pool", SLOW)])
 
     assert " ".join(shown(found, 20)[5].split()) == "5 of 10 pages 5 in flight 2 threads 22.0 MB"

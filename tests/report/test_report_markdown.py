@@ -53,7 +53,7 @@ def test_reasons_beyond_the_most_frequent_are_counted() -> None:
 
 def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
     measured = {"predicted": 9, "found": 10, "bound_by": "kernel.pid_max", "stopped_by": "failure"}
-    text = markdown([bare_row("limit", "threads", {"resource": "threads"}, measured)], MACHINE)
+    text = markdown([bare_row("limit", "threads", {"resource": "threads", "through_shared": False}, measured)], MACHINE)
 
     assert "Made by `inflight run quick` on Imaginary 9000" in text
     assert "| threads | 9 | 10 | failure | kernel.pid\\_max |" in text

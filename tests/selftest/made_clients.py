@@ -6,7 +6,7 @@ from bench.core.rows import Row, Status
 from bench.measure.checks import judge
 from bench.studies.clients import run as clients
 from bench.studies.clients.checks import CHECKS, Evidence
-from tests.made_rows import MS, RUN
+from tests.made_rows import MS, RUN, make
 
 AGREEING = {"callbacks": (990.0, 991.0, 989.0), "locust": (980.0, 985.0, 982.0), "wrk": (981.0, 981.5, 980.5)}
 
@@ -41,7 +41,7 @@ def client_row(
         "steal_share": 0.0,
     }
     ended = status == "ok"
-    return Row(
+    return make(
         run=RUN,
         trial=trial.id,
         round=number,

@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.core.rows import Check, Row, Status
 from fake_server.site import SiteConfig
-from tests.made_rows import MS, RUN, times
+from tests.made_rows import MS, RUN, make, times
 
 SECONDS, USERS, DELAY_NS = 10, 200, 10 * MS
 CEILING = 2600.0
@@ -38,7 +38,7 @@ def open_row(
     """Make the row of an open loop at one rate; ``number`` is its round."""
     place = f"latency={latency}" if target is None else f"target={target}"
     cell = f"open/{place}/rate={rate:g}"
-    return Row(
+    return make(
         run=RUN,
         trial=f"{cell}/round={number}",
         round=number,
@@ -80,7 +80,7 @@ def client_row(
     if client == "wrk":  # says no more than this
         took = {key: took[key] for key in ("count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")}
     status: Status = values.get("status", "ok")
-    return Row(
+    return make(
         run=RUN,
         trial=f"{cell}/{client}/round={number}",
         round=number,

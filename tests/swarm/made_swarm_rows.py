@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.core.rows import Check, Row, Status
 from fake_server.config import SiteConfig
-from tests.made_rows import MS, RUN
+from tests.made_rows import MS, RUN, make
 
 S = 1_000_000_000
 SIZES = (20_000, 40_000, 60_000, 80_000, 100_000)
@@ -75,7 +75,7 @@ def swarm_row(
     if ended:
         measured = _measured(model, planned or asked, number * noise, sum(int(one["in_flight"]) for one in lost))
         measured |= {"bound_by": bound_by, "held_disturbed": disturbed, "lost": list(lost), "late": list(late)}
-    return Row(
+    return make(
         run=RUN,
         trial=f"{cell}/{strategy}/round={number}",
         round=number,

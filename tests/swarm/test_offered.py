@@ -1,12 +1,12 @@
 """Rows of open loops become curves: rounds together, quantiles with samples enough, the highest rate that was kept."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.core.records import changed
 from bench.core.rows import Row
 from bench.studies.open_loop import findings
 from bench.studies.open_loop.read import Curve, backlog, curves
@@ -15,7 +15,7 @@ from tests.swarm.made_open_rows import RATES, TARGET, open_row, open_run
 
 
 def measured(row: Row, **values: Any) -> Row:
-    return replace(row, measured=row.measured | values)
+    return changed(row, measured=row.measured | values)
 
 
 def only(rows: list[Row]) -> Curve:
@@ -36,7 +36,7 @@ def test_other_kinds_of_rows_are_left_out() -> None:
 
 def test_the_site_comes_before_targets_and_short_latencies_before_long_ones() -> None:
     slow = open_row(latency="50ms")
-    slow = replace(slow, workload=slow.workload | {"mean_latency_ns": 50 * MS})
+    slow = changed(slow, workload=slow.workload | {"mean_latency_ns": 50 * MS})
 
     found = curves([open_row(target=TARGET), slow, open_row()])
 
@@ -46,7 +46,7 @@ def test_the_site_comes_before_targets_and_short_latencies_before_long_ones() ->
 
 def test_places_that_look_alike_are_told_apart_by_users_or_by_number() -> None:
     other = open_row()
-    other = replace(other, workload=other.workload | {"site": other.workload["site"] | {"body_bytes": 9}})
+    other = changed(other, workload=other.workload | {"site": other.workload["site"] | {"body_bytes": 9}})
 
     assert findings.names(curves([open_row(), open_row(users=5)])) == [
         "10 ms added latency, 5 users",
@@ -167,7 +167,7 @@ def test_the_backlog_is_told_of_the_first_rate_that_was_lost() -> None:
 
 
 def test_a_row_that_knows_little_is_read_all_the_same() -> None:
-    bare = replace(open_row(), measured={"offered_per_s": 1000.0})
+    bare = changed(open_row(), measured={"offered_per_s": 1000.0})
     odd = measured(open_row(number=2), corrected="much", uncorrected=None, backlog=None, kept=None, why=7)
     (point,) = only([bare, odd]).points
 

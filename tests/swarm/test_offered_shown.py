@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench.core.records import changed
 from bench.core.rows import Row
 from bench.present import page
 from bench.report.answer import answer
@@ -73,7 +74,7 @@ def test_nothing_that_was_planned_is_missing_from_the_table_and_no_line_is_too_w
 
 def test_failures_are_told_where_there_are_any() -> None:
     row = open_row(1000)
-    row.measured["failed"] = 12
+    row = changed(row, measured=row.measured | {"failed": 12})
 
     assert "failed" not in printed([open_row(1000)])
     assert "1,000/s: 12 requests failed." in printed([row])

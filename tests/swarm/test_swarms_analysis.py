@@ -1,12 +1,12 @@
 """Rows of swarms to figures: times, bytes in layers two ways, who stopped them, who was lost."""
 
 import json
-from dataclasses import replace
 
 import jsonschema
 import pytest
 
 from bench.core.figures import Slope
+from bench.core.records import changed
 from bench.core.rows import SCHEMA_FILE, Row
 from bench.studies.swarm.read import cost, full_points, settings, swarms
 from bench.studies.swarm.read_row import (
@@ -163,4 +163,4 @@ def test_the_order_of_rows_does_not_matter() -> None:
 def test_a_round_that_held_none_is_no_basis_of_a_quotient() -> None:
     row = swarm_row()
 
-    assert cost(swarms([replace(row, measured=row.measured | {"held_in_flight": 0})])) is None
+    assert cost(swarms([changed(row, measured=row.measured | {"held_in_flight": 0})])) is None

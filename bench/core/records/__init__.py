@@ -1,17 +1,16 @@
 """Typed records: what a line of rows.jsonl may say, judged once, where it is read.
 
-A record has one type for each kind of trial. ``judge`` reads a line, or says in one sentence which value is wrong, by
-its path, and what was expected. The half that reads works with the plain values, so ``judge`` returns these.
+A record has one type for each kind of trial. ``read`` reads a line, or says in one sentence which value is wrong, by
+its path, and what was expected. What a record does not know is left out: nothing reads what nothing has judged.
 """
 
 import json
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from bench.core.records import bare, crawls, values
-from bench.core.records.parts import NEWEST_FORMAT
+from bench.core.records.parts import NEWEST_FORMAT, Row
 from bench.studies.probes import record as probes
 from bench.studies.swarm import record as scale
 from bench.studies.throughput import record as throughput
@@ -34,12 +33,25 @@ GONE = {"pair": "a row of kind pair was written by inflight 0.1; run the compari
 _DECODER = msgspec.json.Decoder(float_hook=values.number)
 
 
-def judge(line: str) -> dict[str, Any]:
-    """Return the values of a line that is a record of a known format. Raises ValueError with a sentence otherwise."""
+def read(line: str) -> Row:
+    """Return the record that a line of rows.jsonl is. Raises ValueError, with one sentence, for anything else."""
     try:
-        return _judge(_decoded(line))
+        return _record(_decoded(line))
     except (ValueError, RecursionError) as error:
         raise ValueError(_sentence(str(error))) from error
+
+
+def make(**found: Any) -> Row:
+    """Return the record of a trial that has just ended, from plain values. Raises ValueError as ``read`` does."""
+    try:
+        return _record({"format": NEWEST_FORMAT} | found)
+    except ValueError as error:
+        raise ValueError(_sentence(str(error))) from error
+
+
+def changed(row: Row, **values: Any) -> Row:
+    """Return a row with other values for some of its fields."""
+    return make(**msgspec.to_builtins(row) | {name: msgspec.to_builtins(value) for name, value in values.items()})
 
 
 def _decoded(line: str) -> dict[str, Any]:
@@ -59,38 +71,22 @@ def _without_half_characters(line: str) -> bytes:
     return json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _judge(found: dict[str, Any]) -> dict[str, Any]:
+def _record(found: dict[str, Any]) -> Row:
     if (why := GONE.get(str(found.get("kind")))) is not None:
         raise ValueError(why)
-    record = msgspec.convert(found, Record)
+    record: Row = msgspec.convert(found, Record)
     if isinstance(record, bare.Probe):
-        probes.judge(record.workload.probe, found["measured"], "$.measured", is_ok=record.status == "ok")
-    _leave_known(record, found, "$")
-    return found
+        measured = probes.judged(record.workload.probe, found["measured"], "$.measured", is_ok=record.status == "ok")
+        return msgspec.structs.replace(record, measured=measured)
+    return record
 
 
 def _sentence(message: str) -> str:
     """Return what msgspec says with the path in front: ``measured.pages: expected `int`, got `str```."""
     what, _, where = message.partition(" - at `$")
-    where = where.removesuffix("`").removeprefix(".")
+    where, what = where.removesuffix("`").removeprefix("."), what.replace(" | null`", "`")
     if what.endswith("`NumberOutOfRange`"):
         what = "Number out of range"
     sentence = f"{where}: {what[0].lower()}{what[1:]}" if where else what
     shown = "".join(one if one.isprintable() else " " for one in sentence[:MOST_SHOWN])
     return f"{shown}..." if len(sentence) > MOST_SHOWN else shown
-
-
-def _leave_known(record: Struct, found: dict[str, Any], path: str) -> None:
-    """Leave out what a record does not know, at any depth: nothing reads what nothing has judged."""
-    known = {*record.__struct_fields__, "kind"}
-    for name in [name for name in found if name not in known]:
-        values.plain(found.pop(name), f"{path}.{name}")
-    for name, value in found.items():
-        own = getattr(record, name, None)
-        if isinstance(own, Struct):
-            _leave_known(own, value, f"{path}.{name}")
-        elif isinstance(own, dict):
-            values.plain(value, f"{path}.{name}")
-        elif isinstance(own, list) and own and isinstance(own[0], values.Open):
-            for place, (one, plain) in enumerate(zip(own, value, strict=True)):
-                _leave_known(one, plain, f"{path}.{name}[{place}]")

@@ -2,15 +2,13 @@
 
 from typing import Any, ClassVar, Literal
 
-from msgspec import UNSET
-
-from bench.core.records.parts import Knobs, Needed, Server, Trial
+from bench.core.records.parts import Knobs, Needed, Row, Server
 from bench.core.records.values import Bytes, Closed, Count, Limit, Maybe, Name, Ns, Number, Open, PositiveCount, Text
 
 Argument = Name | Count | bool
 
 
-class ProbeWorkload(Closed):
+class ProbeWorkload(Closed, frozen=True, kw_only=True):
     """What was asked for, of a row of kind probe."""
 
     id: Name
@@ -21,7 +19,7 @@ class ProbeWorkload(Closed):
     """What it was told."""
 
 
-class LimitWorkload(Closed):
+class LimitWorkload(Closed, frozen=True, kw_only=True):
     """What was asked for, of a row of kind limit."""
 
     id: Name
@@ -32,7 +30,7 @@ class LimitWorkload(Closed):
     """Whether limits shared with other processes were gone through."""
 
 
-class Ceiling(Closed):
+class Ceiling(Closed, frozen=True, kw_only=True):
     """One limit, and how many more of the resource it lets the process have."""
 
     name: Name
@@ -47,7 +45,7 @@ class Ceiling(Closed):
     """What to raise, and how."""
 
 
-class NextCeiling(Closed):
+class NextCeiling(Closed, frozen=True, kw_only=True):
     """The limit that would bind after the one that did."""
 
     name: Name
@@ -56,48 +54,48 @@ class NextCeiling(Closed):
     """How many more it allows."""
 
 
-class LimitMeasured(Open):
+class LimitMeasured(Open, frozen=True, kw_only=True):
     """What was predicted and found of a resource."""
 
-    predicted: Maybe[Limit | None] = UNSET
+    predicted: Maybe[Limit] = None
     """How many more the lowest limit leaves, before anything was tried; null where no limit is known."""
-    predicted_by: Maybe[Text | None] = UNSET
+    predicted_by: Maybe[Text] = None
     """Which limit that is."""
-    found: Maybe[Count | None] = UNSET
+    found: Maybe[Count] = None
     """How far a process really came; null where nothing was tried."""
-    bound_by: Maybe[Text | None] = UNSET
+    bound_by: Maybe[Text] = None
     """The limit that refused, or before which the search stopped; null where neither happened."""
-    stopped_by: Maybe[Literal["failure", "shared limit", "memory budget", "deadline", "died", "not tried"]] = UNSET
+    stopped_by: Maybe[Literal["failure", "shared limit", "memory budget", "deadline", "died", "not tried"]] = None
     """What ended the search."""
-    ceilings: Maybe[list[Ceiling]] = UNSET
+    ceilings: Maybe[list[Ceiling]] = None
     """What each limit allows, the lowest first."""
-    evidence: Maybe[list[Text]] = UNSET
+    evidence: Maybe[list[Text]] = None
     """The figures behind it, in sentences."""
-    next: Maybe[NextCeiling | None] = UNSET
+    next: Maybe[NextCeiling] = None
     """The limit after that; null where none is known."""
-    remedy: Maybe[Text | None] = UNSET
+    remedy: Maybe[Text] = None
     """What to raise."""
-    timeline: Maybe[list[tuple[Ns, Count]]] = UNSET
+    timeline: Maybe[list[tuple[Ns, Count]]] = None
     """[nanoseconds since the start, how many there were]."""
-    start_ns: Maybe[Ns | None] = UNSET
+    start_ns: Maybe[Ns] = None
     """What starting one took."""
-    maps_per_thread: Maybe[Number | None] = UNSET
+    maps_per_thread: Maybe[Number] = None
     """Memory mappings of one thread."""
-    parent_could_fork: Maybe[bool | None] = UNSET
+    parent_could_fork: Maybe[bool] = None
     """Whether the parent process could still start another at the limit."""
-    processes: Maybe[PositiveCount | None] = UNSET
+    processes: Maybe[PositiveCount] = None
     """In how many processes."""
-    small_stack_bytes: Maybe[Bytes | None] = UNSET
+    small_stack_bytes: Maybe[Bytes] = None
     """The smaller stack that was tried too."""
-    small_stack_found: Maybe[Count | None] = UNSET
+    small_stack_found: Maybe[Count] = None
     """How far the process came with it."""
 
 
-class LimitFound(Trial, tag="limit"):
+class LimitFound(Row, tag="limit", frozen=True, kw_only=True):
     """How much of a resource this machine lets a process have."""
 
     SINCE = 2
-    NEEDED: ClassVar[Needed] = {"measured": ("found", "bound_by", "stopped_by", "evidence")}
+    NEEDED: ClassVar[Needed] = {"measured": ("stopped_by", "evidence")}
     IS_CHECKED = False
 
     stack: Literal["none"]
@@ -107,7 +105,7 @@ class LimitFound(Trial, tag="limit"):
     knobs: Knobs
 
 
-class Probe(Trial):
+class Probe(Row, frozen=True, kw_only=True):
     """A small program that shows one claim."""
 
     SINCE = 2
@@ -115,7 +113,7 @@ class Probe(Trial):
 
     stack: Literal["none"]
     workload: ProbeWorkload
-    measured: dict[str, Any]
-    """Whatever the program of the probe returns; ``probes`` has the records of those that there are."""
+    measured: Any
+    """What the program of the probe returns; bench/studies/probes/record.py has the record of each."""
     server: Server
     knobs: Knobs

@@ -2,9 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from msgspec import UNSET, UnsetType
-
-from bench.core.records.parts import Knobs, Layers, Needed, Samples, Server, Site, Steady, Timeline, Times, Trial
+from bench.core.records.parts import Knobs, Layers, Needed, Row, Samples, Server, Site, Steady, Timeline, Times
 from bench.core.records.values import (
     Bytes,
     Closed,
@@ -23,7 +21,7 @@ from bench.core.records.values import (
 Metric = Literal["cpu_per_page", "throughput", "memory"]
 
 
-class ArmOf(Closed):
+class ArmOf(Closed, frozen=True, kw_only=True):
     """One strategy with its settings; what has its default value is left out."""
 
     name: Name
@@ -34,27 +32,27 @@ class ArmOf(Closed):
     """reference: others are held against it. placebo: the reference once more. compared: any other arm."""
     label: Name
     """Names the arm by all that is not the default."""
-    in_flight: Maybe[PositiveCount] = UNSET
+    in_flight: Maybe[PositiveCount] = None
     """The in-flight cap; left out where it is 100."""
-    connection: Maybe[Connection] = UNSET
+    connection: Maybe[Connection] = None
     """The use of connections; left out where it is keep-alive."""
-    revision: Maybe[Name] = UNSET
+    revision: Maybe[Name] = None
     """The git revision of its strategies; left out where the files were taken as they are."""
-    repository: Maybe[Name] = UNSET
+    repository: Maybe[Name] = None
     """The repository that they are from; left out where they are those of the harness."""
-    python: Maybe[Name] = UNSET
+    python: Maybe[Name] = None
     """The interpreter of its worker; left out where it is that of the harness."""
-    requirements: Maybe[list[Text]] = UNSET
+    requirements: Maybe[list[Text]] = None
     """What was installed into an environment of its own; left out where there is none."""
-    variables: Maybe[dict[Name, Text]] = UNSET
+    variables: Maybe[dict[Name, Text]] = None
     """Environment variables of its worker; left out where there are none."""
-    cores: Maybe[PositiveCount] = UNSET
+    cores: Maybe[PositiveCount] = None
     """How many cores its worker may use; left out where it is one."""
-    planted_loops: Maybe[Count] = UNSET
+    planted_loops: Maybe[Count] = None
     """A known slowdown: iterations of an empty loop that are added to each page; left out where there is none."""
 
 
-class ComparisonOf(Closed):
+class ComparisonOf(Closed, frozen=True, kw_only=True):
     """The comparison that a row belongs to."""
 
     name: Name
@@ -65,7 +63,7 @@ class ComparisonOf(Closed):
     """What a verdict goes by: fixed before the first block, by a block that is not stored."""
 
 
-class CrawlWorkload(Closed):
+class CrawlWorkload(Closed, frozen=True, kw_only=True):
     """What was asked for."""
 
     id: Name
@@ -81,141 +79,141 @@ class CrawlWorkload(Closed):
     fetch.
     """
     site: Site
-    cpu: Maybe[Text] = UNSET
+    cpu: Maybe[Text] = None
     """The CPU work of each page, in the words of the experiment, such as 2ms; absent for none."""
-    cpu_ns: Maybe[PositiveNs] = UNSET
+    cpu_ns: Maybe[PositiveNs] = None
     """The same in nanoseconds of one core, as it was asked for."""
-    parked: Maybe[Literal[True]] = UNSET
+    parked: Maybe[Literal[True]] = None
     """Memory is read once more when all fetches but one have been answered, and their workers wait."""
-    arm: Maybe[ArmOf] = UNSET
+    arm: Maybe[ArmOf] = None
     """Which arm of a block it is; of a row of kind memory, in a comparison only."""
-    comparison: Maybe[ComparisonOf] = UNSET
+    comparison: Maybe[ComparisonOf] = None
     """The comparison that it belongs to; absent where it belongs to none."""
 
     def __post_init__(self) -> None:
         """Refuse CPU work without its words or without its time, and a comparison of no arm. Raises ValueError."""
-        if (self.cpu is UNSET) != (self.cpu_ns is UNSET):
+        if (self.cpu is None) != (self.cpu_ns is None):
             raise ValueError("of cpu and cpu_ns one alone")
-        if self.comparison is not UNSET and self.arm is UNSET:
+        if self.comparison is not None and self.arm is None:
             raise ValueError("a comparison without the arm that the row is of")
 
 
-class Measured(Layers):
+class Measured(Layers, frozen=True, kw_only=True):
     """What was measured on the client's side; empty when the trial did not get that far."""
 
-    pages: Maybe[Count] = UNSET
+    pages: Maybe[Count] = None
     """Pages in the answer, failed ones included."""
-    failed_pages: Maybe[Count] = UNSET
+    failed_pages: Maybe[Count] = None
     """Pages that failed after all their tries; they are no throughput."""
-    pages_per_s: Maybe[Number] = UNSET
+    pages_per_s: Maybe[Number] = None
     """Throughput: verified pages per second of makespan."""
-    makespan_ns: Maybe[Ns] = UNSET
+    makespan_ns: Maybe[Ns] = None
     """From the call of crawl to its return."""
-    cpu_per_page_ns: Maybe[Ns] = UNSET
+    cpu_per_page_ns: Maybe[Ns] = None
     """CPU time of the client process during the crawl, user and system, a verified page."""
-    cpu_user_ns: Maybe[Ns] = UNSET
+    cpu_user_ns: Maybe[Ns] = None
     """User CPU time of the client process during the crawl (getrusage)."""
-    cpu_system_ns: Maybe[Ns] = UNSET
+    cpu_system_ns: Maybe[Ns] = None
     """System CPU time of the client process during the crawl (getrusage)."""
-    voluntary_switches: Maybe[Count] = UNSET
+    voluntary_switches: Maybe[Count] = None
     """Context switches because the process waited."""
-    involuntary_switches: Maybe[Count] = UNSET
+    involuntary_switches: Maybe[Count] = None
     """Context switches because its time was over, or another process more urgent."""
-    switches_per_page: Maybe[Number] = UNSET
+    switches_per_page: Maybe[Number] = None
     """Context switches of both kinds, a page."""
-    gc_collections: Maybe[Count] = UNSET
+    gc_collections: Maybe[Count] = None
     """Collections of the garbage collector during the crawl."""
-    gc_total_ns: Maybe[Ns] = UNSET
+    gc_total_ns: Maybe[Ns] = None
     """How long they took together."""
-    gc_max_ns: Maybe[Ns] = UNSET
+    gc_max_ns: Maybe[Ns] = None
     """How long the longest took."""
-    peak_in_flight: Maybe[Count] = UNSET
+    peak_in_flight: Maybe[Count] = None
     """The most fetches that were in flight at a time, as the client counted."""
-    tries: Maybe[Count] = UNSET
+    tries: Maybe[Count] = None
     """Tries to fetch a page, of all pages."""
-    peak_threads: Maybe[PositiveCount] = UNSET
+    peak_threads: Maybe[PositiveCount] = None
     """The most threads that were seen; looked at now and then, so perhaps not the most that there were."""
-    uss_bytes: Maybe[Bytes] = UNSET
+    uss_bytes: Maybe[Bytes] = None
     """Memory of the worker alone (USS), at rest after the crawl."""
-    pss_bytes: Maybe[Bytes] = UNSET
+    pss_bytes: Maybe[Bytes] = None
     """USS and its share of what is shared (PSS), at rest after the crawl; where the system tells."""
-    rss_bytes: Maybe[Bytes] = UNSET
+    rss_bytes: Maybe[Bytes] = None
     """Resident memory (RSS), at rest after the crawl."""
-    held_in_flight: Maybe[Count] = UNSET
+    held_in_flight: Maybe[Count] = None
     """Requests that the server had received and not answered when memory was read."""
-    service: Maybe[Times] = UNSET
+    service: Maybe[Times] = None
     """Service times: started to finished."""
-    response: Maybe[Times] = UNSET
+    response: Maybe[Times] = None
     """Response times: admitted to the frontier, to finished. The loop is closed, so they are not what independent
     users would see.
     """
-    queueing: Maybe[Times] = UNSET
+    queueing: Maybe[Times] = None
     """Queueing delays: admitted to started."""
-    timeline: Maybe[Timeline] = UNSET
+    timeline: Maybe[Timeline] = None
     """The crawl over time."""
-    steady_service: Maybe[Times] = UNSET
+    steady_service: Maybe[Times] = None
     """Service times of the fetches that were started when the closed loop had been full once: without warm-up."""
-    steady_response: Maybe[Times] = UNSET
+    steady_response: Maybe[Times] = None
     """Response times of the same fetches."""
-    run_delay_ns: Maybe[Ns] = UNSET
+    run_delay_ns: Maybe[Ns] = None
     """How long the client's main thread could run and had to wait for its core; absent where unknown."""
-    samples: Maybe[Samples] = UNSET
+    samples: Maybe[Samples] = None
     """What was seen of the worker from outside while it crawled: lists of equal length, at most 200."""
-    work_units: Maybe[PositiveCount] = UNSET
+    work_units: Maybe[PositiveCount] = None
     """The CPU work of each page, in units of strategies.core.work; absent for none."""
-    work_ns: Maybe[Ns] = UNSET
+    work_ns: Maybe[Ns] = None
     """What the CPU work of a page costs in this worker, measured after its crawl: CPU time, median of five."""
-    worked_pages: Maybe[Count] = UNSET
+    worked_pages: Maybe[Count] = None
     """For how many responses the CPU work was done."""
-    warm_up_ns: Maybe[Ns | None] = UNSET
+    warm_up_ns: Maybe[Ns] = None
     """From the call of crawl until as many fetches had been started as may be in flight; null when there were no
     more. Absent from rows before it was measured.
     """
-    port_refusals: Maybe[Count] = UNSET
+    port_refusals: Maybe[Count] = None
     """Pages that failed because the client had no port left (EADDRNOTAVAIL)."""
-    ephemeral_ports: Maybe[Count | None] = UNSET
+    ephemeral_ports: Maybe[Count] = None
     """How many ports the kernel gives to clients; null where unknown."""
-    steady: Maybe[Steady | None] = UNSET
+    steady: Maybe[Steady] = None
     """The time in which as many fetches were in flight as may be; null when there was none."""
-    others_ns: Maybe[Ns] = UNSET
+    others_ns: Maybe[Ns] = None
     """How long others used the client's core during the crawl (its busy time less the client's CPU time), in ticks
     of 10 ms; absent where it has not one core.
     """
-    steal_share: Maybe[Share | None] = UNSET
+    steal_share: Maybe[Share] = None
     """Share of the pinned cores' time that the hypervisor took away; null where this is not counted."""
-    listen_drops: Maybe[Count | None] = UNSET
+    listen_drops: Maybe[Count] = None
     """Connections lost in full listen queues (ListenOverflows, ListenDrops); null where this is not counted."""
-    reach_ns: Maybe[Ns] = UNSET
+    reach_ns: Maybe[Ns] = None
     """From the order to crawl until the gate had confirmed that all were in flight."""
-    reach_cpu_ns: Maybe[Ns] = UNSET
+    reach_cpu_ns: Maybe[Ns] = None
     """CPU time of the worker until then, in ticks of 10 ms."""
-    reach_server_cpu_ns: Maybe[Ns] = UNSET
+    reach_server_cpu_ns: Maybe[Ns] = None
     """CPU time of the server until then."""
-    drain_ns: Maybe[Ns] = UNSET
+    drain_ns: Maybe[Ns] = None
     """From opening the gate until the crawl had ended."""
-    started: Maybe[Count] = UNSET
+    started: Maybe[Count] = None
     """How many building blocks were started."""
-    start_ns: Maybe[Ns] = UNSET
+    start_ns: Maybe[Ns] = None
     """How long that took."""
-    cpu_ns: Maybe[Ns] = UNSET
+    cpu_ns: Maybe[Ns] = None
     """CPU time that it took."""
-    ps_rss_bytes: Maybe[Bytes] = UNSET
+    ps_rss_bytes: Maybe[Bytes] = None
     """Resident memory as ps -o rss= shows it."""
-    held_disturbed: Maybe[Text | None] = UNSET
+    held_disturbed: Maybe[Text] = None
     """What of others had moved the layers of the whole system between the base and the time when N were held; null:
     nothing.
     """
-    parked_disturbed: Maybe[Text | None] = UNSET
+    parked_disturbed: Maybe[Text] = None
     """The same for the time when all workers but one were parked."""
 
     def __post_init__(self) -> None:
         """Refuse times of the same fetches that differ in their number. Raises ValueError."""
         for alike in ((self.service, self.response, self.queueing), (self.steady_service, self.steady_response)):
-            if len({None if isinstance(times, UnsetType) else times.count for times in alike}) > 1:
+            if len({None if times is None else times.count for times in alike}) > 1:
                 raise ValueError("times of the same fetches that differ in their number")
 
 
-class BlockWorkload(Closed):
+class BlockWorkload(Closed, frozen=True, kw_only=True):
     """What was asked for, of a row of kind block."""
 
     id: Name
@@ -228,7 +226,7 @@ class BlockWorkload(Closed):
 
 _ANSWER = (
     *("pages", "failed_pages", "pages_per_s", "makespan_ns", "cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns"),
-    *("peak_in_flight", "tries", "service", "response", "queueing", "timeline", "steady"),
+    *("peak_in_flight", "tries", "service", "response", "queueing", "timeline"),
 )
 _SERVED = (
     *("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share"),
@@ -238,7 +236,7 @@ _SIZES = ("held_uss_bytes", "held_rss_bytes")
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
 
 
-class Crawl(Trial):
+class Crawl(Row, frozen=True, kw_only=True):
     """A timed crawl."""
 
     NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
@@ -251,7 +249,7 @@ class Crawl(Trial):
     knobs: Knobs
 
 
-class Memory(Trial):
+class Memory(Row, frozen=True, kw_only=True):
     """A crawl in which the server holds every response while the layers of memory are read.
 
     Its times say nothing, but reach_ns and drain_ns.
@@ -271,11 +269,11 @@ class Memory(Trial):
     knobs: Knobs
 
 
-class Block(Trial):
+class Block(Row, frozen=True, kw_only=True):
     """So many of one building block, held for their memory."""
 
     SINCE = 2
-    NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES, "held_disturbed")}
+    NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES)}
     ABOVE_0 = _SIZES
 
     stack: Literal["none"]

@@ -1,10 +1,11 @@
 """Parts that records of several kinds share."""
 
+import json
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from msgspec import UNSET, Meta, UnsetType, defstruct
+from msgspec import Meta, Struct, defstruct
 
 from bench.core.records.values import (
     MOST_NS,
@@ -23,8 +24,16 @@ from bench.core.records.values import (
     PositiveNs,
     Share,
     Text,
+    plain_values,
 )
 
+Kind = Literal["crawl", "memory", "block", "probe", "limit", "swarm", "open", "client", "arm"]
+Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
+"""ok: the right answer came. wrong: an answer, but not the right one. failed: crash, rubbish or a dead server. timeout:
+killed at its deadline. skipped: never started.
+"""
+Cause = Literal["not installed", "no interpreter", "limit", "memory budget"]
+"""Why a trial was skipped or broke off, where a program decides by it; ``reason`` is for people."""
 NEWEST_FORMAT = 5
 Needed = dict[str, tuple[str, ...]]
 HttpStatus = Annotated[str, Meta(pattern=r"^[1-5][0-9][0-9]$")]
@@ -39,7 +48,7 @@ def same_length(*lists: Sequence[object]) -> None:
         raise ValueError("lists of different lengths in a time line")
 
 
-class Check(Closed):
+class Check(Struct, frozen=True, forbid_unknown_fields=True):
     """One named reason to believe the row, or not to."""
 
     name: Name
@@ -50,8 +59,11 @@ class Check(Closed):
     """The figures that it went by."""
 
 
-class Trial(Closed, tag_field="kind", tag=str.lower, kw_only=True):
-    """What every row says of its trial. Each kind adds ``workload``, ``measured``, ``server`` and ``knobs``."""
+class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
+    """One trial: what was asked for, what was measured, and whether to believe it. Each kind has a record of its own.
+
+    ``measured``, ``server`` and ``knobs`` are empty when the trial did not get that far.
+    """
 
     SINCE: ClassVar[int] = 1
     """The format that brought this kind."""
@@ -80,13 +92,13 @@ class Trial(Closed, tag_field="kind", tag=str.lower, kw_only=True):
     """shared: parses with strategies.core; own: brings an HTTP stack of its own, so not only the concurrency model
     differs; none: no strategy crawls in this trial.
     """
-    status: Literal["ok", "wrong", "failed", "timeout", "skipped"]
+    status: Status
     """ok: the right answer came. wrong: an answer, but not the right one. failed: crash, rubbish or a dead server.
     timeout: killed at its deadline. skipped: never started.
     """
     reason: Text | None
     """Says more for every status but ok."""
-    cause: Maybe[Literal["not installed", "no interpreter", "limit", "memory budget"] | None] = UNSET
+    cause: Maybe[Cause] = None
     """Why the trial was skipped or broke off; left out where it is none of these. limit: the machine does not allow
     it.
     """
@@ -94,10 +106,14 @@ class Trial(Closed, tag_field="kind", tag=str.lower, kw_only=True):
     """When the trial started: ISO 8601, with its offset from UTC."""
     duration_ns: Ns
     """How long the trial took the harness, with starting and stopping the worker."""
-    checks: list[Check]
+    checks: tuple[Check, ...]
     """Reasons to believe the row, or not to; empty when the trial did not get that far. A row with a failed check is
     red: shown, kept, and part of no conclusion.
     """
+    workload: Any
+    measured: Any
+    server: Any
+    knobs: Any
 
     def __post_init__(self) -> None:
         """Refuse what the status of the row contradicts. Raises ValueError."""
@@ -112,13 +128,45 @@ class Trial(Closed, tag_field="kind", tag=str.lower, kw_only=True):
         for part, names in self.NEEDED.items():
             found = getattr(self, part)
             for name in names:
-                if getattr(found, name) is UNSET:
+                if getattr(found, name) is None:
                     raise ValueError(f"the status is ok, but {part} has no {name}")
         for name in self.ABOVE_0:
-            if not getattr(self.measured, name):  # type: ignore[attr-defined]
+            if not getattr(self.measured, name):
                 raise ValueError(f"the status is ok, but measured.{name} is not above 0")
         if self.IS_CHECKED and not self.checks:
             raise ValueError("the status is ok, but there are no checks")
+
+    @property
+    def kind(self) -> Kind:
+        """Which kind of trial it was."""
+        found: Kind = self.__struct_config__.tag  # type: ignore[assignment]
+        return found
+
+    @property
+    def valid(self) -> bool:
+        """Whether the row may be part of a conclusion."""
+        return self.status == "ok" and not self.failed_checks
+
+    @property
+    def failed_checks(self) -> tuple[Check, ...]:
+        """The red ones."""
+        return tuple(check for check in self.checks if check.verdict == "failed")
+
+    @property
+    def of_comparison(self) -> bool:
+        """Whether it belongs to a comparison of two arms, and so to no table of strategies."""
+        return getattr(self.workload, "comparison", None) is not None
+
+    def to_json(self) -> str:
+        """Return the row as one line, without its line end."""
+        return json.dumps(plain_values(self), separators=(",", ":"), allow_nan=False)
+
+    @staticmethod
+    def from_json(line: str) -> "Row":
+        """Read one line. Raises ValueError, with a sentence, for anything that is not a row of a known format."""
+        from bench.core import records
+
+        return records.read(line)
 
 
 LAYERS = {
@@ -156,7 +204,7 @@ def _layers() -> list[tuple[str, Any, Any]]:
         for layer, what in LAYERS.items():
             meta = Meta(description=f"{when}: {what}; null where unknown.")
             kind: Any = Bytes if layer.endswith("_bytes") else Count
-            fields.append((f"{moment}_{layer}", Annotated[kind | None, meta] | UnsetType, UNSET))
+            fields.append((f"{moment}_{layer}", Annotated[kind | None, meta], None))
     return fields
 
 
@@ -166,7 +214,7 @@ else:
     Layers = defstruct("Layers", _layers(), bases=(Open,), kw_only=True)
 
 
-class Site(Closed):
+class Site(Closed, frozen=True, kw_only=True):
     """The synthetic site, from which it can be built again."""
 
     seed: Count
@@ -197,7 +245,7 @@ class Site(Closed):
     """The time over which a response with the fault drip is spread."""
 
 
-class Histogram(Closed):
+class Histogram(Closed, frozen=True, kw_only=True):
     """Durations in buckets."""
 
     significant_bits: Annotated[int, Meta(ge=1, le=64)]
@@ -214,43 +262,43 @@ class Histogram(Closed):
             raise ValueError("buckets that do not rise")
 
 
-class Times(Closed):
+class Times(Closed, frozen=True, kw_only=True):
     """Durations of all finished fetches."""
 
     count: Count
     """How many."""
-    mean_ns: Maybe[Ns] = UNSET
+    mean_ns: Maybe[Ns] = None
     """Mean."""
-    min_ns: Maybe[Ns] = UNSET
+    min_ns: Maybe[Ns] = None
     """Least."""
-    p50_ns: Maybe[Ns] = UNSET
+    p50_ns: Maybe[Ns] = None
     """Median; all quantiles are of nearest rank, so real samples."""
-    p90_ns: Maybe[Ns] = UNSET
+    p90_ns: Maybe[Ns] = None
     """90 % quantile."""
-    p99_ns: Maybe[Ns] = UNSET
+    p99_ns: Maybe[Ns] = None
     """99 % quantile; rests on too little below 1,000 samples."""
-    p999_ns: Maybe[Ns] = UNSET
+    p999_ns: Maybe[Ns] = None
     """99.9 % quantile."""
-    max_ns: Maybe[Ns] = UNSET
+    max_ns: Maybe[Ns] = None
     """Greatest."""
-    histogram: Maybe[Histogram] = UNSET
+    histogram: Maybe[Histogram] = None
     """All of them, in buckets."""
 
     def __post_init__(self) -> None:
         """Refuse durations without their quantiles, quantiles that do not rise, and a histogram of other durations."""
         rising = (self.min_ns, self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.max_ns)
-        known = [value for value in rising if not isinstance(value, UnsetType)]
-        if self.count and (len(known) < len(rising) or self.mean_ns is UNSET or self.histogram is UNSET):
+        known = [value for value in rising if value is not None]
+        if self.count and (len(known) < len(rising) or self.mean_ns is None or self.histogram is None):
             raise ValueError("durations without a mean, a quantile or a histogram")
         if known != sorted(known):
             raise ValueError("quantiles that do not rise")
-        if not isinstance(self.histogram, UnsetType):
+        if self.histogram is not None:
             counted = sum(count for _, count in self.histogram.counts)
             if counted != self.count:
                 raise ValueError(f"a histogram of {counted} durations instead of {self.count}")
 
 
-class Timeline(Closed):
+class Timeline(Closed, frozen=True, kw_only=True):
     """The crawl over time."""
 
     bin_ns: BinNs
@@ -267,7 +315,7 @@ class Timeline(Closed):
             raise ValueError("bins of a time line that are too long")
 
 
-class Samples(Closed):
+class Samples(Closed, frozen=True, kw_only=True):
     """What was seen of the worker from outside while it crawled: lists of equal length, at most 200."""
 
     at_ns: list[Ns]
@@ -286,7 +334,7 @@ class Samples(Closed):
             raise ValueError("times that do not rise")
 
 
-class Steady(Closed):
+class Steady(Closed, frozen=True, kw_only=True):
     """The time in which as many fetches were in flight as may be."""
 
     window_ns: PositiveNs
@@ -299,99 +347,99 @@ class Steady(Closed):
     """The mean number in flight."""
 
 
-class Server(Open):
+class Server(Open, frozen=True, kw_only=True):
     """What the fake server counted during the trial; empty when the trial did not get that far."""
 
-    requests: Maybe[Count] = UNSET
+    requests: Maybe[Count] = None
     """Requests received."""
-    in_flight: Maybe[Count] = UNSET
+    in_flight: Maybe[Count] = None
     """Requests received and not answered, at the end."""
-    peak_in_flight: Maybe[Count] = UNSET
+    peak_in_flight: Maybe[Count] = None
     """The most of them at a time."""
-    connections: Maybe[Count] = UNSET
+    connections: Maybe[Count] = None
     """Connections open at the end."""
-    peak_connections: Maybe[Count] = UNSET
+    peak_connections: Maybe[Count] = None
     """The most open at a time."""
-    total_connections: Maybe[Count] = UNSET
+    total_connections: Maybe[Count] = None
     """Connections accepted."""
-    bytes_sent: Maybe[Count] = UNSET
+    bytes_sent: Maybe[Count] = None
     """Bytes sent."""
-    responses_by_status: Maybe[dict[HttpStatus, Count]] = UNSET
+    responses_by_status: Maybe[dict[HttpStatus, Count]] = None
     """Responses by their status."""
-    faults: Maybe[dict[Name, Count]] = UNSET
+    faults: Maybe[dict[Name, Count]] = None
     """Faults made, by kind."""
-    lateness_count: Maybe[Count] = UNSET
+    lateness_count: Maybe[Count] = None
     """Responses that were delayed on purpose."""
-    lateness_p50_ns: Maybe[Ns] = UNSET
+    lateness_p50_ns: Maybe[Ns] = None
     """How much later than due they were sent: median."""
-    lateness_p90_ns: Maybe[Ns] = UNSET
+    lateness_p90_ns: Maybe[Ns] = None
     """90 % quantile."""
-    lateness_p99_ns: Maybe[Ns] = UNSET
+    lateness_p99_ns: Maybe[Ns] = None
     """99 % quantile."""
-    first_lateness_p99_ns: Maybe[Ns] = UNSET
+    first_lateness_p99_ns: Maybe[Ns] = None
     """99 % quantile of the first responses on kept connections, which are not among the others."""
-    first_lateness_count: Maybe[Count] = UNSET
+    first_lateness_count: Maybe[Count] = None
     """How many first responses on kept connections were delayed on purpose."""
-    ceiling_per_s: Maybe[Number | None] = UNSET
+    ceiling_per_s: Maybe[Number] = None
     """Responses per second that the server gave a client that parses nothing, before the trials, without added
     latency; null where it was not looked for.
     """
-    run_delay_share: Maybe[Number | None] = UNSET
+    run_delay_share: Maybe[Number] = None
     """Share of the time in which the server could run and had to wait for its core; null where unknown."""
-    lateness_max_ns: Maybe[Ns] = UNSET
+    lateness_max_ns: Maybe[Ns] = None
     """Greatest."""
-    cpu_user_ns: Maybe[Ns] = UNSET
+    cpu_user_ns: Maybe[Ns] = None
     """User CPU time of the server since its start."""
-    cpu_system_ns: Maybe[Ns] = UNSET
+    cpu_system_ns: Maybe[Ns] = None
     """System CPU time of the server since its start."""
-    cpu_ns: Maybe[Ns] = UNSET
+    cpu_ns: Maybe[Ns] = None
     """CPU time of the server during the trial."""
-    cpu_share: Maybe[Number] = UNSET
+    cpu_share: Maybe[Number] = None
     """The same as a share of the trial's time: of one core."""
-    clock_ns: Maybe[ClockNs] = UNSET
+    clock_ns: Maybe[ClockNs] = None
     """The server's clock at the end."""
-    held: Maybe[bool] = UNSET
+    held: Maybe[bool] = None
     """Whether the gate was shut at the end."""
-    cached_pages: Maybe[Count] = UNSET
+    cached_pages: Maybe[Count] = None
     """Pages that it had rendered and kept."""
-    cached_bytes: Maybe[Bytes] = UNSET
+    cached_bytes: Maybe[Bytes] = None
     """Their size."""
 
 
-class Knobs(Open):
+class Knobs(Open, frozen=True, kw_only=True):
     """What the worker says it really ran with; empty when it did not get that far."""
 
-    strategy: Maybe[Text] = UNSET
+    strategy: Maybe[Text] = None
     """The strategy that it loaded."""
-    python: Maybe[Text] = UNSET
+    python: Maybe[Text] = None
     """The interpreter's version."""
-    implementation: Maybe[Text] = UNSET
+    implementation: Maybe[Text] = None
     """The interpreter's name, such as cpython."""
-    executable: Maybe[Text] = UNSET
+    executable: Maybe[Text] = None
     """The name of the interpreter's file, without its folder."""
-    gil: Maybe[bool] = UNSET
+    gil: Maybe[bool] = None
     """Whether the global interpreter lock is on."""
-    switch_interval_ns: Maybe[Ns] = UNSET
+    switch_interval_ns: Maybe[Ns] = None
     """How long a thread may keep the lock when others want it."""
-    gc_enabled: Maybe[bool] = UNSET
+    gc_enabled: Maybe[bool] = None
     """Whether the garbage collector is on."""
-    gc_thresholds: Maybe[list[Count]] = UNSET
+    gc_thresholds: Maybe[list[Count]] = None
     """Its thresholds."""
-    selector: Maybe[Text] = UNSET
+    selector: Maybe[Text] = None
     """The platform's default selector."""
-    versions: Maybe[dict[Name, Text]] = UNSET
+    versions: Maybe[dict[Name, Text]] = None
     """Versions of the distributions that the strategy requires."""
-    cpus: Maybe[list[Count] | None] = UNSET
+    cpus: Maybe[list[Count]] = None
     """The cores that the worker may run on; null where the system does not tell."""
-    descriptor_limit: Maybe[Limit] = UNSET
+    descriptor_limit: Maybe[Limit] = None
     """The most descriptors that it may open; -1: no limit."""
-    variables: Maybe[dict[Name, Text | None]] = UNSET
+    variables: Maybe[dict[Name, Text | None]] = None
     """Environment variables that were set on purpose, as the worker of an arm found them; null where one was not."""
-    block: Maybe[Text] = UNSET
+    block: Maybe[Text] = None
     """The building block that the worker started."""
-    stack_bytes: Maybe[Limit | None] = UNSET
+    stack_bytes: Maybe[Limit] = None
     """The address space of the stack of each of its threads; null where the system does not tell."""
-    locust: Maybe[Text] = UNSET
+    locust: Maybe[Text] = None
     """The version of Locust, where it sent the requests."""
-    users: Maybe[Count] = UNSET
+    users: Maybe[Count] = None
     """How many users Locust had."""

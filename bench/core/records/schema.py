@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.core.records import Record
-from bench.core.records.parts import NEWEST_FORMAT, Trial
+from bench.core.records.parts import NEWEST_FORMAT, Row
 
 FILE = Path(__file__).parents[1] / "row.schema.json"
 _HEAD = {
@@ -44,7 +44,7 @@ def text() -> str:
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _rules(kind: type[Trial]) -> dict[str, Any]:
+def _rules(kind: type[Row]) -> dict[str, Any]:
     """Return what the status of a row asks of its other parts."""
     parts: dict[str, Any] = {part: {"required": list(names)} for part, names in kind.NEEDED.items()}
     if kind.ABOVE_0:

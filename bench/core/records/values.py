@@ -1,12 +1,14 @@
 """The values of which records are made: numbers within bounds, text, and tables that know all their keys or not."""
 
-from typing import Annotated, Any, Literal, TypeVar, Union
+from collections.abc import Iterator, KeysView
+from typing import Annotated, Any, Literal, Optional, TypeVar
 
-from msgspec import Meta, Struct, UnsetType
+import msgspec
+from msgspec import Meta, Struct
 
 T = TypeVar("T")
-Maybe = Union[T, UnsetType]  # noqa: UP007 - a generic alias; ``T | UnsetType`` is none before Python 3.12
-"""A value that may be left out, which is not the same as null."""
+Maybe = Optional[T]  # noqa: UP045 - a generic alias
+"""A value that may be left out; null means the same."""
 
 MOST_NS = 10**17
 """Three years, which no trial takes: sums of such durations are exact, and no product of two leaves a float."""
@@ -36,12 +38,64 @@ Text = str
 Connection = Literal["keep-alive", "per-fetch"]
 
 
-class Closed(Struct, kw_only=True, forbid_unknown_fields=True):
+class Table(Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A table of a row: its known figures as attributes; None where a figure is absent."""
+
+    def __bool__(self) -> bool:
+        """Tell whether there is any figure."""
+        return any(getattr(self, name) is not None for name in self.__struct_fields__)
+
+    # Access by name, for readers that have not been moved to attributes.
+
+    def keys(self) -> KeysView[str]:
+        """Return the names of the figures that are there."""
+        return {name: None for name in self.__struct_fields__ if getattr(self, name) is not None}.keys()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, name: object) -> bool:
+        return getattr(self, str(name), None) is not None
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.__struct_fields__:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a figure, or a default where it is absent."""
+        found = getattr(self, name, None)
+        return default if found is None else found
+
+    def items(self) -> Any:
+        """Return names and plain values of the figures that are there."""
+        return plain_values(self).items()
+
+    def values(self) -> Any:
+        """Return the plain values of the figures that are there."""
+        return plain_values(self).values()
+
+    def __or__(self, other: Any) -> dict[str, Any]:
+        return {**plain_values(self), **other}
+
+
+class Closed(Table, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A table whose keys are all known: a key that is not is a mistake."""
 
 
-class Open(Struct, kw_only=True):
+class Open(Table, frozen=True, kw_only=True):
     """A table that may have more keys than are known here, so that a figure can be added without a new format."""
+
+
+def whole_values(table: Struct) -> dict[str, Any]:
+    """Return a table as JSON values, with null for what is absent."""
+    return dict.fromkeys(table.__struct_fields__) | plain_values(table)
+
+
+def plain_values(table: Struct) -> dict[str, Any]:
+    """Return a table as JSON values, without what is absent."""
+    found: dict[str, Any] = msgspec.to_builtins(table)
+    return found
 
 
 class NumberOutOfRange:

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from bench.core import rows
 from bench.core.plan import AnyTrial, row_trials
+from bench.core.records import changed
 from bench.core.rows import FORMAT, Row, RowsError
 from bench.measure import host
 from bench.measure import run as runs
@@ -55,7 +55,7 @@ def is_timed(key: Key) -> bool:
 def as_rows_of(trial: AnyTrial, found: Found) -> Found:
     """Return rows under the names that their trial has in this run; they keep the name of the run that they are of."""
     parts = {key_of(part): part for part in row_trials(trial)}
-    return [replace(row, trial=parts[key].id, workload=parts[key].values) for row in found for key in [key_of_row(row)]]
+    return [changed(row, trial=parts[key].id, workload=parts[key].values) for row in found for key in [key_of_row(row)]]
 
 
 def _found(trial: AnyTrial, there: Mapping[Key, list[dict[Key, Row]]]) -> list[Found]:

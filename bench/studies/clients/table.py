@@ -87,7 +87,7 @@ def _figure(rows: Sequence[Row], name: str) -> Spread | None:
 
 
 def _of(times: object, name: str) -> float | None:
-    return times.get(name) if isinstance(times, dict) else None
+    return getattr(times, name, None)
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:

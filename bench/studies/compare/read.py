@@ -167,7 +167,8 @@ def asked(found: Sequence[Block], what: Literal["metrics", "gated"] = "metrics")
 
 def workload(block: Block) -> Mapping[str, Any]:
     """Return what was asked for, as the row of A has it."""
-    return block.arms["reference"].workload
+    found: Mapping[str, Any] = block.arms["reference"].workload
+    return found
 
 
 def label(block: Block, side: str) -> str:

@@ -146,7 +146,7 @@ def _notes(ramps: Sequence[Row], main: Row) -> str:
         f"Thin: {len(ramps) - 1} more {'ramp' if len(ramps) == 2 else 'ramps'}." if len(ramps) > 1 else "",
         "Grey: red trials." if any(not row.valid for row in ramps) else "",
         _about_small(small, measured.get("found")),
-        _about_next(following) if isinstance(following, dict) and measured.get("stopped_by") == "failure" else "",
+        _about_next(following) if following is not None and measured.get("stopped_by") == "failure" else "",
     ]
     return " ".join(note for note in more if note)
 

@@ -198,7 +198,8 @@ def _released_s(measured: dict[str, Any], bin_s: float, reach_s: float) -> float
 
 
 def _reach_ns(row: Row) -> float | None:
-    return row.measured.get("reach_ns")
+    found: float | None = row.measured.reach_ns
+    return found
 
 
 def _is_timed(row: Row) -> bool:

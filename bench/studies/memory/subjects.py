@@ -76,7 +76,7 @@ def added(row: Row, layer: str, stage: str = "held") -> int | None:
 
 def is_layered(row: Row) -> bool:
     """Tell whether a row has read memory layer by layer: not those of format 1, nor trials that never got there."""
-    return row.kind in ("memory", "block") and row.status == "ok" and "base_slab_bytes" in row.measured
+    return row.kind in ("memory", "block") and row.status == "ok" and "base_uss_bytes" in row.measured
 
 
 def subjects(rows: Sequence[Row]) -> list[Subject]:

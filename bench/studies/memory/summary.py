@@ -8,6 +8,7 @@ from bench.core import cells as c
 from bench.core.cells import Cell, of_kind
 from bench.core.figures import NoSlope, Slope, spread
 from bench.core.layers import LAYERS
+from bench.core.records.values import plain_values, whole_values
 from bench.core.rows import Row
 from bench.studies.memory.subjects import BLOCKS, Subject, added, is_layered, subjects
 
@@ -24,13 +25,16 @@ def memory_json(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "layers": layered,
         "held": [held_json(cell) for cell in tops(found)],
-        "limits": [{"resource": row.strategy, "valid": row.valid, **row.measured} for row in of_kind(rows, "limit")],
+        "limits": [
+            {"resource": row.strategy, "valid": row.valid} | whole_values(row.measured)
+            for row in of_kind(rows, "limit")
+        ],
         "probes": [
             {
                 "probe": row.strategy,
-                "arguments": row.workload["arguments"],
+                "arguments": row.workload.arguments,
                 "valid": row.valid,
-                "measured": row.measured,
+                "measured": plain_values(row.measured),
             }
             for row in of_kind(rows, "probe")
         ],

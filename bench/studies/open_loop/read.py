@@ -172,8 +172,8 @@ def _order(place: Place) -> tuple[object, ...]:
     return *asked, str(place.users).zfill(12), place.site
 
 
-def _quantile(times: object, name: Quantile) -> float | None:
-    if not isinstance(times, dict) or not isinstance(count := times.get("count"), int) or count < SAMPLES[name]:
+def _quantile(times: Any, name: Quantile) -> float | None:
+    if times is None or times.count < SAMPLES[name]:
         return None
-    value = times.get(f"{name}_ns")
-    return value if isinstance(value, int | float) else None
+    found: float | None = getattr(times, f"{name}_ns")
+    return found

@@ -3,13 +3,11 @@
 from typing import Any, ClassVar, Literal
 
 import msgspec
-from msgspec import UNSET
 
-from bench.core.records import values
 from bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, Open, PositiveCount, PositiveNs, Text
 
 
-class Probed(Open):
+class Probed(Open, frozen=True, kw_only=True):
     """What any probe may say: why it does not apply, or what stopped it."""
 
     NEEDED: ClassVar[tuple[str, ...]] = ()
@@ -17,34 +15,34 @@ class Probed(Open):
     EXCUSED_BY: ClassVar[str] = ""
     """The field that says why it measured nothing; empty where there is always something to measure."""
 
-    not_applicable: Maybe[Name] = UNSET
+    not_applicable: Maybe[Name] = None
     """Why the probe cannot be made with these arguments."""
-    stopped_by: Maybe[Name] = UNSET
+    stopped_by: Maybe[Name] = None
     """What stopped it before it had measured anything."""
-    error: Maybe[Text | None] = UNSET
+    error: Maybe[Text] = None
     """The error behind that; null where there was none."""
 
 
-class Attribution(Probed):
+class Attribution(Probed, frozen=True, kw_only=True):
     """Where the bytes of a building block go: bytes for each of N, the greatest pieces first."""
 
     NEEDED = ("n", "started")
 
-    n: Maybe[PositiveCount] = UNSET
+    n: Maybe[PositiveCount] = None
     """How many blocks."""
-    started: Maybe[Count] = UNSET
+    started: Maybe[Count] = None
     """How many of them were started."""
-    python: Maybe[list[tuple[Text, int]] | None] = UNSET
+    python: Maybe[list[tuple[Text, int]]] = None
     """[line of code, bytes], as tracemalloc sees it."""
-    mappings: Maybe[list[tuple[Text, int]] | None] = UNSET
+    mappings: Maybe[list[tuple[Text, int]]] = None
     """[kind of mapping, bytes]; null where the system does not tell."""
-    kernel: Maybe[list[tuple[Text, int]] | None] = UNSET
+    kernel: Maybe[list[tuple[Text, int]]] = None
     """[slab cache, bytes]; null where the system does not tell."""
-    tables: Maybe[list[tuple[Text, int]] | None] = UNSET
+    tables: Maybe[list[tuple[Text, int]]] = None
     """[page tables and kernel stacks, bytes]; null where the system does not tell."""
 
 
-class Left(Closed):
+class Left(Closed, frozen=True, kw_only=True):
     """What was left in the process when its crawl had ended."""
 
     tasks: Count
@@ -57,153 +55,153 @@ class Left(Closed):
     """Descriptors more than before."""
 
 
-class CancelWorkers(Probed):
+class CancelWorkers(Probed, frozen=True, kw_only=True):
     """What happens when workers are not cancelled at the end."""
 
-    NEEDED = ("strategy", "variant", "pages", "left", "ended", "complaint", "printed")
+    NEEDED = ("strategy", "variant", "pages", "ended", "complaint", "printed")
     EXCUSED_BY = "not_applicable"
 
-    strategy: Maybe[Name] = UNSET
+    strategy: Maybe[Name] = None
     """The strategy."""
-    variant: Maybe[Name] = UNSET
+    variant: Maybe[Name] = None
     """What was left out of it."""
-    pages: Maybe[Count] = UNSET
+    pages: Maybe[Count] = None
     """Pages that came."""
-    left: Maybe[Left | None] = UNSET
+    left: Maybe[Left] = None
     """What was left; null where the crawl did not end."""
-    ended: Maybe[bool] = UNSET
+    ended: Maybe[bool] = None
     """Whether the process ended."""
-    complaint: Maybe[Text] = UNSET
+    complaint: Maybe[Text] = None
     """What kind of complaint it printed."""
-    printed: Maybe[list[Text]] = UNSET
+    printed: Maybe[list[Text]] = None
     """The lines that it printed."""
 
 
-class Races(Probed):
+class Races(Probed, frozen=True, kw_only=True):
     """Which updates are lost when workers share a counter and a set without a lock."""
 
     NEEDED = ("model", "links_seen", "distinct", "fetched", "duplicates", "lost_updates")
 
-    model: Maybe[Name] = UNSET
+    model: Maybe[Name] = None
     """How the workers run."""
-    switch_interval_us: Maybe[PositiveCount] = UNSET
+    switch_interval_us: Maybe[PositiveCount] = None
     """The interpreter's switch interval."""
-    links_seen: Maybe[Count] = UNSET
+    links_seen: Maybe[Count] = None
     """Links that the workers came upon."""
-    distinct: Maybe[Count] = UNSET
+    distinct: Maybe[Count] = None
     """Links that differ."""
-    fetched: Maybe[Count] = UNSET
+    fetched: Maybe[Count] = None
     """Links that were fetched."""
-    duplicates: Maybe[Count] = UNSET
+    duplicates: Maybe[Count] = None
     """Links that were fetched again."""
-    lost_updates: Maybe[int] = UNSET
+    lost_updates: Maybe[int] = None
     """Increments of the counter that were lost."""
-    workers: Maybe[PositiveCount] = UNSET
+    workers: Maybe[PositiveCount] = None
     """How many workers."""
-    wall_ns: Maybe[PositiveNs] = UNSET
+    wall_ns: Maybe[PositiveNs] = None
     """How long it took."""
 
 
-class Selectors(Probed):
+class Selectors(Probed, frozen=True, kw_only=True):
     """What idle connections cost under each selector."""
 
     NEEDED = ("selector", "idle", "pages", "wall_ns", "cpu_ns", "cpu_per_page_ns", "pages_per_s")
     EXCUSED_BY = "stopped_by"
 
-    selector: Maybe[Name] = UNSET
+    selector: Maybe[Name] = None
     """Which selector."""
-    idle: Maybe[Count] = UNSET
+    idle: Maybe[Count] = None
     """Idle connections."""
-    largest_fd: Maybe[int] = UNSET
+    largest_fd: Maybe[int] = None
     """The greatest descriptor."""
-    waits: Maybe[Count] = UNSET
+    waits: Maybe[Count] = None
     """How often it waited."""
-    pages: Maybe[PositiveCount] = UNSET
+    pages: Maybe[PositiveCount] = None
     """Pages that were crawled."""
-    wall_ns: Maybe[PositiveNs] = UNSET
+    wall_ns: Maybe[PositiveNs] = None
     """How long it took."""
-    cpu_ns: Maybe[Ns] = UNSET
+    cpu_ns: Maybe[Ns] = None
     """CPU time that it took."""
-    cpu_per_page_ns: Maybe[Ns] = UNSET
+    cpu_per_page_ns: Maybe[Ns] = None
     """The same for one page."""
-    pages_per_s: Maybe[Number] = UNSET
+    pages_per_s: Maybe[Number] = None
     """Throughput."""
 
 
-class Spin(Probed):
+class Spin(Probed, frozen=True, kw_only=True):
     """What it costs to ask again and again instead of being told."""
 
     NEEDED = ("how", "waits_for", "wall_ns", "cpu_ns", "cpu_share", "attempts")
     EXCUSED_BY = "stopped_by"
 
-    how: Maybe[Literal["spin", "selector"]] = UNSET
+    how: Maybe[Literal["spin", "selector"]] = None
     """How it waits."""
-    waits_for: Maybe[Literal["answer", "connect"]] = UNSET
+    waits_for: Maybe[Literal["answer", "connect"]] = None
     """What it waits for."""
-    sockets: Maybe[PositiveCount] = UNSET
+    sockets: Maybe[PositiveCount] = None
     """On how many sockets."""
-    wait_ms: Maybe[PositiveCount] = UNSET
+    wait_ms: Maybe[PositiveCount] = None
     """For how long."""
-    wall_ns: Maybe[PositiveNs] = UNSET
+    wall_ns: Maybe[PositiveNs] = None
     """How long it took."""
-    cpu_ns: Maybe[Ns] = UNSET
+    cpu_ns: Maybe[Ns] = None
     """CPU time that it took."""
-    cpu_share: Maybe[Number] = UNSET
+    cpu_share: Maybe[Number] = None
     """The same as a share of that time."""
-    attempts: Maybe[Count] = UNSET
+    attempts: Maybe[Count] = None
     """How often it asked."""
 
 
-class StackRipping(Probed):
+class StackRipping(Probed, frozen=True, kw_only=True):
     """What a traceback still says of who started a fetch."""
 
     NEEDED = ("strategy", "started_by", "traceback", "holding", "names_starter", "lost", "text")
 
-    strategy: Maybe[Name] = UNSET
+    strategy: Maybe[Name] = None
     """The strategy."""
-    at: Maybe[PositiveCount] = UNSET
+    at: Maybe[PositiveCount] = None
     """The page at which it failed."""
-    started_by: Maybe[list[Text]] = UNSET
+    started_by: Maybe[list[Text]] = None
     """The functions through which the fetch was started."""
-    traceback: Maybe[list[Text]] = UNSET
+    traceback: Maybe[list[Text]] = None
     """The functions that the traceback names."""
-    holding: Maybe[list[Text]] = UNSET
+    holding: Maybe[list[Text]] = None
     """The functions of the strategy among them."""
-    names_starter: Maybe[bool] = UNSET
+    names_starter: Maybe[bool] = None
     """Whether one of them started it."""
-    lost: Maybe[list[Text]] = UNSET
+    lost: Maybe[list[Text]] = None
     """The functions that it does not name."""
-    text: Maybe[Text] = UNSET
+    text: Maybe[Text] = None
     """The traceback."""
 
 
-class ThreadPerFetch(Probed):
+class ThreadPerFetch(Probed, frozen=True, kw_only=True):
     """A pool against a thread for each fetch."""
 
     NEEDED = ("how", "connection", "pages", "makespan_ns", "cpu_ns", "cpu_per_page_ns", "threads_started")
     EXCUSED_BY = "not_applicable"
 
-    how: Maybe[Name] = UNSET
+    how: Maybe[Name] = None
     """Which of the two."""
-    connection: Maybe[Name] = UNSET
+    connection: Maybe[Name] = None
     """The use of connections."""
-    in_flight: Maybe[PositiveCount] = UNSET
+    in_flight: Maybe[PositiveCount] = None
     """The in-flight cap."""
-    pages: Maybe[PositiveCount] = UNSET
+    pages: Maybe[PositiveCount] = None
     """Pages that were crawled."""
-    peak_in_flight: Maybe[Count] = UNSET
+    peak_in_flight: Maybe[Count] = None
     """The most in flight at a time."""
-    makespan_ns: Maybe[PositiveNs] = UNSET
+    makespan_ns: Maybe[PositiveNs] = None
     """How long it took."""
-    cpu_ns: Maybe[Ns] = UNSET
+    cpu_ns: Maybe[Ns] = None
     """CPU time that it took."""
-    cpu_per_page_ns: Maybe[Ns] = UNSET
+    cpu_per_page_ns: Maybe[Ns] = None
     """The same for one page."""
-    threads_started: Maybe[Count] = UNSET
+    threads_started: Maybe[Count] = None
     """How many threads were started."""
 
 
-_PROBES: dict[str, type[Probed]] = {
+PROBES: dict[str, type[Probed]] = {
     "attribution": Attribution,
     "cancel_workers": CancelWorkers,
     "races": Races,
@@ -214,22 +212,18 @@ _PROBES: dict[str, type[Probed]] = {
 }
 
 
-def judge(probe: str, measured: dict[str, Any], path: str, *, is_ok: bool) -> None:
-    """Raise ValueError unless these are the figures of a probe, and leave out what its record does not know.
+def judged(probe: str, measured: dict[str, Any], path: str, *, is_ok: bool) -> Probed:
+    """Return the record of what a probe has measured; of an unknown probe, only why it measured nothing.
 
-    Of a probe that is not known, anything may be measured.
+    Raises ValueError where its record says that this is not what it measures.
     """
-    kind = _PROBES.get(probe)
-    if kind is None:
-        return
+    kind = PROBES.get(probe, Probed)
     try:
         found = msgspec.convert(measured, kind)
     except msgspec.ValidationError as error:
         raise ValueError(str(error).replace("`$", f"`{path}")) from error
-    for name in [name for name in measured if name not in kind.__struct_fields__]:
-        values.plain(measured.pop(name), f"{path}.{name}")
-    if not is_ok or (kind.EXCUSED_BY and getattr(found, kind.EXCUSED_BY) is not UNSET):
-        return
-    for name in kind.NEEDED:
-        if getattr(found, name) is UNSET:
-            raise ValueError(f"the status is ok, but measured has no {name}")
+    if is_ok and not (kind.EXCUSED_BY and getattr(found, kind.EXCUSED_BY) is not None):
+        for name in kind.NEEDED:
+            if getattr(found, name) is None:
+                raise ValueError(f"the status is ok, but measured has no {name}")
+    return found

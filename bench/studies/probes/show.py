@@ -23,8 +23,8 @@ def attribution_lines(rows: Sequence[Row]) -> Iterator[str]:
         own = [row for row in found if row.workload["arguments"].get("block", "thread") == block]
         for look, head in _HEADS.items():
             for row in own:
-                if look in row.measured:
-                    yield f"  {head}, mean of {units.count(row.measured['n'])}"
+                if row.workload.arguments["look"] == ("python" if look == "python" else "outside"):
+                    yield f"  {head}, mean of {units.count(row.measured.n)}"
                     yield from _pieces(row.measured[look])
         yield ""
 

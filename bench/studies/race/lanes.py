@@ -133,9 +133,7 @@ def median_round(rows: Iterable[Row]) -> Row | None:
 def recorded(row: Row) -> int:
     """Return how many pages a row's time line has; 0 for a row without one."""
     line = row.measured.get("timeline")
-    if not isinstance(line, dict) or not line.get("bin_ns") or len(line["completions"]) != len(line["in_flight"]):
-        return 0
-    return sum(line["completions"])
+    return 0 if line is None else sum(line.completions)
 
 
 def _finish_ns(row: Row, pages: int) -> int | None:
@@ -154,7 +152,4 @@ def _finish_ns(row: Row, pages: int) -> int | None:
 
 def _samples(values: Any) -> Samples | None:
     """Return the samples of a row; None for a row of before there were any."""
-    if not isinstance(values, dict) or not all(values.get(key) for key in _SAMPLED):
-        return None
-    least = min(len(values[key]) for key in _SAMPLED)
-    return Samples(*(tuple(values[key][:least]) for key in _SAMPLED))
+    return Samples(*(tuple(values[key]) for key in _SAMPLED)) if values is not None and values.at_ns else None

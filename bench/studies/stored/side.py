@@ -16,6 +16,7 @@ from bench.core import units, workloads
 from bench.core.cells import Cell
 from bench.core.figures import NoSlope, Slope, memory_slope
 from bench.core.model import sensitivity
+from bench.core.records.values import plain_values
 from bench.core.rows import Row
 
 CPU, THROUGHPUT, MEMORY, WALL = "cpu_per_page_ns", "pages_per_s", "user_bytes_per_fetch", "wall_s"
@@ -252,7 +253,7 @@ def _counts(rows: Sequence[Row]) -> tuple[int, int, int]:
 def _marks(rows: Iterable[Row]) -> frozenset[str]:
     """Return a mark for each valid trial; a run of claims may hold trials of earlier runs, under other ids."""
     return frozenset(
-        f"{row.run} {row.started_at} {json.dumps(row.measured, sort_keys=True)}" for row in rows if row.valid
+        f"{row.run} {row.started_at} {json.dumps(plain_values(row.measured))}" for row in rows if row.valid
     )
 
 

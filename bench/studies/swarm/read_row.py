@@ -69,10 +69,7 @@ def all_added_bytes(row: Row) -> int | None:
 def bound_by(row: Row) -> Bound | None:
     """Return which limit stopped a trial below what was asked for."""
     found = row.measured.get("bound_by")
-    if not isinstance(found, dict) or not found.get("name"):
-        return None
-    allows = found.get("allows")
-    return Bound(str(found["name"]), allows if isinstance(allows, int) else None, str(found.get("sentence") or ""))
+    return None if found is None else Bound(found.name, found.allows, found.sentence)
 
 
 def lost(row: Row) -> list[str]:
@@ -91,11 +88,9 @@ def timeline(row: Row) -> list[tuple[int, int, int | None]]:
     The bytes may be unknown. A time line that is not made of lists as long as each other is none.
     """
     line = row.measured.get("timeline")
-    lists = [line.get(key) for key in _LINES] if isinstance(line, dict) else []
-    known = [own for own in lists if isinstance(own, list) and all(type(one) in _IN_LINES for one in own)]
-    if len(known) < len(_LINES) or len(set(map(len, known))) > 1 or None in (*known[0], *known[1]):
+    if line is None:
         return []
-    return sorted(zip(*known, strict=True), key=lambda seen: seen[0])
+    return sorted(zip(line.at_ns, line.held, line.used_bytes, strict=True), key=lambda seen: seen[0])
 
 
 def released_ns(row: Row) -> int | None:
@@ -122,8 +117,7 @@ def _when(one: dict[str, Any]) -> str:
 
 
 def _listed(row: Row, key: str) -> list[dict[str, Any]]:
-    found = row.measured.get(key)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return row.measured.get(key) or []
 
 
 def _change(row: Row, key: str) -> int | None:

@@ -2,9 +2,7 @@
 
 from typing import Any, ClassVar, Literal
 
-from msgspec import UNSET
-
-from bench.core.records.parts import Histogram, Knobs, Layers, Needed, Server, Site, Times, Trial, same_length
+from bench.core.records.parts import Histogram, Knobs, Layers, Needed, Row, Server, Site, Times, same_length
 from bench.core.records.values import (
     ChangeBytes,
     Closed,
@@ -22,7 +20,7 @@ from bench.core.records.values import (
 )
 
 
-class SwarmWorkload(Closed):
+class SwarmWorkload(Closed, frozen=True, kw_only=True):
     """What was asked for, of a row of kind swarm."""
 
     id: Name
@@ -36,11 +34,11 @@ class SwarmWorkload(Closed):
     site: Site
     processes: PositiveCount | None
     """How many strategy processes were asked for; null: as many as the limits of a process make necessary."""
-    hold_ns: Maybe[PositiveNs] = UNSET
+    hold_ns: Maybe[PositiveNs] = None
     """How long the gates were to stay shut when all were in flight; absent: until memory had been read."""
 
 
-class Loss(Closed):
+class Loss(Closed, frozen=True, kw_only=True):
     """A process that was lost."""
 
     what: Literal["strategy process", "server", "Locust worker", "Locust user"]
@@ -57,7 +55,7 @@ class Loss(Closed):
     """When, from the order to go on."""
 
 
-class Latecomer(Closed):
+class Latecomer(Closed, frozen=True, kw_only=True):
     """A process that joined after the order to go, or not in time."""
 
     what: Name
@@ -68,7 +66,7 @@ class Latecomer(Closed):
     """When, from the order to go on."""
 
 
-class BoundBy(Closed):
+class BoundBy(Closed, frozen=True, kw_only=True):
     """A limit."""
 
     name: Name
@@ -79,7 +77,7 @@ class BoundBy(Closed):
     """The limit, and what to raise."""
 
 
-class SwarmTimeline(Closed):
+class SwarmTimeline(Closed, frozen=True, kw_only=True):
     """The swarm over time."""
 
     at_ns: list[Ns]
@@ -94,7 +92,7 @@ class SwarmTimeline(Closed):
         same_length(self.at_ns, self.held, self.used_bytes)
 
 
-class LocustCounts(Closed):
+class LocustCounts(Closed, frozen=True, kw_only=True):
     """What Locust counted."""
 
     requests: Count
@@ -103,75 +101,75 @@ class LocustCounts(Closed):
     """Failures in Locust's statistics."""
 
 
-class Locust(LocustCounts):
+class Locust(LocustCounts, frozen=True, kw_only=True):
     """What Locust counted of a swarm."""
 
     version: Name
     """Locust's version."""
 
 
-class SwarmMeasured(Layers):
+class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """What was measured of a swarm; empty when the trial did not get that far."""
 
-    tries: Maybe[Count] = UNSET
+    tries: Maybe[Count] = None
     """Tries to fetch a page, of all pages."""
-    planned_in_flight: Maybe[Count] = UNSET
+    planned_in_flight: Maybe[Count] = None
     """What the limits of this machine allow of what was asked for; all of it where none binds."""
-    bound_by: Maybe[BoundBy | None] = UNSET
+    bound_by: Maybe[BoundBy] = None
     """Why less was planned than was asked for; null where it was not."""
-    client_processes: Maybe[Count] = UNSET
+    client_processes: Maybe[Count] = None
     """Strategy processes."""
-    server_processes: Maybe[Count] = UNSET
+    server_processes: Maybe[Count] = None
     """Servers."""
-    nodes: Maybe[Count] = UNSET
+    nodes: Maybe[Count] = None
     """Locust workers, each of which has some of the strategy processes."""
-    hosts: Maybe[Count] = UNSET
+    hosts: Maybe[Count] = None
     """Machines."""
-    held_in_flight: Maybe[Count] = UNSET
+    held_in_flight: Maybe[Count] = None
     """Requests that the gates of all servers together had confirmed to hold."""
-    reach_ns: Maybe[Ns | None] = UNSET
+    reach_ns: Maybe[Ns] = None
     """From the order to go until the gates held all; absent or null when they never did."""
-    drain_ns: Maybe[Ns | None] = UNSET
+    drain_ns: Maybe[Ns] = None
     """From opening the gates until the last strategy process had finished."""
-    makespan_ns: Maybe[Ns] = UNSET
+    makespan_ns: Maybe[Ns] = None
     """From the order to go until the last strategy process had finished."""
-    timeline: Maybe[SwarmTimeline] = UNSET
+    timeline: Maybe[SwarmTimeline] = None
     """The swarm over time."""
-    pages: Maybe[Count] = UNSET
+    pages: Maybe[Count] = None
     """Pages that have a result."""
-    failed_pages: Maybe[Count] = UNSET
+    failed_pages: Maybe[Count] = None
     """Pages that failed after all their tries, and those whose strategy process was lost."""
-    errors: Maybe[dict[Name, PositiveCount]] = UNSET
+    errors: Maybe[dict[Name, PositiveCount]] = None
     """What went wrong, in the client's words, and how often."""
-    client_cpu_ns: Maybe[Ns | None] = UNSET
+    client_cpu_ns: Maybe[Ns] = None
     """CPU time of the strategy processes, from the order to go until they had finished."""
-    server_cpu_ns: Maybe[Ns | None] = UNSET
+    server_cpu_ns: Maybe[Ns] = None
     """CPU time of the servers in that time."""
-    locust_cpu_ns: Maybe[Ns | None] = UNSET
+    locust_cpu_ns: Maybe[Ns] = None
     """CPU time of the Locust master and workers in that time."""
-    reporting_share: Maybe[Share | None] = UNSET
+    reporting_share: Maybe[Share] = None
     """Share of the strategy processes' CPU time that went into reporting to Locust."""
-    locust: Maybe[Locust] = UNSET
+    locust: Maybe[Locust] = None
     """What Locust counted."""
-    lost: Maybe[list[Loss]] = UNSET
+    lost: Maybe[list[Loss]] = None
     """Processes that were lost before they had finished."""
-    late: Maybe[list[Latecomer]] = UNSET
+    late: Maybe[list[Latecomer]] = None
     """Processes that came late."""
-    listen_drops: Maybe[Count | None] = UNSET
+    listen_drops: Maybe[Count] = None
     """Connections lost in full listen queues; null where the kernel does not count them."""
-    steal_share: Maybe[Share | None] = UNSET
+    steal_share: Maybe[Share] = None
     """Share of CPU time that the hypervisor took; null where the system does not say."""
-    ephemeral_ports: Maybe[Count | None] = UNSET
+    ephemeral_ports: Maybe[Count] = None
     """How many ports the kernel gives to clients; null where unknown."""
-    port_refusals: Maybe[Count | None] = UNSET
+    port_refusals: Maybe[Count] = None
     """Pages that failed because the client had no port left (EADDRNOTAVAIL)."""
-    held_disturbed: Maybe[Text | None] = UNSET
+    held_disturbed: Maybe[Text] = None
     """What of others had moved the layers of the whole system between the base and the time when all were held; null:
     nothing.
     """
 
 
-class OpenWorkload(Closed):
+class OpenWorkload(Closed, frozen=True, kw_only=True):
     """What was asked for, of a row of kind open."""
 
     id: Name
@@ -192,7 +190,7 @@ class OpenWorkload(Closed):
     """The one URL that is asked for instead of the synthetic site; null: the site."""
 
 
-class Backlog(Closed):
+class Backlog(Closed, frozen=True, kw_only=True):
     """How many arrivals waited, over time."""
 
     at_ns: list[Ns]
@@ -205,53 +203,53 @@ class Backlog(Closed):
         same_length(self.at_ns, self.waiting)
 
 
-class OpenMeasured(Open):
+class OpenMeasured(Open, frozen=True, kw_only=True):
     """What was measured of an open loop; empty when the trial did not get that far."""
 
-    locust: Maybe[LocustCounts] = UNSET
+    locust: Maybe[LocustCounts] = None
     """What Locust counted."""
-    run_delay_ns: Maybe[Ns | None] = UNSET
+    run_delay_ns: Maybe[Ns] = None
     """How long the client waited for a core; null where the system does not say."""
-    offered_per_s: Maybe[Number] = UNSET
+    offered_per_s: Maybe[Number] = None
     """Requests that were to be started a second."""
-    arrivals: Maybe[Count] = UNSET
+    arrivals: Maybe[Count] = None
     """Requests whose intended start lay in the window."""
-    started: Maybe[Count] = UNSET
+    started: Maybe[Count] = None
     """Those of them that were started."""
-    completed: Maybe[Count] = UNSET
+    completed: Maybe[Count] = None
     """Those that were answered."""
-    failed: Maybe[Count] = UNSET
+    failed: Maybe[Count] = None
     """Those that were not, or not rightly."""
-    completed_per_s: Maybe[Number] = UNSET
+    completed_per_s: Maybe[Number] = None
     """Answered a second."""
-    peak_in_flight: Maybe[Count] = UNSET
+    peak_in_flight: Maybe[Count] = None
     """The most that were in flight at once."""
-    corrected: Maybe[Times] = UNSET
+    corrected: Maybe[Times] = None
     """Response times, from the intended start on."""
-    uncorrected: Maybe[Times] = UNSET
+    uncorrected: Maybe[Times] = None
     """Service times, from the actual start on: what a client sees that does not know when it should have started.
     """
-    backlog: Maybe[Backlog] = UNSET
+    backlog: Maybe[Backlog] = None
     """How many arrivals waited, over time."""
-    kept: Maybe[bool] = UNSET
+    kept: Maybe[bool] = None
     """Whether the rate was kept: all that was due was sent, and neither what was unanswered nor the lag of the
     starts grew.
     """
-    why: Maybe[Name | None] = UNSET
+    why: Maybe[Name] = None
     """Why it was not; null where it was."""
-    client_cpu_share: Maybe[Number | None] = UNSET
+    client_cpu_share: Maybe[Number] = None
     """CPU time of the client as a share of the window, of one core."""
-    server_cpu_share: Maybe[Number | None] = UNSET
+    server_cpu_share: Maybe[Number] = None
     """CPU time of the server likewise; null for a target other than the fake server."""
-    errors: Maybe[dict[Name, PositiveCount]] = UNSET
+    errors: Maybe[dict[Name, PositiveCount]] = None
     """What went wrong, in the client's words, and how often."""
-    listen_drops: Maybe[Count | None] = UNSET
+    listen_drops: Maybe[Count] = None
     """Connections lost in full listen queues; null where the kernel does not count them."""
-    steal_share: Maybe[Share | None] = UNSET
+    steal_share: Maybe[Share] = None
     """Share of CPU time that the hypervisor took; null where the system does not say."""
 
 
-class ClientWorkload(Closed):
+class ClientWorkload(Closed, frozen=True, kw_only=True):
     """What was asked for, of a row of kind client."""
 
     id: Name
@@ -267,61 +265,61 @@ class ClientWorkload(Closed):
     site: Site
 
 
-class ClientTimes(Closed):
+class ClientTimes(Closed, frozen=True, kw_only=True):
     """Service times, as far as the client tells them."""
 
     count: Count
     """How many."""
-    mean_ns: Maybe[Ns | None] = UNSET
+    mean_ns: Maybe[Ns] = None
     """Mean."""
-    min_ns: Maybe[Ns | None] = UNSET
+    min_ns: Maybe[Ns] = None
     """Least."""
-    p50_ns: Maybe[Ns | None] = UNSET
+    p50_ns: Maybe[Ns] = None
     """Median."""
-    p90_ns: Maybe[Ns | None] = UNSET
+    p90_ns: Maybe[Ns] = None
     """90 % quantile."""
-    p99_ns: Maybe[Ns | None] = UNSET
+    p99_ns: Maybe[Ns] = None
     """99 % quantile."""
-    p999_ns: Maybe[Ns | None] = UNSET
+    p999_ns: Maybe[Ns] = None
     """99.9 % quantile."""
-    max_ns: Maybe[Ns | None] = UNSET
+    max_ns: Maybe[Ns] = None
     """Greatest."""
-    histogram: Maybe[Histogram] = UNSET
+    histogram: Maybe[Histogram] = None
     """All of them, in buckets."""
 
 
-class ClientMeasured(Open):
+class ClientMeasured(Open, frozen=True, kw_only=True):
     """What one client saw; empty when the trial did not get that far."""
 
-    completed: Maybe[Count] = UNSET
+    completed: Maybe[Count] = None
     """Requests that were answered rightly in the window."""
-    failed: Maybe[Count] = UNSET
+    failed: Maybe[Count] = None
     """Requests that were not."""
-    completed_per_s: Maybe[Number] = UNSET
+    completed_per_s: Maybe[Number] = None
     """Answered a second."""
-    service: Maybe[ClientTimes] = UNSET
+    service: Maybe[ClientTimes] = None
     """Service times, as far as the client tells them."""
-    client_cpu_share: Maybe[Number | None] = UNSET
+    client_cpu_share: Maybe[Number] = None
     """CPU time of the client as a share of the window, of one core."""
-    server_cpu_share: Maybe[Number | None] = UNSET
+    server_cpu_share: Maybe[Number] = None
     """CPU time of the server likewise."""
-    server_requests: Maybe[Count] = UNSET
+    server_requests: Maybe[Count] = None
     """Requests that the server counted in the same window."""
-    listen_drops: Maybe[Count | None] = UNSET
+    listen_drops: Maybe[Count] = None
     """Connections lost in full listen queues; null where the kernel does not count them."""
-    steal_share: Maybe[Share | None] = UNSET
+    steal_share: Maybe[Share] = None
     """Share of CPU time that the hypervisor took; null where the system does not say."""
-    run_delay_share: Maybe[Number | None] = UNSET
+    run_delay_share: Maybe[Number] = None
     """How long the client waited for a core, as a share of the window; null where the system does not say."""
-    requests: Maybe[Count] = UNSET
+    requests: Maybe[Count] = None
     """Requests that the client says it has sent."""
-    locust_requests: Maybe[Count] = UNSET
+    locust_requests: Maybe[Count] = None
     """Requests that Locust's statistics have, where it was Locust."""
-    errors: Maybe[dict[Name, PositiveCount]] = UNSET
+    errors: Maybe[dict[Name, PositiveCount]] = None
     """What went wrong, in the client's words, and how often."""
 
 
-class Swarm(Trial):
+class Swarm(Row, frozen=True, kw_only=True):
     """One strategy in many processes, with as many servers, steered by Locust.
 
     The servers hold every response while the layers of memory are read.
@@ -330,7 +328,7 @@ class Swarm(Trial):
     SINCE = 4
     NEEDED: ClassVar[Needed] = {
         "measured": (
-            *("planned_in_flight", "bound_by", "client_processes", "server_processes", "nodes", "hosts"),
+            *("planned_in_flight", "client_processes", "server_processes", "nodes", "hosts"),
             *("held_in_flight", "makespan_ns", "timeline", "pages", "failed_pages", "errors", "locust", "lost", "late"),
         )
     }
@@ -344,14 +342,14 @@ class Swarm(Trial):
     """What the strategy processes say they ran with: one value where all agree, else a list of all."""
 
 
-class OpenLoop(Trial, tag="open"):
+class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
     """Requests that are sent at a constant rate of arrivals, whatever has been answered."""
 
     SINCE = 4
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("offered_per_s", "arrivals", "started", "completed", "failed", "completed_per_s", "peak_in_flight"),
-            *("corrected", "uncorrected", "backlog", "kept", "why", "errors"),
+            *("corrected", "uncorrected", "backlog", "kept", "errors"),
         )
     }
     ABOVE_0 = ("offered_per_s",)
@@ -363,7 +361,7 @@ class OpenLoop(Trial, tag="open"):
     knobs: Knobs
 
 
-class Client(Trial):
+class Client(Row, frozen=True, kw_only=True):
     """How one of several clients sees the same server, in a closed loop."""
 
     SINCE = 4

@@ -2,10 +2,10 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import UNSET, Meta
+from msgspec import Meta
 
 from bench.core.records.crawls import ArmOf, CrawlWorkload
-from bench.core.records.parts import Knobs, Needed, Server, Times, Trial
+from bench.core.records.parts import Knobs, Needed, Row, Server, Times
 from bench.core.records.values import (
     Bytes,
     ClockNs,
@@ -21,13 +21,13 @@ from bench.core.records.values import (
 )
 
 
-class ArmWorkload(CrawlWorkload, kw_only=True):
+class ArmWorkload(CrawlWorkload, frozen=True, kw_only=True):
     """What was asked for."""
 
     arm: ArmOf
 
 
-class Window(Open):
+class Window(Open, frozen=True, kw_only=True):
     """The part of one slice that counts."""
 
     cycle: Count
@@ -46,62 +46,62 @@ class Window(Open):
     """Whether the figures rest on it: false in a disturbed cycle that another one replaced."""
 
 
-class ArmMeasured(Open):
+class ArmMeasured(Open, frozen=True, kw_only=True):
     """What was measured; empty when the arm did not get that far."""
 
-    block: Maybe[Name] = UNSET
+    block: Maybe[Name] = None
     """The id of the block: its arms were alive at the same time."""
-    windows: Maybe[list[Window]] = UNSET
+    windows: Maybe[list[Window]] = None
     """The windows of the arm's slices, in their order."""
-    settle_ns: Maybe[Ns] = UNSET
+    settle_ns: Maybe[Ns] = None
     """How long the gate was open before each window."""
-    cpu_per_page_ns: Maybe[Ns] = UNSET
+    cpu_per_page_ns: Maybe[Ns] = None
     """CPU time of the worker per page, in the windows that are kept."""
-    cpu_per_page_all_ns: Maybe[Ns] = UNSET
+    cpu_per_page_all_ns: Maybe[Ns] = None
     """The same in all windows, those that were replaced included."""
-    pages_per_s: Maybe[Number] = UNSET
+    pages_per_s: Maybe[Number] = None
     """Pages per second in the windows that are kept."""
-    cpu_share: Maybe[Number] = UNSET
+    cpu_share: Maybe[Number] = None
     """CPU time of the worker as a share of the time, in the windows that are kept."""
-    missing_share: Maybe[Share] = UNSET
+    missing_share: Maybe[Share] = None
     """Share of the time of all the block's windows in which no arm ran: it waited, or others had the core."""
-    disturbed: Maybe[Count] = UNSET
+    disturbed: Maybe[Count] = None
     """Cycles of the block that an outside signal calls disturbed."""
-    replaced: Maybe[Count] = UNSET
+    replaced: Maybe[Count] = None
     """Disturbed cycles that were replaced, for all arms alike."""
-    requests: Maybe[Count] = UNSET
+    requests: Maybe[Count] = None
     """Requests of the arm that the server received, from its first to its last page."""
-    pages: Maybe[Count] = UNSET
+    pages: Maybe[Count] = None
     """Pages in the answer, from the first to the last one, failed ones included."""
-    failed_pages: Maybe[Count] = UNSET
+    failed_pages: Maybe[Count] = None
     """Pages that failed after all their tries."""
-    tries: Maybe[Count] = UNSET
+    tries: Maybe[Count] = None
     """Tries to fetch a page, of all pages."""
-    peak_in_flight: Maybe[Count] = UNSET
+    peak_in_flight: Maybe[Count] = None
     """The most fetches that were in flight at a time, as the client counted."""
-    held_in_flight: Maybe[Count] = UNSET
+    held_in_flight: Maybe[Count] = None
     """How many were held behind the arm's gate after each of its slices."""
-    peak_threads: Maybe[PositiveCount] = UNSET
+    peak_threads: Maybe[PositiveCount] = None
     """Threads of the worker at the end of its slices."""
-    rss_bytes: Maybe[Bytes] = UNSET
+    rss_bytes: Maybe[Bytes] = None
     """Resident memory of the worker at the end of its slices."""
-    service: Maybe[Times] = UNSET
+    service: Maybe[Times] = None
     """Service times of the fetches that were started and finished within one window."""
-    work_units: Maybe[PositiveCount] = UNSET
+    work_units: Maybe[PositiveCount] = None
     """The CPU work of each page, in units of strategies.core.work; absent for none."""
-    work_ns: Maybe[Ns] = UNSET
+    work_ns: Maybe[Ns] = None
     """What the CPU work of a page costs in this worker, measured after its crawl: CPU time, median of five."""
-    worked_pages: Maybe[Count] = UNSET
+    worked_pages: Maybe[Count] = None
     """For how many responses the CPU work was done."""
-    steal_share: Maybe[Share | None] = UNSET
+    steal_share: Maybe[Share] = None
     """Share of the pinned cores' time that the hypervisor took during the block; null where this is not counted."""
-    server_lost: Maybe[Literal[True]] = UNSET
+    server_lost: Maybe[Literal[True]] = None
     """The server was lost in mid-block: the failure is not the arm's."""
-    listen_drops: Maybe[Count | None] = UNSET
+    listen_drops: Maybe[Count] = None
     """Connections lost in full listen queues during the block; null where this is not counted."""
 
 
-class Arm(Trial):
+class Arm(Row, frozen=True, kw_only=True):
     """One arm of a block."""
 
     SINCE = 5
