@@ -74,12 +74,12 @@ def unused_bytes(root: Path = Path("/proc")) -> int:
         return available
 
 
-def at_rest(pid: int, deadline_s: float, sleep: Callable[[float], None] = time.sleep) -> tuple[Layers, Layers]:
+def at_rest(pid: int, deadline_s: float) -> tuple[Layers, Layers]:
     """Return the layers of a process and of the system as soon as two readings agree; else, at the deadline, the last.
 
     ``deadline_s`` is on the clock of time.monotonic().
     """
-    return settled(lambda: (of_process(pid), of_system()), deadline_s, sleep)
+    return settled(lambda: (of_process(pid), of_system()), deadline_s, time.sleep)
 
 
 def settled(

@@ -1,8 +1,6 @@
 """A run: one invocation of an experiment, from its plan to a folder of rows."""
 
 import fcntl
-import importlib.metadata
-import importlib.util
 import json
 import os
 import re
@@ -30,12 +28,12 @@ from bench.measure import host, process
 from bench.measure.blocks import run as arms
 from bench.measure.blocks.sides import Prepared, interpreter
 from bench.measure.crawl import run_trial
-from bench.measure.locust.hosting import ALONE, Hosting
+from bench.measure.locust.hosting import ALONE, Hosting, locust_lack
 from bench.measure.places import without_places
 from bench.measure.preflight import shortage
 from bench.measure.process import Runtime
 from bench.measure.server import Server, ServerError, running
-from bench.measure.trial import Setting, skipped
+from bench.measure.trial import Setting, patience_s, skipped
 from bench.studies.limits.run import run_limit
 from bench.studies.memory.run import run_building_block
 from bench.studies.open_loop.run import run_open
@@ -45,8 +43,6 @@ from bench.studies.swarm.run import run_swarm
 EXPERIMENT_FILE = "experiment.toml"
 CALIBRATION_S = 60.0
 FREE_THREADED_NAMES = ("python3.14t", "python3.13t")
-OLDEST_LOCUST = (2, 29)
-WITHOUT_LOCUST = "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, how many there are, and its rows: those of a block are its arms'."""
@@ -81,12 +77,8 @@ def plan(experiment: Experiment, *, installed: bool = True) -> list[AnyTrial]:
 
 def need_locust() -> None:
     """Raise RunError unless Locust is installed, and new enough. It is not imported: that would change this process."""
-    if importlib.util.find_spec("locust") is None:
-        raise RunError(f"this needs Locust: {WITHOUT_LOCUST}")
-    found = importlib.metadata.version("locust")
-    if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < OLDEST_LOCUST:
-        oldest = ".".join(map(str, OLDEST_LOCUST))
-        raise RunError(f"this needs Locust {oldest} or newer, and {found} is installed: {WITHOUT_LOCUST}")
+    if (lack := locust_lack()) is not None:
+        raise RunError(f"this needs {lack}")
 
 
 def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
@@ -162,7 +154,7 @@ def execute(
         setting = Setting(
             folder.name,
             cpus,
-            lambda trial: experiment.deadline_s or _patience_s(trial),
+            lambda trial: experiment.deadline_s or patience_s(trial),
             available_bytes // 2 if budget_bytes is None else budget_bytes,
             process.DEFAULT,
             _unit_ns(folder, trials, cpus),
@@ -173,12 +165,6 @@ def execute(
         settings = {"swarm": swarm if tell is None else replace(swarm, tell=tell)}
         missing = [trial for trial in trials if trial.id not in done]
         _run_missing(folder, cpus, lambda trial: settings.get(trial.kind, setting), missing, report, free_threaded)
-
-
-def _patience_s(trial: AnyTrial) -> float:
-    """Return after how long a trial is taken to hang. A swarm of many processes is slow to start, not each fetch."""
-    expected_s = trial.expected_ns / 1e9
-    return 120 + 5 * expected_s if trial.kind == "swarm" else 60 + 20 * expected_s
 
 
 def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float | None:

@@ -34,13 +34,19 @@ def _nobody(_sentence: str) -> None:
     """Tell nobody."""
 
 
+def patience_s(trial: AnyTrial) -> float:
+    """Return after how long a trial is taken to hang. A swarm of many processes is slow to start, not each fetch."""
+    expected_s = trial.expected_ns / 1e9
+    return 120 + 5 * expected_s if trial.kind == "swarm" else 60 + 20 * expected_s
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What all trials of a run share."""
 
     run: str
     cpus: host.Cpus
-    deadline_s: Callable[[AnyTrial], float]
+    deadline_s: Callable[[AnyTrial], float] = patience_s
     budget_bytes: int | None = None
     """A trial that needs more memory than this is ended before it has it; None: no bound."""
     runtime: Runtime = DEFAULT

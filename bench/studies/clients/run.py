@@ -4,8 +4,7 @@ Locust and wrk share no code with the strategies, nor with each other: what all 
 The clients are told apart by name: ``locust``, ``wrk``, and any strategy by its own.
 """
 
-import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
@@ -18,6 +17,7 @@ from bench.core.scale import client
 from bench.measure import host, process
 from bench.measure.checks import judge
 from bench.measure.crawl import run_trial
+from bench.measure.locust.hosting import locust_lack
 from bench.measure.process import SkipError
 from bench.measure.server import Server
 from bench.measure.trial import Observation, Setting, conduct, working
@@ -37,18 +37,14 @@ WARM_UP_S = 0.5
 """Locust's users start and connect meanwhile."""
 PAGES_PER_S = 20_000
 """Without added latency, about as many pages as a strategy fetches in a second."""
-NO_LOCUST = (
-    "Locust is not installed; get it with: "
-    "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
-)
 
 
-def plan(rounds: int, seed: int, names: Sequence[str] = CLIENTS) -> list[BareTrial]:
+def plan(rounds: int, seed: int) -> list[BareTrial]:
     """Return the trials: each client at each latency in every round, each round in an order of its own."""
     order = Random(seed)
     trials: list[BareTrial] = []
     for number in range(1, rounds + 1):
-        cells = [trial(name, latency, number) for latency in SECONDS for name in names]
+        cells = [trial(name, latency, number) for latency in SECONDS for name in CLIENTS]
         order.shuffle(cells)
         trials += cells
     return trials
@@ -89,8 +85,8 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
 
 def absent(name: str) -> str | None:
     """Say why a client cannot be run here, and how to get it; None where it can. Nothing is imported for it."""
-    if name == LOCUST and importlib.util.find_spec("locust") is None:
-        return NO_LOCUST
+    if name == LOCUST and (lack := locust_lack()) is not None:
+        return f"this needs {lack}"
     if name == WRK and find() is None:
         return MISSING
     described = _described(name)

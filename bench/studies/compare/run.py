@@ -11,7 +11,6 @@ from typing import Any
 import psutil
 
 from bench.core.judge import ExperimentError
-from bench.core.plan import AnyTrial
 from bench.core.rows import Row
 from bench.measure import host
 from bench.measure.blocks import run as arms
@@ -47,11 +46,7 @@ class Place:
 
     def setting(self, run_name: str) -> Setting:
         """Return what the trials of a run share."""
-        return Setting(run_name, self.cpus, _patience_s, psutil.virtual_memory().available // 2)
-
-
-def _patience_s(trial: AnyTrial) -> float:
-    return 60 + 20 * trial.expected_ns / 1e9
+        return Setting(run_name, self.cpus, budget_bytes=psutil.virtual_memory().available // 2)
 
 
 @dataclass(frozen=True, slots=True)
