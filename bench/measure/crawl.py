@@ -13,7 +13,7 @@ from bench.measure import held, host, memory, preflight, validity
 from bench.measure.checks import judge
 from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
 from bench.measure.places import without_places
-from bench.measure.server import Server
+from bench.measure.server import Server, counted_between
 from bench.measure.trial import Observation, Setting, conduct, working
 from strategies.base import Job
 
@@ -111,11 +111,9 @@ def _counts(server: Server, setting: Setting) -> dict[str, Any]:
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the server and the kernel counted during the trial."""
     old, new = before["server"], after["server"]
-    cpu_ns = new["cpu_ns"] - old["cpu_ns"]
-    clock_ns = max(1, new["clock_ns"] - old["clock_ns"])
     delay_ns = host.since(before["run_delay_ns"], after["run_delay_ns"])
-    delay_share = None if delay_ns is None else delay_ns / clock_ns
-    server = new | {"cpu_ns": cpu_ns, "cpu_share": cpu_ns / clock_ns, "run_delay_share": delay_share}
+    delay_share = None if delay_ns is None else delay_ns / max(1, new["clock_ns"] - old["clock_ns"])
+    server = counted_between(old, new) | {"run_delay_share": delay_share}
     disturbed = after["disturbances"].since(before["disturbances"])
     return server, disturbed | {"ephemeral_ports": host.ephemeral_ports()}
 

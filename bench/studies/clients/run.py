@@ -19,7 +19,7 @@ from bench.measure.checks import judge
 from bench.measure.crawl import run_trial
 from bench.measure.locust.hosting import locust_lack
 from bench.measure.process import SkipError
-from bench.measure.server import Server
+from bench.measure.server import Server, counted_between
 from bench.measure.trial import Observation, Setting, conduct, working
 from bench.studies.clients.checks import CHECKS, Evidence
 from bench.studies.clients.wrk import MISSING, Wrk, find
@@ -182,7 +182,7 @@ def _counting(server: Server, setting: Setting, pid: int | None = None) -> Calla
         clock_ns = max(1, after["clock_ns"] - before["clock_ns"])
         return host.disturbances(setting.cpus).since(disturbed) | {
             "server_requests": after["requests"],
-            "server_cpu_share": (after["cpu_ns"] - before["cpu_ns"]) / clock_ns,
+            "server_cpu_share": counted_between(before, after)["cpu_share"],
             "run_delay_share": None if delay_ns is None else delay_ns / clock_ns,
         }
 

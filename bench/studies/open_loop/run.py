@@ -9,7 +9,7 @@ from bench.core.plan import BareTrial
 from bench.core.rows import Row
 from bench.measure import host
 from bench.measure.checks import judge
-from bench.measure.server import Server
+from bench.measure.server import Server, counted_between
 from bench.measure.trial import Observation, Setting, conduct, working
 from bench.studies.open_loop.checks import CHECKS, Seen, wrong_answer
 from fake_server.site import Site, SiteConfig
@@ -45,7 +45,8 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         worker.expect("ended", "clock_ns")
         after = _counts(worker.pid, server, setting, own_server=pages is not None)
         outcome = worker.expect("outcome", "measured")
-    seen.server = found.server = _served(before["server"], after["server"])
+    if pages is not None:  # nothing is known of a server that is not ours
+        seen.server = found.server = counted_between(before["server"], after["server"])
     seen.measured = found.measured = (
         outcome["measured"]
         | after["disturbances"].since(before["disturbances"])
@@ -91,11 +92,3 @@ def _counts(pid: int, server: Server, setting: Setting, *, own_server: bool, ope
         "disturbances": host.disturbances(setting.cpus),
         "run_delay_ns": host.run_delay_ns(pid),
     }
-
-
-def _served(before: dict[str, Any] | None, after: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what the server counted in the window; nothing of a server that is not ours."""
-    if before is None or after is None:
-        return {}
-    cpu_ns = after["cpu_ns"] - before["cpu_ns"]
-    return after | {"cpu_ns": cpu_ns, "cpu_share": cpu_ns / max(1, after["clock_ns"] - before["clock_ns"])}
