@@ -38,7 +38,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
         sampler = Sampler(psutil.Process(worker.pid))
         delay_before_ns = host.run_delay_ns(worker.pid)
         server.tell("reset")
-        before = _counts(server, setting)
+        before = counts(server, setting.cpus)
         if workload.kind == "memory":
             held.observe(trial, server, worker, seen.measured, setting.budget_bytes)
         else:
@@ -46,7 +46,7 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
             sampler.begin()
         worker.crawled(sampler.sample)
         crawled_ns = time.monotonic_ns()
-        after = _counts(server, setting)
+        after = counts(server, setting.cpus)
         delay_after_ns = host.run_delay_ns(worker.pid)
         if (delay_ns := host.since(delay_before_ns, delay_after_ns)) is not None:
             seen.measured["run_delay_ns"] = delay_ns
@@ -63,12 +63,12 @@ def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     failed = sum(status is None for status, _ in answer.values())
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
     seen.measured |= outcome | _derived(outcome, len(answer), failed)
-    seen.server, seen.host = _differences(before, after)
+    seen.server, seen.host = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
     seen.measured |= seen.host
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
-    evidence = _evidence(trial, setting, seen, answer)
+    evidence = evidence_of(trial, setting.cpus, seen, answer)
     seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
 
 
@@ -99,16 +99,17 @@ def _memory(pid: int) -> dict[str, int]:
     return {key: size for key in ("uss_bytes", "rss_bytes", "pss_bytes") if (size := found[key]) is not None}
 
 
-def _counts(server: Server, setting: Setting) -> dict[str, Any]:
+def counts(server: Server, cpus: host.Cpus) -> dict[str, Any]:
+    """Return what server and kernel have counted until now."""
     return {
         "server": server.stats(),
         "run_delay_ns": host.run_delay_ns(server.process.pid),
-        "disturbances": host.disturbances(setting.cpus),
-        "busy_ns": host.busy_ns(setting.cpus.client),
+        "disturbances": host.disturbances(cpus),
+        "busy_ns": host.busy_ns(cpus.client),
     }
 
 
-def _differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the server and the kernel counted during the trial."""
     old, new = before["server"], after["server"]
     delay_ns = host.since(before["run_delay_ns"], after["run_delay_ns"])
@@ -131,13 +132,14 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
     }
 
 
-def _evidence(trial: Trial, setting: Setting, seen: Observation, answer: Answer) -> validity.Evidence:
+def evidence_of(trial: Trial, cpus: host.Cpus, seen: Observation, answer: Answer) -> validity.Evidence:
+    """Return what the checks go by."""
     workload = trial.workload
     crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
     expected = expected_answer(*crawl)
     wanted: dict[str, Any] = {"strategy": trial.strategy}
-    if setting.cpus.client is not None:
-        wanted["cpus"] = sorted(setting.cpus.client)
+    if cpus.client is not None:
+        wanted["cpus"] = sorted(cpus.client)
     return validity.Evidence(
         kind=workload.kind,
         planned_in_flight=trial.reachable,
@@ -149,7 +151,7 @@ def _evidence(trial: Trial, setting: Setting, seen: Observation, answer: Answer)
         pages_answered=sum(status is not None for status, _ in answer.values()),
         failures=seen.measured["failed_pages"],
         expected_failures=sum(status is None for status, _ in expected.values()),
-        client_share=_client_share(setting, seen.measured),
+        client_share=_client_share(cpus, seen.measured),
         measured=without_places(seen.measured),
         server=seen.server,
         host=seen.host,
@@ -161,8 +163,8 @@ def _evidence(trial: Trial, setting: Setting, seen: Observation, answer: Answer)
     )
 
 
-def _client_share(setting: Setting, measured: dict[str, Any]) -> float | None:
-    if setting.cpus.client is None or len(setting.cpus.client) != 1:
+def _client_share(cpus: host.Cpus, measured: dict[str, Any]) -> float | None:
+    if cpus.client is None or len(cpus.client) != 1:
         return None
     cpu_ns: int = measured["cpu_user_ns"] + measured["cpu_system_ns"]
     makespan_ns: int = measured["makespan_ns"]
