@@ -9,7 +9,8 @@ Format history (``format`` in every row):
 3   2026-11: the kind pair, two sides that take turns; no longer made, and refused.
 4   2026-11: the kinds swarm, open and client: many processes at once, constant rates of arrivals, and other clients.
 5   2026-11: the kind arm: one arm of a block, in which all arms are alive at once and take turns; the rows of a
-    comparison say so (``workload.comparison``); ``cause``.
+    comparison say so (``workload.comparison``); ``cause``. A figure that is unknown is left out, where older rows
+    have null; both are read alike.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
