@@ -26,10 +26,10 @@ MOST_SAMPLES = 200
 
 def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline, and return its row."""
-    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
+    return conduct(trial, setting.run, partial(observe, trial, server, setting), server)
 
 
-def _observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
+def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
     """Drive worker and server through one trial, and note what they and the kernel say."""
     workload = trial.workload
     server.configure(workload.site)

@@ -175,8 +175,8 @@ def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float
     if not any(isinstance(trial, Trial | BlockTrial) and trial.workload.cpu_ns for trial in trials):
         return None
     for row in rows.read(folder):
-        if units := row.measured.get("work_units"):
-            return float(row.workload["cpu_ns"] / units)
+        if units := getattr(row.measured, "work_units", None):
+            return float(row.workload.cpu_ns / units)
     try:
         code, said = process.output(["bench.measure.calibrate"], cpus.client, CALIBRATION_S)
         return float(said) if code == 0 else _not_calibrated(f"exited with {code}")

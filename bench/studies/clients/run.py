@@ -16,7 +16,7 @@ from bench.core.rows import Row
 from bench.core.scale import client
 from bench.measure import host, process
 from bench.measure.checks import judge
-from bench.measure.crawl import run_trial
+from bench.measure.crawl import observe as observe_crawl
 from bench.measure.locust.hosting import locust_lack
 from bench.measure.process import SkipError
 from bench.measure.server import Server, counted_between
@@ -144,16 +144,15 @@ def _wrk(trial: BareTrial, server: Server, setting: Setting, seen: Observation) 
 
 
 def _strategy(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
-    """Let a strategy crawl the site, as in any trial, and take from its row what the other clients tell too."""
+    """Let a strategy crawl the site, as in any trial, and keep of that what the other clients tell too."""
     values = trial.values
     site = SiteConfig.from_dict(values["site"])
     workload = Workload(values["id"], "crawl", site, values["in_flight"], "keep-alive")
-    row = run_trial(trial_of(trial.id, trial.round, workload, strategies.describe(trial.strategy)), server, setting)
-    seen.knobs = row.knobs
-    if row.status != "ok":
-        gone = process.WorkerTimeoutError if row.status == "timeout" else process.WorkerError
-        raise gone(str(row.reason), row.cause)
-    measured = row.measured
+    crawl, own = trial_of(trial.id, trial.round, workload, strategies.describe(trial.strategy)), Observation()
+    observe_crawl(crawl, server, setting, own)
+    if own.wrong is not None:
+        raise process.WorkerError(own.wrong)
+    measured, seen.knobs = own.measured, own.knobs
     steady = measured["steady"] or {"completions": measured["pages"], "window_ns": measured["makespan_ns"]}
     cpu_ns = measured["cpu_user_ns"] + measured["cpu_system_ns"]
     delay_ns = measured.get("run_delay_ns")
@@ -165,8 +164,8 @@ def _strategy(trial: BareTrial, server: Server, setting: Setting, seen: Observat
         "service": measured["steady_service"],
         "client_cpu_share": cpu_ns / measured["makespan_ns"],
         "run_delay_share": None if delay_ns is None else delay_ns / measured["makespan_ns"],
-        "server_cpu_share": row.server["cpu_share"],
-        "server_requests": row.server["requests"],
+        "server_cpu_share": own.server["cpu_share"],
+        "server_requests": own.server["requests"],
         "listen_drops": measured["listen_drops"],
         "steal_share": measured["steal_share"],
     }
