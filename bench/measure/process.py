@@ -14,10 +14,12 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import bench
-from bench.core.rows import Cause
+
+if TYPE_CHECKING:  # what is driven into a limit runs without anything that is installed
+    from bench.core.rows import Cause
 
 ROOT = Path(bench.__file__).parent.parent
 TICK_S = 0.02
@@ -45,7 +47,7 @@ _HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
 class TrialError(Exception):
     """A trial broke off; the message says how, and ``cause`` why, where that is known."""
 
-    def __init__(self, message: str, cause: Cause | None = None) -> None:
+    def __init__(self, message: str, cause: "Cause | None" = None) -> None:
         super().__init__(message)
         self.cause = cause
 
