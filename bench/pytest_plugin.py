@@ -240,16 +240,14 @@ def _roots(config: "SiteConfig") -> int:
 def _crawl(strategy: str, job: Any, expected: Pages, cpus: set[int] | None, deadline_s: float) -> Crawled:
     """Let a fresh process do the job once. Fails the test with one sentence when the process does not."""
     from bench.measure import process
+    from bench.measure.crawl import PROGRAM
     from bench.measure.expected import difference
 
     try:
-        with process.running(cpus, deadline_s) as worker:
-            worker.send({"strategy": strategy, "job": job.to_dict(), "lifetime_s": deadline_s + 5})
+        with process.running([PROGRAM], {"strategy": strategy, "job": job.to_dict()}, cpus, deadline_s) as worker:
             worker.expect("ready", "knobs")
             worker.send({"do": "crawl"})
-            error = worker.expect("crawled", "error")["error"]
-            if error is not None:
-                raise process.WorkerError(f"the strategy raised {error}")
+            worker.crawled()
             worker.send({"do": "report"})
             outcome = worker.expect("outcome", "answer")
     except process.WorkerError as error:

@@ -29,7 +29,7 @@ SHARED_BY_BOTH_HALVES = {
     "bench.core.experiment", "bench.core.grid", "bench.core.judge", "bench.core.records", "bench.core.records.values",
     "bench.core.rows", "bench.core.units",
 }  # fmt: skip
-RUNNERS = {"run", "checks", "worker", "crowd", "wrk", "building_blocks"}
+RUNNERS = {"run", "checks", "worker", "overhead", "crowd", "wrk"}
 """The modules of a study that measure; they do it with the laboratory (bench/measure)."""
 COMMANDS = {
     "command",
@@ -168,7 +168,7 @@ def test_the_package_of_strategies_imports_none_of_them() -> None:
 
 def test_the_worker_imports_what_every_python_has() -> None:
     ours = ["strategies.core", "strategies.base", "bench.measure.worker"]
-    for name, found in imports(["bench.measure.worker", "bench.measure.blocks.worker"]):
+    for name, found in imports(modules("bench.measure.worker")):
         assert top(found) in STANDARD or within(found, ours) or found == "strategies", (name, found)
 
 
@@ -302,7 +302,7 @@ def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
         pytest.skip(f"{name} requires {', '.join(description.missing)}")
     isolated = () if description.requires else ("-I", "-S")  # as if nothing were installed
 
-    loaded = loaded_by(f"import bench.measure.worker, strategies; strategies.load({name!r})", *isolated)
+    loaded = loaded_by(f"import bench.measure.worker.crawl, strategies; strategies.load({name!r})", *isolated)
 
     ours = {module for module in loaded if top(module) in PACKAGES}
     others = {
@@ -310,7 +310,8 @@ def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
     }  # compiled modules add these
     assert f"strategies.{name}" in ours
     assert {module for module in ours if not within(module, ["strategies.core"])} <= {
-        "bench", "bench.measure", "bench.measure.worker", "strategies", "strategies.base", f"strategies.{name}",
+        "bench", "bench.measure", "bench.measure.worker", "bench.measure.worker.crawl",
+        "strategies", "strategies.base", f"strategies.{name}",
     }  # fmt: skip
     assert others <= STANDARD | top_levels(description.requires) | TAKEN_IF_THERE.get(name, set())
 
@@ -334,7 +335,7 @@ def test_the_harness_never_loads_locust() -> None:
         "measure.run",
         "studies.swarm.command",
         "studies.swarm.plan_text",
-        "measure.controller",
+        "measure.trial",
     )
 
     loaded = loaded_by("import " + ", ".join(f"bench.{name}" for name in programs))

@@ -22,8 +22,9 @@ from bench.core.experiment import Workload
 from bench.core.plan import AnyTrial, Trial
 from bench.core.rows import Row
 from bench.measure import host, process
-from bench.measure.controller import Setting, run_trial
+from bench.measure.crawl import run_trial
 from bench.measure.server import Server, ServerError, running
+from bench.measure.trial import Setting
 from bench.studies.clients.wrk import MISSING, Driven, Wrk, WrkError, find
 from fake_server.site import SiteConfig
 

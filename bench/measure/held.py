@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 
 from bench.core.plan import Trial
-from bench.measure import memory, process
+from bench.measure import host, memory, process
 from bench.measure.memory import Layers
 from bench.measure.server import Server
 
@@ -24,12 +24,12 @@ def observe(
     server.tell("hold")
     measured |= layers("base", worker, server)
     guard = Guard(budget_bytes, worker.pid)
-    cpu_before_ns, server_before_ns = _cpu_ns(worker.pid), server.stats()["cpu_ns"]
+    cpu_before_ns, server_before_ns = host.cpu_in_ticks_ns(worker.pid), server.stats()["cpu_ns"]
     begin_ns = time.monotonic_ns()
     worker.send({"do": "crawl"})
     stats = _wait_until(lambda held: held >= trial.reachable, trial.reachable, server, worker, guard)
     measured["reach_ns"] = time.monotonic_ns() - begin_ns
-    measured |= {"reach_cpu_ns": _cpu_ns(worker.pid) - cpu_before_ns}
+    measured |= {"reach_cpu_ns": host.cpu_in_ticks_ns(worker.pid) - cpu_before_ns}
     measured |= {"reach_server_cpu_ns": stats["cpu_ns"] - server_before_ns}
     measured |= layers_since(measured, "held", worker, server) | {"held_in_flight": server.stats()["in_flight"]}
     if trial.workload.parked:
@@ -126,18 +126,8 @@ def _wait_until(
         if time.monotonic() > worker.deadline_s:
             raise process.WorkerTimeoutError(f"only {stats['in_flight']} of {wanted} fetches came to be in flight")
         if worker.has_spoken:  # it should be waiting at the gate
-            crawled = worker.expect("crawled", "error")
-            error = crawled["error"]
-            raise process.WorkerError(
-                "the strategy " + (f"raised {error}" if error else "returned without its answers"),
-                crawled.get("cause"),
-            )
+            worker.crawled()
+            raise process.WorkerError("the strategy returned without its answers")
         guard.check()
         time.sleep(process.TICK_S)
     return stats
-
-
-def _cpu_ns(pid: int) -> int:
-    """Return the CPU time of a process so far; in ticks of 10 ms, as the kernel shows it to others (proc(5), stat)."""
-    times = psutil.Process(pid).cpu_times()
-    return round((times.user + times.system) * 1e9)

@@ -1,5 +1,6 @@
 """The machine: what it is, which cores to use, and the kernel's counts that tell whether a trial was disturbed."""
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -7,6 +8,7 @@ import re
 import resource
 import socket
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from bench.measure import procfs
 from bench.measure.places import without_places
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
@@ -42,12 +45,12 @@ ANY = Cpus(None, None)
 
 def choose_cpus(*, pin: bool) -> Cpus:
     """Pick different cores for server and client, not two threads of one core if there is a choice."""
-    return apart(_allowed(), siblings) if pin else ANY
+    return apart(_pinnable(), siblings) if pin else ANY
 
 
 def halves(*, pin: bool) -> Cpus:
     """Divide the cores between many servers and many clients; two threads of one core are not parted."""
-    return divided(_allowed(), siblings) if pin else ANY
+    return divided(_pinnable(), siblings) if pin else ANY
 
 
 def apart(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
@@ -68,9 +71,31 @@ def divided(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
     return Cpus(server, client) if client else ANY
 
 
-def usable_cores() -> int | None:
-    """Return how many cores this process may use, or None where nobody says."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count()
+def usable_cores() -> list[int]:
+    """Return the cores that this process may use."""
+    return sorted(_pinnable()) or list(range(os.cpu_count() or 1))
+
+
+def _pinnable() -> set[int]:
+    """Return the cores that this process may use; none where the system cannot pin."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+def cpu_ns(pid: int) -> int | None:
+    """Return the CPU time of a process so far, of all its threads, by the kernel's clock for it.
+
+    The number of that clock is made from the process id (clock_getcpuclockid(3); in the kernel CPUCLOCK_SCHED of
+    include/linux/posix-timers.h). None where there is no such clock.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        return time.clock_gettime_ns(~pid << 3 | 2)
+    return None
+
+
+def cpu_in_ticks_ns(pid: int) -> int:
+    """Return the CPU time of a process so far, in ticks of 10 ms, as the kernel shows it to others (proc(5), stat)."""
+    times = psutil.Process(pid).cpu_times()
+    return round((times.user + times.system) * 1e9)
 
 
 def machine(neighbour: str | None = None) -> dict[str, Any]:
@@ -85,7 +110,7 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu": _cpu_model(),
         "cores": psutil.cpu_count(),
-        "usable_cores": usable_cores(),
+        "usable_cores": len(usable_cores()),
         "memory_bytes": memory.total,
         "libc": " ".join(platform.libc_ver()).strip() or None,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -93,10 +118,10 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "versions": {name: _version(name) for name in _DISTRIBUTIONS},
         "descriptor_limit": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
         "process_limit": list(resource.getrlimit(resource.RLIMIT_NPROC)),
-        "transparent_huge_pages": _read_text("/sys/kernel/mm/transparent_hugepage/enabled"),
-        "somaxconn": _read_text("/proc/sys/net/core/somaxconn"),
-        "ephemeral_ports": _read_text("/proc/sys/net/ipv4/ip_local_port_range"),
-        "frequency_governor": _read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "transparent_huge_pages": _setting("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "somaxconn": _setting("/proc/sys/net/core/somaxconn"),
+        "ephemeral_ports": _setting("/proc/sys/net/ipv4/ip_local_port_range"),
+        "frequency_governor": _setting("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "command": [Path(sys.argv[0]).name, *without_places(sys.argv[1:])],
     } | ({"neighbour": neighbour} if neighbour else {})
 
@@ -106,20 +131,13 @@ def listen_drops(root: Path = PROC) -> int | None:
 
     ListenDrops includes ListenOverflows (linux: net/ipv4/tcp_ipv4.c, tcp_v4_syn_recv_sock), so it alone is read.
     """
-    text = _read_text(root / "net" / "netstat")
-    if text is None:
-        return None
-    names, values = (line.split() for line in text.splitlines() if line.startswith("TcpExt:"))
-    return int(dict(zip(names, values, strict=True))["ListenDrops"])
+    return procfs.tcp_counts(procfs.text_of(root / "net" / "netstat")).get("ListenDrops")
 
 
 def ephemeral_ports(root: Path = PROC) -> int | None:
     """Return how many ports the kernel gives to clients (ip_local_port_range), or None where nobody says."""
-    text = _read_text(root / "sys" / "net" / "ipv4" / "ip_local_port_range")
-    if text is None:
-        return None
-    first, last = map(int, text.split())
-    return last - first + 1
+    edges = procfs.wholes(procfs.text_of(root / "sys" / "net" / "ipv4" / "ip_local_port_range"))
+    return edges[1] - edges[0] + 1 if edges else None
 
 
 def cpu_ticks(cpus: set[int] | None) -> tuple[float, float] | None:
@@ -175,24 +193,17 @@ def run_delay_ns(pid: int, root: Path = PROC) -> int | None:
 
     The second field of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst).
     """
-    text = _read_text(root / str(pid) / "schedstat")
-    return int(text.split()[1]) if text else None
-
-
-def _allowed() -> set[int]:
-    """Return the CPUs that this process may use; none where the system cannot pin."""
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    counts = procfs.wholes(procfs.text_of(root / str(pid) / "schedstat"))
+    return counts[1] if counts else None
 
 
 def siblings(cpu: int, root: Path = Path("/sys/devices/system/cpu")) -> set[int]:
     """Return the logical CPUs of the same core (format of the kernel's cpulists: "0,4" or "0-1")."""
-    text = _read_text(root / f"cpu{cpu}" / "topology" / "thread_siblings_list") or str(cpu)
-    ranges = (part.partition("-") for part in text.split(","))
-    return {n for first, _, last in ranges for n in range(int(first), int(last or first) + 1)}
+    return set(procfs.ranges(procfs.text_of(root / f"cpu{cpu}" / "topology" / "thread_siblings_list")) or {cpu})
 
 
 def _cpu_model() -> str | None:
-    text = _read_text("/proc/cpuinfo") or ""
+    text = procfs.text_of("/proc/cpuinfo") or ""
     match = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return match[1] if match else platform.processor() or None
 
@@ -204,8 +215,6 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _read_text(path: str | Path) -> str | None:
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except OSError:
-        return None
+def _setting(path: str) -> str | None:
+    text = procfs.text_of(path)
+    return None if text is None else text.strip()

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import psutil
 
+from bench.measure import procfs
+
 Layers = dict[str, int | None]
 
 SETTLE_S = 0.05
@@ -31,7 +33,7 @@ def of_process(pid: int, root: Path = Path("/proc")) -> Layers:
         "uss_bytes": full.uss,
         "rss_bytes": full.rss,
         "pss_bytes": getattr(full, "pss", None),
-        "page_tables_bytes": _kilobytes(_text(root / str(pid) / "status"), "VmPTE"),
+        "page_tables_bytes": procfs.sizes(procfs.text_of(root / str(pid) / "status")).get("VmPTE"),
     }
 
 
@@ -42,17 +44,18 @@ def of_system(root: Path = Path("/proc")) -> Layers:
     pages of data in sockets (proc(5), /proc/net/sockstat: TCP mem, in pages). ``tcp_sockets`` are those of this network
     namespace, without ``time_waits``. ``tasks`` are all threads of all processes (proc(5), /proc/loadavg).
     """
-    meminfo, sockstat = _text(root / "meminfo"), _text(root / "net" / "sockstat")
+    sizes = procfs.sizes(procfs.text_of(root / "meminfo"))
+    sockstat = procfs.text_of(root / "net" / "sockstat")
     pages = _after(sockstat, "TCP", "mem")
     return {
-        "kernel_stack_bytes": _kilobytes(meminfo, "KernelStack"),
-        "slab_bytes": _kilobytes(meminfo, "Slab"),
-        "all_page_tables_bytes": _kilobytes(meminfo, "PageTables"),
-        "available_bytes": _kilobytes(meminfo, "MemAvailable"),
+        "kernel_stack_bytes": sizes.get("KernelStack"),
+        "slab_bytes": sizes.get("Slab"),
+        "all_page_tables_bytes": sizes.get("PageTables"),
+        "available_bytes": sizes.get("MemAvailable"),
         "socket_bytes": None if pages is None else pages * os.sysconf("SC_PAGE_SIZE"),
         "tcp_sockets": _after(sockstat, "TCP", "inuse"),
         "time_waits": _after(sockstat, "TCP", "tw"),
-        "tasks": _tasks(_text(root / "loadavg")),
+        "tasks": procfs.tasks(procfs.text_of(root / "loadavg")),
     }
 
 
@@ -63,22 +66,20 @@ def unused_bytes(root: Path = Path("/proc")) -> int:
     open sockets are accounted as reclaimable (SLAB_RECLAIM_ACCOUNT, net/socket.c), as their directory entries are: with
     a million connections, gigabytes that nothing can give back. Where there is no meminfo: what psutil says.
     """
-    meminfo = _text(root / "meminfo")
-    parts = [_kilobytes(meminfo, name) for name in ("MemFree", "Buffers", "Cached", "Shmem")]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+    sizes = procfs.sizes(procfs.text_of(root / "meminfo"))
+    try:
+        return sizes["MemFree"] + sizes["Buffers"] + sizes["Cached"] - sizes["Shmem"]
+    except KeyError:
         available: int = psutil.virtual_memory().available
         return available
-    free, buffers, cached, shared = known
-    return free + buffers + cached - shared
 
 
-def at_rest(pid: int, deadline_s: float, sleep: Callable[[float], None] = time.sleep) -> tuple[Layers, Layers]:
+def at_rest(pid: int, deadline_s: float) -> tuple[Layers, Layers]:
     """Return the layers of a process and of the system as soon as two readings agree; else, at the deadline, the last.
 
     ``deadline_s`` is on the clock of time.monotonic().
     """
-    return settled(lambda: (of_process(pid), of_system()), deadline_s, sleep)
+    return settled(lambda: (of_process(pid), of_system()), deadline_s, time.sleep)
 
 
 def settled(
@@ -102,25 +103,7 @@ def _agree(one: Layers, other: Layers, key: str) -> bool:
     return old is None or new is None or abs(new - old) <= STILL * max(old, new)
 
 
-def _kilobytes(text: str | None, name: str) -> int | None:
-    """Return a line of the form ``Name:   12 kB``, in bytes."""
-    found = re.search(rf"^{name}:\s+(\d+) kB$", text or "", re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
-
-
 def _after(text: str | None, protocol: str, word: str) -> int | None:
     """Return the number that follows a word in the line of a protocol."""
     found = re.search(rf"^{protocol}:.*\b{word} (\d+)", text or "", re.MULTILINE)
     return int(found[1]) if found else None
-
-
-def _tasks(loadavg: str | None) -> int | None:
-    found = re.search(r"\d/(\d+) ", loadavg or "")
-    return int(found[1]) if found else None
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        return None

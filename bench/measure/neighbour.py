@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
-from bench.measure.host import Cpus
+from bench.measure.host import Cpus, usable_cores
 from bench.measure.neighbour_worker import KINDS
 from bench.measure.process import environment
 
@@ -25,16 +25,14 @@ SEED = 20260101
 
 
 @contextmanager
-def neighbour(
-    kind: str, cores: Iterable[int], share: float = SHARE, seed: int = SEED, most_s: float = MOST_S
-) -> Iterator[None]:
+def neighbour(kind: str, cores: Iterable[int], share: float = SHARE, most_s: float = MOST_S) -> Iterator[None]:
     """Disturb each of these cores for this share of the time; ``kind`` is one of ``KINDS``.
 
     The neighbour ends with the block, with this process however that ends, and after ``most_s`` seconds.
     """
     with ExitStack() as stack:
         for core in cores:
-            stack.enter_context(_on(core, kind, share, seed, most_s))
+            stack.enter_context(_on(core, kind, share, most_s))
         yield
 
 
@@ -47,8 +45,8 @@ def beside(kind: str | None, cpus: Cpus) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _on(core: int, kind: str, share: float, seed: int, most_s: float) -> Iterator[None]:
-    words = (kind, core, share, seed, most_s, os.getpid())
+def _on(core: int, kind: str, share: float, most_s: float) -> Iterator[None]:
+    words = (kind, core, share, SEED, most_s, os.getpid())
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "bench.measure.neighbour_worker", *map(str, words)],
         stdin=subprocess.DEVNULL,
@@ -60,11 +58,6 @@ def _on(core: int, kind: str, share: float, seed: int, most_s: float) -> Iterato
     finally:
         process.kill()
         process.wait()
-
-
-def usable_cores() -> list[int]:
-    """Return the cores that this process may use."""
-    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else list(range(os.cpu_count() or 1))
 
 
 def main() -> int:

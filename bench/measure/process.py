@@ -14,15 +14,19 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import bench
-from bench.core.rows import Cause
+
+if TYPE_CHECKING:  # what is driven into a limit runs without anything that is installed
+    from bench.core.rows import Cause
 
 ROOT = Path(bench.__file__).parent.parent
 TICK_S = 0.02
 LOOK_S = 0.01
 """So often whoever waits for a worker's word may look at it."""
+GRACE_S = 5
+"""So much longer than its deadline a worker lives that nobody ends."""
 _MEDDLING = (
     "PYTHON",
     "AIOHTTP_",
@@ -40,12 +44,20 @@ _MEDDLING = (
 _HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
 
 
-class WorkerError(Exception):
-    """The worker did not do its part; the message says how it ended, and ``cause`` why, where that is known."""
+class TrialError(Exception):
+    """A trial broke off; the message says how, and ``cause`` why, where that is known."""
 
-    def __init__(self, message: str, cause: Cause | None = None) -> None:
+    def __init__(self, message: str, cause: "Cause | None" = None) -> None:
         super().__init__(message)
         self.cause = cause
+
+
+class SkipError(TrialError):
+    """A trial cannot be run here."""
+
+
+class WorkerError(TrialError):
+    """The worker did not do its part."""
 
 
 class WorkerTimeoutError(WorkerError):
@@ -85,6 +97,13 @@ class Worker:
             raise WorkerError(f"the worker said {message['event']!r} when {event!r} was due")
         if key not in message:
             raise WorkerError(f"the worker said {event!r} without {key!r}")
+        return message
+
+    def crawled(self, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
+        """Wait until the worker has crawled, and return its message. Raises WorkerError when its strategy raised."""
+        message = self.expect("crawled", "error", each_tick)
+        if message["error"] is not None:
+            raise WorkerError(f"the strategy raised {message['error']}", message.get("cause"))
         return message
 
     def hear(self, key: str, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
@@ -163,6 +182,8 @@ class Runtime:
     """Environment variables that are set on purpose."""
     cpus: frozenset[int] | None = None
     """The cores on which it crawls, where they are not those of all workers."""
+    flags: tuple[str, ...] = ()
+    """More options of the interpreter."""
 
 
 def _signal_name(number: int) -> str:
@@ -185,19 +206,20 @@ def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
 
 @contextmanager
 def running(
+    command: Sequence[str],
+    order: Mapping[str, Any],
     cpus: set[int] | None,
     lifetime_s: float,
-    command: Sequence[str] = ("bench.measure.worker",),
     runtime: Runtime = DEFAULT,
 ) -> Iterator[Worker]:
-    """Start a worker, pinned to ``cpus`` if given; kill it with all its children in the end, come what may.
+    """Start a worker and give it its order, pinned to ``cpus`` if given; kill it with all its children in the end.
 
-    ``command`` is a module and its arguments.
+    ``command`` is a module and its arguments. If this process cannot end it any more, the kernel does.
     """
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             # -P: what lies in the current folder is not imported by accident; PYTHONPATH: this very harness is.
-            [runtime.python or sys.executable, "-P", "-m", *command],
+            [runtime.python or sys.executable, *runtime.flags, "-P", "-m", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -206,7 +228,9 @@ def running(
         )
         try:
             pin(process.pid, cpus)
-            yield Worker(process, errors, time.monotonic() + lifetime_s)
+            worker = Worker(process, errors, time.monotonic() + lifetime_s)
+            worker.send({**order, "lifetime_s": lifetime_s + GRACE_S})
+            yield worker
         finally:
             _end(process)
 

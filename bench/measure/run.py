@@ -1,8 +1,6 @@
 """A run: one invocation of an experiment, from its plan to a folder of rows."""
 
 import fcntl
-import importlib.metadata
-import importlib.util
 import json
 import os
 import re
@@ -25,25 +23,26 @@ from bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
 from bench.core.experiment import Experiment, ExperimentError
 from bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
 from bench.core.records.values import plain_values
-from bench.core.rows import MACHINE_FILE, Cause, Row
+from bench.core.rows import MACHINE_FILE, Cause, Kind, Row
 from bench.measure import host, process
 from bench.measure.blocks import run as arms
 from bench.measure.blocks.sides import Prepared, interpreter
-from bench.measure.controller import Setting, run_trial, skipped
-from bench.measure.locust.hosting import ALONE, Hosting
+from bench.measure.crawl import run_trial
+from bench.measure.locust.hosting import ALONE, Hosting, locust_lack
 from bench.measure.places import without_places
 from bench.measure.preflight import shortage
 from bench.measure.process import Runtime
 from bench.measure.server import Server, ServerError, running
+from bench.measure.trial import Setting, patience_s, skipped
 from bench.studies.limits.run import run_limit
 from bench.studies.memory.run import run_building_block
+from bench.studies.open_loop.run import run_open
 from bench.studies.probes.run import run_probe
+from bench.studies.swarm.run import run_swarm
 
 EXPERIMENT_FILE = "experiment.toml"
 CALIBRATION_S = 60.0
 FREE_THREADED_NAMES = ("python3.14t", "python3.13t")
-OLDEST_LOCUST = (2, 29)
-WITHOUT_LOCUST = "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, how many there are, and its rows: those of a block are its arms'."""
@@ -78,12 +77,8 @@ def plan(experiment: Experiment, *, installed: bool = True) -> list[AnyTrial]:
 
 def need_locust() -> None:
     """Raise RunError unless Locust is installed, and new enough. It is not imported: that would change this process."""
-    if importlib.util.find_spec("locust") is None:
-        raise RunError(f"this needs Locust: {WITHOUT_LOCUST}")
-    found = importlib.metadata.version("locust")
-    if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < OLDEST_LOCUST:
-        oldest = ".".join(map(str, OLDEST_LOCUST))
-        raise RunError(f"this needs Locust {oldest} or newer, and {found} is installed: {WITHOUT_LOCUST}")
+    if (lack := locust_lack()) is not None:
+        raise RunError(f"this needs {lack}")
 
 
 def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
@@ -159,7 +154,7 @@ def execute(
         setting = Setting(
             folder.name,
             cpus,
-            lambda trial: experiment.deadline_s or _patience_s(trial),
+            lambda trial: experiment.deadline_s or patience_s(trial),
             available_bytes // 2 if budget_bytes is None else budget_bytes,
             process.DEFAULT,
             _unit_ns(folder, trials, cpus),
@@ -172,12 +167,6 @@ def execute(
         _run_missing(folder, cpus, lambda trial: settings.get(trial.kind, setting), missing, report, free_threaded)
 
 
-def _patience_s(trial: AnyTrial) -> float:
-    """Return after how long a trial is taken to hang. A swarm of many processes is slow to start, not each fetch."""
-    expected_s = trial.expected_ns / 1e9
-    return 120 + 5 * expected_s if trial.kind == "swarm" else 60 + 20 * expected_s
-
-
 def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float | None:
     """Return what a unit of CPU work costs: as this run went by before it was interrupted, or as it is measured now.
 
@@ -186,8 +175,8 @@ def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float
     if not any(isinstance(trial, Trial | BlockTrial) and trial.workload.cpu_ns for trial in trials):
         return None
     for row in rows.read(folder):
-        if units := row.measured.get("work_units"):
-            return float(row.workload["cpu_ns"] / units)
+        if units := getattr(row.measured, "work_units", None):
+            return float(row.workload.cpu_ns / units)
     try:
         code, said = process.output(["bench.measure.calibrate"], cpus.client, CALIBRATION_S)
         return float(said) if code == 0 else _not_calibrated(f"exited with {code}")
@@ -291,7 +280,7 @@ def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[
 
 def _lack(arm: Arm, free_threaded: str | None) -> tuple[Cause, str] | None:
     """Say which interpreter, or how many cores, an arm would need that are not there."""
-    if arm.cores > (usable := host.usable_cores() or 1):
+    if arm.cores > (usable := len(host.usable_cores())):
         return "limit", f"it needs {arm.cores} cores, and this process may use {usable}"
     try:
         _python(arm, free_threaded)
@@ -321,19 +310,23 @@ def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting, free
 
 
 def _run_one(trial: Trial | BareTrial, keeper: "ServerKeeper", setting: Setting) -> Row:
-    if not isinstance(trial, BareTrial):
-        return run_trial(trial, keeper.server(), setting)
-    if trial.kind == "swarm":
-        from bench.studies.swarm.run import run_swarm
+    if (alone := _ALONE.get(trial.kind)) is not None:
+        return alone(trial, setting)
+    return _ON_THE_SERVER[trial.kind](trial, keeper.server(), setting)
 
-        return run_swarm(trial, setting)
-    if trial.kind == "open":
-        from bench.studies.open_loop.run import run_open
 
-        return run_open(trial, keeper.server(), setting)
-    if trial.kind == "limit":
-        return run_limit(trial, setting)
-    return (run_building_block if trial.kind == "block" else run_probe)(trial, keeper.server(), setting)
+_ON_THE_SERVER: dict[Kind, Callable[[Any, Server, Setting], Row]] = {
+    "crawl": run_trial,
+    "memory": run_trial,
+    "block": run_building_block,
+    "probe": run_probe,
+    "open": run_open,
+}
+_ALONE: dict[Kind, Callable[[Any, Setting], Row]] = {
+    "limit": run_limit,
+    "swarm": run_swarm,
+}
+"""What runs a trial of each kind: on the server that all trials of a run share, or without it."""
 
 
 def _append(folder: Path, row: Row) -> None:

@@ -12,14 +12,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure.process import TICK_S, environment, output, pin
+from bench.measure.process import TICK_S, TrialError, environment, output, pin
 from fake_server.site import SiteConfig
 
 START_SECONDS = 20
 ANSWER_SECONDS = 60
 
 
-class ServerError(Exception):
+def counted_between(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Return the later of two readings of ``Server.stats``, with the CPU time between them, and its share of a core."""
+    cpu_ns = after["cpu_ns"] - before["cpu_ns"]
+    return after | {"cpu_ns": cpu_ns, "cpu_share": cpu_ns / max(1, after["clock_ns"] - before["clock_ns"])}
+
+
+class ServerError(TrialError):
     """The fake server did not start, died, or answered what it should not; the message says which."""
 
 

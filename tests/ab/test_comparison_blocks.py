@@ -218,7 +218,7 @@ def test_a_server_that_dies_is_neither_sides_fault(tmp_path: Path) -> None:
         found = loop.block(tmp_path, planned, 1, prepared, Place(keeper, cpus))
 
     assert (found.good, found.failed) == (False, None)
-    assert found.reasons[0].startswith("the fake server died in mid-block")
+    assert found.reasons[0].startswith("the fake server died in mid-trial")
     assert read.tally([found]).dropped == 1
 
 

@@ -12,7 +12,7 @@ from bench.cli import main
 from bench.core.rows import Row
 from bench.measure import held, validity
 from bench.measure.blocks import checks as arm_checks
-from bench.measure.validity import Judgement
+from bench.measure.checks import Judgement
 from bench.studies.open_loop import checks as open_checks
 from bench.studies.swarm import checks as swarm_checks
 

@@ -84,7 +84,11 @@ def test_what_is_found_is_kept_as_rows_of_a_run(tmp_path: Path) -> None:
     descriptors, memory = rows.read(folder)
     assert (descriptors.kind, descriptors.strategy, descriptors.stack) == ("limit", "descriptors", "none")
     assert descriptors.trial == "limit/descriptors/round=1"
-    assert descriptors.workload == {"id": "limit/descriptors", "resource": "descriptors", "through_shared": False}
+    assert dict(descriptors.workload.items()) == {
+        "id": "limit/descriptors",
+        "resource": "descriptors",
+        "through_shared": False,
+    }
     assert descriptors.measured["bound_by"] == "RLIMIT_NOFILE"
     assert memory.measured["stopped_by"] == "not tried"
     assert {row.status for row in (descriptors, memory)} == {"ok"}

@@ -4,11 +4,9 @@ import pytest
 
 from bench.measure.limits import diagnose
 from bench.measure.limits.bounds import bounds
-from bench.measure.limits.descriptors import culprit as descriptors_culprit
 from bench.measure.limits.facts import Facts, Quota
 from bench.measure.limits.finding import Stop, bound_by, remedy, stopped_by, why
-from bench.measure.limits.memory import culprit as memory_culprit
-from bench.measure.limits.memory import in_bytes
+from bench.measure.limits.resources import descriptors_culprit, in_bytes, memory_culprit
 from bench.measure.limits.threads import full_bounds
 from bench.measure.limits.watch import Ramp, thinned
 from tests.limits.made_machine import MIB, facts, process, readings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure.limits import elsewhere, linux, look
+from bench.measure.limits import linux, look
 from bench.measure.limits.bounds import RESOURCES, bounds, not_known
 from bench.measure.limits.facts import Process
 from tests.limits.made_machine import tree, write
@@ -146,7 +146,7 @@ def test_macos_tells_limits_and_sysctls_and_says_what_it_does_not() -> None:
         "net.inet.ip.portrange.last": 65_535,
     }
 
-    facts = elsewhere.facts(700, "Darwin", sysctls, 8 << 30)
+    facts = look.facts_elsewhere(700, "Darwin", sysctls, 8 << 30)
 
     assert {"kern.num_taskthreads", "MemAvailable"} <= {bound.name for bound in bounds("threads", facts)}
     assert "kern.maxfilesperproc" in {bound.name for bound in bounds("descriptors", facts)}
@@ -159,9 +159,9 @@ def test_macos_tells_limits_and_sysctls_and_says_what_it_does_not() -> None:
 
 
 def test_another_system_tells_its_rlimits() -> None:
-    facts = elsewhere.facts(700, "FreeBSD", {}, None)
+    facts = look.facts_elsewhere(700, "FreeBSD", {}, None)
 
     assert facts.rlimits["RLIMIT_NOFILE"][1] > 0
     assert facts.sysctls == {}
     assert bounds("ports", facts) == []
-    assert (elsewhere.available_bytes() or 0) > 0
+    assert (look.available_elsewhere() or 0) > 0

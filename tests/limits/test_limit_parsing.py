@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bench.measure.limits import parse
+from bench.measure import procfs
 
 V2 = "30 20 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1 = (
@@ -16,26 +16,26 @@ V1 = (
 
 @pytest.mark.parametrize("text", [None, "", "\n", "many\n", "-1\n"])
 def test_what_is_no_number_is_unknown_and_not_zero(text: str | None) -> None:
-    assert parse.whole(text) is None
-    assert parse.most(text) is None
+    assert procfs.whole(text) is None
+    assert procfs.most(text) is None
 
 
 def test_no_limit_is_not_the_same_as_an_unknown_one() -> None:
-    assert parse.most("max\n") == math.inf
-    assert parse.most("9223372036854771712\n") == math.inf, "version 1 writes it so"
-    assert parse.most("300\n") == 300
+    assert procfs.most("max\n") == math.inf
+    assert procfs.most("9223372036854771712\n") == math.inf, "version 1 writes it so"
+    assert procfs.most("300\n") == 300
 
 
 def test_the_tasks_of_the_system_stand_behind_the_slash() -> None:
-    assert parse.tasks("1.05 1.25 2.03 3/86 5690\n") == 86
-    assert parse.tasks("1.05 1.25\n") is None
-    assert parse.tasks(None) is None
+    assert procfs.tasks("1.05 1.25 2.03 3/86 5690\n") == 86
+    assert procfs.tasks("1.05 1.25\n") is None
+    assert procfs.tasks(None) is None
 
 
 def test_reserved_ports_are_single_ones_and_ranges() -> None:
-    assert parse.ports("8080,9148-9150\n") == frozenset({8080, 9148, 9149, 9150})
-    assert parse.ports("\n") == frozenset()
-    assert parse.ports(None) is None
+    assert procfs.ranges("8080,9148-9150\n") == frozenset({8080, 9148, 9149, 9150})
+    assert procfs.ranges("\n") == frozenset()
+    assert procfs.ranges(None) is None
 
 
 def test_limits_of_a_process_have_a_soft_and_a_hard_side() -> None:
@@ -46,16 +46,16 @@ def test_limits_of_a_process_have_a_soft_and_a_hard_side() -> None:
         "Max realtime timeout      unlimited            unlimited            us        \n"
     )
 
-    assert parse.rlimits(text) == {"RLIMIT_NOFILE": (1024, 524288), "RLIMIT_AS": (math.inf, math.inf)}
-    assert parse.rlimits(None) == {}
+    assert procfs.rlimits(text) == {"RLIMIT_NOFILE": (1024, 524288), "RLIMIT_AS": (math.inf, math.inf)}
+    assert procfs.rlimits(None) == {}
 
 
 def test_the_count_of_full_queues_is_found_by_its_name() -> None:
     text = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 215 216\nIpExt: InOctets\nIpExt: 5\n"
 
-    assert parse.tcp_counts(text)["ListenOverflows"] == 215
-    assert parse.tcp_counts("TcpExt: A\n") == {}
-    assert parse.tcp_counts(None) == {}
+    assert procfs.tcp_counts(text)["ListenOverflows"] == 215
+    assert procfs.tcp_counts("TcpExt: A\n") == {}
+    assert procfs.tcp_counts(None) == {}
 
 
 def test_ports_bound_to_all_addresses_are_those_of_the_address_zero() -> None:
@@ -66,9 +66,9 @@ def test_ports_bound_to_all_addresses_are_those_of_the_address_zero() -> None:
     )
     tcp6 = "   0: 00000000000000000000000000000000:07E8 00000000000000000000000000000000:0000 0A\n"
 
-    assert list(parse.bound_to_all(tcp)) == [0x8235]
-    assert list(parse.bound_to_all(tcp6)) == [0x07E8]
-    assert list(parse.bound_to_all(None)) == []
+    assert list(procfs.bound_to_all(tcp)) == [0x8235]
+    assert list(procfs.bound_to_all(tcp6)) == [0x07E8]
+    assert list(procfs.bound_to_all(None)) == []
 
 
 def test_holes_lie_between_mappings() -> None:
@@ -79,13 +79,13 @@ def test_holes_lie_between_mappings() -> None:
         "ffffffffff600000-ffffffffff601000 --xp\n"
     )
 
-    assert parse.holes(maps)[:1] == [0x5000]
-    assert len(parse.holes(maps)) == 2
-    assert parse.holes(None) == []
+    assert procfs.holes(maps)[:1] == [0x5000]
+    assert len(procfs.holes(maps)) == 2
+    assert procfs.holes(None) == []
 
 
 def test_every_ancestor_of_a_group_is_found_in_version_2() -> None:
-    assert parse.cgroup_folders("0::/user.slice/app\n", V2, "pids") == [
+    assert procfs.cgroup_folders("0::/user.slice/app\n", V2, "pids") == [
         "/sys/fs/cgroup/user.slice/app",
         "/sys/fs/cgroup/user.slice",
         "/sys/fs/cgroup",
@@ -95,19 +95,19 @@ def test_every_ancestor_of_a_group_is_found_in_version_2() -> None:
 def test_in_version_1_each_controller_has_a_tree_of_its_own() -> None:
     cgroup = "8:pids:/docker/abc/job\n4:memory:/a\n0::/\n"
 
-    assert parse.cgroup_folders(cgroup, V1, "memory") == ["/sys/fs/cgroup/memory/a", "/sys/fs/cgroup/memory"]
-    assert parse.cgroup_folders(cgroup, V1, "pids") == ["/sys/fs/cgroup/pids/job", "/sys/fs/cgroup/pids"]
+    assert procfs.cgroup_folders(cgroup, V1, "memory") == ["/sys/fs/cgroup/memory/a", "/sys/fs/cgroup/memory"]
+    assert procfs.cgroup_folders(cgroup, V1, "pids") == ["/sys/fs/cgroup/pids/job", "/sys/fs/cgroup/pids"]
 
 
 def test_a_group_outside_of_what_is_mounted_is_unknown() -> None:
-    assert parse.cgroup_folders("0::/../other\n", V2, "pids") == []
-    assert parse.cgroup_folders("8:pids:/elsewhere\n", V1, "pids") == []
-    assert parse.cgroup_folders(None, V2, "pids") == []
-    assert parse.cgroup_folders("0::/a\n", None, "pids") == []
-    assert parse.cgroup_folders("rubbish\n", "rubbish - cgroup2\n", "pids") == []
+    assert procfs.cgroup_folders("0::/../other\n", V2, "pids") == []
+    assert procfs.cgroup_folders("8:pids:/elsewhere\n", V1, "pids") == []
+    assert procfs.cgroup_folders(None, V2, "pids") == []
+    assert procfs.cgroup_folders("0::/a\n", None, "pids") == []
+    assert procfs.cgroup_folders("rubbish\n", "rubbish - cgroup2\n", "pids") == []
 
 
 def test_a_folder_may_have_a_space_in_its_name() -> None:
     mountinfo = "30 20 0:26 / /mnt/my\\040groups rw - cgroup2 none rw\n"
 
-    assert parse.cgroup_folders("0::/\n", mountinfo, "pids") == ["/mnt/my groups"]
+    assert procfs.cgroup_folders("0::/\n", mountinfo, "pids") == ["/mnt/my groups"]

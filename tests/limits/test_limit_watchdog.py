@@ -54,7 +54,7 @@ def test_a_child_that_is_at_it_at_the_deadline_is_killed() -> None:
         ramp = probe.ramp(PLENTY, PLENTY)
 
         assert ramp.ended == "deadline"
-        assert probe.process.returncode == -signal.SIGKILL
+        assert probe.worker.process.returncode == -signal.SIGKILL
 
 
 def test_a_child_that_leaves_too_little_memory_is_killed() -> None:
@@ -63,7 +63,7 @@ def test_a_child_that_leaves_too_little_memory_is_killed() -> None:
         ramp = probe.ramp(PLENTY, PLENTY)
 
         assert ramp.ended == "memory budget"
-        assert probe.process.returncode == -signal.SIGKILL
+        assert probe.worker.process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("budget_bytes", [0, 1 << 20, 1 << 60])
@@ -88,7 +88,7 @@ def test_a_child_that_dies_is_told_of_with_what_it_said_last() -> None:
 def test_a_child_that_cannot_begin_is_an_error_that_says_why() -> None:
     with probing("luck", generous()) as probe:
         ramp = probe.ramp(1, 1)
-    assert "ended with 1: KeyError: 'luck'" in (ramp.error or "")
+    assert "exited with 1: KeyError: 'luck'" in (ramp.error or "")
     with pytest.raises(ProbeError, match="not ready before its deadline"), probing("ports", Guard(0, 0)):
         pass
 

@@ -13,9 +13,9 @@ from bench.core.rows import Row
 from bench.measure import host
 from bench.measure.blocks import run as arms
 from bench.measure.blocks.sides import Prepared
-from bench.measure.controller import Setting
 from bench.measure.process import ROOT, Runtime
 from bench.measure.server import Server
+from bench.measure.trial import Setting
 from fake_server.site import SiteConfig
 from tests.patience import HANG_S
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from bench.measure.blocks.block import MS
-from bench.measure.blocks.checks import CHECKS, Evidence, check
+from bench.measure.blocks.checks import CHECKS, Evidence
+from bench.measure.checks import judge
 
 MEASURED = {
     "pages": 9000, "failed_pages": 0, "tries": 9000, "requests": 9000, "peak_in_flight": 100, "held_in_flight": 100,
@@ -69,14 +70,14 @@ RED = [
 
 
 def test_an_arm_with_good_figures_has_no_red_check() -> None:
-    found = check(GOOD)
+    found = judge(CHECKS, GOOD)
 
     assert {one.name: one.verdict for one in found} == dict.fromkeys(CHECKS, "passed")
 
 
 @pytest.mark.parametrize(("name", "evidence", "words"), RED)
 def test_each_check_is_red_by_its_own_figures_and_says_them(name: str, evidence: Evidence, words: str) -> None:
-    red = [one for one in check(evidence) if one.verdict == "failed"]
+    red = [one for one in judge(CHECKS, evidence) if one.verdict == "failed"]
 
     assert [one.name for one in red] == [name]
     assert words in red[0].detail
@@ -87,7 +88,7 @@ def test_each_check_was_red_once() -> None:
 
 
 def test_what_nobody_asked_for_is_not_applicable() -> None:
-    found = {one.name: one.verdict for one in check(replace(GOOD, cpu_ns=0))}
+    found = {one.name: one.verdict for one in judge(CHECKS, replace(GOOD, cpu_ns=0))}
 
     assert {name for name, verdict in found.items() if verdict == "not applicable"} == {"CPU work done"}
 

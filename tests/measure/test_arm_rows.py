@@ -1,5 +1,6 @@
 """What becomes of an arm that was observed."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,9 +13,11 @@ from bench.measure import host
 from bench.measure.blocks import run as arms
 from bench.measure.blocks.block import Running, Slice
 from bench.measure.blocks.sides import Prepared
-from bench.measure.controller import Setting
 from bench.measure.process import DEFAULT
 from bench.measure.server import Server
+from bench.measure.trial import Setting
+
+SERVER = SimpleNamespace(ceiling_per_s=None, alive=True)
 
 
 @pytest.mark.parametrize("latency", ["0", "10ms"])
@@ -31,7 +34,7 @@ def test_an_arm_without_a_page_in_its_windows_is_a_failed_row(latency: str, monk
     )
     monkeypatch.setattr("bench.measure.blocks.block.observe", lambda *_: [idle])
 
-    (row,) = arms.run(block, {}, cast("Server", None), Setting("run", host.ANY, lambda _: 1.0))
+    (row,) = arms.run(block, {}, cast("Server", SERVER), Setting("run", host.ANY, lambda _: 1.0))
 
     assert (row.status, row.reason) == ("failed", "no page was finished in its windows")
     stored: Any = Row.from_json(row.to_json())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.measure.blocks.worker import laps, seen, within
+from bench.measure.worker.arm import laps, seen, within
 from fake_server.site import FIRST_LAP
 from strategies.core.page import Fetch, Origin
 

@@ -9,6 +9,7 @@ import pytest
 from bench.core.arm import Arm
 from bench.core.rows import Row
 from bench.measure.blocks import block
+from bench.measure.process import Worker
 from bench.measure.server import Server
 from tests.measure.made_engine import CYCLES, GOOD, assert_good, block_of, children, run, running
 from tests.measure.workshop import Workshop
@@ -128,15 +129,15 @@ def test_an_arm_that_does_not_come_to_its_cap_is_waited_for_no_longer_than_its_c
 def test_an_arm_that_does_not_say_its_word_does_not_use_up_the_time_of_the_others(
     fake: Server, workshop: Workshop, name: str, due: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hear = block._hear
+    speaking = block._speaking
 
-    def hear_soon(one: block.Running, event: str, *others: Any) -> dict[str, Any]:
+    def speaking_soon(one: block.Running, event: str, *others: Any) -> Worker:
         with monkeypatch.context() as patch:
             if (one.arm.name, event) == (name, due):
                 patch.setattr(block, "_patience_s", lambda *_: 1.0)
-            return hear(one, event, *others)
+            return speaking(one, event, *others)
 
-    monkeypatch.setattr(block, "_hear", hear_soon)
+    monkeypatch.setattr(block, "_speaking", speaking_soon)
 
     rows = run(block_of([*GOOD, Arm(name, name, in_flight=BAD_CAP)]), fake, workshop.folder)
 

@@ -16,10 +16,10 @@ from bench.core.plan import BareTrial
 from bench.core.rows import SCHEMA_FILE, Row
 from bench.measure import building_blocks as blocks
 from bench.measure import host
-from bench.measure.controller import Setting
 from bench.measure.preflight import shortage
 from bench.measure.process import environment
 from bench.measure.server import Server
+from bench.measure.trial import Setting
 from bench.studies.memory.run import run_building_block
 from tests.patience import HANG_S
 

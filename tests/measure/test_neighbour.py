@@ -10,7 +10,8 @@ from random import Random
 import psutil
 import pytest
 
-from bench.measure.neighbour import neighbour, usable_cores
+from bench.measure.host import usable_cores
+from bench.measure.neighbour import neighbour
 from bench.measure.neighbour_worker import KINDS, disturb
 from bench.measure.process import environment
 from tests.patience import HANG_S

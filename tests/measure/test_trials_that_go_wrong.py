@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from bench.core.rows import SCHEMA_FILE, Row
-from bench.measure.worker import cause_of
+from bench.measure.worker.crawl import cause_of
 from tests.measure.workshop import Workshop, experiment
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
@@ -233,7 +233,7 @@ def test_pages_that_failed_are_no_throughput(endings: dict[str, Row]) -> None:
 
 def test_what_was_known_before_a_crash_is_kept(endings: dict[str, Row]) -> None:
     assert endings["raises"].knobs["strategy"] == "raises"
-    assert endings["does_not_import"].knobs == {}
+    assert not endings["does_not_import"].knobs
 
 
 def test_every_row_is_one_line_of_the_published_format(endings: dict[str, Row]) -> None:
@@ -268,7 +268,7 @@ def test_a_strategy_without_what_it_needs_is_a_skipped_row(workshop: Workshop) -
     (row,) = workshop.measure(experiment("needs_what_is_not_there"))
 
     assert (row.status, row.reason) == ("skipped", "not installed: no-such-distribution")
-    assert (row.measured, row.server, row.knobs, row.checks) == ({}, {}, {}, ())
+    assert not any((row.measured, row.server, row.knobs, row.checks))
     assert not row.valid
 
 

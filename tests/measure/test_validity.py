@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from bench.core.rows import Check
-from bench.measure.validity import CHECKS, Evidence, check
+from bench.measure.checks import judge
+from bench.measure.validity import CHECKS, Evidence
 
 STEADY = {"window_ns": 100_000, "completions": 1000, "mean_service_ns": 1000, "mean_in_flight": 10.0}
 
@@ -76,12 +77,12 @@ def evidence(**changes: Any) -> Evidence:
 
 
 def the(name: str, **changes: Any) -> Check:
-    (found,) = [made for made in check(evidence(**changes)) if made.name == name]
+    (found,) = [made for made in judge(CHECKS, evidence(**changes)) if made.name == name]
     return found
 
 
 def test_sound_evidence_passes_every_check() -> None:
-    made = check(evidence())
+    made = judge(CHECKS, evidence())
 
     assert [found.name for found in made] == list(CHECKS)
     assert {found.verdict for found in made} == {"passed"}
@@ -247,7 +248,7 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     (STEADY_LAW, {"client_share": 0.5, "measured": {"steady": SHORT}}, "passed", "too short for the law"),
     (STEADY_LAW, {"measured": {"steady": SHORT}}, "not applicable", "took 25% of it, limit 20%"),
     (STEADY_LAW, {"measured": {"steady": None}}, "not applicable", "never full for long"),
-    (STEADY_LAW, {"kind": "memory"}, "not applicable", "the gate held it"),
+    (STEADY_LAW, {"kind": "memory"}, "not applicable", "nothing is timed"),
     ("throughput steady", {}, "passed", "500 and 500 pages in its halves"),
     # The allowance: 40 % of the mean half, one turn of ten, and three roots of the sum.
     ("throughput steady", {"measured": line(0, *[60] * 10, *[37] * 10, 11)}, "passed", "600 and 370 pages"),
@@ -258,7 +259,7 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("throughput steady", {"measured": line(0, *[18] * 10, *[1] * 10, 11)}, "not applicable", "19 turns"),
     ("throughput steady", {"measured": SLOWLY_FILLED}, "passed", "500 and 500 pages in its halves"),
     ("throughput steady", {"measured": {"timeline": None}}, "not applicable", "no time line"),
-    ("throughput steady", {"kind": "memory"}, "not applicable", "the gate held it"),
+    ("throughput steady", {"kind": "memory"}, "not applicable", "nothing is timed"),
     ("client ports left", {}, "passed", "10 connections opened, 28232 ports in the range"),
     ("client ports left", {"server": {"total_connections": 28_231}}, "passed", "28231 connections opened"),
     ("client ports left", {"server": {"total_connections": 28_232}}, "failed", "28232 connections opened"),
@@ -321,7 +322,7 @@ def test_every_check_is_seen_on_both_sides() -> None:
 
 def test_a_red_check_makes_no_other_red() -> None:
     for name, changes, verdict, _ in BOTH_SIDES:
-        made = check(evidence(**changes))
+        made = judge(CHECKS, evidence(**changes))
         assert {found.name for found in made if found.verdict == "failed"} == ({name} if verdict == "failed" else set())
 
 
@@ -329,7 +330,7 @@ def test_evidence_of_a_crawl_that_brought_nothing_can_be_judged() -> None:
     nothing = {"pages": 0, "peak_in_flight": 0, "tries": 0, "steady": None, "service": {"count": 0, "mean_ns": 1000}}
     idle = {"peak_in_flight": 0, "requests": 0, "cpu_share": 0.0, "lateness_count": 0}
 
-    made = check(evidence(measured=nothing, server=idle, answer_difference="10 pages missing"))
+    made = judge(CHECKS, evidence(measured=nothing, server=idle, answer_difference="10 pages missing"))
 
     red = {found.name for found in made if found.verdict == "failed"}
     assert red == {"answer correct", "cap reached, never exceeded"}

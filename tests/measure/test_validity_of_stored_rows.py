@@ -9,7 +9,8 @@ from bench.core import rows
 from bench.core.model import core_share
 from bench.core.rows import Row
 from bench.measure import validity
-from bench.measure.validity import Evidence, Judgement
+from bench.measure.checks import Judgement
+from bench.measure.validity import Evidence
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 
@@ -50,7 +51,7 @@ def good() -> list[Row]:
     return list(stored())
 
 
-@pytest.mark.parametrize("check", [validity.steady_state, validity.ports, validity.allowances, validity.samples])
+@pytest.mark.parametrize("check", [validity.steady_state, validity.ports, validity.allowances])
 def test_no_good_trial_would_be_red(check: Callable[[Evidence], Judgement], good: list[Row]) -> None:
     judged = [check(of(row)) for row in good]
 

@@ -9,6 +9,7 @@ from bench.measure import validity
 from bench.measure.blocks import checks as arm_checks
 from bench.report.check_words import MEANINGS, OLDER
 from bench.studies.clients import checks as client_checks
+from bench.studies.memory import run as block_trials
 from bench.studies.open_loop import checks as open_checks
 from bench.studies.swarm import checks as swarm_checks
 
@@ -16,11 +17,9 @@ REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
 
 def names_in_source() -> set[str]:
-    """Return the names in the tables of checks, and that of the check of building blocks, which has no table."""
-    tables = (validity.CHECKS, arm_checks.CHECKS, swarm_checks.CHECKS, open_checks.CHECKS, client_checks.CHECKS)
-    return {name for table in tables for name in table} | {
-        check.name for check in validity.check_block(1, {"started": 1})
-    }
+    """Return the names in the tables of checks."""
+    rooms = (validity, arm_checks, swarm_checks, open_checks, client_checks, block_trials)
+    return {name for room in rooms for name in room.CHECKS}
 
 
 def names_in_rows() -> set[str]:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from bench.core.rows import Row, Status
-from bench.studies.clients import checks as client_checks
+from bench.measure.checks import judge
 from bench.studies.clients import run as clients
+from bench.studies.clients.checks import CHECKS, Evidence
 from tests.made_rows import MS, RUN, make
 
 AGREEING = {"callbacks": (990.0, 991.0, 989.0), "locust": (980.0, 985.0, 982.0), "wrk": (981.0, 981.5, 980.5)}
@@ -60,7 +61,7 @@ def client_row(
         started_at="2026-01-02T03:04:05.000+00:00",
         duration_ns=3_000_000_000 if ended else 0,
         measured=measured if ended else {},
-        checks=client_checks.check(name, trial.values, measured) if ended else (),
+        checks=judge(CHECKS, Evidence(name, trial.values, measured)) if ended else (),
     )
 
 

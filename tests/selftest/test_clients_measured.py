@@ -9,8 +9,8 @@ import pytest
 
 from bench.core.rows import SCHEMA_FILE, Row
 from bench.measure import host
-from bench.measure.controller import Setting
 from bench.measure.server import Server, running
+from bench.measure.trial import Setting
 from bench.studies.clients import run as clients
 
 IN_FLIGHT = 10

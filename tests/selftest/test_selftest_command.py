@@ -15,7 +15,7 @@ from tests.patience import HANG_S
 
 
 def test_measuring_costs_a_fetch_something() -> None:
-    command = [sys.executable, "-P", "-m", "bench.measure.overhead_worker"]
+    command = [sys.executable, "-P", "-m", "bench.studies.selftest.overhead"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_S, env=environment())
 
     found = json.loads(done.stdout)

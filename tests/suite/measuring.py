@@ -2,19 +2,16 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-import strategies
 from bench.core.grid import Workload
-from bench.core.plan import trial_of
-from bench.core.rows import Check
 from bench.measure import host, memory, preflight, validity
-from bench.measure.expected import expected_answer, mean_delay_ns
+from bench.measure.checks import judge
+from bench.measure.crawl import counts, differences, evidence_of
 from bench.measure.server import Server
-from strategies.base import Job
+from bench.measure.trial import Observation
 from tests.suite.turns import Crawler, Turn, crawler
 
 LIFETIME_S = 120
@@ -38,20 +35,6 @@ class RedBenchmarkWarning(UserWarning):
     """A benchmark has figures that are not to be believed; the message names the checks that failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What the server and the kernel have counted until now."""
-
-    server: dict[str, Any]
-    run_delay_ns: int | None
-    disturbances: host.Disturbances
-
-    @classmethod
-    def now(cls, server: Server, worker: int, cpus: host.Cpus) -> "Counts":
-        """Read them; ``worker`` is a process id."""
-        return cls(server.stats(), host.run_delay_ns(worker), host.disturbances(cpus))
-
-
 def measure(
     benchmark: BenchmarkFixture, strategy: str, workload: Workload, server: Server, cpus: host.Cpus, rounds: int
 ) -> str | None:
@@ -64,14 +47,16 @@ def measure(
     server.configure(workload.site)
     with crawler(strategy, server, workload, cpus.client, LIFETIME_S) as worker:
         server.tell("reset")
-        before = Counts.now(server, worker.pid, cpus)
+        before = counts(server, cpus) | {"delay_ns": host.run_delay_ns(worker.pid)}
         benchmark.pedantic(  # type: ignore[no-untyped-call]
             lambda: turns.append(worker.turn()), rounds=rounds, warmup_rounds=1
         )
-        after = Counts.now(server, worker.pid, cpus)
+        after = counts(server, cpus) | {"delay_ns": host.run_delay_ns(worker.pid)}
         at_rest = memory.of_process(worker.pid)
-        wrong = worker.check()
-    checks = checks_of(_evidence(strategy, worker, turns, (before, after), wrong, cpus, server.ceiling_per_s))
+        answer = worker.answer()
+    seen = _seen(worker, turns, before, after, server.ceiling_per_s)
+    evidence = evidence_of(worker.trial, cpus, seen, answer)
+    checks = judge({name: validity.CHECKS[name] for name in CHECKS}, evidence)
     red = [check.name for check in checks if check.verdict == "failed"]
     benchmark.extra_info |= {
         "strategy": strategy,
@@ -82,7 +67,7 @@ def measure(
         "warm_up": [turn.to_dict() for turn in turns[:-rounds]],
         "uss_bytes": at_rest["uss_bytes"],
         "rss_bytes": at_rest["rss_bytes"],
-        "server_share": _server_share(before, after, turns),
+        "server_share": seen.server["cpu_share"],
         "checks": {check.name: {"verdict": check.verdict, "detail": check.detail} for check in checks},
         "red": red,
         "knobs": worker.knobs,
@@ -90,63 +75,31 @@ def measure(
     if red:
         details = "; ".join(f"{check.name}: {check.detail}" for check in checks if check.verdict == "failed")
         warnings.warn(f"{workload.id}, {strategy}: red ({details})", RedBenchmarkWarning, stacklevel=2)
-    return wrong
+    return evidence.answer_difference
 
 
-def checks_of(evidence: validity.Evidence) -> list[Check]:
-    """Make the checks that apply to turns."""
-    return [Check(name, *validity.CHECKS[name](evidence)) for name in CHECKS]
-
-
-def _evidence(
-    strategy: str,
-    worker: Crawler,
-    turns: Sequence[Turn],
-    counts: tuple[Counts, Counts],
-    wrong: str | None,
-    cpus: host.Cpus,
-    ceiling_per_s: float | None,
-) -> validity.Evidence:
+def _seen(
+    worker: Crawler, turns: Sequence[Turn], before: dict[str, Any], after: dict[str, Any], ceiling_per_s: float | None
+) -> Observation:
     """Put together what is known of all turns, the warm-up included: the server counted them all."""
-    (before, after), workload = counts, worker.workload
-    described = strategies.describe(strategy)
-    trial = trial_of(workload.id, 1, workload, described)
-    crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
-    expected = expected_answer(*crawl)
+    workload = worker.workload
     makespan_ns = sum(turn.makespan_ns for turn in turns)
-    verified = sum(turn.pages - turn.failed_pages for turn in turns)
-    return validity.Evidence(
-        kind="crawl",
-        planned_in_flight=trial.reachable,
-        cap=workload.in_flight,
-        mean_latency_ns=workload.mean_latency_ns,
-        mean_delay_ns=mean_delay_ns(*crawl),
-        cpu_ns=workload.cpu_ns,
-        answer_difference=wrong,
-        pages_answered=verified,
-        failures=sum(turn.failed_pages for turn in turns),
-        expected_failures=len(turns) * sum(status is None for status, _ in expected.values()),
-        client_share=sum(turn.cpu_ns for turn in turns) / makespan_ns
-        if cpus.client and len(cpus.client) == 1
-        else None,
-        measured={
-            "pages": turns[-1].pages,
-            "pages_per_s": verified / makespan_ns * 1e9,
-            "peak_in_flight": _worst_peak(turns, workload.in_flight),
-            "peak_threads": 1 + preflight.threads_needed(trial),
-            "makespan_ns": makespan_ns,
-            "tries": sum(turn.tries for turn in turns),
-            "run_delay_ns": host.since(before.run_delay_ns, after.run_delay_ns),
-        },
-        server=after.server
-        | {"cpu_share": _server_share(before, after, turns), "run_delay_share": None, "ceiling_per_s": ceiling_per_s},
-        host=after.disturbances.since(before.disturbances),
-        knobs=worker.knobs,
-        wanted_knobs={"strategy": strategy} | ({} if cpus.client is None else {"cpus": sorted(cpus.client)}),
-        descriptors_needed=preflight.descriptors_needed(trial),
-        threads_needed=preflight.threads_needed(trial),
-        threads_allowed=preflight.threads_allowed(),
-    )
+    seen = Observation(knobs=worker.knobs)
+    seen.server, seen.host = differences(before, after)
+    seen.server |= {"cpu_share": _server_share(before, after, turns), "ceiling_per_s": ceiling_per_s}
+    seen.measured = {
+        "pages": turns[-1].pages,
+        "failed_pages": sum(turn.failed_pages for turn in turns),
+        "pages_per_s": sum(turn.pages - turn.failed_pages for turn in turns) / makespan_ns * 1e9,
+        "peak_in_flight": _worst_peak(turns, workload.in_flight),
+        "peak_threads": 1 + preflight.threads_needed(worker.trial),
+        "makespan_ns": makespan_ns,
+        "cpu_user_ns": sum(turn.cpu_ns for turn in turns),
+        "cpu_system_ns": 0,
+        "tries": sum(turn.tries for turn in turns),
+        "run_delay_ns": host.since(before["delay_ns"], after["delay_ns"]),
+    }
+    return seen
 
 
 def _worst_peak(turns: Sequence[Turn], cap: int) -> int:
@@ -155,7 +108,7 @@ def _worst_peak(turns: Sequence[Turn], cap: int) -> int:
     return max(peaks) if max(peaks) > cap else min(peaks)
 
 
-def _server_share(before: Counts, after: Counts, turns: Sequence[Turn]) -> float:
+def _server_share(before: dict[str, Any], after: dict[str, Any], turns: Sequence[Turn]) -> float:
     """Return the server's CPU time over that of the crawls: between two turns it has nothing to do."""
-    cpu_ns: int = after.server["cpu_ns"] - before.server["cpu_ns"]
+    cpu_ns: int = after["server"]["cpu_ns"] - before["server"]["cpu_ns"]
     return cpu_ns / sum(turn.makespan_ns for turn in turns)

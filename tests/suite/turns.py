@@ -1,13 +1,15 @@
 """One worker that crawls the same site again and again: a turn is one crawl of the fixed work."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import strategies
 from bench.core.grid import Workload
+from bench.core.plan import Trial, trial_of
 from bench.measure import process
-from bench.measure.expected import Answer, difference, expected_answer, root_paths
+from bench.measure.expected import Answer, root_paths
 from bench.measure.server import Server
 from strategies.base import Job
 
@@ -43,31 +45,30 @@ class Crawler:
     """A running worker that takes turns. Use ``crawler()`` to get one."""
 
     worker: process.Worker
-    workload: Workload
+    trial: Trial
     knobs: dict[str, Any]
+
+    @property
+    def workload(self) -> Workload:
+        """What it crawls."""
+        return self.trial.workload
 
     @property
     def pid(self) -> int:
         """The worker's process id."""
         return self.worker.pid
 
-    def turn(self, each_tick: Callable[[], None] | None = None) -> Turn:
+    def turn(self) -> Turn:
         """Let the worker crawl once. Raises WorkerError when it dies, raises, or is not done by its deadline."""
         self.worker.send({"do": "crawl"})
-        said = self.worker.expect("crawled", "error", each_tick)
-        if said["error"] is not None:
-            raise process.WorkerError(f"the strategy raised {said['error']}")
-        try:
-            return Turn(**{key: int(said[key]) for key in Turn.__dataclass_fields__})
-        except (KeyError, TypeError, ValueError) as error:
-            raise process.WorkerError(f"the worker did not say what its turn took: {error}") from error
+        said = self.worker.crawled()
+        return Turn(**{key: said[key] for key in Turn.__dataclass_fields__})
 
-    def check(self) -> str | None:
-        """Ask what the last turn brought, and say how it differs from what the site has; None when it does not."""
+    def answer(self) -> Answer:
+        """Ask what the last turn brought."""
         self.worker.send({"do": "answer"})
         said = self.worker.expect("answer", "answer")["answer"]
-        answer: Answer = {path: (status, size) for path, status, size in said}
-        return difference(expected_answer(self.workload.site, self.workload.roots, Job(roots=()).max_redirects), answer)
+        return {path: (status, size) for path, status, size in said}
 
 
 @contextmanager
@@ -87,6 +88,7 @@ def crawler(
         max_in_flight=workload.in_flight,
         connection=workload.connection,
     )
-    with process.running(cpus, lifetime_s, ["bench.measure.turn_worker"]) as worker:
-        worker.send({"strategy": strategy, "job": job.to_dict(), "lifetime_s": lifetime_s + 5})
-        yield Crawler(worker, workload, worker.expect("ready", "knobs")["knobs"])
+    order = {"strategy": strategy, "job": job.to_dict()}
+    with process.running(["tests.suite.turn_worker"], order, cpus, lifetime_s) as worker:
+        trial = trial_of(workload.id, 1, workload, strategies.describe(strategy))
+        yield Crawler(worker, trial, worker.expect("ready", "knobs")["knobs"])

@@ -19,10 +19,11 @@ from bench.core.arrivals import NO_ANSWER
 from bench.core.plan import BareTrial
 from bench.core.rows import Row
 from bench.measure import host
-from bench.measure.controller import Setting
+from bench.measure.checks import judge
 from bench.measure.server import Server, running
+from bench.measure.trial import Setting
 from bench.studies.open_loop import command as open_loop_command
-from bench.studies.open_loop.checks import Seen, check, long_enough, wrong_answer
+from bench.studies.open_loop.checks import CHECKS, Seen, long_enough, wrong_answer
 from bench.studies.open_loop.command import REFUSALS
 from bench.studies.open_loop.read import curves
 from bench.studies.open_loop.run import run_open
@@ -174,7 +175,7 @@ def slowly(user, environment):
     born(user, environment)
 
 open_loop.ArrivalUser.__init__ = slowly
-open_loop.main()
+open_loop.serve(open_loop.OpenLoop)
 """
 
 
@@ -219,7 +220,7 @@ def test_answers_that_come_too_late_are_a_part_of_a_lost_rate_only(kept: bool, j
     told |= {"corrected": {"count": 5}, "uncorrected": {"count": 0}}
     seen = Seen({}, None, told, answers=[("/", 0, 0, NO_ANSWER, 2)])
 
-    (late,) = [one for one in check(seen) if one.name == "no unexpected failures"]
+    (late,) = [one for one in judge(CHECKS, seen) if one.name == "no unexpected failures"]
     assert late.verdict == judged
 
 

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from bench.measure import process, server
-from bench.measure.locust.strategy_worker import digest, of_fetches, root_urls, service_times_ns
 from bench.measure.server import Server
+from bench.measure.worker.share import digest, of_fetches, root_urls, service_times_ns
 from bench.studies.swarm.checks import expected_digest
 from bench.studies.swarm.layout import Share
 from fake_server.site import Site, SiteConfig
@@ -29,11 +30,16 @@ def fake() -> Iterator[Server]:
 def order(fake: Server, strategy: str = "callbacks", first: int = 0, count: int = 60) -> dict[str, Any]:
     job = Job((), max_in_flight=20).to_dict()
     roots = {"bases": fake.bases, "first": first, "count": count}
-    return {"strategy": strategy, "job": job, "roots": roots, "lifetime_s": LIFETIME_S}
+    return {"strategy": strategy, "job": job, "roots": roots}
 
 
-def started(worker: process.Worker, what: dict[str, Any]) -> dict[str, Any]:
-    worker.send(what)
+@contextmanager
+def started(what: dict[str, Any]) -> Iterator[process.Worker]:
+    with process.running(["bench.measure.worker.share"], what, None, LIFETIME_S) as worker:
+        yield worker
+
+
+def knobs_of(worker: process.Worker) -> dict[str, Any]:
     knobs: dict[str, Any] = worker.expect("ready", "knobs")["knobs"]
     return knobs
 
@@ -48,8 +54,8 @@ def crawled(worker: process.Worker) -> tuple[list[dict[str, Any]], dict[str, Any
 
 @pytest.mark.parametrize("strategy", ["callbacks", "generators", "native_asyncio", "thread_pool"])
 def test_it_brings_its_share_of_the_site_and_reports_every_page_once(fake: Server, strategy: str) -> None:
-    with process.running(None, LIFETIME_S, ["bench.measure.locust.strategy_worker"]) as worker:
-        started(worker, order(fake, strategy, first=10, count=40))
+    with started(order(fake, strategy, first=10, count=40)) as worker:
+        knobs_of(worker)
         reports, outcome = crawled(worker)
 
     assert outcome["error"] is None
@@ -61,8 +67,8 @@ def test_it_brings_its_share_of_the_site_and_reports_every_page_once(fake: Serve
 
 
 def test_it_crawls_as_often_as_it_is_told_to(fake: Server) -> None:
-    with process.running(None, LIFETIME_S, ["bench.measure.locust.strategy_worker"]) as worker:
-        started(worker, order(fake))
+    with started(order(fake)) as worker:
+        knobs_of(worker)
         outcomes = [crawled(worker)[1] for _ in range(3)]
 
     assert [outcome["pages"] for outcome in outcomes] == [60, 60, 60]
@@ -70,8 +76,8 @@ def test_it_crawls_as_often_as_it_is_told_to(fake: Server) -> None:
 
 
 def test_nothing_of_gevent_is_in_it(fake: Server) -> None:
-    with process.running(None, LIFETIME_S, ["bench.measure.locust.strategy_worker"]) as worker:
-        knobs = started(worker, order(fake))
+    with started(order(fake)) as worker:
+        knobs = knobs_of(worker)
 
         assert knobs["gevent"] is False
         assert knobs["pid"] == worker.pid
@@ -80,8 +86,8 @@ def test_nothing_of_gevent_is_in_it(fake: Server) -> None:
 def test_it_ends_with_its_input_although_the_gate_is_shut(fake: Server) -> None:
     fake.tell("hold")
     try:
-        with process.running(None, LIFETIME_S, ["bench.measure.locust.strategy_worker"]) as worker:
-            started(worker, order(fake))
+        with started(order(fake)) as worker:
+            knobs_of(worker)
             worker.send({"do": "crawl"})
             while fake.stats()["in_flight"] < 20:
                 time.sleep(process.TICK_S)

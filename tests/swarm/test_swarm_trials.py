@@ -19,9 +19,9 @@ from bench.core.plan import BareTrial
 from bench.core.rows import Row
 from bench.measure import host
 from bench.measure import locust as locustfile_folder
-from bench.measure.controller import Setting
 from bench.measure.locust.hosting import Hosting
 from bench.measure.locust.identity import identity
+from bench.measure.trial import Setting
 from bench.studies.swarm import crowd
 from bench.studies.swarm import run as swarm
 from bench.studies.swarm.run import Swarm, run_swarm
@@ -34,7 +34,7 @@ PROGRAMS = (
     "bench.measure.locust.master",
     "bench.measure.locust.node",
     "tests.swarm.deaf_node",
-    "bench.measure.locust.strategy_worker",
+    "bench.measure.worker.share",
 )
 SILENCE_S = 3
 """No process of ours sleeps for so long on end, however slow the machine is."""
@@ -103,7 +103,7 @@ def kill(_: Swarm, program: str) -> int:
 
 def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
     pids = []
-    at_the_peak(lambda one, _: pids.append(kill(one, "bench.measure.locust.strategy_worker")))
+    at_the_peak(lambda one, _: pids.append(kill(one, "bench.measure.worker.share")))
 
     row = run_swarm(trial(), SETTING)
 
@@ -146,7 +146,7 @@ def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_a
 
     def with_few_descriptors(one: Swarm) -> None:
         for child in ours():
-            if "bench.measure.locust.strategy_worker" in child.cmdline():
+            if "bench.measure.worker.share" in child.cmdline():
                 child.rlimit(psutil.RLIMIT_NOFILE, (120, 120))
         ramp(one)
 

@@ -21,7 +21,7 @@ import psutil
 
 from bench.core.arm import Arm, BlockTrial
 from bench.core.grid import endless
-from bench.measure import process
+from bench.measure import host, process
 from bench.measure.blocks.order import balanced
 from bench.measure.blocks.sides import Prepared
 from bench.measure.expected import root_paths
@@ -29,7 +29,7 @@ from bench.measure.server import Server
 from fake_server.site import SiteConfig
 from strategies.base import Job
 
-PROGRAM = "bench.measure.blocks.worker"
+PROGRAM = "bench.measure.worker.arm"
 MS = 1_000_000
 WARM_NS = 60 * MS
 """How long each arm runs before anything counts; its cost per page is found meanwhile."""
@@ -153,10 +153,10 @@ def observe(
     with ExitStack() as stack:
         for one in arms:
             with _blamed(one):
+                told = _order(one, block, site, unit_ns)
                 one.worker = stack.enter_context(
-                    process.running(_start_cpus(cpus), lifetime_s, [PROGRAM], one.prepared.runtime)
+                    process.running([PROGRAM], told, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
                 )
-                one.worker.send(_order(one, block, site, lifetime_s, unit_ns))
         _each(arms, partial(_begin, block=block, server=server, cpus=cpus))
         _each(arms, partial(_await_cap, block=block, server=server))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
@@ -202,9 +202,7 @@ def site_of(block: BlockTrial) -> SiteConfig:
     return endless(block.workload.site, max(arm.in_flight for arm in block.arms), block.workload.cpu_ns)
 
 
-def _order(
-    one: Running, block: BlockTrial, site: SiteConfig, lifetime_s: float, unit_ns: float | None
-) -> dict[str, Any]:
+def _order(one: Running, block: BlockTrial, site: SiteConfig, unit_ns: float | None) -> dict[str, Any]:
     """Return what the worker is told. A crawl begins with a whole lap, so that each page brings one new link."""
     cpu_ns = block.workload.cpu_ns
     job = Job(
@@ -217,7 +215,6 @@ def _order(
     return {
         "strategy": one.arm.strategy,
         "job": job.to_dict(),
-        "lifetime_s": lifetime_s + 5,
         "planted_loops": one.arm.planted_loops,
         "variables": sorted(one.prepared.runtime.variables),
     }
@@ -252,8 +249,8 @@ def _patience_s(pages: int, block: BlockTrial) -> float:
     return DRAIN_S + EACH_S * pages + DRAIN_ROUNDS * pages * block.workload.cpu_ns / 1e9
 
 
-def _hear(one: Running, event: str, key: str, block: BlockTrial) -> dict[str, Any]:
-    """Wait for the word of an arm that has a lap to crawl at the most.
+def _speaking(one: Running, event: str, block: BlockTrial) -> process.Worker:
+    """Return the worker of an arm, which has a lap to crawl at the most, as soon as it says what is due.
 
     Not as long as its worker may live: all arms start together, so that would use up the time of the others.
     """
@@ -261,17 +258,17 @@ def _hear(one: Running, event: str, key: str, block: BlockTrial) -> dict[str, An
     patience_s = _patience_s(site_of(block).pages, block)
     if not one.worker.wait_for_word(patience_s):
         raise process.WorkerTimeoutError(f"the worker did not say {event!r} within {patience_s:.0f} s, and was killed")
-    return one.worker.expect(event, key)
+    return one.worker
 
 
 def _begin(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None) -> None:
-    assert one.worker is not None
-    one.knobs = _hear(one, "ready", "knobs", block)["knobs"]
+    worker = _speaking(one, "ready", block)
+    one.knobs = worker.expect("ready", "knobs")["knobs"]
     if cpus is not None:
-        process.pin(one.worker.pid, one.prepared.runtime.cpus or cpus)
-        one.knobs["cpus"] = sorted(os.sched_getaffinity(one.worker.pid))
-    server.tell("watch", port=one.port, pid=one.worker.pid)
-    one.worker.send({"do": "crawl"})
+        process.pin(worker.pid, one.prepared.runtime.cpus or cpus)
+        one.knobs["cpus"] = sorted(os.sched_getaffinity(worker.pid))
+    server.tell("watch", port=one.port, pid=worker.pid)
+    worker.send({"do": "crawl"})
 
 
 def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
@@ -290,8 +287,8 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
         if held > one.cap:
             raise process.WorkerError(f"{held} in flight, where the cap is {one.cap}")
         if one.worker.has_spoken:
-            error = one.worker.expect("crawled", "error")["error"]
-            raise process.WorkerError(f"the strategy raised {error}" if error else "the crawl ended early")
+            one.worker.crawled()
+            raise process.WorkerError("the crawl ended early")
         if time.monotonic() > give_up_s:
             raise process.WorkerError(
                 f"{held} in flight, where {one.cap} are due, {patience_s:.0f} s after the gate was shut"
@@ -347,8 +344,7 @@ def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
     if (known := gate["cpu_ns"]) is not None:
         return int(known)
     assert one.worker is not None
-    times = psutil.Process(one.worker.pid).cpu_times()
-    return round((times.user + times.system) * 1e9)
+    return host.cpu_in_ticks_ns(one.worker.pid)
 
 
 def _run_out(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None) -> None:
@@ -361,17 +357,15 @@ def _run_out(one: Running, block: BlockTrial, server: Server, cpus: set[int] | N
     one.memory["peak_threads"] = psutil.Process(one.worker.pid).num_threads()
     server.tell("run_out", port=one.port)
     server.tell("pass", port=one.port)
-    error = _hear(one, "crawled", "error", block)["error"]
-    if error is not None:
-        raise process.WorkerError(f"the strategy raised {error}")
+    _speaking(one, "crawled", block).crawled()
     process.pin(one.worker.pid, _start_cpus(cpus))
     one.worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})
 
 
 def _report(one: Running, block: BlockTrial) -> None:
-    assert one.worker is not None
-    one.outcome = _hear(one, "outcome", "answer", block)
-    one.worker.dismiss()
+    worker = _speaking(one, "outcome", block)
+    one.outcome = worker.expect("outcome", "answer")
+    worker.dismiss()
 
 
 def _sleep_ns(duration_ns: float) -> None:

@@ -2,20 +2,22 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
 from bench.core.arm import ArmTrial, BlockTrial
-from bench.core.rows import Row, Status
+from bench.core.rows import Row
 from bench.measure import host
 from bench.measure.blocks import block as blocks
 from bench.measure.blocks.block import Running, Slice
-from bench.measure.blocks.checks import Evidence, check
+from bench.measure.blocks.checks import CHECKS, Evidence
 from bench.measure.blocks.sides import Prepared
-from bench.measure.controller import Begin, Observation, Setting, row_of
+from bench.measure.checks import judge
 from bench.measure.expected import lap_answer, told
-from bench.measure.process import WorkerTimeoutError
+from bench.measure.process import TrialError
 from bench.measure.server import Server, ServerError
+from bench.measure.trial import Begin, Observation, Setting, conduct
 from fake_server.site import SiteConfig
 
 
@@ -28,12 +30,16 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
             block, prepared, server, setting.cpus.client, setting.deadline_s(block), draw, setting.unit_ns
         )
     except ServerError as error:
-        reason = str(error) if server.alive else f"the fake server died in mid-block ({error})"
-        lost = Observation(measured={"server_lost": True})
-        return [row_of(trial, setting.run, begin, "failed", reason, lost) for trial in block.trials]
+        return [conduct(trial, setting.run, partial(_lost, error), server, begin) for trial in block.trials]
     outside = host.disturbances(setting.cpus).since(before)
-    done = _Done(block, setting, begin, _cycles(arms, block.cycles), outside, server)
-    return [_row(one, done) for one in arms]
+    done = _Done(block, setting, _cycles(arms, block.cycles), outside, server.ceiling_per_s)
+    return [conduct(ArmTrial(block, one.arm), setting.run, partial(_of_arm, one, done), server, begin) for one in arms]
+
+
+def _lost(error: ServerError, seen: Observation) -> None:
+    """End as all arms do when the server is lost."""
+    seen.measured = {"server_lost": True}
+    raise error
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +60,9 @@ class _Done:
 
     block: BlockTrial
     setting: Setting
-    begin: Begin
     cycles: Cycles
     outside: Mapping[str, Any]
-    server: Server
+    ceiling_per_s: float | None
 
 
 def _cycles(arms: Sequence[Running], wanted: int) -> Cycles:
@@ -72,15 +77,15 @@ def kept_cycles(cycles: Iterable[int], disturbed: Container[int], wanted: int) -
     return set(sorted(cycles, key=lambda cycle: (cycle in disturbed, cycle))[:wanted])
 
 
-def _row(one: Running, done: _Done) -> Row:
-    """Return the row of one arm."""
-    block, setting = done.block, done.setting
-    trial, seen = ArmTrial(block, one.arm), Observation({"block": block.id}, knobs=one.knobs)
-    windows = [] if one.failure else _windows(block, one, done.cycles.kept)
+def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
+    """Note what is known of one arm, or end as it did."""
+    block = done.block
+    seen.measured, seen.knobs = {"block": block.id}, one.knobs
+    if one.failure is not None:
+        raise one.failure
+    windows = _windows(block, one, done.cycles.kept)
     if not any(window["kept"] and window["pages"] for window in windows):
-        reason = str(one.failure) if one.failure else "no page was finished in its windows"
-        status: Status = "timeout" if isinstance(one.failure, WorkerTimeoutError) else "failed"
-        return row_of(trial, setting.run, done.begin, status, reason, seen)
+        raise TrialError("no page was finished in its windows")
     counted = {key: one.outcome[key] for key in _COUNTED if key in one.outcome}
     seen.measured = (
         counted
@@ -101,12 +106,10 @@ def _row(one: Running, done: _Done) -> Row:
     wall_ns = sum(window["wall_ns"] for window in windows)
     seen.server = {
         "cpu_share": sum(window["server_cpu_ns"] for window in windows) / wall_ns,
-        "ceiling_per_s": done.server.ceiling_per_s,
+        "ceiling_per_s": done.ceiling_per_s,
     }
-    difference = answer_difference(blocks.site_of(block), one.outcome["answer"])
-    checks = check(_evidence(block, one, setting, seen, difference))
-    status = "ok" if difference is None else "wrong"
-    return row_of(trial, setting.run, done.begin, status, difference, seen, checks)
+    seen.wrong = answer_difference(blocks.site_of(block), one.outcome["answer"])
+    seen.checks = judge(CHECKS, _evidence(block, one, done.setting, seen))
 
 
 _COUNTED = (
@@ -160,7 +163,7 @@ def _figures(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str | None:
     """Say in one sentence how an answer differs from an endless site; None when it does not.
 
-    A line is (path of the first lap, laps, status, bytes); see ``arm_worker.laps``.
+    A line is (path of the first lap, laps, status, bytes); see ``laps`` of ``bench.measure.worker.arm``.
     """
     expected, waiting = lap_answer(config), set(lap_answer(config))
     for path, _, status, size in lines:
@@ -172,7 +175,7 @@ def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str
     return f"{len(waiting)} of {config.pages} pages are missing" if waiting else None
 
 
-def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observation, difference: str | None) -> Evidence:
+def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observation) -> Evidence:
     wanted: dict[str, Any] = {"strategy": one.arm.strategy, "variables": dict(one.prepared.runtime.variables)}
     cpus = one.prepared.runtime.cpus or setting.cpus.client
     if cpus is not None:
@@ -183,7 +186,7 @@ def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observati
     return Evidence(
         one.cap,
         block.workload.cpu_ns,
-        difference,
+        seen.wrong,
         seen.measured["cpu_share"] if alone else None,
         seen.measured,
         seen.server,

@@ -6,21 +6,28 @@
                                                      |                     |
     watch <--> child     a ramp ---------------------+----> diagnose ---> Finding        find
 
-``parse``, ``bounds``, ``growth``, ``ceilings``, ``diagnose`` and ``finding`` are pure. Nothing here needs an installed
+``bounds``, ``growth``, ``ceilings``, ``diagnose`` and ``finding`` are pure. Nothing here needs an installed
 package, except on systems without ``/proc``.
 """
 
-from bench.measure.limits.ceilings import Ceiling
-from bench.measure.limits.front import (
-    RESERVE,
-    RESOURCES,
-    descriptor_shortage,
-    descriptors_needed,
-    find,
-    known,
-    predict,
-    thread_shortage,
-)
+import math
+import resource
+from os import getpid
+from typing import Any, Protocol
+
+from bench.measure.limits import look
+from bench.measure.limits.bounds import RESOURCES, bounds
+from bench.measure.limits.ceilings import ALIKE, Ceiling, ceilings, lowest
+from bench.measure.limits.finding import Finding, StoppedBy
+from bench.measure.limits.resources import find_backlog, find_descriptors, find_memory, find_ports, in_bytes
+from bench.measure.limits.threads import calibrate, find_threads
+from bench.measure.limits.watch import Guard, ProbeError
+
+CALIBRATION_S = 30
+
+RESERVE = 64
+"""Descriptors that a process needs beside its connections: standard streams, selector, listening sockets, files."""
+
 
 __all__ = [
     "RESERVE",
@@ -33,3 +40,115 @@ __all__ = [
     "predict",
     "thread_shortage",
 ]
+
+
+class Finder(Protocol):
+    """Drive a child into the limit of one resource."""
+
+    def __call__(self, guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding: ...
+
+
+FINDERS: dict[str, Finder] = {
+    "threads": find_threads,
+    "descriptors": find_descriptors,
+    "ports": find_ports,
+    "backlog": find_backlog,
+    "memory": find_memory,
+}
+
+
+def find(
+    resource: str,
+    *,
+    through_shared: bool = False,
+    memory_budget_bytes: int | None = None,
+    deadline_s: float = 60,
+) -> dict[str, Any]:
+    """Find how much of a resource a process can have, and return what there is to say of it, ready for JSON.
+
+    A child process takes more and more of it until it is refused; it stops at 90 % of what other processes share unless
+    ``through_shared``, when the machine's available memory has shrunk by the budget (by default half of it), and at the
+    deadline. Nothing of it is left afterwards. Raises ValueError for another resource.
+    """
+    check(resource)
+    budget = default_budget() if memory_budget_bytes is None else memory_budget_bytes
+    guard = Guard.of(deadline_s, budget)
+    try:
+        return FINDERS[resource](guard, budget, through_shared=through_shared).to_dict()
+    except ProbeError as error:
+        stopped: StoppedBy = guard.breach() or "not tried"
+        return Finding(known(resource), None, None, stopped, [str(error)]).to_dict()
+
+
+def predict(resource: str) -> list[Ceiling]:
+    """Return what each limit leaves of a resource to this process, the lowest first.
+
+    For threads a few are started and ended, in a child process, to see what one costs. Raises ValueError for another
+    resource.
+    """
+    check(resource)
+    if resource == "threads":
+        calibration = calibrate(Guard.of(CALIBRATION_S, default_budget()))
+        return ceilings(calibration.bounds, calibration.readings)
+    return known(resource)
+
+
+def known(resource: str) -> list[Ceiling]:
+    """Return the same without trying anything: limits that do not count threads say nothing of threads then."""
+    facts = look.look(getpid(), sockets=resource == "ports")
+    return ceilings(in_bytes(facts) if resource == "memory" else bounds(resource, facts))
+
+
+def thread_shortage(threads_wanted: int) -> str | None:
+    """Say which limit forbids this process to start so many threads more, and what to do; None when none does."""
+    found = predict("threads")
+    if not found:
+        return None
+    most = math.floor(found[0].most * (1 - ALIKE))  # the prediction is no more exact than that
+    if threads_wanted <= most:
+        return None
+    return (
+        f"{threads_wanted:,} threads are more than {lowest(found)} allows "
+        f"({found[0].evidence}); use at most {most:,}, or raise it: {found[0].remedy}"
+    )
+
+
+def default_budget() -> int:
+    """Return half of the memory that is available."""
+    return (look.available_bytes() or 0) // 2
+
+
+def check(resource: str) -> None:
+    """Raise ValueError when there is no such resource."""
+    if resource not in RESOURCES:
+        raise ValueError(f"unknown resource {resource!r}; known: {', '.join(RESOURCES)}")
+
+
+def descriptors_needed(in_flight: int, *, per_fetch: bool) -> int:
+    """Return how many descriptors a process needs to have this many connections open.
+
+    With a connection a fetch the next one may be opened before the last one is closed (an event loop closes a turn
+    later): each may need two.
+    """
+    return (2 if per_fetch else 1) * in_flight + RESERVE
+
+
+def descriptor_shortage(in_flight: int, *, per_fetch: bool) -> str | None:
+    """Say what forbids a process to have this many connections open, and what to do; None when nothing does.
+
+    Worker and server raise their own soft limit, so the hard one counts.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    each = 2 if per_fetch else 1
+    needed = descriptors_needed(in_flight, per_fetch=per_fetch)
+    if hard == resource.RLIM_INFINITY or needed <= hard:
+        return None
+    if hard < RESERVE + each:
+        return (
+            f"the harness itself needs {RESERVE} descriptors, and {in_flight:,} in flight {needed:,} in all, but "
+            f"RLIMIT_NOFILE (ulimit -Hn) is {hard:,}; raise it to at least {needed:,}"
+        )
+    return (
+        f"{in_flight:,} in flight need {needed:,} descriptors, but RLIMIT_NOFILE (ulimit -Hn) "
+        f"is {hard:,}; use at most {(hard - RESERVE) // each:,}, or raise the limit"
+    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.measure.limits.facts import Facts, Quota
-from bench.measure.limits.parse import UNLIMITED
+from bench.measure.procfs import UNLIMITED
 
 RESERVED_PIDS = 300
 """Process ids below this are given out once after boot, and never again (kernel/pid.c)."""

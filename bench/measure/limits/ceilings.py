@@ -42,11 +42,6 @@ def ceilings(bounds: Sequence[Bound], readings: Sequence[Reading] = ()) -> list[
     )
 
 
-def memory_ceilings(bounds: Sequence[Bound]) -> list[Ceiling]:
-    """Return the same of memory itself, in bytes."""
-    return ceilings([Bound(b.name, b.limit, b.used, b.unit, b.shared, b.remedy, "one", b.note) for b in bounds])
-
-
 def lowest(found: Sequence[Ceiling]) -> str | None:
     """Name the limit that binds first: one, or ``ambiguous: A or B`` where they are as good as equal."""
     if not found:

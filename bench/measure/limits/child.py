@@ -1,6 +1,6 @@
 """The process that is driven into a limit: it takes more and more of one resource, and says how far it came.
 
-It talks in lines of JSON on its standard input and a private copy of its standard output::
+It talks as a worker does (``bench.measure.worker``), but listens in a thread::
 
     parent                                        child
     {"resource", "lifetime_s", ...}               {"event": "ready"}
@@ -17,39 +17,25 @@ import ctypes
 import json
 import os
 import queue
-import resource
 import signal
 import sys
 import time
 from _thread import start_new_thread
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import Any
 
-from bench.measure.limits.attempts import symptoms
-from bench.measure.limits.ramps import MIB, RAMPS, Order, RefusedError
+from bench.measure.limits.ramps import MIB, RAMPS, Order, RefusedError, symptoms
+from bench.measure.worker import Say, take_order
 
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
-
-Say = Callable[[dict[str, Any]], None]
 
 
 def main() -> None:
     """Take what is asked for until the input ends."""
     die_with_parent(int(sys.argv[1]))
-    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-
-    def say(message: dict[str, Any]) -> None:
-        channel.write(json.dumps(message, separators=(",", ":")) + "\n")
-        channel.flush()
-
+    say, order = take_order()
     orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
-    order = json.loads(sys.stdin.readline())
-    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair
-    raise_descriptor_limit()
     start_new_thread(read_orders, (orders,))
     ballast = [bytearray(MIB)]  # let go of at a failure, so that there is room to report it
     say({"event": "ready"})
@@ -88,13 +74,6 @@ def advance(ramp: Iterator[int], most: int, every: int, begin_ns: int, say: Say)
     except RefusedError as refusal:
         return refusal.args[0], refusal.args[1], refusal.args[2]
     return count, None, None
-
-
-def raise_descriptor_limit() -> None:
-    """Allow this process as many descriptors as it may allow itself, as the harness's workers do."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # macOS grants no "unlimited": then the soft limit stays, and is found
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def read_orders(orders: "queue.SimpleQueue[Order]") -> None:

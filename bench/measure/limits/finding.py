@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from bench.measure.limits.bounds import Bound
+from bench.measure.limits.bounds import Bound, not_known
 from bench.measure.limits.ceilings import SHARED_PART, Ceiling, following, lowest, polite
+from bench.measure.limits.facts import Facts
 from bench.measure.limits.watch import Ramp
 
 NO_LIMIT_KNOWN = 1 << 40
@@ -71,6 +72,37 @@ def stop(ceilings: Sequence[Ceiling], budget_bytes: int, each_bytes: float | Non
         sentence = f"stopped by itself at {most:,}: they fill the memory budget of {budget_bytes / 1e9:.1f} GB"
         stops.append(Stop(most, "memory budget", sentence))
     return min(stops, key=lambda candidate: candidate.most)
+
+
+def found(
+    resource: str,
+    before: Facts,
+    known: Sequence[Ceiling],
+    ramp: Ramp,
+    end: Stop,
+    culprit: str | None,
+    evidence: Sequence[str],
+    extras: dict[str, Any] | None = None,
+) -> Finding:
+    """Return what a ramp came to: how far, which limit stopped it, and why to believe it."""
+    return Finding(
+        known,
+        ramp.count,
+        bound_by(ramp, end, culprit),
+        stopped_by(ramp, end),
+        [why(ramp, end, _PIECES[resource]), *evidence, *not_known(resource, before)],
+        ramp.timeline,
+        extras or {},
+    )
+
+
+_PIECES = {
+    "threads": "threads",
+    "descriptors": "descriptors",
+    "ports": "ports",
+    "backlog": "connections",
+    "memory": "bytes",
+}
 
 
 def stopped_by(ramp: Ramp, end: Stop) -> StoppedBy:

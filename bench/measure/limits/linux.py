@@ -7,7 +7,8 @@ no thread, no process and little memory, so it also works where something has ru
 from pathlib import Path
 from typing import Literal
 
-from bench.measure.limits import parse
+from bench.measure import procfs
+from bench.measure.limits.bounds import RESERVED_PIDS
 from bench.measure.limits.facts import Facts, Process, Quota
 
 SYSCTLS = (
@@ -17,8 +18,6 @@ SYSCTLS = (
     "net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog",
     "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count",
 )  # fmt: skip
-RESERVED_PIDS = 300
-"""Process ids below this are given out once after boot, and never again (kernel/pid.c)."""
 FIRST_USER_NAMESPACE = "user:[4026531837]"
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The namespaces that the machine booted with (include/linux/proc_ns.h, PROC_USER_INIT_INO and PROC_PID_INIT_INO)."""
@@ -40,62 +39,62 @@ def read(pid: int, root: Path, *, sockets: bool = False) -> Facts:
     process, user_tasks = _process(root, pid), None
     if process.uid is not None:
         user_tasks = _user_tasks(root, process.uid)
-    ports = parse.wholes(_text(root, "proc/sys/net/ipv4/ip_local_port_range"))
+    ports = procfs.wholes(_text(root, "proc/sys/net/ipv4/ip_local_port_range"))
     return Facts(
         process=process,
         sysctls=_sysctls(root),
-        rlimits=parse.rlimits(_text(root, f"proc/{pid}/limits")),
-        memory=parse.sizes(_text(root, "proc/meminfo")),
+        rlimits=procfs.rlimits(_text(root, f"proc/{pid}/limits")),
+        memory=procfs.sizes(_text(root, "proc/meminfo")),
         quotas=_quotas(root, pid),
-        tasks=parse.tasks(_text(root, "proc/loadavg")),
+        tasks=procfs.tasks(_text(root, "proc/loadavg")),
         low_tasks=_low_tasks(root),
         user_tasks=user_tasks,
-        open_files=parse.whole(_text(root, "proc/sys/fs/file-nr")),
+        open_files=procfs.whole(_text(root, "proc/sys/fs/file-nr")),
         port_range=(ports[0], ports[1]) if len(ports) == 2 else None,
-        reserved_ports=parse.ports(_text(root, "proc/sys/net/ipv4/ip_local_reserved_ports")),
+        reserved_ports=procfs.ranges(_text(root, "proc/sys/net/ipv4/ip_local_reserved_ports")),
         ports_bound_to_all=_ports_bound_to_all(root) if sockets else None,
-        listen_overflows=parse.tcp_counts(_text(root, "proc/net/netstat")).get("ListenOverflows"),
+        listen_overflows=procfs.tcp_counts(_text(root, "proc/net/netstat")).get("ListenOverflows"),
     )
 
 
 def glance(pid: int, root: Path) -> Facts:
     """Read only what a process takes, and the memory of the system: all that changes while threads are started."""
-    return Facts(_process(root, pid), memory=parse.sizes(_text(root, "proc/meminfo")))
+    return Facts(_process(root, pid), memory=procfs.sizes(_text(root, "proc/meminfo")))
 
 
 def available_bytes(root: Path) -> int | None:
     """Return how much memory could be had without swapping; before Linux 3.14, how much is free."""
-    memory = parse.sizes(_text(root, "proc/meminfo"))
+    memory = procfs.sizes(_text(root, "proc/meminfo"))
     return memory.get("MemAvailable", memory.get("MemFree"))
 
 
 def holes(pid: int, root: Path) -> list[int]:
     """Return the sizes of the free ranges between what a process has mapped."""
-    return parse.holes(_text(root, f"proc/{pid}/maps"))
+    return procfs.holes(_text(root, f"proc/{pid}/maps"))
 
 
 def _process(root: Path, pid: int) -> Process:
     text = _text(root, f"proc/{pid}/status")
-    named, held = parse.fields(text), parse.sizes(text)
+    named, held = procfs.fields(text), procfs.sizes(text)
     capabilities = named.get("CapEff")
     namespace = _link(root, f"proc/{pid}/ns/user")
     return Process(
         pid,
-        threads=parse.whole(named.get("Threads")),
+        threads=procfs.whole(named.get("Threads")),
         maps=_lines(root, f"proc/{pid}/maps"),
         descriptors=_count(root, f"proc/{pid}/fd"),
         vm_bytes=held.get("VmSize"),
         data_bytes=held.get("VmData"),
         rss_bytes=held.get("VmRSS"),
         page_tables_bytes=held.get("VmPTE"),
-        uid=parse.whole(named.get("Uid")),
+        uid=procfs.whole(named.get("Uid")),
         capabilities=None if capabilities is None else int(capabilities, 16),
         in_first_user_namespace=None if namespace is None else namespace == FIRST_USER_NAMESPACE,
     )
 
 
 def _sysctls(root: Path) -> dict[str, int]:
-    found = {name: parse.whole(_text(root, f"proc/sys/{name.replace('.', '/')}")) for name in SYSCTLS}
+    found = {name: procfs.whole(_text(root, f"proc/sys/{name.replace('.', '/')}")) for name in SYSCTLS}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -104,9 +103,9 @@ def _user_tasks(root: Path, uid: int) -> int | None:
     total = 0
     for name in _names(root, "proc") or ():
         if name.isdecimal():
-            named = parse.fields(_text(root, f"proc/{name}/status"))
-            if parse.whole(named.get("Uid")) == uid:
-                total += parse.whole(named.get("Threads")) or 0
+            named = procfs.fields(_text(root, f"proc/{name}/status"))
+            if procfs.whole(named.get("Uid")) == uid:
+                total += procfs.whole(named.get("Threads")) or 0
     return total or None  # this process is one of them: 0 means that nothing could be seen
 
 
@@ -124,10 +123,10 @@ def _quotas(root: Path, pid: int) -> tuple[Quota, ...]:
     found = []
     for of, files in _LEVELS.items():
         for controller, limit, usage in files:
-            for folder in parse.cgroup_folders(cgroup, mountinfo, controller):
-                most = parse.most(_text(root, f"{folder}/{limit}"))
+            for folder in procfs.cgroup_folders(cgroup, mountinfo, controller):
+                most = procfs.most(_text(root, f"{folder}/{limit}"))
                 if most is not None:
-                    used = parse.whole(_text(root, f"{folder}/{usage}"))
+                    used = procfs.whole(_text(root, f"{folder}/{usage}"))
                     kind: Literal["tasks", "memory"] = "tasks" if of == "tasks" else "memory"
                     found.append(
                         Quota(
@@ -140,23 +139,23 @@ def _quotas(root: Path, pid: int) -> tuple[Quota, ...]:
 def _net(root: Path, folder: str, used: int | None, of: str) -> int | None:
     if of == "tasks" or used is None:
         return used
-    stat = parse.keyed(_text(root, f"{folder}/memory.stat"))
+    stat = procfs.keyed(_text(root, f"{folder}/memory.stat"))
     return max(0, used - stat.get("total_inactive_file", stat.get("inactive_file", 0)))
 
 
 def _refused(root: Path, folder: str, limit: str) -> int | None:
     """Return how often a limit has bound: ``max`` of pids.events and memory.events, or memory.failcnt."""
     if limit == "memory.limit_in_bytes":
-        return parse.whole(_text(root, f"{folder}/memory.failcnt"))
+        return procfs.whole(_text(root, f"{folder}/memory.failcnt"))
     kind, _, key = limit.partition(".")
-    return parse.keyed(_text(root, f"{folder}/{kind}.events")).get(key)
+    return procfs.keyed(_text(root, f"{folder}/{kind}.events")).get(key)
 
 
 def _ports_bound_to_all(root: Path) -> frozenset[int] | None:
     texts = [_text(root, f"proc/net/{name}") for name in ("tcp", "tcp6")]
     if texts == [None, None]:
         return None
-    return frozenset(port for text in texts for port in parse.bound_to_all(text))
+    return frozenset(port for text in texts for port in procfs.bound_to_all(text))
 
 
 def _lines(root: Path, path: str) -> int | None:
@@ -169,10 +168,7 @@ def _lines(root: Path, path: str) -> int | None:
 
 
 def _text(root: Path, path: str) -> str | None:
-    try:
-        return _at(root, path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
+    return procfs.text_of(_at(root, path))
 
 
 def _names(root: Path, path: str) -> list[str] | None:

@@ -1,10 +1,14 @@
-"""Look at this system: which of the readers has its facts."""
+"""Look at this system: on Linux by its files; elsewhere by the limits of this process, and the sysctls of macOS."""
 
+import os
 import platform
+import resource
+import subprocess
 from pathlib import Path
 
+from bench.measure import procfs
 from bench.measure.limits import linux
-from bench.measure.limits.facts import Facts
+from bench.measure.limits.facts import Facts, Process
 
 ROOT = Path("/")
 
@@ -13,9 +17,7 @@ def look(pid: int, *, sockets: bool = False) -> Facts:
     """Return what bounds a process: this one, or a child of it; with the ports that are taken if ``sockets`` matter."""
     if platform.system() == "Linux":
         return linux.read(pid, ROOT, sockets=sockets)
-    from bench.measure.limits import elsewhere  # psutil is not needed, and not waited for, on Linux
-
-    return elsewhere.read(pid)
+    return _elsewhere(pid)
 
 
 def glance(pid: int) -> Facts:
@@ -27,11 +29,71 @@ def available_bytes() -> int | None:
     """Return how much memory could be had without swapping; None where nobody says."""
     if platform.system() == "Linux":
         return linux.available_bytes(ROOT)
-    from bench.measure.limits import elsewhere
-
-    return elsewhere.available_bytes()
+    return available_elsewhere()
 
 
 def holes(pid: int) -> list[int]:
     """Return the sizes of the free ranges between what a process has mapped; none where nobody says."""
     return linux.holes(pid, ROOT) if platform.system() == "Linux" else []
+
+
+MACOS = "Darwin"
+SYSCTLS = (
+    "kern.num_taskthreads", "kern.num_threads", "kern.maxproc", "kern.maxprocperuid",
+    "kern.maxfilesperproc", "kern.maxfiles", "kern.num_files",
+    "kern.ipc.somaxconn",
+    "net.inet.ip.portrange.first", "net.inet.ip.portrange.last",
+)  # fmt: skip
+
+
+def _elsewhere(pid: int) -> Facts:
+    """Read what bounds a process of ours on a system without ``/proc``.
+
+    What only Linux tells stays unknown: maps, control groups, how many tasks there are, what a process has open.
+    """
+    system = platform.system()
+    return facts_elsewhere(pid, system, _sysctls() if system == MACOS else {}, available_elsewhere())
+
+
+def facts_elsewhere(pid: int, system: str, sysctls: dict[str, int], available: int | None) -> Facts:
+    """Return what is known of a system from its sysctls, its memory and this process's limits."""
+    first, last = (sysctls.get(f"net.inet.ip.portrange.{end}") for end in ("first", "last"))
+    return Facts(
+        process=Process(pid, uid=os.getuid()),
+        system=system,
+        sysctls=sysctls,
+        rlimits={name: _rlimit(name) for name in procfs.RLIMITS.values() if hasattr(resource, name)},
+        memory={} if available is None else {"MemAvailable": available},
+        open_files=sysctls.get("kern.num_files"),
+        port_range=None if first is None or last is None else (first, last),
+    )
+
+
+def available_elsewhere() -> int:
+    """Return the same by what psutil says."""
+    import psutil  # not needed, and not waited for, on Linux
+
+    return int(psutil.virtual_memory().available)
+
+
+def _rlimit(name: str) -> tuple[float, float]:
+    soft, hard = resource.getrlimit(getattr(resource, name))
+    return _amount(soft), _amount(hard)
+
+
+def _amount(value: int) -> float:
+    return procfs.UNLIMITED if value == resource.RLIM_INFINITY else value
+
+
+def _sysctls() -> dict[str, int]:
+    found = {name: procfs.whole(_sysctl(name)) for name in SYSCTLS}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _sysctl(name: str) -> str | None:
+    """Ask one by one: a name that this version lacks must not hide the others."""
+    try:
+        done = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, check=False, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout

@@ -1,16 +1,7 @@
 """Locust alone in a closed loop: what a client that shares no code with the strategies sees of the fake server.
 
-A program of its own, because importing Locust replaces the standard library's blocking calls in the whole process::
-
-    harness                                              python -m bench.measure.locust.closed_loop
-    {"base", "users", "pages", "body_bytes",
-     "warm_up_s", "seconds", "lifetime_s"}
-                                                         {"event": "ready", "knobs": {...}}
-    {"do": "go"}
-                                                         {"event": "finished", "requests": ...}   nothing in flight
-    {"do": "report"}
-                                                         {"event": "outcome", ...}
-    end of input                                         exits
+A worker of its own, because importing Locust replaces the standard library's blocking calls in the whole process. The
+harness says ``go``, and ``report`` when the answer has come: nothing is in flight any more.
 
 Its users are as plain as a Locust user can be: one request after the other, no pause, no look into the page. The user
 that browses (``page_user``) parses each page for links and checks what it says, and that would be measured
@@ -20,7 +11,6 @@ as if it were Locust's.
 import locust  # isort: skip  (first of all: it patches what the others import)
 
 import itertools
-import sys
 import time
 from collections import Counter
 from typing import Any
@@ -30,7 +20,7 @@ from locust.contrib.fasthttp import FastHttpUser
 from locust.env import Environment
 from locust.exception import StopUser
 
-from bench.measure.worker import knobs_of_interpreter, take_order
+from bench.measure.worker import Part, Say, serve
 from strategies.core import record
 
 NAME = "/p/[n]"
@@ -68,37 +58,51 @@ class Loop:
         return len(self.spans_ns) + self.errors.total()
 
 
-def main() -> None:
-    """Do one trial's work, as told on standard input."""
-    say, order = take_order()
-    loop = Loop(order["pages"], order["body_bytes"])
+class ClosedLoop(Part):
+    """A loop of users, and what they see behind the warm-up."""
 
-    class PlainUser(FastHttpUser):
-        @locust.task
-        def fetch(self) -> None:
-            if loop.over:
-                raise StopUser
-            self.client.get(next(loop.paths), name=NAME)
+    def __init__(self, order: dict[str, Any], say: Say) -> None:
+        super().__init__(order, say)
+        loop = self._loop = Loop(order["pages"], order["body_bytes"])
+        self._order = order
 
-    environment = Environment(user_classes=[PlainUser], host=order["base"])
-    environment.events.request.add_listener(loop.note)  # type: ignore[no-untyped-call]
-    runner = environment.create_local_runner()
-    say({"event": "ready", "knobs": knobs_of_interpreter() | {"locust": locust.__version__}})
-    if not sys.stdin.readline():
-        return
-    runner.start(order["users"], spawn_rate=order["users"])
-    gevent.sleep(order["warm_up_s"])
-    warm_ns, cpu_before_ns = time.perf_counter_ns(), time.process_time_ns()
-    gevent.sleep(order["seconds"])
-    cpu_ns, elapsed_ns = time.process_time_ns() - cpu_before_ns, time.perf_counter_ns() - warm_ns
-    loop.over = True
-    runner.user_greenlets.join(DRAIN_S)
-    say({"event": "finished", "requests": loop.requests})
-    if sys.stdin.readline():
-        counted = environment.stats.total
-        said = {"locust_requests": counted.num_requests, "cpu_ns": cpu_ns, "elapsed_ns": elapsed_ns}
-        say({"event": "outcome", **outcome(loop, warm_ns, order["users"]), **said})
-        sys.stdin.readline()
+        class PlainUser(FastHttpUser):
+            @locust.task
+            def fetch(self) -> None:
+                if loop.over:
+                    raise StopUser
+                self.client.get(next(loop.paths), name=NAME)
+
+        self._environment = Environment(user_classes=[PlainUser], host=order["base"])
+        self._environment.events.request.add_listener(loop.note)  # type: ignore[no-untyped-call]
+        self._runner = self._environment.create_local_runner()
+
+    def knobs(self) -> dict[str, Any]:
+        """Return also which Locust it is."""
+        return super().knobs() | {"locust": locust.__version__}
+
+    def go(self) -> dict[str, Any]:
+        """Load the server until nothing is in flight any more."""
+        order, loop = self._order, self._loop
+        self._runner.start(order["users"], spawn_rate=order["users"])
+        gevent.sleep(order["warm_up_s"])
+        self._warm_ns, cpu_before_ns = time.perf_counter_ns(), time.process_time_ns()
+        gevent.sleep(order["seconds"])
+        cpu_ns, elapsed_ns = time.process_time_ns() - cpu_before_ns, time.perf_counter_ns() - self._warm_ns
+        self._spent = {"cpu_ns": cpu_ns, "elapsed_ns": elapsed_ns}
+        loop.over = True
+        self._runner.user_greenlets.join(DRAIN_S)
+        return {"event": "finished", "requests": loop.requests}
+
+    def report(self) -> dict[str, Any]:
+        """Return what was seen."""
+        counted = {"locust_requests": self._environment.stats.total.num_requests}
+        return {
+            "event": "outcome",
+            **outcome(self._loop, self._warm_ns, self._order["users"]),
+            **counted,
+            **self._spent,
+        }
 
 
 def outcome(loop: Loop, warm_ns: int, users: int) -> dict[str, Any]:
@@ -119,4 +123,4 @@ def outcome(loop: Loop, warm_ns: int, users: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    serve(ClosedLoop)

@@ -1,5 +1,8 @@
 """Who takes part in a swarm: how many Locust workers are started here, and how many join from elsewhere."""
 
+import importlib.metadata
+import importlib.util
+import re
 from dataclasses import dataclass
 
 LEAST_SILENCE_S = 60.0
@@ -48,3 +51,20 @@ ALONE = Hosting()
 def address_text(host: str, port: int) -> str:
     """Return ``HOST:PORT``, with brackets around the host if it is an IPv6 address (RFC 3986, 3.2.2)."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+OLDEST = (2, 29)
+INSTALL = "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
+
+
+def locust_lack() -> str | None:
+    """Say what is missing for Locust to run here, and how to get it; None where nothing is.
+
+    Locust is not imported: that would change this process.
+    """
+    if importlib.util.find_spec("locust") is None:
+        return f"Locust: {INSTALL}"
+    found = importlib.metadata.version("locust")
+    if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < OLDEST:
+        return f"Locust {'.'.join(map(str, OLDEST))} or newer, and {found} is installed: {INSTALL}"
+    return None

@@ -1,16 +1,13 @@
 """Locust as an open loop: requests begin at a constant rate, whatever has been answered.
 
-A program of its own, because importing Locust replaces the standard library's blocking calls in the whole process::
+A worker of its own, because importing Locust replaces the standard library's blocking calls in the whole process::
 
-    harness                                              python -m bench.measure.locust.open_loop
-    {"base", "path", "pages", "rate_per_s",
-     "seconds", "users", "lifetime_s"}
-                                                         {"event": "ready", "knobs": {...}}        all users are free
+    harness                                 worker
+                                            {"event": "ready", "knobs": {...}}    all users are free
     {"do": "go"}
-                                                         {"event": "begun", "clock_ns"}    warmed up, the window opens
-                                                         {"event": "ended", "clock_ns"}    the window is over
-                                                         {"event": "outcome", ...}
-    end of input                                         exits
+                                            {"event": "begun", "clock_ns"}        warmed up, the window begins
+                                            {"event": "ended", "clock_ns"}        the window has ended
+                                            {"event": "outcome", ...}
 
 Locust's own way to a rate is ``constant_throughput``, a rate for each Locust user. A user that waits for an answer
 skips what it should have sent meanwhile and does not catch up, so the load falls just when the server is slow, and what
@@ -22,7 +19,6 @@ import locust  # isort: skip  (first of all: it patches what the others import)
 
 import ctypes
 import os
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable
@@ -38,7 +34,7 @@ from locust.runners import Runner
 
 from bench.core.arrivals import NO_ANSWER, Recorder, Schedule
 from bench.measure.locust.page_user import TIMED_OUT, OneTryPool, SiteUser
-from bench.measure.worker import knobs_of_interpreter, take_order
+from bench.measure.worker import Part, Say, serve
 
 WARM_UP_S = 1.0
 LEAD_NS = 50_000_000
@@ -173,30 +169,37 @@ class Alarm:
                 os.read(self._timer, 8)
 
 
-def main() -> None:
-    """Do one trial's work, as told on standard input."""
-    say, order = take_order()
-    pages, path = order["pages"], order["path"]
-    environment = Environment(user_classes=[ArrivalUser], host=order["base"])
-    runner = environment.create_local_runner()
-    ArrivalUser.host = order["base"]
-    desk = ArrivalUser.desk = Desk(lambda number: path if pages is None else page_path(number, pages))
-    _spawn(runner, desk, order["users"])
-    say({"event": "ready", "knobs": {"locust": locust.__version__, "users": desk.free, **knobs_of_interpreter()}})
-    if not sys.stdin.readline():
-        return
-    first_ns = time.perf_counter_ns() + LEAD_NS
-    begin_ns = first_ns + round(WARM_UP_S * S)
-    recorder = desk.recorder = Recorder(
-        Schedule(order["rate_per_s"], first_ns), begin_ns, end_ns=begin_ns + round(order["seconds"] * S)
-    )
-    cpu_ns = _send(desk, say)
-    runner.user_greenlets.join(timeout=ANSWER_S + 1)
-    desk.give_up()
-    runner.quit()
-    counted = environment.stats.total
-    say(
-        {
+class OpenLoop(Part):
+    """A schedule, its users, and what they see in the window."""
+
+    def __init__(self, order: dict[str, Any], say: Say) -> None:
+        super().__init__(order, say)
+        self._order, self._say = order, say
+        pages, path = order["pages"], order["path"]
+        self._environment = Environment(user_classes=[ArrivalUser], host=order["base"])
+        self._runner = self._environment.create_local_runner()
+        ArrivalUser.host = order["base"]
+        self._desk = ArrivalUser.desk = Desk(lambda number: path if pages is None else page_path(number, pages))
+        _spawn(self._runner, self._desk, order["users"])
+
+    def knobs(self) -> dict[str, Any]:
+        """Return also which Locust it is, and how many users are free."""
+        return {"locust": locust.__version__, "users": self._desk.free, **super().knobs()}
+
+    def go(self) -> dict[str, Any]:
+        """Warm up, send at the rate, and say when the window begins and ends."""
+        order, desk = self._order, self._desk
+        first_ns = time.perf_counter_ns() + LEAD_NS
+        begin_ns = first_ns + round(WARM_UP_S * S)
+        recorder = desk.recorder = Recorder(
+            Schedule(order["rate_per_s"], first_ns), begin_ns, end_ns=begin_ns + round(order["seconds"] * S)
+        )
+        cpu_ns = _send(desk, self._say)
+        self._runner.user_greenlets.join(timeout=ANSWER_S + 1)
+        desk.give_up()
+        self._runner.quit()
+        counted = self._environment.stats.total
+        return {
             "event": "outcome",
             "measured": recorder.outcome(),
             "cpu_ns": cpu_ns,
@@ -204,8 +207,6 @@ def main() -> None:
             "answers": [[*key, number] for key, number in desk.answers.items()],
             "locust": {"requests": counted.num_requests, "failures": counted.num_failures},
         }
-    )
-    sys.stdin.readline()
 
 
 def page_path(number: int, pages: int) -> str:
@@ -225,7 +226,7 @@ def _spawn(runner: Runner, desk: Desk, users: int) -> None:
         gevent.sleep(0.001)
 
 
-def _send(desk: Desk, say: Callable[[dict[str, Any]], None]) -> int:
+def _send(desk: Desk, say: Say) -> int:
     """Let all arrivals arrive at their time; return the CPU time that this process used in the window."""
     recorder, alarm = desk.recorder, Alarm()
     schedule, number, cpu_ns = recorder.schedule, 0, []
@@ -247,4 +248,4 @@ def _send(desk: Desk, say: Callable[[dict[str, Any]], None]) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    serve(OpenLoop)

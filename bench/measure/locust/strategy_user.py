@@ -14,10 +14,10 @@ from locust import User, task
 
 from bench.measure import process
 from bench.measure.locust import bulk
-from bench.measure.locust.strategy_worker import service_times_ns
+from bench.measure.worker.share import service_times_ns
 from strategies.base import Job
 
-PROGRAM = ("bench.measure.locust.strategy_worker",)
+PROGRAM = "bench.measure.worker.share"
 METHOD = "CRAWL"
 """What Locust's statistics say where a request's method stands."""
 AGAIN_S = 1.0
@@ -87,8 +87,7 @@ def strategy_process(
     strategy: str, job: Job, roots: dict[str, Any], cpus: set[int] | None, lifetime_s: float
 ) -> Iterator[process.Worker]:
     """Start a strategy process with its order; end it when the context ends, as it does when Locust stops its user."""
-    with process.running(cpus, lifetime_s, PROGRAM) as worker:
+    order = {"strategy": strategy, "job": job.to_dict(), "roots": roots}
+    with process.running([PROGRAM], order, cpus, lifetime_s) as worker:
         worker.look_s = _LOOK_S
-        order = {"strategy": strategy, "job": job.to_dict(), "roots": roots, "lifetime_s": lifetime_s}
-        worker.send(order)
         yield worker

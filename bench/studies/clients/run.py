@@ -4,8 +4,8 @@ Locust and wrk share no code with the strategies, nor with each other: what all 
 The clients are told apart by name: ``locust``, ``wrk``, and any strategy by its own.
 """
 
-import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -16,10 +16,14 @@ from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.core.scale import client
 from bench.measure import host, process
-from bench.measure.controller import Begin, Observation, Setting, ending, row_of, run_trial, skipped
-from bench.measure.server import Server
-from bench.studies.clients import checks as client_checks
-from bench.studies.clients.wrk import MISSING, Wrk, WrkError, find
+from bench.measure.checks import judge
+from bench.measure.crawl import observe as observe_crawl
+from bench.measure.locust.hosting import locust_lack
+from bench.measure.process import SkipError
+from bench.measure.server import Server, counted_between
+from bench.measure.trial import Observation, Setting, conduct, working
+from bench.studies.clients.checks import CHECKS, Evidence
+from bench.studies.clients.wrk import MISSING, Wrk, find
 from fake_server.delays import parse_delay
 from fake_server.site import Site, SiteConfig
 from strategies import Description
@@ -29,22 +33,19 @@ CLIENTS = (LOCUST, WRK, OURS)
 IN_FLIGHT = 50
 SECONDS = {"0": 1, "10ms": 2, "50ms": 3}
 """For how long each added latency is looked at: the longer it is, the fewer turns a loop makes in a second."""
+LOCUST_PROGRAM = "bench.measure.locust.closed_loop"
 WARM_UP_S = 0.5
 """Locust's users start and connect meanwhile."""
 PAGES_PER_S = 20_000
 """Without added latency, about as many pages as a strategy fetches in a second."""
-NO_LOCUST = (
-    "Locust is not installed; get it with: "
-    "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
-)
 
 
-def plan(rounds: int, seed: int, names: Sequence[str] = CLIENTS) -> list[BareTrial]:
+def plan(rounds: int, seed: int) -> list[BareTrial]:
     """Return the trials: each client at each latency in every round, each round in an order of its own."""
     order = Random(seed)
     trials: list[BareTrial] = []
     for number in range(1, rounds + 1):
-        cells = [trial(name, latency, number) for latency in SECONDS for name in names]
+        cells = [trial(name, latency, number) for latency in SECONDS for name in CLIENTS]
         order.shuffle(cells)
         trials += cells
     return trials
@@ -73,19 +74,20 @@ def _site(latency: str, seconds: float, in_flight: int) -> SiteConfig:
 
 def run_client(trial: BareTrial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline, and return its row; skipped where the client is not installed."""
+    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
+
+
+def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
     if (why := absent(trial.strategy)) is not None:
-        return skipped(trial, setting.run, "not installed", why)
-    begin, seen = Begin.now(), Observation()
-    observe = _BY_NAME.get(trial.strategy, _strategy)
-    status, reason = ending(lambda: observe(trial, server, setting, seen), server)
-    checks = client_checks.check(trial.strategy, trial.values, seen.measured) if status == "ok" else ()
-    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+        raise SkipError(why, "not installed")
+    _BY_NAME.get(trial.strategy, _strategy)(trial, server, setting, seen)
+    seen.checks = judge(CHECKS, Evidence(trial.strategy, trial.values, seen.measured))
 
 
 def absent(name: str) -> str | None:
     """Say why a client cannot be run here, and how to get it; None where it can. Nothing is imported for it."""
-    if name == LOCUST and importlib.util.find_spec("locust") is None:
-        return NO_LOCUST
+    if name == LOCUST and (lack := locust_lack()) is not None:
+        return f"this needs {lack}"
     if name == WRK and find() is None:
         return MISSING
     described = _described(name)
@@ -99,14 +101,12 @@ def _described(name: str) -> Description | None:
 
 
 def _locust(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
-    values, deadline_s = trial.values, setting.deadline_s(trial)
+    values = trial.values
     site = SiteConfig.from_dict(values["site"])
     server.configure(site)
-    with process.running(setting.cpus.client, deadline_s, ["bench.measure.locust.closed_loop"]) as worker:
-        order = {"base": server.base, "users": values["in_flight"], "pages": site.pages, "warm_up_s": WARM_UP_S}
-        order |= {"seconds": values["seconds"], "body_bytes": Site(site).page(1).body_bytes}
-        worker.send(order | {"lifetime_s": deadline_s + 5})
-        seen.knobs = worker.expect("ready", "knobs")["knobs"]
+    order = {"base": server.base, "users": values["in_flight"], "pages": site.pages, "warm_up_s": WARM_UP_S}
+    order |= {"seconds": values["seconds"], "body_bytes": Site(site).page(1).body_bytes}
+    with working(trial, setting, LOCUST_PROGRAM, order, seen) as worker:
         since = _counting(server, setting, worker.pid)
         worker.send({"do": "go"})
         worker.expect("finished", "requests")
@@ -130,12 +130,8 @@ def _wrk(trial: BareTrial, server: Server, setting: Setting, seen: Observation) 
     server.configure(SiteConfig.from_dict(trial.values["site"]))
     seconds = max(1, round(trial.values["seconds"]))  # it takes no fractions
     since = _counting(server, setting)
-    try:
-        driven, used = Wrk(path, setting.cpus.client).drive_watched(
-            f"{server.base}/p/1", trial.values["in_flight"], seconds
-        )
-    except WrkError as error:
-        raise process.WorkerError(str(error)) from error
+    wrk = Wrk(path, setting.cpus.client)
+    driven, used = wrk.drive_watched(f"{server.base}/p/1", trial.values["in_flight"], seconds)
     seen.measured = since() | {
         "requests": driven.requests,
         "completed": max(0, driven.requests - driven.failed),
@@ -149,31 +145,30 @@ def _wrk(trial: BareTrial, server: Server, setting: Setting, seen: Observation) 
 
 
 def _strategy(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
-    """Let a strategy crawl the site, as in any trial, and take from its row what the other clients tell too."""
+    """Let a strategy crawl the site, as in any trial, and keep of that what the other clients tell too."""
     values = trial.values
     site = SiteConfig.from_dict(values["site"])
     workload = Workload(values["id"], "crawl", site, values["in_flight"], "keep-alive")
-    row = run_trial(trial_of(trial.id, trial.round, workload, strategies.describe(trial.strategy)), server, setting)
-    seen.knobs = row.knobs
-    if row.status != "ok":
-        gone = process.WorkerTimeoutError if row.status == "timeout" else process.WorkerError
-        raise gone(str(row.reason))
-    measured, makespan_ns, delay_ns = row.measured, row.measured.makespan_ns, row.measured.run_delay_ns
-    completions, window_ns = measured.pages, makespan_ns
-    if measured.steady is not None:
-        completions, window_ns = measured.steady.completions, measured.steady.window_ns
+    crawl, own = trial_of(trial.id, trial.round, workload, strategies.describe(trial.strategy)), Observation()
+    observe_crawl(crawl, server, setting, own)
+    if own.wrong is not None:
+        raise process.WorkerError(own.wrong)
+    measured, seen.knobs = own.measured, own.knobs
+    steady = measured["steady"] or {"completions": measured["pages"], "window_ns": measured["makespan_ns"]}
+    cpu_ns = measured["cpu_user_ns"] + measured["cpu_system_ns"]
+    delay_ns = measured.get("run_delay_ns")
     seen.measured = {
-        "requests": measured.tries,
-        "completed": completions,
-        "failed": measured.failed_pages,
-        "completed_per_s": 1e9 * completions / window_ns,
-        "service": plain_values(measured.steady_service),
-        "client_cpu_share": (measured.cpu_user_ns + measured.cpu_system_ns) / makespan_ns,
-        "run_delay_share": None if delay_ns is None else delay_ns / makespan_ns,
-        "server_cpu_share": row.server.cpu_share,
-        "server_requests": row.server.requests,
-        "listen_drops": measured.listen_drops,
-        "steal_share": measured.steal_share,
+        "requests": measured["tries"],
+        "completed": steady["completions"],
+        "failed": measured["failed_pages"],
+        "completed_per_s": 1e9 * steady["completions"] / steady["window_ns"],
+        "service": measured["steady_service"],
+        "client_cpu_share": cpu_ns / measured["makespan_ns"],
+        "run_delay_share": None if delay_ns is None else delay_ns / measured["makespan_ns"],
+        "server_cpu_share": own.server["cpu_share"],
+        "server_requests": own.server["requests"],
+        "listen_drops": measured["listen_drops"],
+        "steal_share": measured["steal_share"],
     }
 
 
@@ -187,7 +182,7 @@ def _counting(server: Server, setting: Setting, pid: int | None = None) -> Calla
         clock_ns = max(1, after["clock_ns"] - before["clock_ns"])
         return host.disturbances(setting.cpus).since(disturbed) | {
             "server_requests": after["requests"],
-            "server_cpu_share": (after["cpu_ns"] - before["cpu_ns"]) / clock_ns,
+            "server_cpu_share": counted_between(before, after)["cpu_share"],
             "run_delay_share": None if delay_ns is None else delay_ns / clock_ns,
         }
 

@@ -13,6 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.measure.process import TrialError
+
 MISSING = "wrk is not installed; get it with: apt install wrk (Debian, Ubuntu), brew install wrk (macOS)"
 PATIENCE_S = 30
 """So much longer than it was asked to run wrk may take."""
@@ -28,7 +30,7 @@ _RATE = re.compile(r"^Requests/sec: +([0-9.]+)$", re.MULTILINE)
 _ERRORS = re.compile(r"^ +(Socket errors: .*|Non-2xx or 3xx responses: \d+)$", re.MULTILINE)
 
 
-class WrkError(Exception):
+class WrkError(TrialError):
     """wrk did not run, or printed something else than its report; the message has its words."""
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import psutil
 
 from bench.core.judge import ExperimentError
-from bench.core.plan import AnyTrial
 from bench.core.rows import Row
 from bench.measure import host
 from bench.measure.blocks import run as arms
 from bench.measure.blocks.sides import Prepared, prepare
-from bench.measure.controller import Setting, run_trial
+from bench.measure.crawl import run_trial
 from bench.measure.limits import descriptor_shortage
 from bench.measure.run import ServerKeeper
+from bench.measure.trial import Setting
 from bench.studies.compare.comparison import Comparison
 
 PROCESS_SD = 0.015
@@ -46,11 +46,7 @@ class Place:
 
     def setting(self, run_name: str) -> Setting:
         """Return what the trials of a run share."""
-        return Setting(run_name, self.cpus, _patience_s, psutil.virtual_memory().available // 2)
-
-
-def _patience_s(trial: AnyTrial) -> float:
-    return 60 + 20 * trial.expected_ns / 1e9
+        return Setting(run_name, self.cpus, budget_bytes=psutil.virtual_memory().available // 2)
 
 
 @dataclass(frozen=True, slots=True)

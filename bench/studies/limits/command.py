@@ -1,10 +1,8 @@
 """What ``inflight limits`` does: say what is to be expected, find out, and say what it means."""
 
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,17 +12,17 @@ from rich.text import Text
 
 import strategies
 from bench.commands.output import say, say_plots
+from bench.commands.run import interruptible
 from bench.core import bare, experiment, plan, rows, units
 from bench.core.judge import check_known
 from bench.measure import limits
 from bench.measure import run as runs
-from bench.measure.controller import Begin
 from bench.measure.limits import Ceiling
 from bench.measure.limits.ceilings import SHARED_PART, polite
+from bench.measure.trial import Begin
 from bench.studies.limits.run import limit_row
 
 REFUSALS = (runs.RunError, experiment.ExperimentError)
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 LABEL = 10
 ABOUT = "The limits of this machine: inflight limits."
 Save = Callable[[str, dict[str, Any], Begin], None]
@@ -45,7 +43,7 @@ def run(*, resources: Sequence[str], only_predict: bool, through_shared: bool, a
         check_known(resource, limits.RESOURCES, "resource", "limits")
     printer = Printer(sys.stderr if as_json else sys.stdout)
     save = None if out is None or only_predict else _saver(out, chosen, through_shared=through_shared)
-    with _ctrl_c_from_sigterm():
+    with interruptible():
         if only_predict:
             told = {resource: _predict(resource, printer) for resource in chosen}
         else:
@@ -170,20 +168,3 @@ def _draw(folder: Path) -> None:
     except OSError as error:
         raise runs.RunError(f"cannot write plots to {folder}: {error.strerror}; its rows are complete") from error
     say_plots(saved)
-
-
-@contextmanager
-def _ctrl_c_from_sigterm() -> Iterator[None]:
-    """End the probe at what `timeout` sends as at Ctrl-C; a second one must not disturb that."""
-    previous = {number: signal.signal(number, _interrupt) for number in INTERRUPTS}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    for number in INTERRUPTS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt

@@ -1,28 +1,37 @@
 """Find one limit of this machine, and make a row of it."""
 
+from functools import partial
 from typing import Any
 
 from bench.core.plan import BareTrial
 from bench.core.rows import Row
-from bench.measure.controller import Begin, Observation, Setting, row_of
 from bench.measure.limits import find
+from bench.measure.process import TrialError
+from bench.measure.trial import Begin, Observation, Setting, conduct
 
 
 def run_limit(trial: BareTrial, setting: Setting) -> Row:
     """Find how much of a resource a process gets, within the bounds of the setting, and return the row."""
-    begin = Begin.now()
+    return conduct(trial, setting.run, partial(_observe, trial, setting))
+
+
+def limit_row(trial: BareTrial, run: str, begin: Begin, found: dict[str, Any]) -> Row:
+    """Return the row of what was found."""
+    return conduct(trial, run, partial(_note, found), begin=begin)
+
+
+def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
     found = find(
         trial.values["resource"],
         through_shared=trial.values["through_shared"],
         memory_budget_bytes=setting.budget_bytes,
         deadline_s=setting.deadline_s(trial),
     )
-    return limit_row(trial, setting.run, begin, found)
+    _note(found, seen)
 
 
-def limit_row(trial: BareTrial, run: str, begin: Begin, found: dict[str, Any]) -> Row:
-    """Return the row of what was found. A probe that was killed has found nothing, however far it had come."""
-    seen = Observation(measured=found)
+def _note(found: dict[str, Any], seen: Observation) -> None:
+    """Note what was found. A process that was killed has found nothing, however far it had come."""
+    seen.measured = found
     if found["stopped_by"] == "died":
-        return row_of(trial, run, begin, "failed", "the process that looked for the limit died", seen)
-    return row_of(trial, run, begin, "ok", None, seen)
+        raise TrialError("the process that looked for the limit died")

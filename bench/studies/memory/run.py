@@ -2,6 +2,7 @@
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -9,29 +10,24 @@ import psutil
 from bench.core.bare import WITH_SOCKET
 from bench.core.plan import BareTrial
 from bench.core.rows import Row
-from bench.measure import process, validity
-from bench.measure.controller import Begin, Observation, Setting, ending, row_of
+from bench.measure import process
+from bench.measure.checks import Judgement, judge, passed_if
 from bench.measure.held import Guard, layers, layers_since
 from bench.measure.server import Server
+from bench.measure.trial import Observation, Setting, conduct, working
+
+PROGRAM = "bench.studies.memory.worker"
 
 
 def run_building_block(trial: BareTrial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline or budget, and return its row."""
-    begin, seen = Begin.now(), Observation()
-    status, reason = ending(lambda: _observe(trial, server, setting, seen), server, seen)
-    checks = validity.check_block(trial.values["n"], seen.measured) if status == "ok" else ()
-    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
 
 
 def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
-    deadline_s = setting.deadline_s(trial)
     server.clear()
-    order = {"block": trial.cell.values["block"], "n": trial.cell.values["n"], "port": server.port}
-    with process.running(
-        setting.cpus.client, deadline_s, ["bench.studies.memory.worker"], runtime=setting.runtime
-    ) as worker:
-        worker.send(order | {"lifetime_s": deadline_s + 5})
-        seen.knobs = worker.expect("ready", "knobs")["knobs"]
+    order = {"block": trial.values["block"], "n": trial.values["n"], "port": server.port}
+    with working(trial, setting, PROGRAM, order, seen) as worker:
         seen.measured |= layers("base", worker, server)
         guard = Guard(setting.budget_bytes, worker.pid)
         worker.send({"do": "start"})
@@ -42,6 +38,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         if trial.strategy in WITH_SOCKET:
             _wait_for_the_server(server, seen.measured["base_connections"] + trial.values["n"], worker.deadline_s)
         seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
+    seen.checks = judge(CHECKS, (trial.values["n"], seen.measured["started"]))
 
 
 def _wait_for_the_server(server: Server, connections: int, deadline_s: float) -> None:
@@ -61,3 +58,12 @@ def _rss_by_ps(pid: int) -> int | None:
         return int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return psutil.Process(pid).memory_info().rss
+
+
+def _all_started(numbers: tuple[int, int]) -> Judgement:
+    """Check that there were as many as the row is about."""
+    wanted, started = numbers
+    return passed_if(started == wanted, f"{started:,} of {wanted:,}")
+
+
+CHECKS = {"all were started": _all_started}

@@ -6,17 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.core.arrivals import LONGEST_SHARE, NO_ANSWER
-from bench.core.rows import Check
-from bench.measure.validity import (
-    MOST_RUN_DELAY_SHARE,
-    MS,
-    P90_SAMPLES,
-    P99_SAMPLES,
-    Judgement,
-    drops_of,
-    quantiles_of,
-    steal_of,
-)
+from bench.measure import checks
+from bench.measure.checks import MS, Judgement, not_applicable, passed_if
 from fake_server.faults import FAULTS
 from fake_server.site import PageSpec, Site
 
@@ -59,10 +50,8 @@ def wrong_answer(seen: Seen) -> str | None:
 def answer(seen: Seen) -> Judgement:
     """Check that the pages have the status and the size that the seeded site says."""
     if seen.site is None:
-        return "not applicable", f"what the target should answer is not known; it answered {_statuses(seen)}"
-    wrong = wrong_answer(seen)
-    good = sum(times for _, _, _, fault, times in seen.answers if fault is None)
-    return ("passed", f"{good} answers as the site has them") if wrong is None else ("failed", wrong)
+        return not_applicable(f"what the target should answer is not known; it answered {_statuses(seen)}")
+    return checks.answer(wrong_answer(seen), sum(times for _, _, _, fault, times in seen.answers if fault is None))
 
 
 def failures(seen: Seen) -> Judgement:
@@ -78,88 +67,51 @@ def failures(seen: Seen) -> Judgement:
     figures = f"{sum(times for *_, times in failed)} failed, {bad} of them unexpectedly"
     if unplanned:
         figures += f", for example: {unplanned[0][0]}"
-    return ("failed" if bad else "passed"), figures
-
-
-def listen_drops(seen: Seen) -> Judgement:
-    """Check that no connection was lost in a full listen queue of this machine."""
-    return drops_of(seen.measured["listen_drops"])
+    return passed_if(not bad, figures)
 
 
 def latency(seen: Seen) -> Judgement:
     """Check that the added latency was what was asked for, by a quantile that the samples allow."""
     if seen.site is None:
-        return "not applicable", "the target's latency is its own"
-    count, mean_ns = seen.server["lateness_count"], seen.values["mean_latency_ns"]
-    if not count:
-        return "not applicable", "no latency was added"
-    name = "p99" if count >= P99_SAMPLES else "p90" if count >= P90_SAMPLES else "p50"
-    late_ns, limit_ns = seen.server[f"lateness_{name}_ns"], MS + 0.02 * mean_ns
-    figures = f"{name} {late_ns / MS:.2f} ms late, limit {limit_ns / MS:.2f} ms"
-    if not seen.measured["kept"]:
-        return "not applicable", f"the rate was not kept: a server that is asked for too much is late; {figures}"
-    return ("failed" if late_ns > limit_ns else "passed"), figures
+        return not_applicable("the target's latency is its own")
+    verdict, figures = checks.lateness(seen.server, seen.values["mean_latency_ns"])
+    if verdict != "not applicable" and not seen.measured["kept"]:
+        return not_applicable(f"the rate was not kept: a server that is asked for too much is late; {figures}")
+    return verdict, figures
 
 
 def client_core(seen: Seen) -> Judgement:
-    """Check that nothing else ran on the client's core: its thread hardly ever waited for it."""
+    """Check that nothing else ran on the client's core."""
     delay_ns = seen.measured["run_delay_ns"]
-    if delay_ns is None or "cpus" not in seen.wanted_knobs:
-        return "not applicable", "it has no core of its own" if delay_ns is not None else "unknown here"
-    share = delay_ns / seen.window_ns
-    figures = f"waited {share:.1%} of the time for its core, limit {MOST_RUN_DELAY_SHARE:.0%}"
-    return ("failed" if share > MOST_RUN_DELAY_SHARE else "passed"), figures
-
-
-def steal(seen: Seen) -> Judgement:
-    """Check that the hypervisor did not take the cores away."""
-    return steal_of(seen.measured["steal_share"])
-
-
-def samples(seen: Seen) -> Judgement:
-    """Check which quantiles rest on enough samples: ten beyond each."""
-    return quantiles_of(seen.measured["corrected"]["count"])
+    if delay_ns is not None and "cpus" not in seen.wanted_knobs:
+        return not_applicable("it has no core of its own")
+    return checks.waiting(None if delay_ns is None else delay_ns / seen.window_ns)
 
 
 def long_enough(seen: Seen) -> Judgement:
     """Check that answers came within a third of the window: else it only fills, and any rate looks lost."""
     times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.window_ns
     if not times["count"]:
-        return "not applicable", "no answer came"
+        return not_applicable("no answer came")
     figures = f"p90 of the service times {times['p90_ns'] / MS:,.1f} ms, limit {limit_ns / MS:,.1f} ms"
     if seen.measured["not_kept"] == "window too short":
         return "failed", f"{figures}, a third of the window"
     if times["p90_ns"] > limit_ns:
-        return "not applicable", f"{figures}; what waited, and not the latency, makes them long"
+        return not_applicable(f"{figures}; what waited, and not the latency, makes them long")
     return "passed", figures
-
-
-def knobs(seen: Seen) -> Judgement:
-    """Check that what was set for the client is what the client found."""
-    wrong = [
-        f"{name}: wanted {wanted!r}, got {seen.knobs.get(name)!r}"
-        for name, wanted in seen.wanted_knobs.items()
-        if seen.knobs.get(name) != wanted
-    ]
-    return ("failed", "; ".join(wrong)) if wrong else ("passed", ", ".join(sorted(seen.wanted_knobs)))
 
 
 CHECKS: dict[str, Callable[[Seen], Judgement]] = {
     "answer correct": answer,
     "no unexpected failures": failures,
-    "no listen drops": listen_drops,
+    "no listen drops": lambda seen: checks.drops(seen.measured["listen_drops"]),
     "added latency exact": latency,
     "client had its core": client_core,
-    "no CPU steal": steal,
-    "enough samples for each quantile": samples,
+    "no CPU steal": lambda seen: checks.steal(seen.measured["steal_share"]),
+    "enough samples for each quantile": lambda seen: checks.quantiles(seen.measured["corrected"]["count"]),
     "long enough to tell": long_enough,
-    "knobs reached the worker": knobs,
+    "knobs reached the worker": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),
 }
-
-
-def check(seen: Seen) -> tuple[Check, ...]:
-    """Make every check."""
-    return tuple(Check(name, *judge(seen)) for name, judge in CHECKS.items())
 
 
 def _statuses(seen: Seen) -> str:

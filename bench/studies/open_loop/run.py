@@ -1,14 +1,16 @@
 """Run one open loop: Locust sends at a constant rate from a process of its own; the server's side is watched here."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from bench.core.plan import BareTrial
-from bench.core.rows import Check, Row
-from bench.measure import host, process
-from bench.measure.controller import Begin, Observation, Setting, ending, row_of
-from bench.measure.server import Server
-from bench.studies.open_loop.checks import Seen, check, wrong_answer
+from bench.core.rows import Row
+from bench.measure import host
+from bench.measure.checks import judge
+from bench.measure.server import Server, counted_between
+from bench.measure.trial import Observation, Setting, conduct, working
+from bench.studies.open_loop.checks import CHECKS, Seen, wrong_answer
 from fake_server.site import Site, SiteConfig
 
 PROGRAM = "bench.measure.locust.open_loop"
@@ -21,18 +23,11 @@ def run_open(trial: BareTrial, server: Server, setting: Setting) -> Row:
 
     The fake server is left alone where the workload has a target of its own.
     """
-    begin, seen, found = Begin.now(), Observation(), Seen(trial.values)
-    status, reason = ending(lambda: _observe(trial, server, setting, seen, found), server)
-    checks: tuple[Check, ...] = ()
-    if status == "ok":
-        checks = check(found)
-        if (wrong := wrong_answer(found)) is not None:
-            status, reason = "wrong", wrong
-    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
 
 
-def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation, found: Seen) -> None:
-    values, deadline_s = trial.values, setting.deadline_s(trial)
+def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    values, found = trial.values, Seen(trial.values)
     base, path, pages = server.base, "/", None
     if values["target"] is not None:
         base, path = split_target(values["target"])
@@ -40,17 +35,17 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         config = SiteConfig.from_dict(values["site"])
         server.configure(config)
         base, pages, found.site = server.base, config.pages, Site(config)
-    with process.running(setting.cpus.client, deadline_s, [PROGRAM], setting.runtime) as worker:
-        order = {name: values[name] for name in ("rate_per_s", "seconds", "users")}
-        worker.send(order | {"base": base, "path": path, "pages": pages, "lifetime_s": deadline_s + 5})
-        seen.knobs = found.knobs = worker.expect("ready", "knobs")["knobs"]
+    order = {name: values[name] for name in ("rate_per_s", "seconds", "users")}
+    order |= {"base": base, "path": path, "pages": pages}
+    with working(trial, setting, PROGRAM, order, seen) as worker:
         worker.send({"do": "go"})
         worker.expect("begun", "clock_ns")
         before = _counts(worker.pid, server, setting, own_server=pages is not None, opening=True)
         worker.expect("ended", "clock_ns")
         after = _counts(worker.pid, server, setting, own_server=pages is not None)
         outcome = worker.expect("outcome", "measured")
-    seen.server = found.server = _served(before["server"], after["server"])
+    if pages is not None:  # nothing is known of a server that is not ours
+        seen.server = found.server = counted_between(before["server"], after["server"])
     seen.measured = found.measured = (
         outcome["measured"]
         | after["disturbances"].since(before["disturbances"])
@@ -61,12 +56,13 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
             "locust": outcome["locust"],
         }
     )
-    found.answers, found.window_ns = outcome["answers"], outcome["window_ns"]
+    found.knobs, found.answers, found.window_ns = seen.knobs, outcome["answers"], outcome["window_ns"]
     found.wanted_knobs = {"users": values["users"]}
     if setting.cpus.client is not None:
         found.wanted_knobs["cpus"] = sorted(setting.cpus.client)
     if seen.measured["not_kept"] == "too slow":
         seen.measured["why"] += who_was_full(seen.measured, values["users"])
+    seen.checks, seen.wrong = judge(CHECKS, found), wrong_answer(found)
 
 
 def split_target(target: str) -> tuple[str, str]:
@@ -95,11 +91,3 @@ def _counts(pid: int, server: Server, setting: Setting, *, own_server: bool, ope
         "disturbances": host.disturbances(setting.cpus),
         "run_delay_ns": host.run_delay_ns(pid),
     }
-
-
-def _served(before: dict[str, Any] | None, after: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what the server counted in the window; nothing of a server that is not ours."""
-    if before is None or after is None:
-        return {}
-    cpu_ns = after["cpu_ns"] - before["cpu_ns"]
-    return after | {"cpu_ns": cpu_ns, "cpu_share": cpu_ns / max(1, after["clock_ns"] - before["clock_ns"])}

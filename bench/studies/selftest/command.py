@@ -26,7 +26,7 @@ from bench.core.plan import estimate_ns, trial_of
 from bench.core.rows import Row
 from bench.measure import host, neighbour, process
 from bench.measure import run as runs
-from bench.measure.controller import run_trial
+from bench.measure.crawl import run_trial
 from bench.present import progress
 from bench.studies.clients import read as client_rows
 from bench.studies.clients import run as clients
@@ -250,7 +250,7 @@ def _with_loops(plan: Plan, loops: float) -> tuple[Arm, Arm]:
 
 def _overhead(cpus: host.Cpus, same: Sequence[Block]) -> dict[str, float | None]:
     """Return what measuring costs a fetch inside the worker, in nanoseconds and as a share of its CPU time."""
-    _, said = process.output(["bench.measure.overhead_worker"], cpus.client, 60)
+    _, said = process.output(["bench.studies.selftest.overhead"], cpus.client, 60)
     found: dict[str, float | None] = json.loads(said)
     extra_ns = float(found["with_ns"] or 0) - float(found["without_ns"] or 0)
     page_ns = read.figure(self_test.good(same), "A", "cpu_per_page")

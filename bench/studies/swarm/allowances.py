@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.measure import limits
+from bench.measure.host import usable_cores
 from bench.measure.limits.bounds import bounds
 from bench.measure.limits.ceilings import SHARED_PART, Ceiling, ceilings
 from bench.measure.limits.facts import Facts
 from bench.measure.limits.look import look
-from bench.measure.limits.memory import in_bytes
+from bench.measure.limits.resources import in_bytes
 from strategies import Description
 
 
@@ -74,7 +75,7 @@ def allowances(strategy: Description | None = None, memory_bytes: int | None = N
         threads_each=None if alone is None else alone.most,
         threads_each_name=None if alone is None else alone.name,
         memory_bytes=memory_bytes,
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=len(usable_cores()),
         threads_remedy="raise it" if together is None else _remedy(together),
         commons=tuple(
             Common(ceiling.name, int(SHARED_PART * ceiling.most), each, _remedy(ceiling))

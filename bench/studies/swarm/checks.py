@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.core.rows import Check
-from bench.measure.locust.strategy_worker import digest
-from bench.measure.validity import Judgement
+from bench.measure import checks
+from bench.measure.checks import Judgement, not_applicable, passed_if
+from bench.measure.worker.share import digest
 from bench.studies.swarm.crowd import ShareState
 from bench.studies.swarm.layout import Layout, Share
 from fake_server.site import Site, SiteConfig
@@ -27,17 +28,13 @@ class Evidence:
     measured: dict[str, Any]
     server: dict[str, Any]
     knobs: dict[str, Any]
+    site: dict[str, Any]
+    """The one whose pages were to be fetched."""
 
 
-def check(evidence: Evidence, site: dict[str, Any]) -> tuple[Check, ...]:
-    """Make every check; ``site`` is the one whose pages were to be fetched."""
-    answered = Check("answer correct", *_answer(evidence, SiteConfig.from_dict(site)))
-    return (answered, *(Check(name, *judge(evidence)) for name, judge in CHECKS.items()))
-
-
-def wrong_answer(evidence: Evidence, checks: Sequence[Check]) -> str | None:
+def wrong_answer(evidence: Evidence, made: Sequence[Check]) -> str | None:
     """Say what is missing of the answer, and what was lost with it; None when it is whole."""
-    answer = checks[0]
+    answer = next(check for check in made if check.name == ANSWER)
     if answer.verdict == "passed":
         return None
     losses = [told_loss(loss) for loss in evidence.measured["lost"]]
@@ -57,33 +54,33 @@ def expected_digest(site: Site, share: Share) -> str:
     return digest((page.path, page.status, page.body_bytes) for page in pages)
 
 
-def _answer(evidence: Evidence, config: SiteConfig) -> Judgement:
+def _answer(evidence: Evidence) -> Judgement:
     """Check that each share brought just its pages, with the statuses and sizes that the site says."""
-    site, whole = Site(config), 0
+    site, whole = Site(SiteConfig.from_dict(evidence.site)), 0
     for state in evidence.shares:
         if state.outcome is not None and state.outcome["error"] is None:
             whole += state.outcome["digest"] == expected_digest(site, state.share)
     raised = sorted({state.outcome["error"] for state in evidence.shares if state.outcome and state.outcome["error"]})
     figures = f"{whole} of {len(evidence.shares)} shares answered whole" + (f"; raised: {raised[0]}" if raised else "")
-    return ("passed" if whole == len(evidence.shares) else "failed"), figures
+    return passed_if(whole == len(evidence.shares), figures)
 
 
 def _failures(evidence: Evidence) -> Judgement:
     failed, errors = evidence.measured["failed_pages"], evidence.measured["errors"]
     kinds = ", ".join(f"{count:,} x {text}" for text, count in sorted(errors.items()))
-    return ("failed" if failed else "passed"), f"{failed:,} pages failed" + (f": {kinds}" if kinds else "")
+    return passed_if(not failed, f"{failed:,} pages failed" + (f": {kinds}" if kinds else ""))
 
 
 def _confirmed(evidence: Evidence) -> Judgement:
     """Check that the gates of all servers together held all that was planned, at the same time."""
     held_, planned = evidence.measured.get("held_in_flight", 0), evidence.laid.in_flight
-    return ("passed" if held_ == planned else "failed"), f"the gates held {held_:,} of {planned:,}"
+    return passed_if(held_ == planned, f"the gates held {held_:,} of {planned:,}")
 
 
 def _nobody_lost(evidence: Evidence) -> Judgement:
     lost, late = evidence.measured["lost"], evidence.measured["late"]
     said = [told_loss(loss) for loss in lost] + [f"a {one['what']} joined late and took no part" for one in late]
-    return ("failed" if lost else "passed"), "; ".join(said) or "no process was lost, none came late"
+    return passed_if(not lost, "; ".join(said) or "no process was lost, none came late")
 
 
 def told_loss(loss: dict[str, Any]) -> str:
@@ -92,61 +89,47 @@ def told_loss(loss: dict[str, Any]) -> str:
     return f"a {loss['what']}{where} {loss['how']}, {loss['in_flight']:,} fetches in flight"
 
 
-def _drops(evidence: Evidence) -> Judgement:
-    drops = evidence.measured.get("listen_drops")
-    if drops is None:
-        return "not applicable", "this kernel does not count them"
-    return ("failed" if drops else "passed"), f"{drops} in /proc/net/netstat"
-
-
 def _locust_counts(evidence: Evidence) -> Judgement:
     """Check that Locust's statistics have as many requests and failures as the strategy processes."""
     if evidence.measured["lost"]:
-        return "not applicable", "what a lost process had told is in Locust's statistics only"
+        return not_applicable("what a lost process had told is in Locust's statistics only")
     locust, ours = evidence.measured["locust"], (evidence.measured["pages"], evidence.measured["failed_pages"])
     same = (locust["requests"], locust["failures"]) == ours
     figures = f"requests {locust['requests']:,} and {ours[0]:,}, failures {locust['failures']:,} and {ours[1]:,}"
-    return ("passed" if same else "failed"), figures
+    return passed_if(same, figures)
 
 
 def _requests(evidence: Evidence) -> Judgement:
     """Check that the servers received just the tries that the strategy processes counted."""
     if evidence.measured["lost"]:
-        return "not applicable", "the counts of what was lost are lost"
-    tries, received = evidence.measured["tries"], evidence.server["requests"]
-    return ("passed" if tries == received else "failed"), f"clients sent {tries:,}, servers received {received:,}"
+        return not_applicable("the counts of what was lost are lost")
+    return checks.counted_alike(evidence.measured["tries"], evidence.server["requests"])
 
 
 def _reporting(evidence: Evidence) -> Judgement:
     share = evidence.measured["reporting_share"]
     if evidence.measured["client_cpu_ns"] < ENOUGH_CPU_NS:
-        return "not applicable", f"{share:.2%}, of too little CPU time to tell"
+        return not_applicable(f"{share:.2%}, of too little CPU time to tell")
     figures = f"{share:.2%} of the strategy processes' CPU time, limit {MOST_REPORTING_SHARE:.0%}"
-    return ("failed" if share > MOST_REPORTING_SHARE else "passed"), figures
-
-
-def _knobs(evidence: Evidence) -> Judgement:
-    """Check that all strategy processes ran the right strategy, and that none had gevent in it."""
-    wanted = {"strategy": evidence.strategy, "gevent": False}
-    found = {name: evidence.knobs.get(name) for name in wanted}
-    wrong = [f"{name}: wanted {value!r}, got {found[name]!r}" for name, value in wanted.items() if found[name] != value]
-    return ("failed" if wrong else "passed"), "; ".join(wrong) or "the strategy, and no gevent"
+    return passed_if(share <= MOST_REPORTING_SHARE, figures)
 
 
 def _ports(evidence: Evidence) -> Judgement:
     refused = evidence.measured["port_refusals"]
     figures = f"{refused} fetches found no client port (EADDRNOTAVAIL); {evidence.laid.ports_each} ports each server"
-    return ("failed" if refused else "passed"), figures
+    return passed_if(not refused, figures)
 
 
+ANSWER = "answer correct"
 CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
+    ANSWER: _answer,
     "no unexpected failures": _failures,
     "all in flight, confirmed": _confirmed,
     "nobody was lost": _nobody_lost,
     "requests counted alike": _requests,
-    "no listen drops": _drops,
+    "no listen drops": lambda seen: checks.drops(seen.measured.get("listen_drops")),
     "Locust counted alike": _locust_counts,
     "reporting was cheap": _reporting,
-    "knobs reached the worker": _knobs,
+    "knobs reached the worker": lambda seen: checks.knobs({"strategy": seen.strategy, "gevent": False}, seen.knobs),
     "client ports left": _ports,
 }

@@ -34,7 +34,7 @@ _MASTER, _NODE = ("bench.measure.locust.master",), ("bench.measure.locust.node",
 Stage = Literal["waiting", "starting", "ready", "going", "crawled", "lost"]
 
 
-class CrowdError(Exception):
+class CrowdError(process.TrialError):
     """A swarm that cannot come together or go on; the message says why."""
 
 
@@ -354,9 +354,8 @@ def gathered(hosting: Hosting, cpus: host.Cpus, lifetime_s: float) -> Iterator[C
     """
     silence_s = hosting.patience_s(lifetime_s)
     with ExitStack() as stack:
-        master = stack.enter_context(process.running(cpus.server, lifetime_s, _MASTER))
         order = {"bind": hosting.bind, "port": hosting.port, "web_port": hosting.web_port, "silence_s": silence_s}
-        master.send(order)
+        master = stack.enter_context(process.running(_MASTER, order, cpus.server, lifetime_s))
         try:
             listening = master.expect("listening", "port")
         except process.WorkerError as error:
@@ -384,10 +383,9 @@ def node_process(
     It ends itself when it has not heard of the master for ``silence_s``. None, where the master is a process of this
     harness too: then its input ends with the harness.
     """
-    with process.running(cpus.server, lifetime_s, _NODE) as node:
-        divided = {"server": _listed(cpus.server), "client": _listed(cpus.client)}
-        order = {"host": master, "port": port, "cpus": divided, "patience_s": patience_s, "silence_s": silence_s}
-        node.send(order)
+    divided = {"server": _listed(cpus.server), "client": _listed(cpus.client)}
+    order = {"host": master, "port": port, "cpus": divided, "patience_s": patience_s, "silence_s": silence_s}
+    with process.running(_NODE, order, cpus.server, lifetime_s) as node:
         yield node
 
 

@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from threading import Thread
 from typing import Any
-
-import psutil
 
 import strategies
 from bench.core import units
 from bench.core.plan import BareTrial
-from bench.core.rows import Check, Row, Status
+from bench.core.rows import Row
 from bench.measure import held, host, memory, process
-from bench.measure.controller import Begin, Observation, Setting, row_of, skipped
+from bench.measure.checks import judge
 from bench.measure.server import ANSWER_SECONDS
+from bench.measure.trial import Observation, Setting, conduct
 from bench.studies.swarm import checks as swarm_checks
 from bench.studies.swarm import layout as layouts
 from bench.studies.swarm.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
@@ -44,20 +44,21 @@ MASTER_SILENCE_S = 300.0
 
 def run_swarm(trial: BareTrial, setting: Setting) -> Row:
     """Run a swarm to its end, or to its deadline, and return its row; a skipped one where it does not fit here."""
-    begin, seen = Begin.now(), Observation()
+    return conduct(trial, setting.run, partial(_observe, trial, setting))
+
+
+def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
     try:
         laid = planned(trial, setting)
     except LayoutError as error:
-        return skipped(trial, setting.run, "limit", str(error))
+        raise process.SkipError(str(error), "limit") from error
     swarm = Swarm(trial, setting, laid, seen)
-    status, reason = _ending(swarm.run)
-    checks: tuple[Check, ...] = ()
-    if status == "ok":
-        evidence = swarm_checks.Evidence(trial.strategy, laid, swarm.shares, seen.measured, seen.server, seen.knobs)
-        checks = swarm_checks.check(evidence, trial.values["site"])
-        if (wrong := swarm_checks.wrong_answer(evidence, checks)) is not None:
-            status, reason = "wrong", wrong
-    return row_of(trial, setting.run, begin, status, reason, seen, checks)
+    swarm.run()
+    evidence = swarm_checks.Evidence(
+        trial.strategy, laid, swarm.shares, seen.measured, seen.server, seen.knobs, trial.values["site"]
+    )
+    seen.checks = judge(swarm_checks.CHECKS, evidence)
+    seen.wrong = swarm_checks.wrong_answer(evidence, seen.checks)
 
 
 def planned(trial: BareTrial, setting: Setting) -> Layout:
@@ -92,17 +93,6 @@ def _repeat(node: process.Worker, tell: Callable[[str], None]) -> None:
     assert node.process.stdout is not None
     for line in node.process.stdout:
         tell(json.loads(line)["told"])
-
-
-def _ending(run: Callable[[], None]) -> tuple[Status, str | None]:
-    """Run a swarm to its end, and say how it ended: ``ok``, or what broke off and why."""
-    try:
-        run()
-    except process.WorkerTimeoutError as error:
-        return "timeout", str(error)
-    except (process.WorkerError, CrowdError, psutil.Error, OSError) as error:
-        return "failed", str(error)
-    return "ok", None
 
 
 @dataclass

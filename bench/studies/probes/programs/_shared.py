@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from strategies.core.page import Fetch
 
 LIFETIME_S = 30.0
-MOST_LIFETIME_S = 86_400
+MOST_LIFETIME_S = 2_000_000
 _SERVER = re.compile(r"http://127\.0\.0\.1:([1-9][0-9]{0,4})")
 _ORDER = 'standard input must be one line of JSON: {"arguments": {...}, "base": URL or null, "lifetime_s": seconds}'
 

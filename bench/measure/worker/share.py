@@ -1,17 +1,10 @@
-"""The strategy process of a swarm: the worker of a trial, which says meanwhile what it has fetched.
+"""A share of a swarm: one strategy crawls as often as it is told to, and says meanwhile what it has fetched.
 
-It talks with the Locust user that has started it as ``bench.measure.worker`` does with the controller::
+Between ``crawl`` and its answer come ``{"event": "pages", ...}`` every second while there are new ones. At the end of
+its input the process exits at once, also in mid-crawl: nobody is left to answer to.
 
-    Locust user                             strategy process
-    {"strategy", "job", "roots", "lifetime_s"}
-                                            {"event": "ready", "knobs": {...}}
-    {"do": "crawl"}
-                                            {"event": "pages", ...}        every second while there are new ones
-                                            {"event": "crawled", ...}      at rest; "crawl" begins another one
-    end of input                            exits at once, also in mid-crawl: nobody is left to answer to
-
-``roots`` says how to make the root URLs, for there may be 19,000: page ``first`` and the ``count`` - 1 after it, at the
-``bases`` in turn.
+``roots`` of the order says how to make the root URLs, for there may be 19,000: page ``first`` and the ``count`` - 1
+after it, at the ``bases`` in turn.
 
 Its reports are made by a second thread, from what the frontier has finished: nothing is added to the path of a fetch.
 What they cost is measured and part of the outcome.
@@ -26,17 +19,14 @@ import sys
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from operator import attrgetter, sub
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-import strategies
-from bench.measure.turn_worker import answer, counts, crawled
-from bench.measure.worker import knobs_of_strategy, take_order
-from strategies.base import Job
+from bench.measure.worker import Say, serve
+from bench.measure.worker.crawl import StrategyPart
 from strategies.core.frontier import Frontier
 from strategies.core.page import Fetch
 
@@ -44,32 +34,36 @@ REPORT_EVERY_S = 1.0
 _EACH = 2048
 """So many fetches are reported at a time: a report holds the interpreter's lock for less than half a millisecond."""
 
-Say = Callable[[dict[str, Any]], None]
 
+class SharePart(StrategyPart):
+    """Crawl again and again, with a frontier of its own each time."""
 
-def main() -> None:
-    """Crawl as often as standard input asks for it."""
-    say, order = take_order()
-    say = _one_at_a_time(say)
-    job = Job.from_dict(order["job"] | {"roots": root_urls(**order["roots"])})
-    strategy = strategies.load(order["strategy"])
-    frontier: Frontier | None = Frontier(job)
-    say({"event": "ready", "knobs": knobs_of_strategy(order["strategy"], strategy.REQUIRES) | own_knobs()})
-    reporter, orders = Reporter(say), SimpleQueue[dict[str, Any]]()
-    Thread(target=listen, args=(orders, reporter), daemon=True).start()
-    while True:
-        orders.get()
-        frontier = frontier or Frontier(job)
-        reporter.begin(frontier)
-        turn = crawled(partial(strategy.crawl, job, frontier))
-        reporter.end()
-        say({"event": "crawled", **turn, **outcome(frontier), "reporting_cpu_ns": reporter.cpu_ns})
-        frontier = None
+    def __init__(self, order: dict[str, Any], say: Say) -> None:
+        roots = root_urls(**order["roots"])
+        super().__init__(order | {"job": order["job"] | {"roots": roots}}, say)
+        self._reporter = Reporter(say)
+        self._crawled = False
 
+    def knobs(self) -> dict[str, Any]:
+        """Return also whether this process was patched: its parent is, by gevent, and must not have passed that on."""
+        return super().knobs() | {"gevent": "gevent" in sys.modules, "pid": os.getpid()}
 
-def own_knobs() -> dict[str, Any]:
-    """Say whether this process was patched: its parent is, by gevent, and must not have passed that on."""
-    return {"gevent": "gevent" in sys.modules, "pid": os.getpid()}
+    def orders(self) -> Iterable[dict[str, Any]]:
+        """Take orders in a thread that also reports, and ends the process when the input ends."""
+        orders = SimpleQueue[dict[str, Any]]()
+        Thread(target=listen, args=(orders, self._reporter), daemon=True).start()
+        return iter(orders.get, None)
+
+    def crawl(self) -> dict[str, Any]:
+        """Crawl once, and return what came of it."""
+        if self._crawled:
+            self.frontier = Frontier(self.job)
+        self._crawled = True
+        self._reporter.begin(self.frontier)
+        timed = self.timed()
+        self._reporter.end()
+        told = {name: timed[name] for name in ("error", "cause", "cpu_ns")}
+        return {"event": "crawled", **told, **outcome(self.frontier), "reporting_cpu_ns": self._reporter.cpu_ns}
 
 
 def root_urls(bases: Sequence[str], first: int, count: int) -> tuple[str, ...]:
@@ -80,8 +74,16 @@ def root_urls(bases: Sequence[str], first: int, count: int) -> tuple[str, ...]:
 
 def outcome(frontier: Frontier) -> dict[str, Any]:
     """Return what is left of a crawl: counts, errors, and a digest of the answer, which may be long."""
-    errors = Counter(fetch.error for fetch in frontier.finished if fetch.error is not None)
-    return counts(frontier) | {"errors": dict(errors), "digest": digest(answer(frontier))}
+    fetches = frontier.finished
+    pages = ((fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size) for fetch in fetches)
+    return {
+        "pages": len(fetches),
+        "failed_pages": sum(fetch.status is None for fetch in fetches),
+        "tries": sum(fetch.tries for fetch in fetches),
+        "peak_in_flight": frontier.peak_in_flight,
+        "errors": dict(Counter(fetch.error for fetch in fetches if fetch.error is not None)),
+        "digest": digest(pages),
+    }
 
 
 def digest(pages: Iterable[Sequence[Any]]) -> str:
@@ -160,16 +162,5 @@ def service_times_ns(message: dict[str, Any]) -> "array[int]":
     return times
 
 
-def _one_at_a_time(say: Say) -> Say:
-    """Return a way to speak that two threads can use."""
-    lock = Lock()
-
-    def safely(message: dict[str, Any]) -> None:
-        with lock:
-            say(message)
-
-    return safely
-
-
 if __name__ == "__main__":
-    main()
+    serve(SharePart)

@@ -1,18 +1,86 @@
-"""Find how many ports one address can use, and how many connections a listener can leave waiting."""
+"""Find how much a process can have of each resource but threads, by driving a child process into the limit."""
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 from bench.measure.limits import diagnose, look
-from bench.measure.limits.bounds import BACKLOG, bounds, not_known
-from bench.measure.limits.ceilings import ceilings, named
+from bench.measure.limits.bounds import BACKLOG, Bound, bounds, not_known
+from bench.measure.limits.ceilings import ALIKE, Ceiling, ceilings, named, polite
 from bench.measure.limits.facts import Facts
-from bench.measure.limits.finding import NO_LIMIT_KNOWN, Finding, bound_by, sentences, stop, stopped_by, why
+from bench.measure.limits.finding import NO_LIMIT_KNOWN, Finding, Stop, found, sentences, stop
+from bench.measure.limits.ramps import MIB
 from bench.measure.limits.watch import Guard, Probe, Ramp, probing
+
+OF_ALL = frozenset({"ENFILE"})
+"""The errno that says that the system's table is full, not the process's (open(2))."""
+
+
+def find_descriptors(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding:
+    """Open files until one is refused."""
+    own = look.look(os.getpid())
+    with probing("descriptors", guard) as probe:
+        # The child has raised its soft limit, as the harness's workers do; the evidence tells what it was before.
+        before = replace(look.look(probe.pid), rlimits=own.rlimits)
+        known = ceilings(bounds("descriptors", before))
+        end = stop(known, budget_bytes, None, through_shared=through_shared)
+        ramp = probe.ramp(end.most, known[0].most if known else NO_LIMIT_KNOWN)
+        after = replace(look.look(probe.pid), rlimits=own.rlimits)
+    at_the_end = bounds("descriptors", after) if ramp.ended in {"failure", "reached"} else []
+    culprit = descriptors_culprit(at_the_end, ramp.errno)
+    return found("descriptors", before, known, ramp, end, culprit, sentences(at_the_end))
+
+
+def descriptors_culprit(known: Sequence[Bound], errno: str | None) -> str | None:
+    """Name the limit of the process or of the system, as the errno says, that is full."""
+    names = [bound.name for bound in known if bound.shared == (errno in OF_ALL) and diagnose.full(bound, ())]
+    return named(names) if names else None
+
+
+FURTHER = 1.05
+NOT_TRIED = "not tried: reaching it would get processes killed, this one or others"
+
+
+def in_bytes(facts: Facts) -> list[Bound]:
+    """Return what bounds memory, counted in bytes."""
+    return [replace(bound, costs="one") for bound in bounds("memory", facts)]
+
+
+def find_memory(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding:
+    """Reserve memory up to a limit of the process's own, if that is within the budget; never fill what all share."""
+    with probing("memory", guard) as probe:
+        before = look.look(probe.pid)
+        known = ceilings(in_bytes(before))
+        own = next((ceiling for ceiling in known if not ceiling.shared), None)
+        if own is None or own.most > _may_take(known, budget_bytes, through_shared=through_shared):
+            evidence = [NOT_TRIED, *sentences(in_bytes(before)), *not_known("memory", before)]
+            return Finding(known, None, None, "not tried", evidence)
+        end = Stop(
+            int(own.most * FURTHER) + MIB, "memory budget", f"{own.name} did not bind: stopped by itself above it"
+        )
+        ramp = probe.ramp(end.most, own.most)
+        after = look.look(probe.pid)
+    at_the_end = in_bytes(after) if ramp.ended == "failure" else []
+    return found("memory", before, known, ramp, end, memory_culprit(at_the_end), sentences(at_the_end))
+
+
+def memory_culprit(known: Sequence[Bound]) -> str | None:
+    """Name the limit of the process's own that the next MiB would pass."""
+    names = [
+        bound.name
+        for bound in known
+        if not bound.shared and bound.used is not None and bound.used + MIB >= bound.limit * (1 - ALIKE)
+    ]
+    return named(names) if names else None
+
+
+def _may_take(known: Sequence[Ceiling], budget_bytes: int, *, through_shared: bool) -> int:
+    shared = None if through_shared else polite(known)
+    return budget_bytes if shared is None else min(budget_bytes, shared[0])
+
 
 MOST_CHILDREN = 64
 OWN_FULL = frozenset({"EMFILE"})
@@ -33,22 +101,14 @@ def find_ports(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Find
     order = {"address": address, "first": first, "last": last}
     with ExitStack() as stack:
         ramp, children = spread(stack, guard, "ports", lambda _: order, end.most, OWN_FULL)
-    return Finding(
-        known,
-        ramp.count,
-        bound_by(ramp, end, _culprit(before, ramp.errno)),
-        stopped_by(ramp, end),
-        [
-            why(ramp, end, "ports"),
-            *sentences(bounds("ports", before)),
-            _meaning(address, ramp.count),
-            *_in_one_process(children),
-            _of_late_choice(),
-            *not_known("ports", before),
-        ],
-        ramp.timeline,
-        {"processes": children},
-    )
+    evidence = [
+        *sentences(bounds("ports", before)),
+        _meaning(address, ramp.count),
+        *_in_one_process(children),
+        _of_late_choice(),
+    ]
+    culprit = _ports_culprit(before, ramp.errno)
+    return found("ports", before, known, ramp, end, culprit, evidence, {"processes": children})
 
 
 def find_backlog(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding:
@@ -74,21 +134,14 @@ def find_backlog(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Fi
         for bound in bounds("backlog", before)
         if not bound.shared and diagnose.full(replace(bound, used=ramp.count), ())
     ]
-    return Finding(
-        known,
-        ramp.count,
-        bound_by(ramp, end, named([bound.name for bound in full]) if full else _culprit(before, ramp.errno)),
-        stopped_by(ramp, end),
-        [
-            why(ramp, end, "connections"),
-            f"the listener asked listen(2) for {BACKLOG:,}; it gets no more than net.core.somaxconn (listen(2))",
-            *_overflows(before.listen_overflows, after.listen_overflows),
-            *sentences([bound for bound in bounds("backlog", before) if bound.shared]),
-            *_half_open(before.sysctls.get("net.ipv4.tcp_max_syn_backlog")),
-            *not_known("backlog", before),
-        ],
-        ramp.timeline,
-    )
+    evidence = [
+        f"the listener asked listen(2) for {BACKLOG:,}; it gets no more than net.core.somaxconn (listen(2))",
+        *_overflows(before.listen_overflows, after.listen_overflows),
+        *sentences([bound for bound in bounds("backlog", before) if bound.shared]),
+        *_half_open(before.sysctls.get("net.ipv4.tcp_max_syn_backlog")),
+    ]
+    culprit = named([bound.name for bound in full]) if full else _ports_culprit(before, ramp.errno)
+    return found("backlog", before, known, ramp, end, culprit, evidence)
 
 
 def spread(
@@ -124,7 +177,7 @@ def private_address(number: int) -> str:
     return wanted
 
 
-def _culprit(facts: Facts, errno: str | None) -> str | None:
+def _ports_culprit(facts: Facts, errno: str | None) -> str | None:
     """Name what an errno stands for: no port left, or not even many processes have descriptors enough."""
     if errno in OWN_FULL:
         return "RLIMIT_NOFILE"

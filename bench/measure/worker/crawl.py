@@ -1,32 +1,19 @@
-"""The worker: a fresh process that runs one strategy on one job, and imports nothing that the strategy does not.
+"""A crawl: one strategy does one job, and everything about it is measured.
 
-It talks with the controller in lines of JSON, on its standard input and on a private copy of its standard output (what
-the strategy prints goes to standard error)::
-
-    controller                              worker
-    {"strategy", "job", "lifetime_s", ...}
-                                            {"event": "ready", "knobs": {...}}
-    {"do": "crawl"}
-                                            {"event": "crawled", "error": null}     at rest: memory is read now
-    {"do": "report"}
-                                            {"event": "outcome", ...}
-    end of input                            exits
+The harness says ``crawl``, reads memory when the answer has come (the worker is at rest then), and says ``report``.
 """
 
 import errno
 import gc
-import json
-import os
 import resource
-import signal
-import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 import strategies
+from bench.measure.worker import Part, Say, knobs_of_interpreter, serve
 from strategies.base import Job
 from strategies.core import record
 from strategies.core.frontier import Frontier
@@ -37,99 +24,59 @@ NO_THREAD = "can't start new thread"
 """What CPython says of a failed pthread_create(3), as a plain RuntimeError without the errno."""
 
 
-def main() -> None:
-    """Do one trial's work, as told on standard input."""
-    say, order = take_order()
-    job = Job.from_dict(order["job"])
-    strategy = strategies.load(order["strategy"])
-    frontier = Frontier(job)
-    say({"event": "ready", "knobs": knobs_of_strategy(order["strategy"], strategy.REQUIRES)})
-    if not sys.stdin.readline():
-        return
-    pauses = GcPauses()
-    error = cause = None
-    with pauses.watched():
-        before, cpu_before_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
-        begin_ns = time.perf_counter_ns()
+class StrategyPart(Part):
+    """A part in which one strategy crawls."""
+
+    def __init__(self, order: dict[str, Any], say: Say) -> None:
+        super().__init__(order, say)
+        self.job = Job.from_dict(order["job"])
+        self.strategy = strategies.load(order["strategy"])
+        self.frontier = Frontier(self.job)
+        self._name = order["strategy"]
+
+    def knobs(self) -> dict[str, Any]:
+        """Return also which strategy crawls here, and with what."""
+        return {
+            "strategy": self._name,
+            **knobs_of_interpreter(),
+            "selector": _selector(),
+            "versions": _versions(self.strategy.REQUIRES),
+        }
+
+    def timed(self) -> dict[str, Any]:
+        """Crawl between two readings of the clocks; return what was raised, if anything was, and the readings."""
+        error = cause = None
+        cpu_before_ns, begin_ns = time.process_time_ns(), time.perf_counter_ns()
         try:
-            strategy.crawl(job, frontier)
+            self.strategy.crawl(self.job, self.frontier)
         except BaseException as bug:  # noqa: BLE001  (it is reported, with its traceback, and ends the trial)
             traceback.print_exc()
             error, cause = last_line(bug), cause_of(bug)
-        end_ns = time.perf_counter_ns()
-        cpu_ns, after = time.process_time_ns() - cpu_before_ns, resource.getrusage(resource.RUSAGE_SELF)
-    say({"event": "crawled", "error": error, "cause": cause})
-    if error is None and sys.stdin.readline():
-        say(
-            {
-                "event": "outcome",
-                **_usage(before, after, cpu_ns),
-                **pauses.totals(),
-                **_outcome(job, frontier, begin_ns, end_ns),
-                **worked(job),
-            }
-        )
-        sys.stdin.readline()
+        end_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns() - cpu_before_ns
+        return {"error": error, "cause": cause, "begin_ns": begin_ns, "end_ns": end_ns, "cpu_ns": cpu_ns}
 
 
-def take_order() -> tuple[Callable[[dict[str, Any]], None], dict[str, Any]]:
-    """Become a worker: return how to speak to the controller, and what it ordered.
+class Crawl(StrategyPart):
+    """One crawl, and its report."""
 
-    Should the controller vanish, nobody would kill a hanging worker: after ``lifetime_s`` of the order the kernel will.
-    Ctrl-C is the controller's affair.
-    """
-    say = take_over_stdout()
-    order = json.loads(sys.stdin.readline())
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise_descriptor_limit()
-    return say, order
+    def crawl(self) -> dict[str, Any]:
+        """Let the strategy do its job."""
+        self._pauses = GcPauses()
+        with self._pauses.watched():
+            self._before = resource.getrusage(resource.RUSAGE_SELF)
+            self._timed = self.timed()
+            self._after = resource.getrusage(resource.RUSAGE_SELF)
+        return {"event": "crawled", "error": self._timed["error"], "cause": self._timed["cause"]}
 
-
-def take_over_stdout() -> Callable[[dict[str, Any]], None]:
-    """Keep the real standard output for the controller; whatever else prints, prints to standard error."""
-    channel: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-
-    def say(message: dict[str, Any]) -> None:
-        channel.write(json.dumps(message, separators=(",", ":")) + "\n")
-        channel.flush()
-
-    return say
-
-
-def raise_descriptor_limit() -> None:
-    """Allow this process as many descriptors as it may allow itself; the plan was checked against the hard limit."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 10_240), hard))  # macOS grants no "unlimited"
-
-
-def knobs_of_strategy(name: str, requires: tuple[str, ...]) -> dict[str, Any]:
-    """Say what really runs here: a setting that did not reach the worker must show."""
-    return {
-        "strategy": name,
-        **knobs_of_interpreter(),
-        "selector": _selector(),
-        "versions": _versions(requires),
-    }
-
-
-def knobs_of_interpreter() -> dict[str, Any]:
-    """Say what any program of this interpreter runs with here."""
-    return {
-        "python": sys.version.split()[0],
-        "implementation": sys.implementation.name,
-        "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
-        "switch_interval_ns": round(sys.getswitchinterval() * 1e9),
-        "gc_enabled": gc.isenabled(),
-        "gc_thresholds": list(gc.get_threshold()),
-        "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-        "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-    }
+    def report(self) -> dict[str, Any]:
+        """Return what was measured, and the answer."""
+        return {
+            "event": "outcome",
+            **_usage(self._before, self._after, self._timed["cpu_ns"]),
+            **self._pauses.totals(),
+            **_outcome(self.job, self.frontier, self._timed["begin_ns"], self._timed["end_ns"]),
+            **worked(self.job),
+        }
 
 
 def _selector() -> str:
@@ -248,4 +195,4 @@ def _first(bug: BaseException) -> BaseException:
 
 
 if __name__ == "__main__":
-    main()
+    serve(Crawl)

@@ -1,4 +1,4 @@
-"""What the kernel's text files say: text in, values out; None for what is not in it, ``UNLIMITED`` for no limit. Pure.
+"""What the kernel's text files say: text in, values out; None for what is not in it, ``UNLIMITED`` for no limit.
 
 Formats: proc(5), cgroups(7), Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/.
 """
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 UNLIMITED = math.inf
 KIB = 1024
@@ -32,6 +32,14 @@ class Mount:
     point: str
     version: int
     controllers: frozenset[str]
+
+
+def text_of(path: str | Path) -> str | None:
+    """Return what is in a file; None where it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
 
 
 def whole(text: str | None) -> int | None:
@@ -92,12 +100,12 @@ def tasks(loadavg: str | None) -> int | None:
     return int(match[1]) if match else None
 
 
-def ports(text: str | None) -> frozenset[int] | None:
-    """Return the ports of ``ip_local_reserved_ports``, written as ``8080,9148-9150``."""
+def ranges(text: str | None) -> frozenset[int] | None:
+    """Return the numbers of ``ip_local_reserved_ports`` or of a list of cores, written as ``8080,9148-9150``."""
     if text is None:
         return None
-    ranges = re.findall(r"(\d+)(?:-(\d+))?", text)
-    return frozenset(port for first, last in ranges for port in range(int(first), int(last or first) + 1))
+    edges = re.findall(r"(\d+)(?:-(\d+))?", text)
+    return frozenset(number for first, last in edges for number in range(int(first), int(last or first) + 1))
 
 
 def bound_to_all(sockets: str | None) -> Iterator[int]:

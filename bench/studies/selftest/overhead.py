@@ -1,6 +1,6 @@
 """What the harness adds to each fetch inside the worker: the frontier's book-keeping with and without measuring.
 
-``python -m bench.measure.overhead_worker`` runs both kinds over the same fetches in turns, and prints nanoseconds a
+``python -m bench.studies.selftest.overhead`` runs both kinds over the same fetches in turns, and prints nanoseconds a
 fetch: ``{"with_ns": ..., "without_ns": ...}``, each the median of its turns. What is left out without measuring is what
 no crawl needs: the time at which a fetch was started and finished, and the numbers in flight now and at most. Deadlines
 need a clock, tries are counted for retries, and the finished fetches are the result: these are part of any crawl.

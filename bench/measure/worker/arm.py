@@ -1,29 +1,17 @@
-"""The worker of an arm: a fresh process in which one strategy crawls an endless site until the site has no more links.
+"""An arm: one strategy crawls an endless site until the site has no more links.
 
-It talks with the controller as ``bench.measure.worker`` does::
-
-    controller                                        worker
-    {"strategy", "job", "lifetime_s", ...}
-                                                      {"event": "ready", "knobs": {...}}
-    {"do": "crawl"}
-                                                      {"event": "crawled", "error": null}
-    {"do": "report", "windows": [[begin_ns, end_ns], ...]}
-                                                      {"event": "outcome", "answer": [...], ...}
-    end of input                                      exits
+The harness says ``crawl``, and at the end ``report``, with the windows in which the arm's gate was open.
 """
 
-import json
 import os
 import sys
-import traceback
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
-import strategies
-from bench.measure.worker import knobs_of_strategy, last_line, take_order, worked
-from strategies.base import Job
+from bench.measure.worker import Say, serve
+from bench.measure.worker.crawl import StrategyPart, worked
 from strategies.core import record
 from strategies.core.frontier import Frontier
 from strategies.core.page import Fetch
@@ -34,29 +22,28 @@ LAP_AT, PAGE_AT = 3, 9
 """Where in a path of an endless site the number of the lap begins, and behind it that of the page: /p/100000017."""
 
 
-def main() -> None:
-    """Crawl once, and report."""
-    say, order = take_order()
-    job = Job.from_dict(order["job"])
-    strategy = strategies.load(order["strategy"])
-    frontier = Frontier(job)
-    if order["planted_loops"] is not None:
-        plant(frontier, order["planted_loops"])
-    own = {"executable": sys.executable, "variables": {name: os.environ.get(name) for name in order["variables"]}}
-    age_allocator()
-    say({"event": "ready", "knobs": knobs_of_strategy(order["strategy"], strategy.REQUIRES) | own})
-    if not sys.stdin.readline():
-        return
-    error = None
-    try:
-        strategy.crawl(job, frontier)
-    except BaseException as bug:  # noqa: BLE001  (it is reported, with its traceback, and ends the block)
-        traceback.print_exc()
-        error = last_line(bug)
-    say({"event": "crawled", "error": error})
-    if error is None and (line := sys.stdin.readline()):
-        say({"event": "outcome", **outcome(frontier, json.loads(line)["windows"]), **worked(job)})
-        sys.stdin.readline()
+class ArmPart(StrategyPart):
+    """One endless crawl, and its report."""
+
+    def __init__(self, order: dict[str, Any], say: Say) -> None:
+        super().__init__(order, say)
+        if order["planted_loops"] is not None:
+            plant(self.frontier, order["planted_loops"])
+        self._variables = {name: os.environ.get(name) for name in order["variables"]}
+        age_allocator()
+
+    def knobs(self) -> dict[str, Any]:
+        """Return also the interpreter's path, and what became of the variables that were set."""
+        return super().knobs() | {"executable": sys.executable, "variables": self._variables}
+
+    def crawl(self) -> dict[str, Any]:
+        """Crawl to the end of the site."""
+        timed = self.timed()
+        return {"event": "crawled", "error": timed["error"], "cause": timed["cause"]}
+
+    def report(self, windows: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Return what came in all, and in the windows."""
+        return {"event": "outcome", **outcome(self.frontier, windows), **worked(self.job)}
 
 
 def age_allocator() -> None:
@@ -148,4 +135,4 @@ def plant(frontier: Frontier, loops: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(ArmPart)

@@ -1,0 +1,210 @@
+"""A trial of one strategy on one workload: a fresh worker, watched from outside, and its answer checked."""
+
+import time
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import psutil
+
+from bench.core.plan import Trial
+from bench.core.rows import Row
+from bench.measure import held, host, memory, preflight, validity
+from bench.measure.checks import judge
+from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
+from bench.measure.places import without_places
+from bench.measure.server import Server, counted_between
+from bench.measure.trial import Observation, Setting, conduct, working
+from strategies.base import Job
+
+PROGRAM = "bench.measure.worker.crawl"
+LEAST_NS = 20_000_000
+"""Between two looks, at first; each takes about 40 µs of the harness's core."""
+MOST_SAMPLES = 200
+"""When there are so many, every other one is dropped, and from then on half as many are taken."""
+
+
+def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
+    """Run a trial to its end, or to its deadline, and return its row."""
+    return conduct(trial, setting.run, partial(observe, trial, server, setting), server)
+
+
+def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
+    """Drive worker and server through one trial, and note what they and the kernel say."""
+    workload = trial.workload
+    server.configure(workload.site)
+    order = {"strategy": trial.strategy, "job": _job(trial, server, setting).to_dict()}
+    with working(trial, setting, PROGRAM, order, seen) as worker:
+        sampler = Sampler(psutil.Process(worker.pid))
+        delay_before_ns = host.run_delay_ns(worker.pid)
+        server.tell("reset")
+        before = counts(server, setting.cpus)
+        if workload.kind == "memory":
+            held.observe(trial, server, worker, seen.measured, setting.budget_bytes)
+        else:
+            worker.send({"do": "crawl"})
+            sampler.begin()
+        worker.crawled(sampler.sample)
+        crawled_ns = time.monotonic_ns()
+        after = counts(server, setting.cpus)
+        delay_after_ns = host.run_delay_ns(worker.pid)
+        if (delay_ns := host.since(delay_before_ns, delay_after_ns)) is not None:
+            seen.measured["run_delay_ns"] = delay_ns
+        seen.measured |= {"peak_threads": sampler.peak_threads} | _memory(worker.pid)
+        if workload.kind == "crawl":
+            seen.measured["samples"] = sampler.samples()
+        if "released_ns" in seen.measured:
+            seen.measured["drain_ns"] = crawled_ns - seen.measured.pop("released_ns")
+        worker.send({"do": "report"})
+        outcome = worker.expect("outcome", "answer")
+    del outcome["event"]
+    records = outcome.pop("answer")
+    answer: Answer = {path: (status, size) for path, status, size, _ in records}
+    failed = sum(status is None for status, _ in answer.values())
+    seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
+    seen.measured |= outcome | _derived(outcome, len(answer), failed)
+    seen.server, seen.host = differences(before, after)
+    seen.server["ceiling_per_s"] = server.ceiling_per_s
+    seen.measured |= seen.host
+    if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
+        seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
+    evidence = evidence_of(trial, setting.cpus, seen, answer)
+    seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
+
+
+def _job(trial: Trial, server: Server, setting: Setting) -> Job:
+    """Return what the worker is to do. A held fetch has as much time as its trial: the gate is no fault of its own.
+
+    Nor is the CPU work of all others that a fetch in flight may have to wait for.
+    """
+    workload = trial.workload
+    roots = root_paths(workload.site, workload.roots)
+    job = Job(
+        roots=tuple(server.base + path for path in roots),
+        max_in_flight=workload.in_flight,
+        connection=workload.connection,
+    )
+    if workload.kind == "memory":
+        return replace(job, timeout_ns=round(setting.deadline_s(trial) * 1e9))
+    if not workload.cpu_ns:
+        return job
+    assert setting.unit_ns is not None
+    patience_ns = job.timeout_ns + 3 * workload.cpu_ns * workload.in_flight
+    return replace(job, work_units=max(1, round(workload.cpu_ns / setting.unit_ns)), timeout_ns=patience_ns)
+
+
+def _memory(pid: int) -> dict[str, int]:
+    """Read the memory of a process at rest: its own (USS), its share (PSS, where known), resident (RSS)."""
+    found = memory.of_process(pid)
+    return {key: size for key in ("uss_bytes", "rss_bytes", "pss_bytes") if (size := found[key]) is not None}
+
+
+def counts(server: Server, cpus: host.Cpus) -> dict[str, Any]:
+    """Return what server and kernel have counted until now."""
+    return {
+        "server": server.stats(),
+        "run_delay_ns": host.run_delay_ns(server.process.pid),
+        "disturbances": host.disturbances(cpus),
+        "busy_ns": host.busy_ns(cpus.client),
+    }
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the server and the kernel counted during the trial."""
+    old, new = before["server"], after["server"]
+    delay_ns = host.since(before["run_delay_ns"], after["run_delay_ns"])
+    delay_share = None if delay_ns is None else delay_ns / max(1, new["clock_ns"] - old["clock_ns"])
+    server = counted_between(old, new) | {"run_delay_share": delay_share}
+    disturbed = after["disturbances"].since(before["disturbances"])
+    return server, disturbed | {"ephemeral_ports": host.ephemeral_ports()}
+
+
+def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]:
+    """Return the figures that people quote; failed pages are no throughput."""
+    verified = pages - failed
+    cpu_ns = outcome["cpu_user_ns"] + outcome["cpu_system_ns"]
+    return {
+        "pages": pages,
+        "failed_pages": failed,
+        "pages_per_s": verified / outcome["makespan_ns"] * 1e9,
+        "cpu_per_page_ns": round(cpu_ns / max(1, verified)),
+        "switches_per_page": (outcome["voluntary_switches"] + outcome["involuntary_switches"]) / max(1, pages),
+    }
+
+
+def evidence_of(trial: Trial, cpus: host.Cpus, seen: Observation, answer: Answer) -> validity.Evidence:
+    """Return what the checks go by."""
+    workload = trial.workload
+    crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
+    expected = expected_answer(*crawl)
+    wanted: dict[str, Any] = {"strategy": trial.strategy}
+    if cpus.client is not None:
+        wanted["cpus"] = sorted(cpus.client)
+    return validity.Evidence(
+        kind=workload.kind,
+        planned_in_flight=trial.reachable,
+        cap=workload.in_flight,
+        mean_latency_ns=workload.mean_latency_ns,
+        mean_delay_ns=mean_delay_ns(*crawl),
+        cpu_ns=workload.cpu_ns,
+        answer_difference=difference(expected, answer),
+        pages_answered=sum(status is not None for status, _ in answer.values()),
+        failures=seen.measured["failed_pages"],
+        expected_failures=sum(status is None for status, _ in expected.values()),
+        client_share=_client_share(cpus, seen.measured),
+        measured=without_places(seen.measured),
+        server=seen.server,
+        host=seen.host,
+        knobs=seen.knobs,
+        wanted_knobs=wanted,
+        descriptors_needed=preflight.descriptors_needed(trial),
+        threads_needed=preflight.threads_needed(trial),
+        threads_allowed=preflight.threads_allowed(),
+    )
+
+
+def _client_share(cpus: host.Cpus, measured: dict[str, Any]) -> float | None:
+    if cpus.client is None or len(cpus.client) != 1:
+        return None
+    cpu_ns: int = measured["cpu_user_ns"] + measured["cpu_system_ns"]
+    makespan_ns: int = measured["makespan_ns"]
+    return cpu_ns / max(1, makespan_ns)
+
+
+class Sampler:
+    """Look at a process from outside now and then: its threads, resident memory and CPU time.
+
+    From outside, so that it costs the worker nothing; seldom, because the harness shares the server's core.
+    """
+
+    def __init__(self, observed: psutil.Process) -> None:
+        self.peak_threads = 1
+        self._observed = observed
+        self._every_ns = LEAST_NS
+        self._taken: list[tuple[int, int, int, int | None]] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Count time and CPU time from now on."""
+        self._begin_ns = self._next_ns = time.monotonic_ns()
+        self._begin_cpu_ns = host.cpu_ns(self._observed.pid)
+
+    def sample(self) -> None:
+        """Take a sample if it is time for one."""
+        now_ns = time.monotonic_ns()
+        if now_ns < self._next_ns:
+            return
+        with self._observed.oneshot():
+            threads, rss_bytes = self._observed.num_threads(), self._observed.memory_info().rss
+        spent_ns = host.cpu_ns(self._observed.pid)
+        self.peak_threads = max(self.peak_threads, threads)
+        self._taken.append((now_ns - self._begin_ns, threads, rss_bytes, host.since(self._begin_cpu_ns, spent_ns)))
+        if len(self._taken) >= MOST_SAMPLES:
+            self._taken = self._taken[::2]
+            self._every_ns *= 2
+        self._next_ns = now_ns + self._every_ns
+
+    def samples(self) -> dict[str, list[Any]]:
+        """Return the samples as a row keeps them: lists of equal length."""
+        names = ("at_ns", "threads", "rss_bytes", "cpu_ns")
+        return {name: [one[n] for one in self._taken] for n, name in enumerate(names)}

@@ -1,0 +1,162 @@
+"""The template of a trial: whatever is measured, it begins, ends for one reason, and leaves a row.
+
+::
+
+    observe ---- returns ----------------------------------> ok, or wrong
+      |--------- WorkerTimeoutError -----------------------> timeout
+      |--------- SkipError --------------------------------> skipped
+      '--------- TrialError, OSError, psutil.Error --------> failed
+
+What a trial starts, its ``observe`` ends on each of these ways, because it holds it in a ``with`` statement.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import psutil
+
+from bench.core import records
+from bench.core.plan import AnyTrial, RowTrial
+from bench.core.rows import Cause, Check, Row, Status
+from bench.measure import host
+from bench.measure.locust.hosting import ALONE, Hosting
+from bench.measure.places import without_places
+from bench.measure.process import DEFAULT, Runtime, SkipError, TrialError, Worker, WorkerTimeoutError, running
+from bench.measure.server import Server
+
+
+def _nobody(_sentence: str) -> None:
+    """Tell nobody."""
+
+
+def patience_s(trial: AnyTrial) -> float:
+    """Return after how long a trial is taken to hang. A swarm of many processes is slow to start, not each fetch."""
+    expected_s = trial.expected_ns / 1e9
+    return 120 + 5 * expected_s if trial.kind == "swarm" else 60 + 20 * expected_s
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all trials of a run share."""
+
+    run: str
+    cpus: host.Cpus
+    deadline_s: Callable[[AnyTrial], float] = patience_s
+    budget_bytes: int | None = None
+    """A trial that needs more memory than this is ended before it has it; None: no bound."""
+    runtime: Runtime = DEFAULT
+    """What the workers run on."""
+    unit_ns: float | None = None
+    """What a unit of CPU work costs on the client's core; None where no trial asks for any."""
+    hosting: Hosting = ALONE
+    """Who takes part in a swarm."""
+    tell: Callable[[str], None] = _nobody
+    """Whom to tell how far a swarm is."""
+    halves: host.Cpus = host.ANY
+    """Which cores its many servers and its many strategy processes have."""
+
+
+@dataclass(slots=True)
+class Observation:
+    """What is gathered while a trial goes on; a trial that breaks off leaves what it had."""
+
+    measured: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, Any] = field(default_factory=dict)
+    host: dict[str, Any] = field(default_factory=dict)
+    knobs: dict[str, Any] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    wrong: str | None = None
+    """How the answer differs from the right one; None where it does not."""
+
+
+Observe = Callable[[Observation], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """When a trial began, on the calendar and on the clock."""
+
+    at: datetime
+    clock_ns: int
+
+    @classmethod
+    def now(cls) -> "Begin":
+        """Return this moment."""
+        return cls(datetime.now(UTC), time.monotonic_ns())
+
+
+def conduct(
+    trial: RowTrial, run: str, observe: Observe, server: Server | None = None, begin: Begin | None = None
+) -> Row:
+    """Observe a trial to its end, and return its row. ``server`` is the one that has to live as long.
+
+    The trials of a block have the same ``begin``.
+    """
+    begin, seen = begin or Begin.now(), Observation()
+    status, reason, cause = _ending(observe, seen, server)
+    known = {
+        "run": run,
+        "trial": trial.id,
+        "round": trial.round,
+        "strategy": without_places(trial.strategy),
+        "stack": trial.stack,
+        "kind": trial.kind,
+        "workload": without_places(trial.values),
+        "started_at": begin.at.isoformat(timespec="milliseconds"),
+        "duration_ns": 0 if status == "skipped" else time.monotonic_ns() - begin.clock_ns,
+    }
+    ended = {"status": status, "reason": without_places(reason), "cause": cause}
+    try:
+        return records.make(**known, **ended, **_gathered(seen))
+    except ValueError as error:  # a strategy that meddles with clocks or counts
+        ended = {"status": "failed", "reason": f"what was measured cannot be: {error}"}
+        return records.make(**known, **ended, **_gathered(Observation()))
+
+
+def _gathered(seen: Observation) -> dict[str, Any]:
+    """Return what a row has of an observation; it names no place of this machine."""
+    return {
+        "measured": without_places(seen.measured),
+        "server": seen.server,
+        "knobs": without_places(seen.knobs),
+        "checks": without_places(msgspec.to_builtins(seen.checks)),
+    }
+
+
+def _ending(observe: Observe, seen: Observation, server: Server | None) -> tuple[Status, str | None, Cause | None]:
+    """Observe a trial to its end, and say how it ended: with which status, for what reason, by which cause."""
+    try:
+        observe(seen)
+    except SkipError as error:
+        return "skipped", str(error), error.cause
+    except (TrialError, psutil.Error, OSError) as error:
+        status: Status = "timeout" if isinstance(error, WorkerTimeoutError) else "failed"
+        reason = str(error) or type(error).__name__  # a row that is not ok has a reason
+        if server is not None and not server.alive:
+            reason = f"the fake server died in mid-trial ({reason})"
+        return status, reason, getattr(error, "cause", None)
+    return ("ok" if seen.wrong is None else "wrong"), seen.wrong, None
+
+
+def skipped(trial: RowTrial, run: str, cause: Cause, reason: str) -> Row:
+    """Return the row of a trial that cannot be run here."""
+
+    def observe(_seen: Observation) -> None:
+        raise SkipError(reason, cause)
+
+    return conduct(trial, run, observe)
+
+
+@contextmanager
+def working(
+    trial: AnyTrial, setting: Setting, program: str, order: Mapping[str, Any], seen: Observation
+) -> Iterator[Worker]:
+    """Start the worker of a trial, and wait until it is ready; end it at the deadline, or when this ends."""
+    with running([program], order, setting.cpus.client, setting.deadline_s(trial), setting.runtime) as worker:
+        seen.knobs = worker.expect("ready", "knobs")["knobs"]
+        yield worker
