@@ -12,7 +12,6 @@ from typing import Any
 import strategies
 from bench.core.grid import Workload
 from bench.core.plan import BareTrial, trial_of
-from bench.core.records.values import plain_values
 from bench.core.rows import Row
 from bench.core.scale import client
 from bench.measure import host, process
