@@ -46,7 +46,7 @@ SETTING = Setting("run", CPUS, lambda _: 50, halves=CPUS)
 
 def trial(strategy: str = "callbacks", in_flight: int = IN_FLIGHT, processes: int | None = 2) -> BareTrial:
     site = SiteConfig.from_dict({"links": 0, "body_bytes": 256})
-    cell = scale.swarm(strategy, in_flight, site, processes=processes)
+    cell = replace(scale.swarm(strategy, in_flight, site, processes=processes), stack="shared")
     return BareTrial(f"{cell.values['id']}/{strategy}/round=1", 1, cell)
 
 
