@@ -19,6 +19,7 @@ from bench.studies.compare import loop, read, run
 from bench.studies.compare.comparison import MEMORY_SIZES, Comparison, comparison
 from bench.studies.compare.read import Block
 from bench.studies.compare.run import Place, cycles_for, slice_sd
+from bench.studies.throughput.record import Window
 from fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, SLOW, arm, with_mine
 from tests.cli.calm import red_by_itself
@@ -259,10 +260,13 @@ def test_more_noise_between_slices_asks_for_more_of_them_and_dear_ones_for_fewer
 
 
 def test_what_others_do_to_a_whole_cycle_is_no_noise_of_a_slice() -> None:
-    a, again = ([{"cpu_ns": cost * times, "pages": 100.0} for times in (1, 5, 2)] for cost in (1000, 1100))
+    def window(cpu_ns: int, pages: float = 100.0) -> Window:
+        return Window(cycle=0, begin_ns=0, wall_ns=1, cpu_ns=cpu_ns, server_cpu_ns=0, pages=pages, kept=True)
+
+    a, again = ([window(cost * times) for times in (1, 5, 2)] for cost in (1000, 1100))
 
     assert slice_sd(a, again) == pytest.approx(0, abs=1e-9)
-    assert slice_sd([*a, {"cpu_ns": 0, "pages": 0.0}], [*again, again[0]]) == pytest.approx(0, abs=1e-9)
+    assert slice_sd([*a, window(0, 0.0)], [*again, again[0]]) == pytest.approx(0, abs=1e-9)
     assert slice_sd([a[0], a[1]], [again[0], a[1]]) > 0
 
 
