@@ -9,6 +9,7 @@ import pytest
 import strategies
 from bench.core import bare, rows
 from bench.core.experiment import load
+from bench.core.records.values import plain_values
 from bench.measure.limits import RESOURCES, Ceiling
 from bench.studies.limits.command import Printer
 from tests.cli.command import inflight, running, survivors
@@ -84,13 +85,13 @@ def test_what_is_found_is_kept_as_rows_of_a_run(tmp_path: Path) -> None:
     descriptors, memory = rows.read(folder)
     assert (descriptors.kind, descriptors.strategy, descriptors.stack) == ("limit", "descriptors", "none")
     assert descriptors.trial == "limit/descriptors/round=1"
-    assert dict(descriptors.workload.items()) == {
+    assert plain_values(descriptors.workload) == {
         "id": "limit/descriptors",
         "resource": "descriptors",
         "through_shared": False,
     }
-    assert descriptors.measured["bound_by"] == "RLIMIT_NOFILE"
-    assert memory.measured["stopped_by"] == "not tried"
+    assert descriptors.measured.bound_by == "RLIMIT_NOFILE"
+    assert memory.measured.stopped_by == "not tried"
     assert {row.status for row in (descriptors, memory)} == {"ok"}
     assert len(load(str(folder / "experiment.toml"), strategies.names()).bare[0].cells) == 2
 
@@ -99,7 +100,7 @@ def test_going_through_shared_limits_is_kept_in_the_row(tmp_path: Path) -> None:
     inflight("limits", "descriptors", "--through-shared", "--out", tmp_path, limit=LIMIT)
 
     (row,) = rows.read(only_run(tmp_path))
-    assert row.workload["through_shared"] is True
+    assert row.workload.through_shared is True
 
 
 @pytest.mark.parametrize(
