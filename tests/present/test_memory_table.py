@@ -7,9 +7,10 @@ import pytest
 from bench.core.records import changed
 from bench.core.records.values import plain_values
 from bench.core.rows import Row
+from bench.report.grids import grids
 from bench.report.terminal import WIDTH, summary_json, summary_table
 from bench.studies.memory.show import sections
-from tests.made_rows import crawl_row, memory_rows
+from tests.made_rows import crawl_row, grid, memory_rows
 from tests.present.made_memory_rows import (
     PARKED,
     block_row,
@@ -128,6 +129,15 @@ def test_a_probe_is_the_median_of_its_valid_rounds_and_arguments_are_not_said_tw
 
 def test_a_probe_without_a_valid_round_says_why() -> None:
     assert "failed: for a reason" in text([changed(probe_row(), status="failed", reason="for a reason")])
+
+
+def test_the_section_of_throughput_is_as_it_was_beside_bare_rows() -> None:
+    rows = [row for row in grid(rounds=1) if row.kind == "crawl"]
+    alone = text(rows)
+
+    assert not grids(rows)
+    assert text([*rows, limit_row()]).startswith(alone)
+    assert "thread " not in text([*rows, block_row()]).split("The protocol")[0]
 
 
 def test_memory_trials_that_know_no_other_layer_have_their_user_memory() -> None:
