@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from bench.report.grids import grids
 
 from bench.core.records import changed
 from bench.core.records.values import plain_values
 from bench.core.rows import Row
-from bench.report.grids import grids
 from bench.report.terminal import WIDTH, summary_json, summary_table
 from bench.studies.memory.show import sections
 from tests.made_rows import crawl_row, grid, memory_rows
