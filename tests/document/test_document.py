@@ -50,7 +50,7 @@ def test_a_part_is_written_between_its_marks_and_then_up_to_date(root: Path) -> 
     text = (root / "README.md").read_text(encoding="utf-8")
     assert text.startswith("# before\n<!-- headline: begin -->\nMade by")
     assert text.endswith("\n<!-- headline: end -->\nafter\n")
-    assert "old" not in text
+    assert "\nold\n" not in text
 
 
 def test_check_writes_nothing_and_says_what_to_do(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
