@@ -8,7 +8,6 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
-from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -90,7 +89,7 @@ class Guarded(click.Group):
 
 
 @click.group(cls=Guarded, context_settings=CONTEXT)
-@click.version_option(version("inflight-bench"), prog_name="inflight")
+@click.version_option(package_name="inflight-bench", prog_name="inflight")
 def main() -> None:
     """Compare Python concurrency models: the same crawl of the same local site, one thing different.
 
@@ -505,12 +504,7 @@ def list_() -> None:
     \b
     inflight list
     """
-    from bench.commands import run as commands
-
-    try:
-        commands.show_list()
-    except commands.REFUSALS as error:
-        _refuse(str(error))
+    _do("commands.listing", {})
 
 
 @main.command(epilog=told("completion"))

@@ -23,5 +23,5 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Commands under test write no .pyc files. Without any to read, each of some hundred compiles all of its modules.
     if not hasattr(config, "workerinput"):  # xdist's workers have this, and the process that starts them does it once
-        for package in ("bench", "strategies", "fake_server"):
+        for package in ("inflight", "bench", "strategies", "fake_server"):
             compileall.compile_dir(ROOT / package, quiet=2)

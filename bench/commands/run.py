@@ -104,26 +104,6 @@ def _trials(number: int) -> str:
     return "1 trial" if number == 1 else f"{number} trials"
 
 
-def show_list() -> None:
-    """Print the strategies, with why one is unavailable, and the presets."""
-    lines = ["strategies"]
-    for name in strategies.names():
-        described = strategies.describe(name)
-        lines.append(f"  {name:<16} {_gist(described.model)}")
-        if described.missing:
-            lines.append(f"  {'':<16} unavailable: needs {', '.join(described.missing)}")
-    lines.append("\npresets (inflight run NAME)")
-    for name in experiments.preset_names():
-        preset = experiments.load(name, strategies.names())
-        lines.append(f"  {name:<16} about {estimate_ns(runs.all_trials(preset)) / 1e9:.0f} s. {_gist(preset.about)}")
-    print("\n".join(lines))
-
-
-def _gist(text: str) -> str:
-    """Return a text up to its first colon or full stop: what it says in short."""
-    return re.split(r"[:.](?:\s|$)", text, maxsplit=1)[0].replace("``", "").replace("\n", " ")
-
-
 def experiment_of(
     name: str, chosen: str | None = None, rounds: int | None = None, seed: int | None = None
 ) -> Experiment:

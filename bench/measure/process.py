@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import bench
 
 if TYPE_CHECKING:  # what is driven into a limit runs without anything that is installed
     from bench.core.rows import Cause
 
-ROOT = Path(bench.__file__).parent.parent
+PACKAGE = Path(__file__).parents[2]
+"""The folder of ``inflight``."""
+ROOT = PACKAGE.parent
+"""Where it is found: the top of a checkout, or site-packages."""
 TICK_S = 0.02
 LOOK_S = 0.01
 """So often whoever waits for a worker's word may look at it."""
@@ -177,7 +179,7 @@ class Runtime:
     python: str | None = None
     """The interpreter; None: that of the harness."""
     strategies: Path | None = None
-    """A folder that has the package ``strategies`` to use; None: the one beside ``bench``."""
+    """A folder in which ``inflight`` has the strategies to use (``blocks.sides`` makes it); None: our own."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that are set on purpose."""
     cpus: frozenset[int] | None = None
@@ -200,8 +202,7 @@ DEFAULT = Runtime()
 def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
     """Return the environment for a process of ours: that of the harness, without what would change what is measured."""
     kept = {name: value for name, value in os.environ.items() if name in _HARMLESS or not name.startswith(_MEDDLING)}
-    places = [runtime.strategies, ROOT] if runtime.strategies is not None else [ROOT]
-    return kept | dict(runtime.variables) | {"PYTHONPATH": os.pathsep.join(map(str, places))}
+    return kept | dict(runtime.variables) | {"PYTHONPATH": str(runtime.strategies or ROOT)}
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def ended(code: str, *, stdout: Any = subprocess.PIPE) -> "subprocess.CompletedP
 
 
 def test_a_bug_of_ours_ends_with_70_and_its_traceback() -> None:
-    done = ended("from bench import cli; from bench.commands import run; run.show_list = None; cli.main(['list'])")
+    done = ended("from inflight.bench import cli; cli.importlib.import_module = None; cli.main(['list'])")
 
     assert done.returncode == 70
     assert "TypeError" in done.stderr

@@ -58,7 +58,7 @@ def refusal(side: Arm, folder: Path) -> str:
 
 def text_of(prepared: Prepared, strategy: str) -> str:
     assert prepared.runtime.strategies is not None
-    return (prepared.runtime.strategies / "strategies" / f"{strategy}.py").read_text(encoding="utf-8")
+    return (prepared.runtime.strategies / "inflight" / "strategies" / f"{strategy}.py").read_text(encoding="utf-8")
 
 
 def script(folder: Path, text: str) -> str:
@@ -150,7 +150,7 @@ def test_a_link_that_leads_nowhere_is_left_out_as_editors_keep_them_beside_open_
 
     prepare(arm("callbacks", None, repository), place)
 
-    assert not (place / "strategies" / link.name).is_symlink()
+    assert not (place / "inflight" / "strategies" / link.name).is_symlink()
 
 
 # What is refused

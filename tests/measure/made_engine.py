@@ -41,7 +41,7 @@ def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
         trial,
         {
             arm.name: Prepared(
-                arm, strategies.describe(arm.strategy, folder / "strategies"), Runtime(strategies=folder), None
+                arm, strategies.describe(arm.strategy, folder / "inflight" / "strategies"), Runtime(strategies=folder), None
             )
             for arm in trial.arms
         },

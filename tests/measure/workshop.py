@@ -12,7 +12,7 @@ from bench.core.rows import Row
 from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("bench", "strategies", "fake_server", "tests/suite")
+PACKAGES = ("inflight", "bench", "strategies", "fake_server", "tests/suite")
 
 # Measures and does not present: all that `inflight run` does between the plan and the last row.
 _DRIVER = """
@@ -80,7 +80,7 @@ class Workshop:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         for package in PACKAGES:
-            shutil.copytree(ROOT / package, folder / package)
+            shutil.copytree(ROOT / package, folder / package, symlinks=True)
 
     def add_strategy(self, name: str, body: str, requires: tuple[str, ...] = ()) -> None:
         """Put in a strategy whose file has ``body`` behind some imports, and see that it is all there is to do."""

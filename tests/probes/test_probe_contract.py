@@ -40,7 +40,7 @@ def test_a_probe_says_what_it_shows_and_what_it_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", probes())
 def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> None:
-    code = f"import sys; sys.path.insert(0, '.'); import bench.studies.probes.programs.{name}; print(*sys.modules)"
+    code = f"import sys; sys.path[:0] = ['.']; import bench.studies.probes.programs.{name}; print(*sys.modules)"
 
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
 

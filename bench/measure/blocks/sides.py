@@ -1,4 +1,11 @@
-"""Make an arm ready to be run: its code in a folder of its own, its interpreter, its environment."""
+"""Make an arm ready to be run: its code in a folder of its own, its interpreter, its environment.
+
+The folder is all that the arm's worker imports ours from. It has a package ``inflight``, in which the strategies are a
+copy of the arm's, and the rest are links to this harness. Strategies import their core by the name that it has in their
+revision: ``inflight.strategies``, or ``strategies`` before there was that. A file of the folder (``old_name``) makes
+the older name one more for the same modules. So revisions on either side of the change can be compared, and nothing has
+to find out which of the names a repository uses.
+"""
 
 import io
 import os
@@ -13,10 +20,12 @@ from pathlib import Path
 import strategies
 from bench.core.arm import Arm
 from bench.core.judge import ExperimentError
-from bench.measure.process import ROOT, Runtime, environment
+from bench.measure.blocks import old_name
+from bench.measure.process import PACKAGE, Runtime, environment
 from strategies import Description, StrategyError
 
-PACKAGE = "strategies"
+FOLDER = "strategies"
+OURS = PACKAGE / FOLDER
 LEAST_PYTHON = (3, 11)
 INSTALL_SECONDS = 600
 
@@ -38,9 +47,11 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
     The copy is taken once, so that an edit during the comparison changes neither arm. Raises ExperimentError with a
     sentence for a repository, revision, strategy, interpreter or requirement that is not there.
     """
-    folder.mkdir(parents=True)
-    commit = _copy_strategies(arm, folder)
-    described = _describe(arm, folder / PACKAGE)
+    package = folder / PACKAGE.name
+    package.mkdir(parents=True)
+    commit = _copy_strategies(arm, package)
+    _link_the_rest(package)
+    described = _describe(arm, package / FOLDER)
     python = interpreter(arm.python)
     if arm.requirements:
         python = _environment(arm, described, python or sys.executable, folder / "environment")
@@ -54,18 +65,19 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
 
 def _copy_strategies(arm: Arm, folder: Path) -> str | None:
     """Put the package of strategies into the folder; return the commit that it is from, if it is from one."""
-    target = folder / PACKAGE
-    repository = arm.repository or (Path.cwd() if arm.revision else ROOT)
+    target = folder / FOLDER
     commit = None
     if arm.revision is None:
-        if not (repository / PACKAGE).is_dir():
-            raise ExperimentError(f"{repository} has no folder {PACKAGE}; --repo takes the root of a repository")
-        _copy(repository / PACKAGE, target)
+        source = OURS if arm.repository is None else arm.repository / FOLDER
+        if not source.is_dir():
+            raise ExperimentError(f"{source.parent} has no folder {FOLDER}; --repo takes the root of a repository")
+        _copy(source, target)
     else:
+        repository = arm.repository or Path.cwd()
         commit = _git(repository, "rev-parse", "--verify", "--quiet", f"{arm.revision}^{{commit}}").decode().strip()
         where = f"{repository} at {arm.revision}"
-        _unpack(_git(repository, "archive", "--format=tar", commit, PACKAGE), folder, where)
-        _check_whole(_git(repository, "ls-tree", "-r", "-z", "--name-only", commit, PACKAGE), folder, where)
+        _unpack(_git(repository, "archive", "--format=tar", commit, FOLDER), folder, where)
+        _check_whole(_git(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER), folder, where)
     there = sorted(path.stem for path in target.glob("*.py") if path.stem not in {"__init__", "base"})
     if arm.strategy not in there:
         told = ", ".join(there) or "none"
@@ -73,14 +85,22 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
     if not (target / "__init__.py").is_file():  # a repository that has strategies of its own only
         own = [path.relative_to(target) for path in target.rglob("*.py")]
         shutil.copytree(
-            ROOT / PACKAGE,
+            OURS,
             target,
             dirs_exist_ok=True,
             ignore=lambda place, names: {
-                n for n in names if n == "__pycache__" or (Path(place) / n).relative_to(ROOT / PACKAGE) in own
+                n for n in names if n == "__pycache__" or (Path(place) / n).relative_to(OURS) in own
             },
         )
     return commit
+
+
+def _link_the_rest(package: Path) -> None:
+    """Put all else of ours beside an arm's strategies, and their old name beside the package."""
+    for path in PACKAGE.iterdir():
+        if path.name not in {FOLDER, "__pycache__"}:
+            (package / path.name).symlink_to(path)
+    shutil.copyfile(old_name.__file__, package.with_name(f"{FOLDER}.py"))
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -109,7 +129,7 @@ def _unpack(archive: bytes, folder: Path, where: str) -> None:
                 if content is not None:
                     path.write_bytes(content.read())
     except (OSError, tarfile.TarError) as error:
-        raise ExperimentError(f"cannot take {PACKAGE}/ from {where}: {error}") from error
+        raise ExperimentError(f"cannot take {FOLDER}/ from {where}: {error}") from error
 
 
 def _check_whole(listed: bytes, folder: Path, where: str) -> None:
@@ -120,7 +140,7 @@ def _check_whole(listed: bytes, folder: Path, where: str) -> None:
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     missing = [name for name in names if not (folder / name).is_file()]
     if missing or not names:
-        what = missing[0] if missing else f"all of {PACKAGE}/"
+        what = missing[0] if missing else f"all of {FOLDER}/"
         raise ExperimentError(
             f"{where}: git does not hand out {what} (a submodule, or export-ignore in .gitattributes)"
         )
@@ -143,7 +163,7 @@ def _git(repository: Path, *arguments: str) -> bytes:
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         reason = said[-1] if said else "there is no such revision"
-        raise ExperimentError(f"cannot take {PACKAGE}/ from {where}: {reason}")
+        raise ExperimentError(f"cannot take {FOLDER}/ from {where}: {reason}")
     return done.stdout
 
 

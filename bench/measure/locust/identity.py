@@ -3,12 +3,10 @@
 import hashlib
 import platform
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-import bench
+from bench.measure.process import PACKAGE
 
-ROOT = Path(bench.__file__).parent.parent
 SAME_EVERYWHERE = ("strategies", "fake_server")
 
 
@@ -34,6 +32,6 @@ def _digest() -> str:
     """Return a digest of all Python files of strategies and server."""
     found = hashlib.sha256()
     for package in SAME_EVERYWHERE:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+        for path in sorted((PACKAGE / package).rglob("*.py")):
+            found.update(str(path.relative_to(PACKAGE)).encode() + path.read_bytes())
     return found.hexdigest()[:16]

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from locust import events
 
 ROOT = Path(__file__).resolve().parents[3]
-if str(ROOT) not in sys.path:  # Locust may be started in any folder
+if (ROOT / "inflight").is_dir() and str(ROOT) not in sys.path:  # a checkout: Locust may be started in any folder
     sys.path.insert(0, str(ROOT))
 
 import strategies  # noqa: E402  (found by the line above)

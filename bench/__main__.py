@@ -1,5 +1,0 @@
-"""``python -m bench`` is ``inflight``."""
-
-from bench.cli import main
-
-main()

@@ -1,0 +1,33 @@
+"""A side-by-side benchmark of Python concurrency models: the same crawl of the same site, one thing different.
+
+``bench`` is the harness, ``strategies`` is what it compares, ``fake_server`` is the site that they crawl: in a checkout
+three folders at its top, to which links lead from here. For programs and notebooks::
+
+    from inflight import load, run
+
+    results = run("quick", strategies=["callbacks", "thread_pool"], rounds=3)
+    results = load("results/20261120T101500000Z-laptop-quick")
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from inflight.bench.api import Results
+
+__all__ = ["load", "run"]
+
+
+def load(folder: "str | PathLike[str]") -> "Results":
+    """Read a stored run; see ``inflight.bench.api.load``."""
+    from inflight.bench import api
+
+    return api.load(folder)
+
+
+def run(experiment: "str | PathLike[str]" = "quick", **options: Any) -> "Results":
+    """Run an experiment and return its results; see ``inflight.bench.api.run``."""
+    from inflight.bench import api
+
+    return api.run(experiment, **options)

@@ -1,0 +1,5 @@
+"""``python -m inflight`` is ``inflight``."""
+
+from inflight.bench.cli import main
+
+main()

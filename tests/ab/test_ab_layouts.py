@@ -1,0 +1,117 @@
+"""Strategies that import their core as ``strategies.core``, as all did once, beside such as have the name of now."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inflight.bench.core.arm import Arm
+from inflight.bench.measure import host
+from inflight.bench.measure.blocks import sides
+from inflight.bench.measure.process import environment
+from inflight.bench.measure.run import ServerKeeper
+from inflight.bench.studies.compare import loop
+from inflight.bench.studies.compare.comparison import comparison
+from inflight.bench.studies.compare.run import Place
+from inflight.fake_server.site import SiteConfig
+from tests.ab.repositories import HONEST, NO_CONFIG, arm, commit, copy_strategies, git, with_mine
+from tests.patience import HANG_S
+
+NOW, ONCE = "inflight.strategies", "strategies"
+LOADED = """
+import importlib, json, sys
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+from inflight import strategies
+strategies.load(sys.argv[1])
+print(json.dumps([[name, id(module), module.__name__, module.__spec__.name, module.__file__]
+                  for name, module in sys.modules.items() if "strategies" in name]))
+"""
+WORKER, FRONTIER_ONCE = "inflight.bench.measure.blocks.worker", "strategies.core.frontier"
+
+
+@pytest.fixture(autouse=True)
+def _no_git_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in NO_CONFIG.items():
+        monkeypatch.setenv(name, value)
+
+
+def name_as_once(folder: Path) -> Path:
+    """Let all strategies of a folder import each other by the name that they had once."""
+    for path in (folder / "strategies").rglob("*.py"):
+        text = path.read_text(encoding="utf-8").replace(NOW, ONCE)
+        assert "import inflight" not in text
+        assert "from inflight" not in text
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Return a repository whose tag ``once`` has the old name, and its ``main`` the new one."""
+    folder = name_as_once(copy_strategies(tmp_path / "repository"))
+    git(folder, "init", "--quiet")
+    commit(folder, "with the old name")
+    git(folder, "tag", "once")
+    shutil.rmtree(folder / "strategies")
+    copy_strategies(folder)
+    commit(folder, "with the new name")
+    return folder
+
+
+def loaded(side: Arm, folder: Path, *first: str) -> list[tuple[str, int, str, str, str]]:
+    """Return what a worker of a side has of strategies: name, identity, the module's own two names, file."""
+    runtime = sides.prepare(side, folder).runtime
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", LOADED, side.strategy, *first],
+        env=environment(runtime), capture_output=True, text=True, check=False, timeout=HANG_S,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [tuple(line) for line in json.loads(done.stdout)]
+
+
+@pytest.mark.parametrize("first", [[], [WORKER], [FRONTIER_ONCE, WORKER], [WORKER, FRONTIER_ONCE]])
+@pytest.mark.parametrize("revision", ["once", "main"])
+def test_each_module_of_a_side_is_loaded_once_from_its_own_folder(
+    repository: Path, tmp_path: Path, revision: str, first: list[str]
+) -> None:
+    found = loaded(arm("generators", revision, repository), tmp_path / "side", *first)
+
+    assert {f"{NOW}.generators", f"{NOW}.core.frontier"} <= {name for name, *_ in found}
+    assert (FRONTIER_ONCE in {name for name, *_ in found}) == (revision == "once" or FRONTIER_ONCE in first)
+    assert len({identity for _, identity, *_ in found}) == len({file for *_, file in found})
+    for _, _, own, of_spec, file in found:
+        assert own == of_spec
+        assert own.startswith(NOW)
+        assert Path(file).is_relative_to(tmp_path / "side")
+
+
+def test_a_revision_with_the_old_name_is_compared_with_one_that_has_the_new_one(
+    repository: Path, tmp_path: Path
+) -> None:
+    a, b = (arm("generators", revision, repository) for revision in ("once", "main"))
+    planned, prepared = loop.ready(comparison(a, b, SiteConfig(), ("cpu_per_page",)), tmp_path / "sides")
+    cpus = host.Cpus(None, None)
+    (tmp_path / "kept").mkdir()
+
+    with ServerKeeper(cpus) as keeper:
+        keeper.server()
+        found = loop.block(tmp_path / "kept", planned, 1, prepared, Place(keeper, cpus), memory=False)
+
+    assert [(row.status, row.reason) for row in found.rows] == [("ok", None)] * 3
+    assert [row.strategy for row in found.rows] == ["A", "B", "A again"]
+
+
+@pytest.mark.parametrize("name", [NOW, ONCE])
+def test_a_strategy_of_somebody_else_may_import_ours_by_either_name(tmp_path: Path, name: str) -> None:
+    folder = with_mine(tmp_path / "fork", HONEST)
+    file = folder / "strategies" / "mine.py"
+    file.write_text(file.read_text(encoding="utf-8").replace(f"from {NOW}", f"from {name}"), encoding="utf-8")
+
+    found = loaded(arm("mine", None, folder), tmp_path / "side", WORKER)
+
+    assert len({identity for _, identity, *_ in found}) == len({file for *_, file in found})
+    assert f"{NOW}.callbacks" in {own for _, _, own, *_ in found}

@@ -1,0 +1,63 @@
+"""All that is ours is below one name, ``inflight``, and no module is loaded by two."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.patience import HANG_S
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("bench", "fake_server", "strategies")
+PROGRAMS = sorted(
+    path
+    for folder in (*FOLDERS, "tests", "tools", "docs")
+    for path in (ROOT / folder).rglob("*.py")
+    if path != ROOT / "bench" / "measure" / "blocks" / "old_name.py"
+)
+LOAD_ALL = """
+import importlib, json, pkgutil, sys
+import inflight
+for found in pkgutil.walk_packages(inflight.__path__, "inflight."):
+    if "locust" not in found.name and not found.name.endswith("__main__"):
+        importlib.import_module(found.name)
+ours = {name: module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] in sys.argv[1:]}
+print(json.dumps(ours))
+"""
+
+
+def imports(path: Path) -> set[str]:
+    """Return the first parts of all names that a program imports."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return {name.partition(".")[0] for name in plain} | {
+        node.module.partition(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and node.module
+    }
+
+
+def test_nothing_of_ours_is_imported_without_its_first_name() -> None:
+    assert {str(path.relative_to(ROOT)): found for path in PROGRAMS if (found := imports(path) & set(FOLDERS))} == {}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_package_leads_to_the_folders_of_the_checkout(folder: str) -> None:
+    link = ROOT / "inflight" / folder
+
+    assert link.is_symlink()
+    assert link.readlink() == Path("..") / folder
+    assert not (ROOT / folder / "py.typed").exists()
+
+
+def test_every_module_has_one_name() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", LOAD_ALL, "inflight", *FOLDERS],
+        env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True, timeout=HANG_S,
+    )  # fmt: skip
+    ours = json.loads(done.stdout)
+
+    assert {name for name in ours if not name.startswith("inflight")} == set()
+    files = [Path(file).resolve() for file in ours.values()]
+    assert len(set(files)) == len(files) > 200
