@@ -85,7 +85,7 @@ goldens: $(VENV)/.run ## show what has changed since BASE (a revision) in every 
 	$(BIN)/python -m tools.goldens $(if $(BASE),--base $(BASE))
 
 schema: $(VENV)/.run ## write bench/core/row.schema.json again, from the records of bench/core/records
-	$(BIN)/python -m bench.core.records.schema
+	$(BIN)/python -m inflight.bench.core.records.schema
 
 lessons: $(VENV)/.run ## run the commands of docs/lessons again, and write what they print into the pages
 	$(BIN)/python -m tools.lessons

@@ -15,14 +15,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.core import judge, rows
-from bench.core.judge import ExperimentError
-from bench.core.rows import MACHINE_FILE, Row, RowsError
-from bench.report.results import Results
-from bench.report.tidy import NotInRunError
+from inflight.bench.core import judge, rows
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.core.rows import MACHINE_FILE, Row, RowsError
+from inflight.bench.report.results import Results
+from inflight.bench.report.tidy import NotInRunError
 
 if TYPE_CHECKING:
-    from bench.core.experiment import Experiment
+    from inflight.bench.core.experiment import Experiment
 
 __all__ = ["ExperimentError", "NotInRunError", "Results", "RowsError", "load", "run"]
 
@@ -56,9 +56,9 @@ def run(
     Raises ExperimentError, RunError or StrategyError when it cannot be run so. An interrupted run raises
     KeyboardInterrupt with a note: the rows so far are kept.
     """
-    from bench.commands import run as commands
-    from bench.measure import host
-    from bench.measure import run as runs
+    from inflight.bench.commands import run as commands
+    from inflight.bench.measure import host
+    from inflight.bench.measure import run as runs
 
     asked, options = _asked(str(experiment), strategies, rounds, seed)
     budget_bytes = _bytes(memory_budget)
@@ -74,7 +74,7 @@ def run(
             runs.execute(folder, asked, trials, _ignore if quiet else _say, budget_bytes)
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(
-            f"the rows so far are in {folder}: bench.load reads them, `inflight run --resume {folder}` goes on"
+            f"the rows so far are in {folder}: inflight.load reads them, `inflight run --resume {folder}` goes on"
         )
         raise
     return load(folder)
@@ -84,8 +84,8 @@ def _asked(
     name: str, chosen: str | Iterable[str] | None, rounds: int | None, seed: int | None
 ) -> tuple["Experiment", list[str]]:
     """Return the experiment with its changes, and the options of the command line that would make them."""
-    from bench.core import experiment as experiments
-    from strategies import names
+    from inflight.bench.core import experiment as experiments
+    from inflight.strategies import names
 
     known = names()
     changes: dict[str, Any] = {}
@@ -105,7 +105,7 @@ def _asked(
 
 
 def _bytes(budget: str | int | None) -> int | None:
-    from bench.commands import run as commands
+    from inflight.bench.commands import run as commands
 
     if budget is None or isinstance(budget, str):
         return None if budget is None else commands.size_bytes(budget, "memory_budget")
@@ -113,8 +113,8 @@ def _bytes(budget: str | int | None) -> int | None:
 
 
 def _say(number: int, total: int, found: Sequence[Row]) -> None:
-    from bench.commands.output import say
-    from bench.present.console import trial_line
+    from inflight.bench.commands.output import say
+    from inflight.bench.present.console import trial_line
 
     for row in found:
         say(trial_line(number, total, row))

@@ -1,6 +1,7 @@
 """The commands: parse, call one function, exit code. What they need is imported when they are called.
 
-The exit codes are in ``bench.commands.exits``; docs/cli.md shows them and all else that the commands have in common.
+The exit codes are in ``inflight.bench.commands.exits``; docs/cli.md shows them and all else that the commands have in
+common.
 """
 
 import importlib
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from bench.commands import address_space
-from bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
-from bench.commands.output import complain, hushed, watched
-from fake_server.options import OPTIONS, Option, settings
+from inflight.bench.commands import address_space
+from inflight.bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
+from inflight.bench.commands.output import complain, hushed, watched
+from inflight.fake_server.options import OPTIONS, Option, settings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -40,7 +41,9 @@ def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], "l
     """Return a callback for ``shell_complete``: a function of the module that is imported when a shell asks."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-        found: list[CompletionItem] = getattr(importlib.import_module("bench.commands.completion"), name)(incomplete)
+        found: list[CompletionItem] = getattr(importlib.import_module("inflight.bench.commands.completion"), name)(
+            incomplete
+        )
         return found
 
     return complete
@@ -130,7 +133,7 @@ def serve(**options: Any) -> None:
     inflight serve --delay 50ms
     inflight serve --port 0 --pages 20 --fault reset-mid=0.1
     """
-    from fake_server.__main__ import serve as serve_site
+    from inflight.fake_server.__main__ import serve as serve_site
 
     try:
         wanted = settings(options)
@@ -525,7 +528,7 @@ def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") 
     try:
         if module in READING and (short := address_space.shortage()) is not None:
             _refuse(short)
-        command = importlib.import_module(f"bench.{module}")
+        command = importlib.import_module(f"inflight.bench.{module}")
         try:
             with hushed() if options.pop("quiet", False) else nullcontext():
                 code = command.run(**options)

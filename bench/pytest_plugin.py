@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import pytest
 
 if TYPE_CHECKING:
-    from bench.measure.host import Cpus
-    from bench.measure.server import Server
-    from fake_server.config import SiteConfig
+    from inflight.bench.measure.host import Cpus
+    from inflight.bench.measure.server import Server
+    from inflight.fake_server.config import SiteConfig
 
 MARKER = "synthetic_site"
 MODEST = {"pages": 100, "links": 5}
@@ -50,7 +50,7 @@ class SyntheticSite:
     @property
     def paths(self) -> tuple[str, ...]:
         """Return the paths of all pages, the first page first."""
-        from bench.measure.expected import root_paths
+        from inflight.bench.measure.expected import root_paths
 
         return tuple(root_paths(self.config, self.config.pages))
 
@@ -65,8 +65,8 @@ class SyntheticSite:
 
         Every URL counts by itself: a redirect has its own status and body, and what it points to is another page.
         """
-        from bench.measure.expected import expected_answer
-        from strategies.base import Job
+        from inflight.bench.measure.expected import expected_answer
+        from inflight.strategies.base import Job
 
         return dict(expected_answer(self.config, _roots(self.config), Job(roots=()).max_redirects))
 
@@ -128,7 +128,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def _synthetic_cpus() -> "Cpus":
     """Pick cores for the server and for ``crawl_with``; none where several processes run tests side by side."""
-    from bench.measure.host import choose_cpus
+    from inflight.bench.measure.host import choose_cpus
 
     return choose_cpus(pin="PYTEST_XDIST_WORKER" not in os.environ)
 
@@ -161,10 +161,10 @@ def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlW
         connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
         deadline_s: float = 60,
     ) -> Crawled:
-        from bench.core import judge
-        from bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT
-        from bench.studies.crawl.command import CrawlError, check_available
-        from strategies.base import Job
+        from inflight.bench.core import judge
+        from inflight.bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT
+        from inflight.bench.studies.crawl.command import CrawlError, check_available
+        from inflight.strategies.base import Job
 
         try:
             check_available(strategy)
@@ -188,7 +188,7 @@ class _Servers:
 
     def serve(self, config: "SiteConfig") -> "Server":
         """Return a server that serves this site, at a port of its own, and has counted nothing yet."""
-        from bench.measure.server import running
+        from inflight.bench.measure.server import running
 
         if self._server is None or not _is_idle(self._server, time.monotonic() + IDLE_S):
             self._stack.close()
@@ -200,7 +200,7 @@ class _Servers:
 
 def _is_idle(server: "Server", give_up_s: float) -> bool:
     """Tell whether a server lives and its last connection closes in time, on the clock of time.monotonic()."""
-    from bench.measure.server import ServerError
+    from inflight.bench.measure.server import ServerError
 
     try:
         while (stats := server.stats())["in_flight"] + stats["connections"]:
@@ -214,7 +214,7 @@ def _is_idle(server: "Server", give_up_s: float) -> bool:
 
 def _config_of(item: pytest.Item) -> "SiteConfig":
     """Return the site that an item's markers ask for. Raises ValueError with one sentence that names the item."""
-    from fake_server.config import SiteConfig
+    from inflight.fake_server.config import SiteConfig
 
     markers = list(item.iter_markers(MARKER))
     values = dict(MODEST)
@@ -239,9 +239,9 @@ def _roots(config: "SiteConfig") -> int:
 
 def _crawl(strategy: str, job: Any, expected: Pages, cpus: set[int] | None, deadline_s: float) -> Crawled:
     """Let a fresh process do the job once. Fails the test with one sentence when the process does not."""
-    from bench.measure import process
-    from bench.measure.crawl import PROGRAM
-    from bench.measure.expected import difference
+    from inflight.bench.measure import process
+    from inflight.bench.measure.crawl import PROGRAM
+    from inflight.bench.measure.expected import difference
 
     try:
         with process.running([PROGRAM], {"strategy": strategy, "job": job.to_dict()}, cpus, deadline_s) as worker:

@@ -1,4 +1,4 @@
-"""The command line: python -m fake_server --pages 1000 --delay 50ms."""
+"""The command line: python -m inflight.fake_server --pages 1000 --delay 50ms."""
 
 import argparse
 import asyncio
@@ -11,7 +11,7 @@ import sys
 import threading
 from io import TextIOWrapper
 
-from fake_server.options import OPTIONS, Settings, add_options, settings
+from inflight.fake_server.options import OPTIONS, Settings, add_options, settings
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -69,8 +69,8 @@ def serve(wanted: Settings) -> int:
 
 
 async def _serve(wanted: Settings) -> int:
-    from fake_server import control
-    from fake_server.server import Server, prepare_process
+    from inflight.fake_server import control
+    from inflight.fake_server.server import Server, prepare_process
 
     prepare_process()
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from fake_server.delays import parse_delay
-from fake_server.faults import FAULTS
+from inflight.fake_server.delays import parse_delay
+from inflight.fake_server.faults import FAULTS
 
 _WHOLE = {  # least and greatest value
     "seed": (-(2**63), 2**64 - 1),

@@ -7,12 +7,12 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
-from fake_server.requests import MAX_BODY_BYTES, SHARED_BYTES, Job, RequestReader, Wanted
-from fake_server.responses import Answer
+from inflight.fake_server.requests import MAX_BODY_BYTES, SHARED_BYTES, Job, RequestReader, Wanted
+from inflight.fake_server.responses import Answer
 
 if TYPE_CHECKING:
-    from fake_server.gate import Gate
-    from fake_server.server import Server
+    from inflight.fake_server.gate import Gate
+    from inflight.fake_server.server import Server
 
 _PIPELINED = 100  # and one read more. A connection that is not read does not notice either that the client left
 _AT_ONCE = 8  # pipelined requests that are answered before it is the turn of other clients

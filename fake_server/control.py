@@ -47,8 +47,8 @@ import json
 from collections.abc import Callable
 from typing import Any, cast
 
-from fake_server.server import BusyError, Server
-from fake_server.site import SiteConfig
+from inflight.fake_server.server import BusyError, Server
+from inflight.fake_server.site import SiteConfig
 
 _MAX_LINE_BYTES = 1024 * 1024
 

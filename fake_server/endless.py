@@ -4,9 +4,9 @@ Page n is page ``n % pages`` of lap ``n // pages``. A lap is the first six digit
 between the laps of a page is those digits: in its title, in its links, and in the one link to the next lap.
 """
 
-from fake_server.requests import Job
-from fake_server.responses import Answer, page_answer
-from fake_server.site import FIRST_LAP, PageSpec, Site
+from inflight.fake_server.requests import Job
+from inflight.fake_server.responses import Answer, page_answer
+from inflight.fake_server.site import FIRST_LAP, PageSpec, Site
 
 _LAP, _NEXT = str(FIRST_LAP).encode(), str(FIRST_LAP + 1).encode()
 _PREFIX = b"/p/"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import asyncio
 
-    from fake_server.connection import Connection
-    from fake_server.requests import Job
-    from fake_server.timers import Timers
+    from inflight.fake_server.connection import Connection
+    from inflight.fake_server.requests import Job
+    from inflight.fake_server.timers import Timers
 
 _RELEASED_AT_ONCE = 256
 

@@ -16,8 +16,8 @@ with a coprime to linkable, so every page is linked to about equally often.
 import math
 from typing import Literal
 
-from fake_server.config import SiteConfig
-from fake_server.draws import integer, stream, unit
+from inflight.fake_server.config import SiteConfig
+from inflight.fake_server.draws import integer, stream, unit
 
 Kind = Literal["html", "other", "missing", "redirect"]
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fake_server.config import SiteConfig
-from fake_server.delays import FORMS, parse_duration_ns
-from fake_server.faults import FAULTS
+from inflight.fake_server.config import SiteConfig
+from inflight.fake_server.delays import FORMS, parse_duration_ns
+from inflight.fake_server.faults import FAULTS
 
 MOST_PORTS = 64
 _SITE = SiteConfig()

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import httptools
 
-from fake_server.gate import Jobs
-from fake_server.responses import NOT_ALLOWED, Answer, error_answer
+from inflight.fake_server.gate import Jobs
+from inflight.fake_server.responses import NOT_ALLOWED, Answer, error_answer
 
 MAX_TARGET_BYTES = 8 * 1024
 MAX_HEADER_BYTES = 64 * 1024

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from itertools import pairwise
 from typing import Literal
 
-from fake_server.site import NOT_FOUND_BODY, PageSpec
+from inflight.fake_server.site import NOT_FOUND_BODY, PageSpec
 
 RESET_PAUSE_NS = 1_000_000  # so that the half body is on its way before the reset that may discard it
 DRIP_PIECES = 10

@@ -13,14 +13,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fake_server.connection import Connection
-from fake_server.counters import Counters
-from fake_server.endless import EndlessPages
-from fake_server.gate import Gate, Jobs
-from fake_server.requests import Job, Wanted
-from fake_server.responses import NOT_FOUND, Answer, for_http10, opening, page_answer
-from fake_server.site import REDIRECT_STATUSES, Site, SiteConfig
-from fake_server.timers import Timers
+from inflight.fake_server.connection import Connection
+from inflight.fake_server.counters import Counters
+from inflight.fake_server.endless import EndlessPages
+from inflight.fake_server.gate import Gate, Jobs
+from inflight.fake_server.requests import Job, Wanted
+from inflight.fake_server.responses import NOT_FOUND, Answer, for_http10, opening, page_answer
+from inflight.fake_server.site import REDIRECT_STATUSES, Site, SiteConfig
+from inflight.fake_server.timers import Timers
 
 CACHE_BYTES = 256 * 1024 * 1024
 _WISHED_BACKLOG = 16_384  # connections that may wait for accept, over all listening sockets

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from fake_server.config import SiteConfig
-from fake_server.delays import parse_delay
-from fake_server.draws import integer, stream, unit
-from fake_server.faults import pick_fault
-from fake_server.graph import Graph, Kind
+from inflight.fake_server.config import SiteConfig
+from inflight.fake_server.delays import parse_delay
+from inflight.fake_server.draws import integer, stream, unit
+from inflight.fake_server.faults import pick_fault
+from inflight.fake_server.graph import Graph, Kind
 
 __all__ = ["NOT_FOUND_BODY", "Kind", "PageSpec", "Site", "SiteConfig"]
 

@@ -1,7 +1,7 @@
 """What is compared: one file, one concurrency model; the file's name is the strategy's id.
 
-To add a strategy, add a file. ``strategies.base`` says what it must offer; the conformance suite finds it by itself
-(``pytest tests/conformance -k NAME``).
+To add a strategy, add a file. ``inflight.strategies.base`` says what it must offer; the conformance suite finds it by
+itself (``pytest tests/conformance -k NAME``).
 """
 
 import ast
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from strategies.base import Strategy
+    from inflight.strategies.base import Strategy
 
 _FOLDER = Path(__file__).parent
 _NOT_STRATEGIES = frozenset({"__init__", "base"})
@@ -89,7 +89,7 @@ def _read(name: str, text: str) -> Description:
 
 def load(name: str) -> "Strategy":
     """Import strategy ``name``; nothing else of this package is imported with it but ``base`` and ``core``."""
-    return cast("Strategy", importlib.import_module(f"strategies.{name}"))
+    return cast("Strategy", importlib.import_module(f"inflight.strategies.{name}"))
 
 
 _ORDER = {name: n for n, name in enumerate(("sequential", "thread_pool", "callbacks", "generators", "native_asyncio"))}

@@ -6,9 +6,9 @@ from typing import Literal
 import aiohttp
 from yarl import URL
 
-from strategies.base import Job
-from strategies.core.frontier import Frontier
-from strategies.core.http1 import (
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.http1 import (
     USER_AGENT,
     ClosedEarlyError,
     ProtocolError,
@@ -16,8 +16,8 @@ from strategies.core.http1 import (
     TooLargeError,
     make_response,
 )
-from strategies.core.page import Fetch
-from strategies.core.work import consume
+from inflight.strategies.core.page import Fetch
+from inflight.strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "own"
 REQUIRES: tuple[str, ...] = ("aiohttp",)

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Protocol
 
-from strategies.core.frontier import Frontier
+from inflight.strategies.core.frontier import Frontier
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Job:
     max_header_bytes: int = 64 * 1024
     max_body_bytes: int = 16 * 1024 * 1024
     work_units: int = 0
-    """How much CPU work each page asks for, in units of ``strategies.core.work``."""
+    """How much CPU work each page asks for, in units of ``inflight.strategies.core.work``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the job as plain JSON values; ``work_units`` only where there are any, as older jobs have none."""
@@ -56,7 +56,7 @@ class Strategy(Protocol):
     A strategy catches ``OSError`` and ``ProtocolError`` of a fetch and hands them to ``frontier.fail``; any other
     exception is a bug and leaves ``crawl``. Whatever happens, no thread, task or descriptor outlives ``crawl``.
 
-    ``consume`` is that of ``strategies.core.work``; it is called once for each response, and under no lock.
+    ``consume`` is that of ``inflight.strategies.core.work``; it is called once for each response, and under no lock.
 
     A model that can never have more than so many in flight says so in a module constant ``MOST_IN_FLIGHT``; the plan
     then leaves out the caps above it. One that needs threads for each fetch in flight says how many in
@@ -65,7 +65,7 @@ class Strategy(Protocol):
     """
 
     STACK: Literal["shared", "own"]
-    """Parses responses with ``strategies.core``, or brings an HTTP stack of its own."""
+    """Parses responses with ``inflight.strategies.core``, or brings an HTTP stack of its own."""
     REQUIRES: tuple[str, ...]
     """Distributions that must be installed, and whose versions are recorded with every result."""
 

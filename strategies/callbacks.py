@@ -9,12 +9,12 @@ import time
 from collections import deque
 from typing import Any, Literal
 
-from strategies.base import Job
-from strategies.core.frontier import Frontier
-from strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
-from strategies.core.kept import Kept
-from strategies.core.page import Fetch, Origin
-from strategies.core.work import consume
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from inflight.strategies.core.kept import Kept
+from inflight.strategies.core.page import Fetch, Origin
+from inflight.strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()

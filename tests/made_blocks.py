@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any, Literal
 
-from bench.core.records import changed
-from bench.core.rows import Check, Row, Status
-from bench.studies.compare.read import Block
-from bench.studies.compare.read import blocks as read_blocks
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Check, Row, Status
+from inflight.bench.studies.compare.read import Block
+from inflight.bench.studies.compare.read import blocks as read_blocks
 from tests.made_rows import GREEN, MS, RED, RUN, made_site, make, memory_row, times
 
 CPU_NS, PER_S = 33_300, 28_000.0

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bench.core import records
-from bench.core.arm import Role
-from bench.core.records import changed
-from bench.core.records.bare import LimitFound
-from bench.core.records.crawls import Block
-from bench.core.rows import Check, Kind, Row, Status
-from bench.studies.probes.record import PROBES, Probed
+from inflight.bench.core import records
+from inflight.bench.core.arm import Role
+from inflight.bench.core.records import changed
+from inflight.bench.core.records.bare import LimitFound
+from inflight.bench.core.records.crawls import Block
+from inflight.bench.core.rows import Check, Kind, Row, Status
+from inflight.bench.studies.probes.record import PROBES, Probed
 
 MS = 1_000_000
 RUN = "20260102T030405678Z-host-made"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-import strategies
+from inflight import strategies
 from tests.patience import HANG_S
 
 ROOT = Path(__file__).parent.parent
@@ -312,7 +312,10 @@ def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
         pytest.skip(f"{name} requires {', '.join(description.missing)}")
     isolated = () if description.requires else ("-I", "-S")  # as if nothing were installed
 
-    loaded = loaded_by(f"import bench.measure.worker.crawl, strategies; strategies.load({name!r})", *isolated)
+    loaded = loaded_by(
+        f"import inflight.bench.measure.worker.crawl; from inflight import strategies; strategies.load({name!r})",
+        *isolated,
+    )
 
     ours = {module for module in loaded if top(module) in PACKAGES}
     others = {
@@ -327,7 +330,9 @@ def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
 
 
 def test_names_and_descriptions_import_no_strategy() -> None:
-    loaded = loaded_by("from inflight import strategies as all; [all.describe(name) for name in all.names()]", "-I", "-S")
+    loaded = loaded_by(
+        "from inflight import strategies as all; [all.describe(name) for name in all.names()]", "-I", "-S"
+    )
 
     assert {module for module in loaded if top(module) == "strategies"} == {"strategies"}
 

@@ -5,10 +5,10 @@ import tomllib
 from dataclasses import fields
 from pathlib import Path
 
-import strategies
-from bench.core.experiment import parse
-from fake_server.faults import FAULTS
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.core.experiment import parse
+from inflight.fake_server.faults import FAULTS
+from inflight.fake_server.site import SiteConfig
 
 DOCS = Path(__file__).parent.parent / "docs"
 EXPERIMENTS = (DOCS / "experiments.md").read_text(encoding="utf-8")

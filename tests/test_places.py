@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bench.measure.places import without_places
+from inflight.bench.measure.places import without_places
 from tests.ab import hurried
 from tests.ab.repositories import new_repository
 from tests.cli.command import ENVIRONMENT, inflight

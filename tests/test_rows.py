@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bench.core import records, rows
-from bench.core.records import schema
-from bench.core.rows import Row, RowsError
+from inflight.bench.core import records, rows
+from inflight.bench.core.records import schema
+from inflight.bench.core.rows import Row, RowsError
 from tests.made_blocks import block, lost
 from tests.made_rows import RED, arm_row, bare_row, crawl_row, memory_row, times
 

@@ -15,9 +15,9 @@ from functools import cache
 
 from aiohttp import web
 
-from fake_server.__main__ import ready_line
-from fake_server.options import SITE_OPTIONS, add_options, site_config
-from fake_server.site import PageSpec, Site
+from inflight.fake_server.__main__ import ready_line
+from inflight.fake_server.options import SITE_OPTIONS, add_options, site_config
+from inflight.fake_server.site import PageSpec, Site
 
 
 def application(site: Site) -> web.Application:

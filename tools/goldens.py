@@ -22,16 +22,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.api import load
-from bench.commands import report as report_command
-from bench.core import rows
-from bench.core.rows import SELFTEST_FILE, RowsError
-from bench.report import terminal as table
-from bench.report.plots import save_all
-from bench.studies.advice import command as advise_command
-from bench.studies.compare import read, show
-from bench.studies.race import command as race_command
-from bench.studies.selftest import show as selftest
+from inflight.bench.api import load
+from inflight.bench.commands import report as report_command
+from inflight.bench.core import rows
+from inflight.bench.core.rows import SELFTEST_FILE, RowsError
+from inflight.bench.report import terminal as table
+from inflight.bench.report.plots import save_all
+from inflight.bench.studies.advice import command as advise_command
+from inflight.bench.studies.compare import read, show
+from inflight.bench.studies.race import command as race_command
+from inflight.bench.studies.selftest import show as selftest
 from tools.document.stored import REFERENCE
 
 FORMS = ("html", "md", "csv", "json")

@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.core.rows import MACHINE_FILE
-from bench.present import provenance
-from bench.present.markdown import escaped
+from inflight.bench.core.rows import MACHINE_FILE
+from inflight.bench.present import provenance
+from inflight.bench.present.markdown import escaped
 from tools.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, read, written_wrong
 
 PLOTS = "plots"
-PROGRAMS = {"inflight": [sys.executable, "-m", "bench"], "python": [sys.executable]}
+PROGRAMS = {"inflight": [sys.executable, "-m", "inflight"], "python": [sys.executable]}
 ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "100"}
 HANG_S = 120
 WIDEST, LONGEST, TAIL = 110, 45, 12

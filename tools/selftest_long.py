@@ -20,16 +20,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.core import rows
-from bench.core.arm import Arm
-from bench.measure import host, neighbour
-from bench.measure.neighbour_worker import KINDS
-from bench.studies.compare import loop, read
-from bench.studies.compare.command import place as chosen_place
-from bench.studies.compare.comparison import METRICS, comparison
-from bench.studies.compare.rule import DESIGNED
-from bench.studies.compare.run import Place
-from fake_server.site import SiteConfig
+from inflight.bench.core import rows
+from inflight.bench.core.arm import Arm
+from inflight.bench.measure import host, neighbour
+from inflight.bench.measure.neighbour_worker import KINDS
+from inflight.bench.studies.compare import loop, read
+from inflight.bench.studies.compare.command import place as chosen_place
+from inflight.bench.studies.compare.comparison import METRICS, comparison
+from inflight.bench.studies.compare.rule import DESIGNED
+from inflight.bench.studies.compare.run import Place
+from inflight.fake_server.site import SiteConfig
 
 DECISIONS_FILE, LOOP_FILE = "decisions.jsonl", "loop.json"
 PLANTING_BLOCKS, TRIED_LOOPS = 12, 1000

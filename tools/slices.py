@@ -13,16 +13,16 @@ import os
 from collections.abc import Sequence
 from random import Random
 
-import strategies
-from bench.core.arm import BlockTrial
-from bench.core.grid import Workload
-from bench.core.plan import block_of
-from bench.core.stats import t_interval, welch
-from bench.measure import host, process, server
-from bench.measure.blocks import block as blocks
-from bench.measure.blocks.block import Lengths, Running
-from bench.measure.blocks.sides import Prepared
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.core.arm import BlockTrial
+from inflight.bench.core.grid import Workload
+from inflight.bench.core.plan import block_of
+from inflight.bench.core.stats import t_interval, welch
+from inflight.bench.measure import host, process, server
+from inflight.bench.measure.blocks import block as blocks
+from inflight.bench.measure.blocks.block import Lengths, Running
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.fake_server.site import SiteConfig
 
 ISOLATED = Lengths(300_000_000, 1_000_000_000)
 LIFETIME_S = 300.0

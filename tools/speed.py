@@ -17,16 +17,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 
-import strategies
-from bench.core.experiment import Workload
-from bench.core.plan import AnyTrial, Trial
-from bench.core.rows import Row
-from bench.measure import host, process
-from bench.measure.crawl import run_trial
-from bench.measure.server import Server, ServerError, running
-from bench.measure.trial import Setting
-from bench.studies.clients.wrk import MISSING, Driven, Wrk, WrkError, find
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.core.experiment import Workload
+from inflight.bench.core.plan import AnyTrial, Trial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host, process
+from inflight.bench.measure.crawl import run_trial
+from inflight.bench.measure.server import Server, ServerError, running
+from inflight.bench.measure.trial import Setting
+from inflight.bench.studies.clients.wrk import MISSING, Driven, Wrk, WrkError, find
+from inflight.fake_server.site import SiteConfig
 
 PAGES = 30_000
 PLAIN = SiteConfig(pages=PAGES, links=0, body_bytes=1200)
@@ -173,7 +173,7 @@ def _measure_rates(
 
 
 def _measure_memory(found: dict[str, list[float]], server: Server, setting: Setting) -> None:
-    from bench.core.figures import NoSlope, memory_slope
+    from inflight.bench.core.figures import NoSlope, memory_slope
 
     for key in TARGETS:
         kind, _, name = key.partition("/")

@@ -39,7 +39,7 @@ def named_by(path: str) -> str:
 
 def script(shell: str) -> str:
     """Return what a shell has to read, once, to complete this program's command lines."""
-    from bench.cli import main
+    from inflight.bench.cli import main
 
     completion = get_completion_class(shell)
     assert completion is not None, shell
@@ -48,21 +48,21 @@ def script(shell: str) -> str:
 
 def presets(incomplete: str) -> list[CompletionItem]:
     """Return the presets that begin so; where none does, let the shell look for a file."""
-    from bench.core.experiment import preset_names
+    from inflight.bench.core.experiment import preset_names
 
     return _beginning(incomplete, preset_names()) or [CompletionItem(incomplete, type="file")]
 
 
 def strategy(incomplete: str) -> list[CompletionItem]:
     """Return the strategies that begin so."""
-    import strategies
+    from inflight import strategies
 
     return _beginning(incomplete, strategies.names())
 
 
 def strategy_list(incomplete: str) -> list[CompletionItem]:
     """Return the last name of a list with commas, completed; one that is there already is not offered again."""
-    import strategies
+    from inflight import strategies
 
     *chosen, _begun = incomplete.split(",")
     return _beginning(incomplete, (",".join([*chosen, name]) for name in strategies.names() if name not in chosen))
@@ -70,14 +70,14 @@ def strategy_list(incomplete: str) -> list[CompletionItem]:
 
 def claim_ids(incomplete: str) -> list[CompletionItem]:
     """Return the claims that begin so."""
-    from bench.studies import claims
+    from inflight.bench.studies import claims
 
     return _beginning(incomplete, claims.ids())
 
 
 def resources(incomplete: str) -> list[CompletionItem]:
     """Return the resources that begin so."""
-    from bench.core.bare import RESOURCES
+    from inflight.bench.core.bare import RESOURCES
 
     return _beginning(incomplete, RESOURCES)
 
@@ -93,7 +93,7 @@ def stored_runs_and_files(incomplete: str) -> list[CompletionItem]:
 
 
 def _runs(incomplete: str) -> list[CompletionItem]:
-    from bench.core.rows import ROWS_FILE
+    from inflight.bench.core.rows import ROWS_FILE
 
     parent = Path(os.path.dirname(incomplete)) if "/" in incomplete else RESULTS  # noqa: PTH120  (Path drops a last /)
     return _beginning(incomplete, sorted(str(path.parent) for path in parent.glob(f"*/{ROWS_FILE}")))

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.commands.output import say
-from bench.core import rows, stored_runs
-from bench.core.rows import RowsError
+from inflight.bench.commands.output import say
+from inflight.bench.core import rows, stored_runs
+from inflight.bench.core.rows import RowsError
 
 PARQUET_FILE = "rows.parquet"
 
@@ -25,7 +25,7 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
 
 
 def _html(folder: Path, out: Path | None) -> None:
-    from bench.report import page as report_page
+    from inflight.bench.report import page as report_page
 
     target = out or folder / report_page.PAGE_FILE
     with _Writing(target):
@@ -34,9 +34,9 @@ def _html(folder: Path, out: Path | None) -> None:
 
 
 def _markdown(folder: Path, out: Path | None) -> None:
-    from bench.report import files as report_files
-    from bench.report import markdown as report_markdown
-    from bench.report import verdicts
+    from inflight.bench.report import files as report_files
+    from inflight.bench.report import markdown as report_markdown
+    from inflight.bench.report import verdicts
 
     found = rows.read(folder)
     machine, extras = report_files.read(folder)
@@ -46,14 +46,14 @@ def _markdown(folder: Path, out: Path | None) -> None:
 
 
 def _csv(folder: Path, out: Path | None) -> None:
-    from bench.report.frames import csv
+    from inflight.bench.report.frames import csv
 
     _put(csv(rows.read(folder)), out)
 
 
 def _json(folder: Path, out: Path | None) -> None:
-    from bench.report.answer import answer
-    from bench.report.summary import summary_json
+    from inflight.bench.report.answer import answer
+    from inflight.bench.report.summary import summary_json
 
     found = rows.read(folder)
     told = summary_json(found) | {"answer": answer(found) if found else [], "folder": str(folder)}
@@ -62,7 +62,7 @@ def _json(folder: Path, out: Path | None) -> None:
 
 def _parquet(folder: Path, out: Path | None) -> None:
     """Write the table of the trials as a Parquet file, by default beside the rows."""
-    from bench.report.frames import frame
+    from inflight.bench.report.frames import frame
 
     table, target = frame(rows.read(folder)), out or folder / PARQUET_FILE
     mixed = [name for name in table.columns if table[name].dtype == object]

@@ -11,18 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import strategies
-from bench.commands import address_space
-from bench.commands.output import complain, say, say_plots
-from bench.core import experiment as experiments
-from bench.core import rows
-from bench.core.experiment import Experiment, ExperimentError
-from bench.core.judge import check_known
-from bench.core.plan import AnyTrial, estimate_ns, row_trials
-from bench.core.rows import Row, RowsError
-from bench.measure import host, neighbour
-from bench.measure import run as runs
-from bench.measure.locust.hosting import Hosting
+from inflight import strategies
+from inflight.bench.commands import address_space
+from inflight.bench.commands.output import complain, say, say_plots
+from inflight.bench.core import experiment as experiments
+from inflight.bench.core import rows
+from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.judge import check_known
+from inflight.bench.core.plan import AnyTrial, estimate_ns, row_trials
+from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.measure import host, neighbour
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.locust.hosting import Hosting
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -162,7 +162,7 @@ def execute(
     tell: Callable[[str], None] | None = None,
 ) -> bool:
     """Run what is left to run; say whether it was interrupted. The rows so far are on the disk in any case."""
-    from bench.present import progress
+    from inflight.bench.present import progress
 
     done = {row.trial for row in rows.read(folder)}
     waiting = [trial for trial in trials if trial.id not in done]
@@ -196,8 +196,8 @@ def _interrupt(_number: int, _frame: object) -> None:
 def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, its plots and its page. Raises RunError."""
     check_room(folder)
-    from bench.present import words
-    from bench.report import terminal as table
+    from inflight.bench.present import words
+    from inflight.bench.report import terminal as table
 
     kind = runs.machine_of(folder).get("neighbour")
     if not as_json:
@@ -218,9 +218,9 @@ def check_room(folder: Path) -> None:
 def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     """Write what shows a run into its folder, say where it is, and return it for JSON. Raises RunError."""
     check_room(folder)
-    from bench.report import page as report_page
-    from bench.report import plots
-    from bench.report.frames import csv
+    from inflight.bench.report import page as report_page
+    from inflight.bench.report import plots
+    from inflight.bench.report.frames import csv
 
     say(f"rows:  {folder / rows.ROWS_FILE}")
     try:

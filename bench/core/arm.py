@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from bench.core.grid import Workload
+from inflight.bench.core.grid import Workload
 
 Role = Literal["reference", "placebo", "compared"]
 FREE_THREADED = "free-threaded"

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from math import sqrt
 from typing import Any, Literal, NamedTuple
 
-from strategies.core import record
+from inflight.strategies.core import record
 
 MOMENTS = 300
 """So many times within the window the backlog is looked at."""

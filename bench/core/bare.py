@@ -1,8 +1,8 @@
 """Trials that are no crawl of one strategy by itself: building blocks, probes and limits, as tables ask for them.
 
 - A **block** is one of the things that concurrency is built of (a thread, a task ...), held N times.
-- A **probe** is a small program that shows one claim in figures: ``bench.studies.probes.programs``.
-- A **limit** is how much of something this machine lets a process have: ``bench.measure.limits``.
+- A **probe** is a small program that shows one claim in figures: ``inflight.bench.studies.probes.programs``.
+- A **limit** is how much of something this machine lets a process have: ``inflight.bench.measure.limits``.
 
 ``scale`` has the cells of more than one process, and of other clients than the strategies.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bench.core import judge
+from inflight.bench.core import judge
 
 BareKind = Literal["block", "probe", "limit", "swarm", "open", "client"]
 
@@ -116,7 +116,7 @@ def _probes(table: dict[str, Any], where: str) -> Iterable[Bare]:
     judge.check_known(str(name), PROBES, "probe", where)
     fine = isinstance(each, dict) and all(isinstance(values, list) and values for values in each.values())
     judge.need(fine, f"{where}: each must give a list of values for each argument, not {each!r}")
-    known = importlib.import_module(f"bench.studies.probes.programs.{name}").ARGUMENTS
+    known = importlib.import_module(f"inflight.bench.studies.probes.programs.{name}").ARGUMENTS
     for argument, values in each.items():
         judge.check_known(argument, known, f"argument of {name}", where)
         plain = all(type(value) in {str, int, bool} for value in values)

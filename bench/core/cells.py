@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from bench.core import units, workloads
-from bench.core.figures import NoSlope, Slope, Spread, memory_slope, spread
-from bench.core.rows import Row
-from bench.core.stats import MOST, Interval, compare, t_interval
+from inflight.bench.core import units, workloads
+from inflight.bench.core.figures import NoSlope, Slope, Spread, memory_slope, spread
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import MOST, Interval, compare, t_interval
 
 R = TypeVar("R", bound=Row)
 Read = Callable[[Row], float | None]

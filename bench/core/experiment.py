@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.core import bare, judge, scale
-from bench.core import grid as grids
-from bench.core.bare import BareGrid
-from bench.core.grid import Grid, GridKind, Workload
-from bench.core.judge import ExperimentError
+from inflight.bench.core import bare, judge, scale
+from inflight.bench.core import grid as grids
+from inflight.bench.core.bare import BareGrid
+from inflight.bench.core.grid import Grid, GridKind, Workload
+from inflight.bench.core.judge import ExperimentError
 
 PRESETS = Path(__file__).parents[1] / "presets"
 KINDS: tuple[GridKind, ...] = ("crawl", "memory", "throughput")

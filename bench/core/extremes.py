@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from statistics import fmean
 
-from bench.core.stats import Logs, adjusted, answer, benjamini_hochberg, compare
+from inflight.bench.core.stats import Logs, adjusted, answer, benjamini_hochberg, compare
 
 
 def differ(series: Sequence[Logs]) -> bool:

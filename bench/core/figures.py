@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from bench.core.stats import MARGIN, Answer, Estimate, Logs, differs
+from inflight.bench.core.stats import MARGIN, Answer, Estimate, Logs, differs
 
 LEAST_SIZES = 5
 """A slope needs so many different numbers of fetches in flight."""

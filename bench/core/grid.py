@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from bench.core import judge
-from fake_server.delays import duration_text, parse_delay, parse_duration_ns
-from fake_server.site import SiteConfig
+from inflight.bench.core import judge
+from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
+from inflight.fake_server.site import SiteConfig
 
 CONNECTIONS = ("keep-alive", "per-fetch")
 MOST_IN_FLIGHT = 1_000_000

@@ -1,16 +1,16 @@
 """Memory in layers, from rows: what one more of something costs its process, and the kernel for it. Pure.
 
-The rows are those of one strategy's memory trials, or of one building block, over several N; ``bench.measure.memory``
-says what is read. A layer that some row does not know is left out as unknown, never counted as nothing; what the kernel
-has for the whole system is unknown in a row that others disturbed.
+The rows are those of one strategy's memory trials, or of one building block, over several N;
+``inflight.bench.measure.memory`` says what is read. A layer that some row does not know is left out as unknown, never
+counted as nothing; what the kernel has for the whole system is unknown in a row that others disturbed.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bench.core.figures import NoSlope, Slope, memory_slope
-from bench.core.records.crawls import Memory
-from bench.core.rows import Row
+from inflight.bench.core.figures import NoSlope, Slope, memory_slope
+from inflight.bench.core.records.crawls import Memory
+from inflight.bench.core.rows import Row
 
 LAYERS = ("user", "page tables", "kernel stacks", "slab and sockets")
 """From the layer that everybody sees to those that only the kernel does."""

@@ -13,9 +13,9 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.core.cells import Cell, cpu_per_page_ns, pages_per_s
-from bench.core.rows import Row
-from bench.core.stats import CONFIDENCE
+from inflight.bench.core.cells import Cell, cpu_per_page_ns, pages_per_s
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import CONFIDENCE
 
 LEAST_CAPS = 4
 """Fewer numbers in flight make no curve."""

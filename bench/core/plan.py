@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from bench.core.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
-from bench.core.bare import Bare, BareKind
-from bench.core.experiment import Experiment
-from bench.core.grid import Grid, Kind, Workload
-from strategies import Description
+from inflight.bench.core.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
+from inflight.bench.core.bare import Bare, BareKind
+from inflight.bench.core.experiment import Experiment
+from inflight.bench.core.grid import Grid, Kind, Workload
+from inflight.strategies import Description
 
 # What the estimate goes by; a plan is never changed by it. Rough figures of a 2.6 GHz core.
 _START_NS = {"shared": 270_000_000, "own": 550_000_000}

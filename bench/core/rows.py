@@ -1,6 +1,7 @@
 """A row: everything that is known of one trial, as one line of JSON. The only thing that both halves share.
 
-``bench.core.records`` says what a row may hold, and judges each line that is read; ``row.schema.json`` is made from it.
+``inflight.bench.core.records`` says what a row may hold, and judges each line that is read; ``row.schema.json`` is made
+from it.
 
 Format history (``format`` in every row):
 
@@ -18,8 +19,8 @@ Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.core.records.parts import NEWEST_FORMAT as FORMAT
-from bench.core.records.parts import Cause, Check, Kind, Row, Status
+from inflight.bench.core.records.parts import NEWEST_FORMAT as FORMAT
+from inflight.bench.core.records.parts import Cause, Check, Kind, Row, Status
 
 __all__ = ["FORMAT", "Cause", "Check", "Kind", "Row", "RowsError", "Status", "append", "drop_unfinished", "read"]
 ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest.json"

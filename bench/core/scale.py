@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.core import judge
-from bench.core.bare import Bare, BareGrid, BareKind
-from fake_server.delays import parse_delay, parse_duration_ns
-from fake_server.site import SiteConfig
+from inflight.bench.core import judge
+from inflight.bench.core.bare import Bare, BareGrid, BareKind
+from inflight.fake_server.delays import parse_delay, parse_duration_ns
+from inflight.fake_server.site import SiteConfig
 
 KINDS: tuple[BareKind, ...] = ("swarm", "open")
 MOST_IN_FLIGHT = 10_000_000

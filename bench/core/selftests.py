@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.core.rows import SELFTEST_FILE
+from inflight.bench.core.rows import SELFTEST_FILE
 
 FORMAT = 2
 SAME = ("cpu", "system", "usable_cores", "python", "neighbour")

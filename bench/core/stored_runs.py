@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.core.rows import ROWS_FILE, RowsError
+from inflight.bench.core.rows import ROWS_FILE, RowsError
 
 
 def is_run(folder: Path) -> bool:

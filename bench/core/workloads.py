@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from bench.core.records.values import Table
+from inflight.bench.core.records.values import Table
 
 Size = tuple[int, int]
 """A number in flight, and the number of pages."""

@@ -56,7 +56,7 @@ def generators(n: int, _port: int) -> Held:
 
 def generator_tasks(n: int, _port: int) -> Held:
     """Start generators in tasks of our own (``strategies.generators``), each waiting for a future of its own."""
-    from strategies.generators import Future, Loop, Task
+    from inflight.strategies.generators import Future, Loop, Task
 
     def wait() -> Generator[Future, None, None]:
         yield from Future()

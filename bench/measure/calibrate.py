@@ -1,10 +1,10 @@
-"""How much CPU work a unit is on this machine: ``python -m bench.measure.calibrate`` prints it in nanoseconds.
+"""How much CPU work a unit is on this machine: ``python -m inflight.bench.measure.calibrate`` prints it in nanoseconds.
 
 A program of its own, so that it can be run on the client's core, and with nothing else in its process. All trials of a
 run go by one calibration: what they compute is then the same, whatever the machine is busy with meanwhile.
 """
 
-from strategies.core.work import cost_ns
+from inflight.strategies.core.work import cost_ns
 
 BURST_UNITS = 600
 BURSTS = 25

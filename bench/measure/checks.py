@@ -7,7 +7,7 @@ conclusion.
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
-from bench.core.rows import Check
+from inflight.bench.core.rows import Check
 
 MS = 1_000_000
 MOST_WAITING_SHARE = 0.05

@@ -7,17 +7,17 @@ from typing import Any
 
 import psutil
 
-from bench.core.plan import Trial
-from bench.core.rows import Row
-from bench.measure import held, host, memory, preflight, validity
-from bench.measure.checks import judge
-from bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
-from bench.measure.places import without_places
-from bench.measure.server import Server, counted_between
-from bench.measure.trial import Observation, Setting, conduct, working
-from strategies.base import Job
+from inflight.bench.core.plan import Trial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import held, host, memory, preflight, validity
+from inflight.bench.measure.checks import judge
+from inflight.bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
+from inflight.bench.measure.places import without_places
+from inflight.bench.measure.server import Server, counted_between
+from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.strategies.base import Job
 
-PROGRAM = "bench.measure.worker.crawl"
+PROGRAM = "inflight.bench.measure.worker.crawl"
 LEAST_NS = 20_000_000
 """Between two looks, at first; each takes about 40 µs of the harness's core."""
 MOST_SAMPLES = 200

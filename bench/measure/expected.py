@@ -3,8 +3,8 @@
 from collections import deque
 from functools import lru_cache
 
-from fake_server.faults import FAULTS
-from fake_server.site import Site, SiteConfig
+from inflight.fake_server.faults import FAULTS
+from inflight.fake_server.site import Site, SiteConfig
 
 Answer = dict[str, tuple[int | None, int]]
 """Path -> (status, body bytes); (None, 0) for a page that no try can get."""

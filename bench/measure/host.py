@@ -16,8 +16,8 @@ from typing import Any
 
 import psutil
 
-from bench.measure import procfs
-from bench.measure.places import without_places
+from inflight.bench.measure import procfs
+from inflight.bench.measure.places import without_places
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
 PROC = Path("/proc")

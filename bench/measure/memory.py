@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.measure import procfs
+from inflight.bench.measure import procfs
 
 Layers = dict[str, int | None]
 

@@ -1,7 +1,7 @@
 """A neighbour that disturbs the machine on purpose, to see what the harness promises beside one.
 
-    python -m bench.measure.neighbour -- make test
-    python -m bench.measure.neighbour --kind memory --share 0.8 --seconds 60 -- sleep 60
+    python -m inflight.bench.measure.neighbour -- make test
+    python -m inflight.bench.measure.neighbour --kind memory --share 0.8 --seconds 60 -- sleep 60
 
 Each core gets a process of its own, which works in bursts of random length: see ``neighbour_worker``. The program keeps
 every core busy that it may use, and exits with the code of its command.
@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
-from bench.measure.host import Cpus, usable_cores
-from bench.measure.neighbour_worker import KINDS
-from bench.measure.process import environment
+from inflight.bench.measure.host import Cpus, usable_cores
+from inflight.bench.measure.neighbour_worker import KINDS
+from inflight.bench.measure.process import environment
 
 SHARE = 0.5
 MOST_S = 4 * 3600.0
@@ -48,7 +48,7 @@ def beside(kind: str | None, cpus: Cpus) -> AbstractContextManager[None]:
 def _on(core: int, kind: str, share: float, most_s: float) -> Iterator[None]:
     words = (kind, core, share, SEED, most_s, os.getpid())
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "bench.measure.neighbour_worker", *map(str, words)],
+        [sys.executable, "-P", "-m", "inflight.bench.measure.neighbour_worker", *map(str, words)],
         stdin=subprocess.DEVNULL,
         env=environment(),
         start_new_session=True,  # a Ctrl-C at the terminal is the parent's to handle

@@ -1,6 +1,6 @@
 """One core's neighbour: bursts of 50 to 500 ms with pauses between them, until the time is over or the parent gone.
 
-    python -m bench.measure.neighbour_worker KIND CORE SHARE SEED SECONDS PARENT
+    python -m inflight.bench.measure.neighbour_worker KIND CORE SHARE SEED SECONDS PARENT
 
 "spin" computes, in the caches that belong to the core. "memory" walks through 64 MB, of which most caches hold a part:
 it takes memory bandwidth, and what others had in a shared cache.

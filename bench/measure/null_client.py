@@ -1,7 +1,7 @@
 """A client that does nothing but ask: how many requests per second the server can answer when nobody works on answers.
 
-``python -m bench.measure.null_client PORT`` keeps CONNECTIONS connections busy with one request after another, counts
-bytes instead of parsing them, and prints ``{"per_s": ...}``. It uses nothing but the standard library.
+``python -m inflight.bench.measure.null_client PORT`` keeps CONNECTIONS connections busy with one request after another,
+counts bytes instead of parsing them, and prints ``{"per_s": ...}``. It uses nothing but the standard library.
 """
 
 import json

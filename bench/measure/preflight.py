@@ -2,11 +2,11 @@
 
 from functools import lru_cache
 
-import strategies
-from bench.core.arm import ArmTrial
-from bench.core.bare import WITH_SOCKET
-from bench.core.plan import BareTrial, RowTrial, Trial
-from bench.measure import limits
+from inflight import strategies
+from inflight.bench.core.arm import ArmTrial
+from inflight.bench.core.bare import WITH_SOCKET
+from inflight.bench.core.plan import BareTrial, RowTrial, Trial
+from inflight.bench.measure import limits
 
 FEW_THREADS = 1000
 """So many are not worth a look at the limits: any machine that runs this starts them."""

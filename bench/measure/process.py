@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-
 if TYPE_CHECKING:  # what is driven into a limit runs without anything that is installed
-    from bench.core.rows import Cause
+    from inflight.bench.core.rows import Cause
 
 PACKAGE = Path(__file__).parents[2]
 """The folder of ``inflight``."""

@@ -17,28 +17,28 @@ from typing import Any, NoReturn, Protocol, Self
 import psutil
 import tomli_w
 
-import strategies
-from bench.core import rows
-from bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
-from bench.core.experiment import Experiment, ExperimentError
-from bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
-from bench.core.records.values import plain_values
-from bench.core.rows import MACHINE_FILE, Cause, Kind, Row
-from bench.measure import host, process
-from bench.measure.blocks import run as arms
-from bench.measure.blocks.sides import Prepared, interpreter
-from bench.measure.crawl import run_trial
-from bench.measure.locust.hosting import ALONE, Hosting, locust_lack
-from bench.measure.places import without_places
-from bench.measure.preflight import shortage
-from bench.measure.process import Runtime
-from bench.measure.server import Server, ServerError, running
-from bench.measure.trial import Setting, patience_s, skipped
-from bench.studies.limits.run import run_limit
-from bench.studies.memory.run import run_building_block
-from bench.studies.open_loop.run import run_open
-from bench.studies.probes.run import run_probe
-from bench.studies.swarm.run import run_swarm
+from inflight import strategies
+from inflight.bench.core import rows
+from inflight.bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
+from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
+from inflight.bench.core.records.values import plain_values
+from inflight.bench.core.rows import MACHINE_FILE, Cause, Kind, Row
+from inflight.bench.measure import host, process
+from inflight.bench.measure.blocks import run as arms
+from inflight.bench.measure.blocks.sides import Prepared, interpreter
+from inflight.bench.measure.crawl import run_trial
+from inflight.bench.measure.locust.hosting import ALONE, Hosting, locust_lack
+from inflight.bench.measure.places import without_places
+from inflight.bench.measure.preflight import shortage
+from inflight.bench.measure.process import Runtime
+from inflight.bench.measure.server import Server, ServerError, running
+from inflight.bench.measure.trial import Setting, patience_s, skipped
+from inflight.bench.studies.limits.run import run_limit
+from inflight.bench.studies.memory.run import run_building_block
+from inflight.bench.studies.open_loop.run import run_open
+from inflight.bench.studies.probes.run import run_probe
+from inflight.bench.studies.swarm.run import run_swarm
 
 EXPERIMENT_FILE = "experiment.toml"
 CALIBRATION_S = 60.0
@@ -178,7 +178,7 @@ def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float
         if units := getattr(row.measured, "work_units", None):
             return float(row.workload.cpu_ns / units)
     try:
-        code, said = process.output(["bench.measure.calibrate"], cpus.client, CALIBRATION_S)
+        code, said = process.output(["inflight.bench.measure.calibrate"], cpus.client, CALIBRATION_S)
         return float(said) if code == 0 else _not_calibrated(f"exited with {code}")
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return _not_calibrated(str(error))

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure.process import TICK_S, TrialError, environment, output, pin
-from fake_server.site import SiteConfig
+from inflight.bench.measure.process import TICK_S, TrialError, environment, output, pin
+from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 20
 ANSWER_SECONDS = 60
@@ -106,7 +106,7 @@ class Server:
 
     def find_ceiling(self, client_cpus: set[int] | None) -> None:
         """Let a null client on the client's core find out how many responses per second the server can give."""
-        code, said = output(["bench.measure.null_client", str(self.port)], client_cpus, START_SECONDS)
+        code, said = output(["inflight.bench.measure.null_client", str(self.port)], client_cpus, START_SECONDS)
         self.ceiling_per_s = json.loads(said)["per_s"] if code == 0 else None
 
     @property
@@ -130,7 +130,18 @@ def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECO
 
     A server that leaves a command without an answer for ``answer_s`` is lost.
     """
-    command = [sys.executable, "-P", "-m", "fake_server", "--port", "0", "--ports", str(ports), "--control-port", "0"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "inflight.fake_server",
+        "--port",
+        "0",
+        "--ports",
+        str(ports),
+        "--control-port",
+        "0",
+    ]
     process = subprocess.Popen(
         [*command, "--exit-with-stdin", "--ready-line"],
         env=environment(),

@@ -6,8 +6,8 @@ from itertools import accumulate
 from math import sqrt
 from typing import Any, Literal
 
-from bench.measure import checks
-from bench.measure.checks import Judgement, not_applicable, passed_if
+from inflight.bench.measure import checks
+from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
 
 MOST_SERVER_SHARE = 0.70
 FULL_CLIENT_SHARE = 0.95

@@ -1,7 +1,7 @@
 """What the plots of comparisons share: an axis of changes on which up is worse, and dots of which none is lost.
 
-Values are logarithms of B over A, turned so that B is worse above 0, as in ``bench.studies.compare.read``. What is
-written is the change in the metric's own direction, as the verdict has it: of throughput, worse is less.
+Values are logarithms of B over A, turned so that B is worse above 0, as in ``inflight.bench.studies.compare.read``.
+What is written is the change in the metric's own direction, as the verdict has it: of throughput, worse is less.
 """
 
 import math
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench.core import units
-from bench.present import page
+from inflight.bench.core import units
+from inflight.bench.present import page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

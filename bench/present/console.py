@@ -4,11 +4,11 @@ import os
 import sys
 from typing import TextIO
 
-from bench.core import units
-from bench.core.cells import TIMED
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.notes import why_red
+from inflight.bench.core import units
+from inflight.bench.core.cells import TIMED
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.notes import why_red
 
 RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _NAME, _WHERE = 16, 34

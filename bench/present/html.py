@@ -15,10 +15,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from bench.present import page as look
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Group, Table, cells
+from inflight.bench.present import page as look
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Group, Table, cells
 
 TEMPLATES = Path(__file__).with_name("templates")
 BAD, ANSWER = "bad", "answer"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from bench.present import page, svg_colours, words
+from inflight.bench.present import page, svg_colours, words
 
 MOST_LABEL = 2000
 _DESCENT = 5.0

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.present import words
-from bench.present.name_looks import Look
-from bench.present.page import WIDTH
+from inflight.bench.present import words
+from inflight.bench.present.name_looks import Look
+from inflight.bench.present.page import WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

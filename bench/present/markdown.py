@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Iterable
 
-from bench.present import words
+from inflight.bench.present import words
 
 MOST_TEXT = 1000
 """Maximum length of a sentence, where the place for it is not bounded otherwise: rows may hold anything."""

@@ -23,11 +23,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench.core import cells as c
-from bench.core.cells import Setting
-from bench.present import labels, page
-from bench.present.labels import Label
-from bench.present.name_looks import COLOURS, Look
+from inflight.bench.core import cells as c
+from inflight.bench.core.cells import Setting
+from inflight.bench.present import labels, page
+from inflight.bench.present.labels import Label
+from inflight.bench.present.name_looks import COLOURS, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

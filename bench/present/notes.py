@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from bench.core import units
-from bench.core.rows import Row
-from bench.present import words
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
 
 MOST_RED = 12
 """So many strategies have their red trials explained; the rest are counted."""

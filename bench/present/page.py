@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.present import name_looks
-from bench.present.name_looks import Look
+from inflight.bench.present import name_looks
+from inflight.bench.present.name_looks import Look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

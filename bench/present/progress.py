@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.console import trial_line, wants_live
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.console import trial_line, wants_live
 
 if TYPE_CHECKING:
     from rich.table import Table

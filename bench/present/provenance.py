@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from bench.core.cells import knob
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.markdown import code, escaped
+from inflight.bench.core.cells import knob
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.markdown import code, escaped
 
 
 def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:

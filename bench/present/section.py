@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.present import text_grid
-from bench.present.markdown import escaped, escaped_in_html, row
-from bench.present.table import Group, Table, texts
+from inflight.bench.present import text_grid
+from inflight.bench.present.markdown import escaped, escaped_in_html, row
+from inflight.bench.present.table import Group, Table, texts
 
 if TYPE_CHECKING:
     from rich.text import Text

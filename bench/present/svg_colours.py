@@ -7,7 +7,7 @@ its own, whose values are worked out here: dark enough for text on white, light 
 import colorsys
 from collections.abc import Iterable
 
-from bench.present import name_looks, page
+from inflight.bench.present import name_looks, page
 
 PAPER, DARK_PAPER = "#ffffff", "#14161a"
 """What plots are drawn on; ``templates/report.css`` has the same."""

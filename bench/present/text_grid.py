@@ -4,8 +4,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bench.present import words
-from bench.present.table import Group, Table, texts
+from inflight.bench.present import words
+from inflight.bench.present.table import Group, Table, texts
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.figures import NoSlope, Slope, Spread
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.figures import NoSlope, Slope, Spread
 
 STEADY = 0.02
 """Where the rounds differ by more than this share of their median, two digits are shown; else three."""

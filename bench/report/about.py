@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.core import units
-from bench.core.rows import Row
-from bench.present import provenance, words
-from bench.present.section import Detail, Section
-from bench.present.table import Cell, Line, Table
-from bench.report.check_words import MEANINGS
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.present import provenance, words
+from inflight.bench.present.section import Detail, Section
+from inflight.bench.present.table import Cell, Line, Table
+from inflight.bench.report.check_words import MEANINGS
 
 MOST_RED = 12
 """Maximum number of red trials shown of a check, and of reasons; the rest are counted."""

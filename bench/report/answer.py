@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from bench.core import units
-from bench.core.rows import Row
-from bench.present import notes, words
-from bench.present.section import Section
-from bench.report import studies
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.present import notes, words
+from inflight.bench.present.section import Section
+from inflight.bench.report import studies
 
 MOST = 6
 """Maximum number of sentences; the last one says what the others rest on."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.core.rows import MACHINE_FILE, ROWS_FILE, SELFTEST_FILE
-from bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, load
-from bench.studies.selftest import show as selftest
+from inflight.bench.core.rows import MACHINE_FILE, ROWS_FILE, SELFTEST_FILE
+from inflight.bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, load
+from inflight.bench.studies.selftest import show as selftest
 
 EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
 

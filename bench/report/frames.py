@@ -5,8 +5,8 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from bench.core.cells import CRAWLED, knob
-from bench.core.rows import Row
+from inflight.bench.core.cells import CRAWLED, knob
+from inflight.bench.core.rows import Row
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,15 +7,15 @@ for so many, and says how many lines it leaves out.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.core import units
-from bench.core.rows import Row
-from bench.present import notes, provenance, section, words
-from bench.present.markdown import MOST_TEXT, escaped
-from bench.present.section import Section, folded
-from bench.report import about
-from bench.report.answer import answer
-from bench.report.check_words import MEANINGS
-from bench.report.terminal import shown
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.present import notes, provenance, section, words
+from inflight.bench.present.markdown import MOST_TEXT, escaped
+from inflight.bench.present.section import Section, folded
+from inflight.bench.report import about
+from inflight.bench.report.answer import answer
+from inflight.bench.report.check_words import MEANINGS
+from inflight.bench.report.terminal import shown
 
 MOST = 60_000
 """Maximum number of characters, in all."""

@@ -9,17 +9,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from bench.core import cells as c
-from bench.core.cells import Cell
-from bench.core.rows import Row
-from bench.present import labels, marks, page, words
-from bench.report import plots
-from bench.report.tidy import NotInRunError
-from bench.studies.memory import plot as plot_memory
-from bench.studies.memory.read import IN_FLIGHT, Subject, by_setting
-from bench.studies.throughput import plot as plot_throughput
-from bench.studies.throughput import plot_cpu, plot_times
-from bench.studies.throughput.read import usual_cap
+from inflight.bench.core import cells as c
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, marks, page, words
+from inflight.bench.report import plots
+from inflight.bench.report.tidy import NotInRunError
+from inflight.bench.studies.memory import plot as plot_memory
+from inflight.bench.studies.memory.read import IN_FLIGHT, Subject, by_setting
+from inflight.bench.studies.throughput import plot as plot_throughput
+from inflight.bench.studies.throughput import plot_cpu, plot_times
+from inflight.bench.studies.throughput.read import usual_cap
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -119,8 +119,8 @@ def ladder(rows: Sequence[Row], axes: "Axes") -> None:
 
 def decision_map(rows: Sequence[Row], in_flight: int, axes: "Axes") -> None:
     """Draw which model wins at which latency and CPU work, with so many in flight."""
-    from bench.studies.decision_map import plot as plot_map
-    from bench.studies.decision_map import read as maps
+    from inflight.bench.studies.decision_map import plot as plot_map
+    from inflight.bench.studies.decision_map import read as maps
 
     found = c.cells(rows, "crawl")
     whole = maps.decide(found)

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bench.core import units
-from bench.core.rows import Row, read
-from bench.present import html, notes, provenance, words
-from bench.present import page as sheets
-from bench.present.inline_svg import inline
-from bench.present.section import Section
-from bench.report import about, files, plots, verdicts
-from bench.report.answer import answer
-from bench.report.files import Extras
-from bench.report.frames import csv
-from bench.report.terminal import shown
-from bench.studies.race import page as race
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row, read
+from inflight.bench.present import html, notes, provenance, words
+from inflight.bench.present import page as sheets
+from inflight.bench.present.inline_svg import inline
+from inflight.bench.present.section import Section
+from inflight.bench.report import about, files, plots, verdicts
+from inflight.bench.report.answer import answer
+from inflight.bench.report.files import Extras
+from inflight.bench.report.frames import csv
+from inflight.bench.report.terminal import shown
+from inflight.bench.studies.race import page as race
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

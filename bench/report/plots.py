@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.core import cells as c
-from bench.core.cells import Cell
-from bench.core.rows import Row
-from bench.present import page, provenance
-from bench.present.name_looks import Look
-from bench.report import studies
-from bench.report.studies import Named
+from inflight.bench.core import cells as c
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.rows import Row
+from inflight.bench.present import page, provenance
+from inflight.bench.present.name_looks import Look
+from inflight.bench.report import studies
+from inflight.bench.report.studies import Named
 
 
 def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:

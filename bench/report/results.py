@@ -10,12 +10,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.core import cells as c
-from bench.core import judge
-from bench.core.rows import Row
-from bench.present import words
-from bench.report import onto_axes, tidy
-from bench.report.tidy import NotInRunError
+from inflight.bench.core import cells as c
+from inflight.bench.core import judge
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.report import onto_axes, tidy
+from inflight.bench.report.tidy import NotInRunError
 
 ASKED = c.CRAWLED | {"swarm"}
 """The kinds of trials in which a strategy crawls."""
@@ -71,7 +71,7 @@ class Results:
 
         Durations in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1. Types as pandas finds them.
         """
-        from bench.report.frames import frame
+        from inflight.bench.report.frames import frame
 
         return frame(self.rows)
 
@@ -190,19 +190,19 @@ class Results:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as JSON values, as ``inflight run --json`` prints them."""
-        from bench.report.summary import summary_json
+        from inflight.bench.report.summary import summary_json
 
         return summary_json(self.rows)
 
     def answer(self) -> list[str]:
         """Return what the rows say, in a few sentences."""
-        from bench.report.answer import answer
+        from inflight.bench.report.answer import answer
 
         return answer(self.rows)
 
     def report(self, path: "str | PathLike[str] | None" = None) -> Path:
         """Write the page of the whole run, by default ``report.html`` in its folder, and return where it is."""
-        from bench.report import page as report_page
+        from inflight.bench.report import page as report_page
 
         return report_page.write(self.folder, None if path is None else Path(path))
 

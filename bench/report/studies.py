@@ -1,8 +1,8 @@
 """The studies, one line each. Terminal, Markdown, page, JSON, plots and answer are loops over them.
 
-A study is a folder of ``bench.studies``. Its ``show.py`` has ``sections(rows)``, all that is shown of the study (an
-empty list where the rows have none of it), and ``figures(rows)``, its values as JSON; its ``plot.py``, if it has one,
-has ``plots(rows, looks, footer)``, each with the name of its file. They are imported when rows are shown.
+A study is a folder of ``inflight.bench.studies``. Its ``show.py`` has ``sections(rows)``, all that is shown of the
+study (an empty list where the rows have none of it), and ``figures(rows)``, its values as JSON; its ``plot.py``, if it
+has one, has ``plots(rows, looks, footer)``, each with the name of its file. They are imported when rows are shown.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,9 +11,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from bench.core.rows import Row
-from bench.present.name_looks import Look
-from bench.present.section import Section
+from inflight.bench.core.rows import Row
+from inflight.bench.present.name_looks import Look
+from inflight.bench.present.section import Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from bench.core import cells as c
-from bench.core.rows import FORMAT, Row
-from bench.report import studies
+from inflight.bench.core import cells as c
+from inflight.bench.core.rows import FORMAT, Row
+from inflight.bench.report import studies
 
 
 def summary_json(rows: Sequence[Row]) -> dict[str, Any]:

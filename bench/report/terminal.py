@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from bench.core.rows import Row
-from bench.present import notes, section, text_grid
-from bench.present.section import Section
-from bench.report import studies
-from bench.report.summary import summary_json
+from inflight.bench.core.rows import Row
+from inflight.bench.present import notes, section, text_grid
+from inflight.bench.present.section import Section
+from inflight.bench.report import studies
+from inflight.bench.report.summary import summary_json
 
 if TYPE_CHECKING:
     from rich.text import Text

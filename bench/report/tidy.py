@@ -7,12 +7,12 @@ values are ``pandas.NA``. What each column means and its unit: ``docs/api.md``. 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench.core import cells as c
-from bench.core.figures import NoSlope, Slope
-from bench.core.layers import FULL, RSS
-from bench.core.model import sensitivity
-from bench.core.rows import Row
-from bench.studies.memory.read import IN_FLIGHT, subjects
+from inflight.bench.core import cells as c
+from inflight.bench.core.figures import NoSlope, Slope
+from inflight.bench.core.layers import FULL, RSS
+from inflight.bench.core.model import sensitivity
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.memory.read import IN_FLIGHT, subjects
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.section import Detail, Section
-from bench.report.files import Extras
-from bench.report.studies import Named
-from bench.studies.claims import show as claims
-from bench.studies.claims.verdicts import Report, Verdict
-from bench.studies.clients import plot as plot_clients
-from bench.studies.compare import plot as plot_comparison
-from bench.studies.compare import read
-from bench.studies.compare import show as compare
-from bench.studies.selftest import plot as plot_selftest
-from bench.studies.selftest import show as selftest
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.section import Detail, Section
+from inflight.bench.report.files import Extras
+from inflight.bench.report.studies import Named
+from inflight.bench.studies.claims import show as claims
+from inflight.bench.studies.claims.verdicts import Report, Verdict
+from inflight.bench.studies.clients import plot as plot_clients
+from inflight.bench.studies.compare import plot as plot_comparison
+from inflight.bench.studies.compare import read
+from inflight.bench.studies.compare import show as compare
+from inflight.bench.studies.selftest import plot as plot_selftest
+from inflight.bench.studies.selftest import show as selftest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +27,11 @@ def sections(rows: Sequence[Row], extras: Extras) -> list[Section]:
     return [
         *([] if extras.claims is None else [_claims(extras.claims)]),
         *([] if extras.comparison is None else [_stored(extras.comparison)]),
-        *(compare.sections(rows, extras.verdict) if extras.selftest is None else selftest.sections(extras.selftest)),
+        *(
+            compare.sections(rows, extras.verdict or {})
+            if extras.selftest is None
+            else selftest.sections(extras.selftest)
+        ),
     ]
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bench import load
-from bench.core.stored_runs import newest
+from inflight import load
+from inflight.bench.core.stored_runs import newest
 
 # %% [markdown]
 # ## The run
 #
-# `load` takes the folder of any run. To measure instead: `from bench import run` and `results = run("quick")`.
+# `load` takes the folder of any run. To measure instead: `from inflight import run` and `results = run("quick")`.
 
 # %%
 given = [Path(word) for word in sys.argv[1:] if Path(word).is_dir()]

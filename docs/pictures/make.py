@@ -11,9 +11,9 @@ from pathlib import Path
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from bench.core import rows
-from bench.report import page as report_page
-from bench.studies.race import page as race
+from inflight.bench.core import rows
+from inflight.bench.report import page as report_page
+from inflight.bench.studies.race import page as race
 
 HERE = Path(__file__).parent
 REFERENCE = HERE.parents[1] / "results" / "reference"

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, TooLargeError, request_tail
-from strategies.core.links import PLAIN_PATH, HostRule, host_of, join, normalise, resolve
-from strategies.core.page import Fetch, Origin, Page
+from inflight.strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, TooLargeError, request_tail
+from inflight.strategies.core.links import PLAIN_PATH, HostRule, host_of, join, normalise, resolve
+from inflight.strategies.core.page import Fetch, Origin, Page
 
 if TYPE_CHECKING:
-    from strategies.base import Job
+    from inflight.strategies.base import Job
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 

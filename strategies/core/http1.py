@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from strategies.core.links import find_links
+from inflight.strategies.core.links import find_links
 
 USER_AGENT = "inflight"
 CHUNK_BYTES = 64 * 1024

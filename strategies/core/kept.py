@@ -8,7 +8,7 @@ one origin are open as there are workers, and at most ``MAX_KEPT`` more in all t
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from strategies.core.page import Origin
+from inflight.strategies.core.page import Origin
 
 MAX_KEPT = 64
 """Maximum number of connections put aside; a crawl of many hosts would otherwise run out of descriptors."""

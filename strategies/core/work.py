@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from strategies.base import Job
+    from inflight.strategies.base import Job
 
 BLOCK = bytes(range(256))
 TABLE = tuple((167 * n + 13) % 256 for n in range(256))

@@ -1,8 +1,8 @@
 """``inflight`` on a machine that is always quiet, with a rule of one look at few blocks: a comparison takes seconds."""
 
-from bench.cli import main
-from bench.studies.compare import command
-from bench.studies.compare.rule import Rule
+from inflight.bench.cli import main
+from inflight.bench.studies.compare import command
+from inflight.bench.studies.compare.rule import Rule
 from tests.cli.calm import trust_the_machine
 
 BLOCKS = 3

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from bench.core.arm import Arm
+from inflight.bench.core.arm import Arm
 from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ import signal
 import sys
 import time
 
-from strategies.callbacks import crawl as honest
+from inflight.strategies.callbacks import crawl as honest
 
 STACK = "shared"
 REQUIRES = ()

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from bench.core.arm import Arm
-from bench.core.judge import ExperimentError
-from bench.measure import host
-from bench.measure.blocks.sides import prepare
-from bench.measure.run import ServerKeeper
-from bench.studies.compare import loop
-from bench.studies.compare.comparison import Comparison, Metric, comparison
-from bench.studies.compare.read import Result
-from bench.studies.compare.rule import Rule
-from bench.studies.compare.run import Place
-from fake_server.site import SiteConfig
+from inflight.bench.core.arm import Arm
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.measure import host
+from inflight.bench.measure.blocks.sides import prepare
+from inflight.bench.measure.run import ServerKeeper
+from inflight.bench.studies.compare import loop
+from inflight.bench.studies.compare.comparison import Comparison, Metric, comparison
+from inflight.bench.studies.compare.read import Result
+from inflight.bench.studies.compare.rule import Rule
+from inflight.bench.studies.compare.run import Place
+from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, arm, commit, git, new_repository, with_mine
 from tests.patience import HANG_S
 

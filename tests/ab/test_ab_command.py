@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from bench.core import rows
-from bench.core.arm import Arm
-from bench.core.judge import ExperimentError
-from bench.measure.run import RunError, new_folder
-from bench.studies.compare import read
-from bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, seconds, tell
-from bench.studies.compare.comparison import comparison
-from bench.studies.compare.read import Result
-from bench.studies.compare.rule import Rule
-from fake_server.site import SiteConfig
+from inflight.bench.core import rows
+from inflight.bench.core.arm import Arm
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.measure.run import RunError, new_folder
+from inflight.bench.studies.compare import read
+from inflight.bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, seconds, tell
+from inflight.bench.studies.compare.comparison import comparison
+from inflight.bench.studies.compare.read import Result
+from inflight.bench.studies.compare.rule import Rule
+from inflight.fake_server.site import SiteConfig
 from tests.ab import hurried
 from tests.ab.repositories import (
     FAILS_AFTER_CALIBRATION,

@@ -30,7 +30,7 @@ strategies.load(sys.argv[1])
 print(json.dumps([[name, id(module), module.__name__, module.__spec__.name, module.__file__]
                   for name, module in sys.modules.items() if "strategies" in name]))
 """
-WORKER, FRONTIER_ONCE = "inflight.bench.measure.blocks.worker", "strategies.core.frontier"
+WORKER, FRONTIER_ONCE = "inflight.bench.measure.worker.arm", "strategies.core.frontier"
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import strategies
-from bench.core.arm import Arm
-from bench.core.judge import ExperimentError
-from bench.measure.blocks import sides
-from bench.measure.blocks.sides import Prepared
+from inflight import strategies
+from inflight.bench.core.arm import Arm
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.measure.blocks import sides
+from inflight.bench.measure.blocks.sides import Prepared
 from tests.ab.repositories import (
     HONEST,
     NO_CONFIG,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-import strategies
-from bench.core.arm import Arm
-from bench.core.judge import ExperimentError
-from bench.studies.compare.comparison import METRICS, Comparison, from_words
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.core.arm import Arm
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.studies.compare.comparison import METRICS, Comparison, from_words
+from inflight.fake_server.site import SiteConfig
 
 
 def both(a: str = "callbacks", b: str = "generators", **options: Any) -> tuple[Arm, Arm]:

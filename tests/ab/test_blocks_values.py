@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.core.records import changed
-from bench.core.rows import Check
-from bench.studies.compare import read
-from bench.studies.compare.decide import Decision
-from bench.studies.compare.read import Tally
-from bench.studies.compare.rule import Rule
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Check
+from inflight.bench.studies.compare import read
+from inflight.bench.studies.compare.decide import Decision
+from inflight.bench.studies.compare.read import Tally
+from inflight.bench.studies.compare.rule import Rule
 from tests.made_blocks import CPU_NS, HELD_BYTES, PER_S, TIMED, Rows, block, blocks, lost, series
 
 SHORT = Rule(looks=(3,), shares=(1.0,))

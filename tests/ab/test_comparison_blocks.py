@@ -10,17 +10,17 @@ import jsonschema
 import psutil
 import pytest
 
-from bench.core.arm import Arm
-from bench.core.judge import ExperimentError
-from bench.core.rows import SCHEMA_FILE, Row
-from bench.measure import host
-from bench.measure.run import ServerKeeper
-from bench.studies.compare import loop, read, run
-from bench.studies.compare.comparison import MEMORY_SIZES, Comparison, comparison
-from bench.studies.compare.read import Block
-from bench.studies.compare.run import Place, cycles_for, slice_sd
-from bench.studies.throughput.record import Window
-from fake_server.site import SiteConfig
+from inflight.bench.core.arm import Arm
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.core.rows import SCHEMA_FILE, Row
+from inflight.bench.measure import host
+from inflight.bench.measure.run import ServerKeeper
+from inflight.bench.studies.compare import loop, read, run
+from inflight.bench.studies.compare.comparison import MEMORY_SIZES, Comparison, comparison
+from inflight.bench.studies.compare.read import Block
+from inflight.bench.studies.compare.run import Place, cycles_for, slice_sd
+from inflight.bench.studies.throughput.record import Window
+from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, SLOW, arm, with_mine
 from tests.cli.calm import red_by_itself
 from tests.made_blocks import TIMED
@@ -173,7 +173,7 @@ ENDINGS = {
     "has_no_crawl": (
         "",
         "failed",
-        "the strategy raised AttributeError: module 'strategies.mine' has no attribute 'crawl'",
+        "the strategy raised AttributeError: module 'inflight.strategies.mine' has no attribute 'crawl'",
     ),
     "forgets_one": (FORGETS_ONE, "wrong", "without the lap before it"),
     "forgets_the_last": (FORGETS_THE_LAST, "ok", ""),  # but the server counts one request more

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.core.stats import t_quantile
-from bench.studies.compare.decide import Decision, decide
-from bench.studies.compare.effect import effect, sign_flip_p, sign_flip_ps
-from bench.studies.compare.rule import DESIGNED, Rule
+from inflight.bench.core.stats import t_quantile
+from inflight.bench.studies.compare.decide import Decision, decide
+from inflight.bench.studies.compare.effect import effect, sign_flip_p, sign_flip_ps
+from inflight.bench.studies.compare.rule import DESIGNED, Rule
 
 SLEEP = (1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4)
 """Additional hours of sleep, one drug against the other: Student's own example (Biometrika, 1908)."""

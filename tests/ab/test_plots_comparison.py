@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.present import change_axis, page
-from bench.present.change_axis import Range
-from bench.studies.compare import plot as plot_comparison
-from bench.studies.compare import read, show
-from bench.studies.compare.plot import save_comparison
-from bench.studies.compare.read import Result
-from bench.studies.compare.rule import DESIGNED, Rule
+from inflight.bench.present import change_axis, page
+from inflight.bench.present.change_axis import Range
+from inflight.bench.studies.compare import plot as plot_comparison
+from inflight.bench.studies.compare import read, show
+from inflight.bench.studies.compare.plot import save_comparison
+from inflight.bench.studies.compare.read import Result
+from inflight.bench.studies.compare.rule import DESIGNED, Rule
 from tests.made_blocks import Rows, block, blocks, series
 from tests.made_rows import MACHINE
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from bench.studies.compare.rule import DESIGNED, Rule, rule_for
-from bench.studies.compare.simulation import SEED, Counts, play, rate_bounds, real, resampled, smallest_found
+from inflight.bench.studies.compare.rule import DESIGNED, Rule, rule_for
+from inflight.bench.studies.compare.simulation import SEED, Counts, play, rate_bounds, real, resampled, smallest_found
 
 SHORT = Rule(looks=(6, 12), shares=(0.3, 0.7), alpha=0.05, sign_flip_from=12)
 """A rule that is quick to play."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bench.studies.compare import read, show
-from bench.studies.compare.decide import Decision
-from bench.studies.compare.read import Result
-from bench.studies.compare.rule import Rule
+from inflight.bench.studies.compare import read, show
+from inflight.bench.studies.compare.decide import Decision
+from inflight.bench.studies.compare.read import Result
+from inflight.bench.studies.compare.rule import Rule
 from tests.made_blocks import TIMED, Rows, block, blocks, flat
 
 RULE = Rule(looks=(4,), shares=(1.0,))

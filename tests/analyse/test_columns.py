@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.core import cells as c
-from bench.studies.throughput.read import choose_caps, cpu_column, rate_columns, usual_cap
+from inflight.bench.core import cells as c
+from inflight.bench.studies.throughput.read import choose_caps, cpu_column, rate_columns, usual_cap
 from tests.made_rows import crawl_row, grid
 
 

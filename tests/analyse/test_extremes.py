@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from bench.core.extremes import differ
-from bench.core.stats import Logs
+from inflight.bench.core.extremes import differ
+from inflight.bench.core.stats import Logs
 
 
 def series(random: Random, number: int, rounds: int, noise: float, lead: float = 1.0) -> list[Logs]:

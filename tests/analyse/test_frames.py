@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.core.records import changed
-from bench.report.frames import COLUMNS, csv, frame
+from inflight.bench.core.records import changed
+from inflight.bench.report.frames import COLUMNS, csv, frame
 from tests.made_rows import crawl_row, grid, memory_row
 
 RESULTS_README = Path(__file__).parents[2] / "results" / "README.md"

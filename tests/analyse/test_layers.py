@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from bench.core.figures import NoSlope, Slope
-from bench.core.layers import FULL, LAYERS, added, cost, size_of
-from bench.core.records import changed
-from bench.core.rows import Row
+from inflight.bench.core.figures import NoSlope, Slope
+from inflight.bench.core.layers import FULL, LAYERS, added, cost, size_of
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
 from tests.made_rows import bare_row, memory_row
 
 EACH = {"uss_bytes": 16_600, "page_tables_bytes": 4_160, "kernel_stack_bytes": 16_384, "slab_bytes": 7_900}

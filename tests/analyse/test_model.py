@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.core import cells as c
-from bench.core import model
-from bench.core.model import Fit, NoFit, Sensitivity
-from bench.core.rows import Row
+from inflight.bench.core import cells as c
+from inflight.bench.core import model
+from inflight.bench.core.model import Fit, NoFit, Sensitivity
+from inflight.bench.core.rows import Row
 from tests.made_rows import crawl_row
 
 MS = 1_000_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.core.figures import (
+from inflight.bench.core.figures import (
     BEND,
     Histogram,
     NoSlope,

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from bench.api import Results
-from bench.core.rows import Row
-from bench.measure.process import ROOT
+from inflight.bench.api import Results
+from inflight.bench.core.rows import Row
+from inflight.bench.measure.process import ROOT
 from tests.made_rows import MACHINE
 
 HOSTILE = "$x^{2}\\bad$ <b>\n\x1b[31m"

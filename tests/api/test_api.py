@@ -1,4 +1,4 @@
-"""``from bench import load, run``: what is stored or measured, for programs."""
+"""``from inflight import load, run``: what is stored or measured, for programs."""
 
 import json
 import os
@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-import bench
-from bench.api import ExperimentError, NotInRunError, Results, RowsError
-from bench.core.experiment import load as load_experiment
-from bench.core.rows import append
-from bench.measure.process import ROOT
-from bench.report import tidy
+import inflight
+from inflight.bench.api import ExperimentError, NotInRunError, Results, RowsError
+from inflight.bench.core.experiment import load as load_experiment
+from inflight.bench.core.rows import append
+from inflight.bench.measure.process import ROOT
+from inflight.bench.report import tidy
 from tests.api.made_results import made, reference
 from tests.made_blocks import block
 from tests.made_rows import crawl_row, grid
@@ -30,7 +30,7 @@ TINY = "strategies = ['callbacks', 'thread_pool']\nrounds = 7\n[[memory]]\nin_fl
 
 @pytest.fixture(scope="module")
 def quick() -> Results:
-    return bench.load(reference("quick"))
+    return inflight.load(reference("quick"))
 
 
 def test_a_stored_run_is_read_whole(quick: Results) -> None:
@@ -43,7 +43,7 @@ def test_a_stored_run_is_read_whole(quick: Results) -> None:
 
 @pytest.mark.parametrize("experiment", ["memory", "c10k", "limits", "claims", "selftest"])
 def test_every_reference_run_has_every_table(experiment: str) -> None:
-    results = bench.load(str(reference(experiment)))
+    results = inflight.load(str(reference(experiment)))
 
     assert len(results.trials) == len(results.rows)
     assert len(results.checks) == sum(len(row.checks) for row in results.rows)
@@ -54,20 +54,20 @@ def test_every_reference_run_has_every_table(experiment: str) -> None:
 
 def test_what_is_no_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RowsError, match=r"is not a run: cannot read rows\.jsonl"):
-        bench.load(tmp_path)
+        inflight.load(tmp_path)
     (tmp_path / "rows.jsonl").write_text("{}\n", encoding="utf-8")
     with pytest.raises(RowsError, match="line 1: not a row"):
-        bench.load(tmp_path)
+        inflight.load(tmp_path)
 
 
 @pytest.mark.parametrize(("text", "why"), [("{", "is not JSON"), ("[]", "no JSON object"), ("\0", "is not JSON")])
 def test_a_damaged_machine_is_refused_and_a_missing_one_is_empty(tmp_path: Path, text: str, why: str) -> None:
     append(tmp_path, crawl_row())
-    assert bench.load(tmp_path).machine == {}
+    assert inflight.load(tmp_path).machine == {}
 
     (tmp_path / "machine.json").write_text(text, encoding="utf-8")
     with pytest.raises(RowsError, match=why):
-        bench.load(tmp_path)
+        inflight.load(tmp_path)
 
 
 def test_an_interrupted_run_is_read_without_its_half_line(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_interrupted_run_is_read_without_its_half_line(tmp_path: Path) -> Non
     with (tmp_path / "rows.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"format": 3, "ru')
 
-    assert len(bench.load(tmp_path).rows) == 1
+    assert len(inflight.load(tmp_path).rows) == 1
 
 
 def test_only_keeps_the_rows_that_have_all_of_it() -> None:
@@ -105,8 +105,8 @@ def test_only_refuses_what_no_row_has(wanted: dict[str, Any], told: str) -> None
 
 
 def test_summary_and_answer_are_those_of_the_rows(quick: Results) -> None:
-    from bench.report.answer import answer
-    from bench.report.summary import summary_json
+    from inflight.bench.report.answer import answer
+    from inflight.bench.report.summary import summary_json
 
     assert quick.summary() == summary_json(quick.rows)
     assert quick.answer() == answer(quick.rows)
@@ -114,7 +114,7 @@ def test_summary_and_answer_are_those_of_the_rows(quick: Results) -> None:
 
 def test_the_page_is_written_where_it_is_wanted(tmp_path: Path) -> None:
     append(tmp_path, crawl_row())
-    results = bench.load(tmp_path)
+    results = inflight.load(tmp_path)
 
     assert results.report() == tmp_path / "report.html"
     assert results.report(str(tmp_path / "other.html")) == tmp_path / "other.html"
@@ -123,16 +123,25 @@ def test_the_page_is_written_where_it_is_wanted(tmp_path: Path) -> None:
 
 def test_importing_bench_loads_nothing_and_reading_loads_nothing_that_measures() -> None:
     code = f"""if True:
-        import sys, json, bench
-        alone = [name for name in sys.modules if name.startswith("bench.")]
-        bench.load({str(reference("quick"))!r}).answer
+        import sys, json, inflight
+        alone = [name for name in sys.modules if name.startswith("inflight.")]
+        inflight.load({str(reference("quick"))!r}).answer
         print(json.dumps([alone, sorted(sys.modules)]))
     """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     alone, loaded = json.loads(done.stdout)
 
     assert alone == []
-    heavy = {"pandas", "matplotlib", "numpy", "scipy", "psutil", "strategies", "fake_server", "bench.measure.run"}
+    heavy = {
+        "pandas",
+        "matplotlib",
+        "numpy",
+        "scipy",
+        "psutil",
+        "inflight.strategies",
+        "inflight.fake_server",
+        "inflight.bench.measure.run",
+    }
     assert not heavy & set(loaded)
 
 
@@ -144,7 +153,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, str]:
     said = StringIO()
     with redirect_stderr(said), ThreadPoolExecutor(1) as pool:
         options: dict[str, Any] = {"strategies": ["callbacks"], "rounds": 1, "seed": 5, "memory_budget": 10**9}
-        results = pool.submit(bench.run, folder / "tiny.toml", out=folder / "here", **options).result()
+        results = pool.submit(inflight.run, folder / "tiny.toml", out=folder / "here", **options).result()
     return results, said.getvalue()
 
 
@@ -154,7 +163,7 @@ def test_a_run_returns_what_it_found_and_keeps_it(ran: tuple[Results, str]) -> N
     assert [row.strategy for row in results.rows] == ["callbacks"] * 2
     assert [row.status for row in results.rows] == ["ok"] * 2
     assert results.folder.parent.name == "here"
-    assert bench.load(results.folder) == results
+    assert inflight.load(results.folder) == results
     assert re.findall(r"^(\d/\d)  callbacks", said, re.MULTILINE) == ["1/2", "2/2"]
 
 
@@ -185,7 +194,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
     tmp_path: Path, options: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(ExperimentError) as refused:
-        bench.run(**options, out=tmp_path / "out")
+        inflight.run(**options, out=tmp_path / "out")
 
     assert str(refused.value).startswith(told)
     assert not (tmp_path / "out").exists()
@@ -194,9 +203,9 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
 def test_an_interrupted_run_keeps_its_rows_and_says_where(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(TINY.replace("rounds = 7", "rounds = 500"), encoding="utf-8")
     code = """if True:
-        import bench
+        import inflight
         try:
-            bench.run("tiny.toml", strategies="callbacks")
+            inflight.run("tiny.toml", strategies="callbacks")
         except KeyboardInterrupt as interrupt:
             print(*interrupt.__notes__)
     """
@@ -214,5 +223,5 @@ def test_an_interrupted_run_keeps_its_rows_and_says_where(tmp_path: Path) -> Non
             process.kill()
 
     (folder,) = (tmp_path / "results").iterdir()
-    assert told.startswith(f"the rows so far are in results/{folder.name}: bench.load reads them")
-    assert len(bench.load(folder).rows) >= 1
+    assert told.startswith(f"the rows so far are in results/{folder.name}: inflight.load reads them")
+    assert len(inflight.load(folder).rows) >= 1

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import bench
-from bench.api import NotInRunError, Results
-from bench.core.records import changed
-from bench.core.rows import Row
+import inflight
+from inflight.bench.api import NotInRunError, Results
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_rows import MS, crawl_row, grid, memory_row
 
@@ -28,7 +28,7 @@ PLOTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def quick() -> Results:
-    return bench.load(reference("quick"))
+    return inflight.load(reference("quick"))
 
 
 @pytest.mark.parametrize("name", PLOTS)

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-import bench
-from bench.api import Results
-from bench.core.records import changed
-from bench.measure.process import ROOT
-from bench.report import tidy
-from bench.report.frames import COLUMNS
+import inflight
+from inflight.bench.api import Results
+from inflight.bench.core.records import changed
+from inflight.bench.measure.process import ROOT
+from inflight.bench.report import tidy
+from inflight.bench.report.frames import COLUMNS
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_blocks import block
 from tests.made_rows import MS, arm_row, bare_row, crawl_row, memory_row, memory_rows
@@ -20,7 +20,7 @@ DOCS = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def quick() -> Results:
-    return bench.load(reference("quick"))
+    return inflight.load(reference("quick"))
 
 
 def documented(table: str) -> dict[str, str]:
@@ -112,7 +112,7 @@ def test_memory_without_layers_is_user_memory() -> None:
 
 
 def test_memory_in_layers_has_a_line_each() -> None:
-    table = bench.load(reference("memory")).memory
+    table = inflight.load(reference("memory")).memory
 
     assert table["layer"].nunique() == 6
     assert set(table["group"]) == {"building blocks, parked", "strategies, parked", "strategies, in flight"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import load
-from bench.measure.process import ROOT
+from inflight import load
+from inflight.bench.measure.process import ROOT
 
 NOTEBOOK = ROOT / "docs" / "examples" / "notebook.py"
 QUICK = max((ROOT / "results" / "reference").glob("*-quick"))

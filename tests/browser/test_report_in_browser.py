@@ -5,17 +5,17 @@ import gzip
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from selenium.webdriver import ActionChains
 
-from bench.core import rows
-from bench.core.records import changed
-from bench.report import page as report_page
-from bench.report.files import Extras
+from inflight.bench.core import rows
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.report import page as report_page
+from inflight.bench.report.files import Extras
 from tests.browser.conftest import Browser
 from tests.made_rows import MACHINE, crawl_row
 from tests.patience import HANG_S
@@ -91,7 +91,7 @@ def test_its_content_policy_is_in_force(opened: Browser) -> None:
 
 def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     made = [
-        replace(crawl_row(latency="50ms", in_flight=cap, number=number), strategy=name)
+        changed(crawl_row(latency="50ms", in_flight=cap, number=number), strategy=name)
         for name in (HOSTILE, 'x" onload="window.pwned=3', "\N{RIGHT-TO-LEFT OVERRIDE}evil")
         for cap in (1, 10)
         for number in (1, 2)
@@ -230,7 +230,8 @@ def test_the_raw_rows_come_out_of_the_page(opened: Browser, run: Path, tmp_path:
     until(lambda: list(tmp_path.glob("*.gz")))
     (path,) = tmp_path.glob("*.gz")
     until(lambda: path.stat().st_size > 0)
-    assert gzip.decompress(path.read_bytes()) == (run / rows.ROWS_FILE).read_bytes()
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    assert [Row.from_json(line) for line in lines] == rows.read(run)
 
 
 def role_of(node: dict[str, Any]) -> str:

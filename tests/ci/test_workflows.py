@@ -192,7 +192,7 @@ def test_the_benchmarks_of_base_and_head_are_compared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_commands_have_the_options_that_the_workflows_give_them(name: str) -> None:
-    from bench.cli import main
+    from inflight.bench.cli import main
 
     (words,) = re.findall(r"inflight (ab|compare) ((?:.*\\\n)*.*?)(?: >| \|\|)", shell(name, "Compare"))
     given = set(re.findall(r"--[a-z-]+", words[1]))

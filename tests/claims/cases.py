@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bench.core.records import changed
-from bench.core.rows import Cause, Row
-from bench.studies.claims.rules import RULES
-from bench.studies.claims.verdicts import Word
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Cause, Row
+from inflight.bench.studies.claims.rules import RULES
+from inflight.bench.studies.claims.verdicts import Word
 from tests.claims.made_claim_rows import (
     arm_rows,
     bare_row,

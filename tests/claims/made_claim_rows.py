@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bench.core.records import changed
-from bench.core.rows import Kind, Row, Status
-from bench.studies.throughput.record import Arm, ArmMeasured
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Kind, Row, Status
+from inflight.bench.studies.throughput.record import Arm, ArmMeasured
 from tests.made_rows import GREEN, MS, NO_TIMELINE, RED, RUN, completed, crawl_row, memory_row, needed
 
 SIZES = (1000, 2000, 4000, 7000, 10_000)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bench.studies.claims.verdicts import Report, Trials, Verdict
+from inflight.bench.studies.claims.verdicts import Report, Trials, Verdict
 from tests.made_rows import MACHINE
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-import strategies
-from bench.core import rows
-from bench.core.records import changed
-from bench.core.rows import Row
-from bench.studies import claims
-from bench.studies.claims.command import judge, work_out
-from bench.studies.claims.rules import RULES
-from bench.studies.claims.verdicts import Value, load
+from inflight import strategies
+from inflight.bench.core import rows
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.studies import claims
+from inflight.bench.studies.claims.command import judge, work_out
+from inflight.bench.studies.claims.rules import RULES
+from inflight.bench.studies.claims.verdicts import Value, load
 from tests.claims.cases import left_behind
 from tests.claims.made_claim_rows import (
     arm_rows,

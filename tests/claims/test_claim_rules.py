@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import strategies
-from bench.core.cells import cpu_per_page_ns
-from bench.core.records import changed
-from bench.core.rows import Cause, Row
-from bench.studies import claims
-from bench.studies.claims.rules import RULES
-from bench.studies.claims.rules.evidence import Range, ratio
-from bench.studies.claims.verdicts import WORDS, Word, places
+from inflight import strategies
+from inflight.bench.core.cells import cpu_per_page_ns
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Cause, Row
+from inflight.bench.studies import claims
+from inflight.bench.studies.claims.rules import RULES
+from inflight.bench.studies.claims.rules.evidence import Range, ratio
+from inflight.bench.studies.claims.verdicts import WORDS, Word, places
 from tests.claims.cases import CASES, Case
 from tests.claims.made_claim_rows import arm_rows, held_row
 from tests.made_rows import RED

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-import strategies
-from bench.core.experiment import ExperimentError, parse
-from bench.core.plan import estimate_ns, row_trials
-from bench.core.records import changed
-from bench.core.records.values import plain_values
-from bench.core.rows import Row, Status
-from bench.studies import claims
-from bench.studies.claims.cells import key_of_row, parts_of
-from bench.studies.claims.command import could_not_run, rows_of, work_out
-from bench.studies.claims.rules import RULES
+from inflight import strategies
+from inflight.bench.core.experiment import ExperimentError, parse
+from inflight.bench.core.plan import estimate_ns, row_trials
+from inflight.bench.core.records import changed
+from inflight.bench.core.records.values import plain_values
+from inflight.bench.core.rows import Row, Status
+from inflight.bench.studies import claims
+from inflight.bench.studies.claims.cells import key_of_row, parts_of
+from inflight.bench.studies.claims.command import could_not_run, rows_of, work_out
+from inflight.bench.studies.claims.rules import RULES
 from tests.made_rows import crawl_row
 
 KNOWN = strategies.names()

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-import strategies
-from bench.core import rows
-from bench.core.plan import AnyTrial, row_trials
-from bench.core.records import changed
-from bench.core.records.values import plain_values
-from bench.core.rows import Row, Status
-from bench.measure import host
-from bench.measure import run as runs
-from bench.studies import claims
-from bench.studies.claims import reuse
-from bench.studies.claims.cells import Key
-from bench.studies.claims.command import Needed, work_out
+from inflight import strategies
+from inflight.bench.core import rows
+from inflight.bench.core.plan import AnyTrial, row_trials
+from inflight.bench.core.records import changed
+from inflight.bench.core.records.values import plain_values
+from inflight.bench.core.rows import Row, Status
+from inflight.bench.measure import host
+from inflight.bench.measure import run as runs
+from inflight.bench.studies import claims
+from inflight.bench.studies.claims import reuse
+from inflight.bench.studies.claims.cells import Key
+from inflight.bench.studies.claims.command import Needed, work_out
 from tests.made_rows import RED, crawl_row
 
 LATER = "2026-02-02T00:00:00.000+00:00"

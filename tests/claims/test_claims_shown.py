@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-import strategies
-from bench.studies import claims
-from bench.studies.claims import show
-from bench.studies.claims.rules import RULES
-from bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, Verdict, explained, load, save, shown
+from inflight import strategies
+from inflight.bench.studies import claims
+from inflight.bench.studies.claims import show
+from inflight.bench.studies.claims.rules import RULES
+from inflight.bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, Verdict, explained, load, save, shown
 from tests.claims.cases import CASES
 from tests.claims.made_verdicts import made_report, made_verdict
 from tools.document import claims as document

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench.core import rows
-from bench.measure import run as runs
-from bench.studies.claims.verdicts import load
+from inflight.bench.core import rows
+from inflight.bench.measure import run as runs
+from inflight.bench.studies.claims.verdicts import load
 from tests.cli.command import Done, inflight, running
 
 CHOSEN = ("redirects-coalesce", "stack-ripping")

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from bench.cli import main
-from bench.core.rows import Row
-from bench.measure import held, validity
-from bench.measure.blocks import checks as arm_checks
-from bench.measure.checks import Judgement
-from bench.studies.open_loop import checks as open_checks
-from bench.studies.swarm import checks as swarm_checks
+from inflight.bench.cli import main
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import held, validity
+from inflight.bench.measure.blocks import checks as arm_checks
+from inflight.bench.measure.checks import Judgement
+from inflight.bench.studies.open_loop import checks as open_checks
+from inflight.bench.studies.swarm import checks as swarm_checks
 
 ABOUT_THE_MACHINE = frozenset({
     "CPU work done", "Little's law", "Little's law in the steady state", "added latency exact", "client had its core",

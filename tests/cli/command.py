@@ -14,7 +14,7 @@ import psutil
 
 from tests.patience import HANG_S
 
-INFLIGHT = [sys.executable, "-m", "bench"]
+INFLIGHT = [sys.executable, "-m", "inflight"]
 CALM = [sys.executable, str(Path(__file__).with_name("calm.py"))]
 """The same on a machine that is always quiet."""
 ENVIRONMENT = os.environ | {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}

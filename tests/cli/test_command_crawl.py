@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-import strategies
-from bench.measure import server as fake
-from bench.measure.expected import expected_answer
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.measure import server as fake
+from inflight.bench.measure.expected import expected_answer
+from inflight.fake_server.site import SiteConfig
 from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running
 from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 from tests.conformance.servers import running as serving

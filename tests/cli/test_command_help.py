@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import strategies
-from bench.core.experiment import preset_names
+from inflight import strategies
+from inflight.bench.core.experiment import preset_names
 from tests.cli.command import inflight
 
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
@@ -37,7 +37,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
         "import sys, atexit\n"
         f"atexit.register(lambda: print('LOADED', [name for name in {HEAVY} if name in sys.modules]))\n"
         f"sys.argv[1:] = {arguments}\n"
-        "from bench.cli import main\n"
+        "from inflight.bench.cli import main\n"
         "main()\n"
     )
 

@@ -14,14 +14,14 @@ from pathlib import Path
 import click
 import pytest
 
-import strategies
-from bench.cli import main
-from bench.commands import completion as completion_command
-from bench.commands.completion import SHELLS, CompletionError, named_by
-from bench.commands.exits import EXITS
-from bench.core import bare
-from bench.core.experiment import preset_names
-from bench.studies import claims
+from inflight import strategies
+from inflight.bench.cli import main
+from inflight.bench.commands import completion as completion_command
+from inflight.bench.commands.completion import SHELLS, CompletionError, named_by
+from inflight.bench.commands.exits import EXITS
+from inflight.bench.core import bare
+from inflight.bench.core.experiment import preset_names
+from inflight.bench.studies import claims
 from tests.cli.command import inflight
 from tests.compare.made_runs import noisy_run, saved
 
@@ -41,7 +41,7 @@ OF_A_MODULE = {
 """The module of each command that has one of its own."""
 BROKEN = """
 import sys
-from bench.cli import main
+from inflight.bench.cli import main
 
 @main.command()
 def broken():
@@ -89,10 +89,12 @@ def test_every_command_shows_examples_that_it_would_take(name: str) -> None:
 
 @pytest.mark.parametrize("name", OF_A_MODULE)
 def test_a_command_hands_over_just_what_can_be_asked_for(name: str) -> None:
-    module = importlib.import_module(f"bench.{OF_A_MODULE[name]}")
+    module = importlib.import_module(f"inflight.bench.{OF_A_MODULE[name]}")
     options = {parameter.name for parameter in main.commands[name].params} - {"quiet"}
 
-    taken = inspect.signature(module.run).parameters
+    taken = dict(inspect.signature(module.run).parameters)
+    if taken.pop("asked", None) is not None:  # without --join, all else is handed on
+        taken |= inspect.signature(module._begin).parameters
 
     assert set(taken) == options
     assert {parameter.kind for parameter in taken.values()} <= {inspect.Parameter.KEYWORD_ONLY}
@@ -134,7 +136,7 @@ def test_help_says_the_same_codes(name: str) -> None:
 
 def test_verdicts_have_codes_of_the_table() -> None:
     for name in ("ab", "compare"):
-        declared = importlib.import_module(f"bench.{OF_A_MODULE[name]}").EXITS
+        declared = importlib.import_module(f"inflight.bench.{OF_A_MODULE[name]}").EXITS
         assert declared.items() <= {told: code for code, told in EXITS[name].items()}.items()
 
 
@@ -272,7 +274,7 @@ def test_completing_goes_through_the_program_and_imports_nothing_heavy() -> None
     code = (
         "import sys, atexit\n"
         f"atexit.register(lambda: print('LOADED', [name for name in {HEAVY} if name in sys.modules]))\n"
-        "from bench.cli import main\n"
+        "from inflight.bench.cli import main\n"
         "main(prog_name='inflight')\n"
     )
     asking = {"_INFLIGHT_COMPLETE": "bash_complete", "COMP_WORDS": "inflight run sm", "COMP_CWORD": "2"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
+from inflight.bench.core import rows
 from tests.cli.command import Done, inflight
 
 SMALL = """
@@ -128,7 +128,7 @@ def test_where_the_bytes_go_is_printed_by_line_and_by_kind(tmp_path: Path) -> No
     done = inflight("run", write(tmp_path, ATTRIBUTION), folder=tmp_path)
 
     assert done.code == 0, done.err
-    assert "where the bytes of one generator_task go" in done.out
+    assert "Where the bytes of one generator_task go" in done.out
     assert "allocated by Python, by line" in done.out
     assert "strategies/generators.py" in done.out
     assert "in memory, by kind of mapping" in done.out

@@ -14,9 +14,9 @@ from typing import IO
 import click
 import pytest
 
-from bench.cli import main
-from bench.commands.exits import EXITS, REFUSED
-from bench.core import rows
+from inflight.bench.cli import main
+from inflight.bench.commands.exits import EXITS, REFUSED
+from inflight.bench.core import rows
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.compare.made_runs import noisy_run, saved
 from tests.fake_server.running import Running
@@ -28,7 +28,7 @@ FULL = Path("/dev/full")
 LOST = "inflight: cannot write to standard output: No space left on device\n"
 TINY = "strategies = ['callbacks']\npin = false\n[[crawl]]\npages = 20\nlatency = ['1ms']\n"
 QUICK = next((Path(__file__).parents[2] / "results" / "reference").glob("*-quick"))
-SERVER = [sys.executable, "-m", "fake_server"]
+SERVER = [sys.executable, "-m", "inflight.fake_server"]
 
 needs_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="there is no disk that is always full")
 

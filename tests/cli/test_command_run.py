@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
-from bench.core.experiment import load
+from inflight.bench.core import rows
+from inflight.bench.core.experiment import load
 from tests.cli.command import Done, inflight
 
 TINY = """

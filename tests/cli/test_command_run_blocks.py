@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import strategies
-from bench.core.arm import REFERENCE
+from inflight import strategies
+from inflight.bench.core.arm import REFERENCE
 from tests.cli.command import Done, inflight
 from tests.cli.test_command_run import only_run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
+from inflight.bench.core import rows
 from tests.cli.command import Running, inflight, running, survivors
 from tests.measure.workshop import Workshop
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.commands.run import bad_rows, strictly
-from bench.core.rows import Row
+from inflight.bench.commands.run import bad_rows, strictly
+from inflight.bench.core.rows import Row
 from tests.cli.command import inflight
 from tests.made_rows import crawl_row
 

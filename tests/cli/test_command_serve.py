@@ -8,9 +8,9 @@ from http.client import HTTPConnection
 
 import pytest
 
-from bench.cli import main
-from fake_server.config import SiteConfig
-from fake_server.options import OPTIONS, add_options, settings
+from inflight.bench.cli import main
+from inflight.fake_server.config import SiteConfig
+from inflight.fake_server.options import OPTIONS, add_options, settings
 from tests.cli.command import inflight, running
 
 

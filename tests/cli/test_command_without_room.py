@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
+from inflight.bench.core import rows
 from tests.cli.command import ENVIRONMENT, inflight
 from tests.patience import HANG_S
 
@@ -16,7 +16,7 @@ LITTLE = ("RLIMIT_AS", 400_000 * 1024)
 SAID = "tables and plots need about 700 MB of address space, and RLIMIT_AS (ulimit -v) leaves "
 RAISING = """
 import resource, sys
-from bench.cli import main
+from inflight.bench.cli import main
 
 @main.command()
 def broken():

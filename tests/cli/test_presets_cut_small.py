@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import tomli_w
 
-from bench.core import rows
-from bench.core.experiment import PRESETS, load
-from bench.core.plan import expand, row_trials
-from bench.core.rows import Row
-from strategies import describe, names
+from inflight.bench.core import rows
+from inflight.bench.core.experiment import PRESETS, load
+from inflight.bench.core.plan import expand, row_trials
+from inflight.bench.core.rows import Row
+from inflight.strategies import describe, names
 from tests.cli.command import inflight
 from tests.report.parsed_page import check
 

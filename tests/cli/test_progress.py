@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench.core import rows
-from bench.present.console import trial_line
-from bench.present.progress import Clock, Progress, Stand, minutes, of_trials, sentence, shown, told
+from inflight.bench.core import rows
+from inflight.bench.present.console import trial_line
+from inflight.bench.present.progress import Clock, Progress, Stand, minutes, of_trials, sentence, shown, told
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import crawl_row
 from tests.patience import HANG_S

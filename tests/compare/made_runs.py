@@ -6,11 +6,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.core import rows
-from bench.core.records import changed
-from bench.core.rows import MACHINE_FILE, Row
-from bench.studies.stored.read import Comparison, compare_sides
-from bench.studies.stored.side import of_rows
+from inflight.bench.core import rows
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import MACHINE_FILE, Row
+from inflight.bench.studies.stored.read import Comparison, compare_sides
+from inflight.bench.studies.stored.side import of_rows
 from tests.made_rows import MACHINE, crawl_row, memory_rows
 
 STRATEGIES = ("callbacks", "generators")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bench.core import rows
-from bench.core.records import changed
-from bench.core.rows import MACHINE_FILE
-from bench.studies.stored.command import JSON_FILE, MARKDOWN_FILE
+from inflight.bench.core import rows
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import MACHINE_FILE
+from inflight.bench.studies.stored.command import JSON_FILE, MARKDOWN_FILE
 from tests.api.made_results import reference
 from tests.cli.command import inflight
 from tests.compare.made_runs import noisy_run, saved, slowed

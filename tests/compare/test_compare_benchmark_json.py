@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bench.studies.stored.benchmark_json import BenchmarkError, of_json, parse
-from bench.studies.stored.read import Comparison, compare_sides
-from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample
+from inflight.bench.studies.stored.benchmark_json import BenchmarkError, of_json, parse
+from inflight.bench.studies.stored.read import Comparison, compare_sides
+from inflight.bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample
 from tests.cli.command import inflight
 from tests.patience import HANG_S
 

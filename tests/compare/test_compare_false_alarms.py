@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from bench.core import rows
-from bench.core.records import changed
-from bench.core.rows import Row
+from inflight.bench.core import rows
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
 from tests.compare.made_runs import compare
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"

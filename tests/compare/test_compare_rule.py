@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from bench.core.records import changed
-from bench.core.rows import Row
-from bench.studies.stored.read import (
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.stored.read import (
     ALL,
     FAMILY,
     PASS_BELOW,
@@ -21,7 +21,7 @@ from bench.studies.stored.read import (
     Comparison,
     compare_sides,
 )
-from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, Key, Sample, of_rows, sample
+from inflight.bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, Key, Sample, of_rows, sample
 from tests.compare.made_runs import compare, noisy_run, scaled, slowed, with_ceiling
 from tests.made_rows import MACHINE, crawl_row, memory_row, memory_rows
 

@@ -4,10 +4,10 @@ import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from bench.core.rows import Row
-from bench.studies.stored import show
-from bench.studies.stored.plot import MOST_HALF, MOST_ROWS, draw, save_forest
-from bench.studies.stored.read import Comparison
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.stored import show
+from inflight.bench.studies.stored.plot import MOST_HALF, MOST_ROWS, draw, save_forest
+from inflight.bench.studies.stored.read import Comparison
 from tests.compare.made_runs import compare, noisy_run, slowed, with_ceiling
 from tests.made_rows import MACHINE, bare_row, crawl_row
 

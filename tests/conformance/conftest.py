@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import strategies
-from strategies.base import Strategy
+from inflight import strategies
+from inflight.strategies.base import Strategy
 from tests.conformance.servers import Server, running
 
 CONNECTION_USES = ("keep-alive", "per-fetch")

@@ -10,9 +10,9 @@ from typing import Any
 
 import psutil
 
-from strategies.base import Job, Strategy
-from strategies.core.frontier import Frontier
-from strategies.core.page import Page
+from inflight.strategies.base import Job, Strategy
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.page import Page
 
 MS = 1_000_000
 

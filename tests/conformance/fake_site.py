@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fake_server.site import PageSpec, Site, SiteConfig
-from strategies.core.page import Page
+from inflight.fake_server.site import PageSpec, Site, SiteConfig
+from inflight.strategies.core.page import Page
 from tests.patience import HANG_S
 
 ERRORS = {
@@ -89,7 +89,7 @@ class FakeSite:
 def running() -> Iterator[FakeSite]:
     command = ["--port", "0", "--control-port", "0", "--ready-line", "--exit-with-stdin"]
     with subprocess.Popen(
-        [sys.executable, "-m", "fake_server", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "inflight.fake_server", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())

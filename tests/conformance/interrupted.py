@@ -7,9 +7,9 @@ import gc
 import json
 import sys
 
-import strategies
-from strategies.base import Job
-from strategies.core.frontier import Frontier
+from inflight import strategies
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
 from tests.conformance.crawling import resources, unfinished_tasks
 
 

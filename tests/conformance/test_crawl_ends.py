@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 import pytest
 
-import strategies
-from strategies.base import Strategy
-from strategies.core.frontier import Frontier
-from strategies.core.http1 import ProtocolError, Response, ResponseParser
-from strategies.core.page import Fetch
+from inflight import strategies
+from inflight.strategies.base import Strategy
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
+from inflight.strategies.core.page import Fetch
 from tests.conformance.crawling import crawl
 from tests.conformance.servers import Exchange, Handler, Server, page
 from tests.patience import HANG_S

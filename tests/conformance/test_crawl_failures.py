@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import strategies
-from strategies.base import Strategy
+from inflight import strategies
+from inflight.strategies.base import Strategy
 from tests.conformance.crawling import MS, crawl
 from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, silent, site
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from strategies.base import Strategy
-from strategies.core.frontier import Frontier
-from strategies.core.page import Fetch
+from inflight.strategies.base import Strategy
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.page import Fetch
 from tests.conformance.crawling import crawl
 from tests.conformance.servers import Exchange, Handler, Server, page, site
 

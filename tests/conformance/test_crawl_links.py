@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 import psutil
 import pytest
 
-import strategies
-from strategies.base import Strategy
-from strategies.core.frontier import Frontier
-from strategies.core.http1 import Response
-from strategies.core.kept import MAX_KEPT
-from strategies.core.page import Fetch
+from inflight import strategies
+from inflight.strategies.base import Strategy
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.http1 import Response
+from inflight.strategies.core.kept import MAX_KEPT
+from inflight.strategies.core.page import Fetch
 from tests.conformance.crawling import crawl, path_of
 from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 

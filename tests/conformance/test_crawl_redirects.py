@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from strategies.base import Strategy
+from inflight.strategies.base import Strategy
 from tests.conformance.crawling import crawl
 from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-import strategies
-from fake_server.faults import FAULTS
-from strategies.base import Strategy
-from strategies.core.page import Page
+from inflight import strategies
+from inflight.fake_server.faults import FAULTS
+from inflight.strategies.base import Strategy
+from inflight.strategies.core.page import Page
 from tests.conformance import fake_site
 from tests.conformance.crawling import Crawled, crawl, kind_of
 from tests.conformance.fake_site import ERRORS, FakeSite

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-import strategies
-from strategies.base import Strategy
-from strategies.core import work
+from inflight import strategies
+from inflight.strategies.base import Strategy
+from inflight.strategies.core import work
 from tests.conformance.crawling import crawl
 from tests.conformance.servers import Exchange, Handler, Server, page
 from tests.patience import HANG_S

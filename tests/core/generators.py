@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from strategies.core.http1 import Response
+from inflight.strategies.core.http1 import Response
 
 T = TypeVar("T")
 

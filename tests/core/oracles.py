@@ -11,7 +11,7 @@ from typing import NamedTuple
 import h11
 import httptools
 
-from strategies.core.http1 import ProtocolError, Response, ResponseParser
+from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
 
 
 class Reading(NamedTuple):

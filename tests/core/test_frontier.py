@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from strategies.base import Job
-from strategies.core.frontier import REDIRECTS, Frontier, describe
-from strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, TooLargeError, make_response
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import REDIRECTS, Frontier, describe
+from inflight.strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, TooLargeError, make_response
 from tests.core.generators import thorough
 
 ROOT = "http://h/"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from strategies.core.http1 import (
+from inflight.strategies.core.http1 import (
     ClosedEarlyError,
     ProtocolError,
     Response,

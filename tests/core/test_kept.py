@@ -1,7 +1,7 @@
 """Which of the connections that are put aside are kept."""
 
-from strategies.core.kept import MAX_KEPT, Kept
-from strategies.core.page import Origin
+from inflight.strategies.core.kept import MAX_KEPT, Kept
+from inflight.strategies.core.page import Origin
 
 HERE, THERE = (Origin(host, 80, f"http://{host}", 0, "") for host in ("here", "there"))
 

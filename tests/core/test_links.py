@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies.core import links
-from strategies.core.links import PLAIN_PATH, HostRule, find_links, host_of, join, normalise, resolve
+from inflight.strategies.core import links
+from inflight.strategies.core.links import PLAIN_PATH, HostRule, find_links, host_of, join, normalise, resolve
 from tests.core.generators import thorough
 
 BASE = "http://h:81/a/b?c=d"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
-from bench.core.rows import Row
+from inflight.bench.core import rows
+from inflight.bench.core.rows import Row
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
 from tools.document import __main__ as program
 from tools.document import readme

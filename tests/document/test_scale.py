@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
-from bench.core.rows import Row
+from inflight.bench.core import rows
+from inflight.bench.core.rows import Row
 from tests.made_rows import MACHINE
 from tests.swarm.made_swarm_rows import c1m_run, c100k_run, skipped_row
 from tools.document import scale

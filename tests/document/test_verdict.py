@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from scipy.stats import ttest_1samp
 
-from bench.core import rows as stored
-from bench.core import units
-from bench.studies.compare import read
-from bench.studies.compare.rule import DESIGNED
+from inflight.bench.core import rows as stored
+from inflight.bench.core import units
+from inflight.bench.studies.compare import read
+from inflight.bench.studies.compare.rule import DESIGNED
 from tests.made_blocks import blocks, series
 from tools.document import verdict
 from tools.document.stored import DocumentError

@@ -17,7 +17,7 @@ class Running:
     def __init__(self, *options: str, stderr: IO[bytes] | None = None) -> None:
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "fake_server", "--port", "0", "--control-port", "0"),
+                *(sys.executable, "-m", "inflight.fake_server", "--port", "0", "--control-port", "0"),
                 *("--ready-line", "--exit-with-stdin", *options),
             ],
             stdin=subprocess.PIPE,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_server.endless import EndlessPages
-from fake_server.site import FIRST_LAP, Site, SiteConfig
+from inflight.fake_server.endless import EndlessPages
+from inflight.fake_server.site import FIRST_LAP, Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
 
 ENDLESS = SiteConfig(pages=100, links=5, endless=True, body_spread=0.5)

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fake_server.gate import Jobs
-from fake_server.requests import Job, RequestReader, Wanted
-from fake_server.responses import Answer
+from inflight.fake_server.gate import Jobs
+from inflight.fake_server.requests import Job, RequestReader, Wanted
+from inflight.fake_server.responses import Answer
 
 PAGE = Job(Answer(200, b"page", 0, plain=True))
 HEADS = (

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from fake_server.responses import opening, page_answer
-from fake_server.site import PageSpec
+from inflight.fake_server.responses import opening, page_answer
+from inflight.fake_server.site import PageSpec
 
 
 class Wire(io.BytesIO):

@@ -14,7 +14,7 @@ import pytest
 from tests.fake_server.running import Running, get, read_response
 from tests.patience import HANG_S
 
-COMMAND = [sys.executable, "-m", "fake_server"]
+COMMAND = [sys.executable, "-m", "inflight.fake_server"]
 
 
 def test_it_ends_with_the_stdin_of_the_one_who_started_it(start: Callable[..., Running]) -> None:
@@ -28,7 +28,7 @@ def test_it_ends_when_stdin_is_empty_from_the_start() -> None:
 
 
 @pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("command", [COMMAND, [sys.executable, "-m", "bench", "serve"]])
+@pytest.mark.parametrize("command", [COMMAND, [sys.executable, "-m", "inflight", "serve"]])
 def test_a_closed_stdin_counts_as_one_that_has_ended(command: list[str], closed: str) -> None:
     options = ["--port", "0", "--exit-with-stdin", "--ready-line"]
 

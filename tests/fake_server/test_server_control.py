@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from fake_server.counters import Lateness
-from fake_server.site import Site, SiteConfig
+from inflight.fake_server.counters import Lateness
+from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
 from tests.patience import HANG_S
 

@@ -11,8 +11,8 @@ import h11
 import httptools
 import pytest
 
-from fake_server.faults import FAULTS
-from fake_server.site import Site, SiteConfig
+from inflight.fake_server.faults import FAULTS
+from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
 
 DRIP_NS = 50_000_000

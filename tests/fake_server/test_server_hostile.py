@@ -11,8 +11,8 @@ import psutil
 import pytest
 import uvloop
 
-from fake_server.server import Server
-from fake_server.site import SiteConfig
+from inflight.fake_server.server import Server
+from inflight.fake_server.site import SiteConfig
 from tests.fake_server.running import Running, get, parse_head, read_response
 
 MIB = 1024 * 1024

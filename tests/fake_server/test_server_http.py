@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from fake_server.site import Site, SiteConfig
+from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, parse_head, read_all, read_response
 
 SITE = {

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 import uvloop
 
-from fake_server.timers import LoopAlarm, MakeAlarm, TimerfdAlarm, Timers
+from inflight.fake_server.timers import LoopAlarm, MakeAlarm, TimerfdAlarm, Timers
 from tests.patience import HANG_S
 
 ALARMS: list[MakeAlarm] = [LoopAlarm, TimerfdAlarm] if sys.platform == "linux" else [LoopAlarm]

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_server.faults import FAULTS
-from fake_server.site import Site, SiteConfig
+from inflight.fake_server.faults import FAULTS
+from inflight.fake_server.site import Site, SiteConfig
 
 
 @st.composite
@@ -299,6 +299,8 @@ def test_every_fault_says_whether_a_client_survives_it() -> None:
 
 
 def test_the_site_needs_nothing_but_the_standard_library() -> None:
-    code = "import sys, fake_server.site; print({'uvloop', 'httptools', 'asyncio', 'socket'} & set(sys.modules))"
+    code = (
+        "import sys, inflight.fake_server.site; print({'uvloop', 'httptools', 'asyncio', 'socket'} & set(sys.modules))"
+    )
 
     assert run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "set()\n"

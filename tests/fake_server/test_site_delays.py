@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_server.delays import CAP_NS, parse_delay, parse_duration_ns
+from inflight.fake_server.delays import CAP_NS, parse_delay, parse_duration_ns
 
 MS = 1_000_000
 KINDS = [

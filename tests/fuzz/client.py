@@ -29,13 +29,13 @@ import aiohttp
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import strategies
-from strategies.aiohttp_client import get, make_session
-from strategies.base import Job
-from strategies.core.frontier import Frontier
-from strategies.core.http1 import ProtocolError, Response, ResponseParser
-from strategies.core.links import normalise
-from strategies.core.page import Fetch
+from inflight import strategies
+from inflight.strategies.aiohttp_client import get, make_session
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
+from inflight.strategies.core.links import normalise
+from inflight.strategies.core.page import Fetch
 
 FETCHES = 12
 """Maximum number of fetches in one case."""

@@ -30,10 +30,10 @@ ROOT = Path(__file__).parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-import strategies  # noqa: E402 - these are found from the root, when this is run as a program
-from bench.core.rows import ROWS_FILE, Row  # noqa: E402
-from bench.studies import claims  # noqa: E402
-from bench.studies.claims.command import Needed, rows_of, work_out  # noqa: E402
+from inflight import strategies  # noqa: E402 - these are found from the root, when this is run as a program
+from inflight.bench.core.rows import ROWS_FILE, Row  # noqa: E402
+from inflight.bench.studies import claims  # noqa: E402
+from inflight.bench.studies.claims.command import Needed, rows_of, work_out  # noqa: E402
 
 REFERENCE = ROOT / "results" / "reference"
 MOST_ROWS = 24
@@ -150,7 +150,7 @@ def _mutate(row: Values, where: Path_, random: Random) -> None:
 
 def _of_report(form: str) -> Callable[[Path, Path], None]:
     def show(run: Path, out: Path) -> None:
-        from bench.commands import report as report_command
+        from inflight.bench.commands import report as report_command
 
         report_command.run(folder=run, form=form, out=out / f"report.{form}", results=run.parent)
 
@@ -158,24 +158,24 @@ def _of_report(form: str) -> Callable[[Path, Path], None]:
 
 
 def _summary(run: Path, out: Path) -> None:
-    from bench.core import rows
-    from bench.report import terminal as table
+    from inflight.bench.core import rows
+    from inflight.bench.report import terminal as table
 
     with (out / "summary.txt").open("w", encoding="utf-8", errors="replace") as file:
         table.print_summary(rows.read(run), file)
 
 
 def _plots(run: Path, out: Path) -> None:
-    from bench.core import rows
-    from bench.report import plots
+    from inflight.bench.core import rows
+    from inflight.bench.report import plots
 
     plots.save_all(rows.read(run), {}, out / "plots")
 
 
 def _tables(run: Path, out: Path) -> None:
-    import bench
+    import inflight
 
-    results = bench.load(run)
+    results = inflight.load(run)
     for name in ("trials", "cells", "memory", "timeline", "samples", "checks", "times"):
         getattr(results, name).to_csv(out / f"{name}.csv")
     json.dumps(results.summary(), allow_nan=False)
@@ -183,7 +183,7 @@ def _tables(run: Path, out: Path) -> None:
 
 
 def _compare(run: Path, out: Path) -> None:
-    from bench.studies.stored import command as compare_command
+    from inflight.bench.studies.stored import command as compare_command
 
     for base, head in ((run.parent / "before", run), (run, run.parent / "before")):
         with contextlib.suppress(*compare_command.REFUSALS):
@@ -191,15 +191,15 @@ def _compare(run: Path, out: Path) -> None:
 
 
 def _race(run: Path, out: Path) -> None:
-    from bench.core.rows import RowsError
-    from bench.studies.race import command as race_command
+    from inflight.bench.core.rows import RowsError
+    from inflight.bench.studies.race import command as race_command
 
     with contextlib.suppress(RowsError):
         race_command.run(folder=run, chosen=None, speed=1.0, out=out)
 
 
 def _advise(run: Path, out: Path) -> None:
-    from bench.studies.advice import command as advise_command
+    from inflight.bench.studies.advice import command as advise_command
 
     nowhere = run.parent / "none"
     for as_json in (False, True):
@@ -210,11 +210,11 @@ def _advise(run: Path, out: Path) -> None:
 
 
 def _claims(run: Path, out: Path) -> None:
-    from bench.core import rows
-    from bench.studies.claims import show
-    from bench.studies.claims.command import judge
-    from bench.studies.claims.plot import save_claims
-    from bench.studies.claims.verdicts import Report, Trials
+    from inflight.bench.core import rows
+    from inflight.bench.studies.claims import show
+    from inflight.bench.studies.claims.command import judge
+    from inflight.bench.studies.claims.plot import save_claims
+    from inflight.bench.studies.claims.verdicts import Report, Trials
 
     found = rows.read(run)
     verdicts = [verdict for verdict, _ in judge(needed_by_claims(), found)]

@@ -33,7 +33,7 @@ import psutil
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from fake_server.site import Site, SiteConfig
+from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
 
 BATCH = 64

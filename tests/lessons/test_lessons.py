@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.core.experiment import load
+from inflight.bench.core.experiment import load
 from tools import lessons
 from tools.lesson_pages import (
     LESSONS,

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.measure.limits.facts import Facts, Process
-from bench.measure.limits.growth import Reading
+from inflight.bench.measure.limits.facts import Facts, Process
+from inflight.bench.measure.limits.growth import Reading
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import strategies
-from bench.core import bare, rows
-from bench.core.experiment import load
-from bench.core.records.values import plain_values
-from bench.measure.limits import RESOURCES, Ceiling
-from bench.studies.limits.command import Printer
+from inflight import strategies
+from inflight.bench.core import bare, rows
+from inflight.bench.core.experiment import load
+from inflight.bench.core.records.values import plain_values
+from inflight.bench.measure.limits import RESOURCES, Ceiling
+from inflight.bench.studies.limits.command import Printer
 from tests.cli.command import inflight, running, survivors
 
 LIMIT = ("RLIMIT_NOFILE", 300)

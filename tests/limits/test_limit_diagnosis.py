@@ -2,13 +2,13 @@
 
 import pytest
 
-from bench.measure.limits import diagnose
-from bench.measure.limits.bounds import bounds
-from bench.measure.limits.facts import Facts, Quota
-from bench.measure.limits.finding import Stop, bound_by, remedy, stopped_by, why
-from bench.measure.limits.resources import descriptors_culprit, in_bytes, memory_culprit
-from bench.measure.limits.threads import full_bounds
-from bench.measure.limits.watch import Ramp, thinned
+from inflight.bench.measure.limits import diagnose
+from inflight.bench.measure.limits.bounds import bounds
+from inflight.bench.measure.limits.facts import Facts, Quota
+from inflight.bench.measure.limits.finding import Stop, bound_by, remedy, stopped_by, why
+from inflight.bench.measure.limits.resources import descriptors_culprit, in_bytes, memory_culprit
+from inflight.bench.measure.limits.threads import full_bounds
+from inflight.bench.measure.limits.watch import Ramp, thinned
 from tests.limits.made_machine import MIB, facts, process, readings
 
 OK = {"page": "ok", "stack": "ok", "process": "ok"}
@@ -107,7 +107,7 @@ def test_every_end_of_a_ramp_has_its_name_and_its_sentence(ramp: Ramp, by: str, 
 
 
 def test_the_remedy_of_an_ambiguous_limit_is_that_of_both() -> None:
-    from bench.measure.limits.ceilings import ceilings
+    from inflight.bench.measure.limits.ceilings import ceilings
 
     found = ceilings(bounds("threads", facts()), readings())
 

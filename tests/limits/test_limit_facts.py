@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure.limits import linux, look
-from bench.measure.limits.bounds import RESOURCES, bounds, not_known
-from bench.measure.limits.facts import Process
+from inflight.bench.measure.limits import linux, look
+from inflight.bench.measure.limits.bounds import RESOURCES, bounds, not_known
+from inflight.bench.measure.limits.facts import Process
 from tests.limits.made_machine import tree, write
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.measure.limits import RESOURCES, Ceiling, descriptor_shortage, find, predict, thread_shortage
+from inflight.bench.measure.limits import RESOURCES, Ceiling, descriptor_shortage, find, predict, thread_shortage
 from tests.cli.command import inflight
 
 KEYS = {

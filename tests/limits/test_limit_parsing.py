@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bench.measure import procfs
+from inflight.bench.measure import procfs
 
 V2 = "30 20 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1 = (

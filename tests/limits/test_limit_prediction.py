@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.measure.limits import growth
-from bench.measure.limits.bounds import CAP_SYS_ADMIN, CAP_SYS_RESOURCE, RESOURCES, bounds
-from bench.measure.limits.ceilings import Ceiling, ceilings, following, lowest, polite
-from bench.measure.limits.facts import Facts, Quota
-from bench.measure.limits.finding import Finding, stop
-from bench.measure.limits.threads import PART_OF_SHARED, allowed, steps
+from inflight.bench.measure.limits import growth
+from inflight.bench.measure.limits.bounds import CAP_SYS_ADMIN, CAP_SYS_RESOURCE, RESOURCES, bounds
+from inflight.bench.measure.limits.ceilings import Ceiling, ceilings, following, lowest, polite
+from inflight.bench.measure.limits.facts import Facts, Quota
+from inflight.bench.measure.limits.finding import Finding, stop
+from inflight.bench.measure.limits.threads import PART_OF_SHARED, allowed, steps
 from tests.limits.made_machine import GIB, MIB, facts, process, readings
 
 FEWER = settings(max_examples=40, deadline=None)

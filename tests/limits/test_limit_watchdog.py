@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from bench.measure.limits import find
-from bench.measure.limits.look import available_bytes
-from bench.measure.limits.watch import Guard, ProbeError, probing
-from bench.measure.process import environment
+from inflight.bench.measure.limits import find
+from inflight.bench.measure.limits.look import available_bytes
+from inflight.bench.measure.limits.watch import Guard, ProbeError, probing
+from inflight.bench.measure.process import environment
 from tests.cli.command import survivors
 from tests.patience import HANG_S
 
@@ -22,8 +22,8 @@ PLENTY = 1 << 50
 """Bytes: more than can be reserved before the deadline."""
 PARENT = """
 import sys
-from bench.measure.limits.look import available_bytes
-from bench.measure.limits.watch import Guard, probing
+from inflight.bench.measure.limits.look import available_bytes
+from inflight.bench.measure.limits.watch import Guard, probing
 with probing("descriptors", Guard.of(50, 1 << 40)) as probe:
     probe.ramp(10, 10)
     print(probe.pid, flush=True)
@@ -138,7 +138,7 @@ def test_a_killed_parent_leaves_no_child(parent: "subprocess.Popen[str]", number
 @pytest.mark.parametrize("order", [{"most": PLENTY, "every": PLENTY}, None], ids=["busy", "idle"])
 def test_a_child_ends_at_the_end_of_its_input(order: dict[str, int] | None) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-S", "-P", "-m", "bench.measure.limits.child", str(os.getpid())],
+        [sys.executable, "-S", "-P", "-m", "inflight.bench.measure.limits.child", str(os.getpid())],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
     )  # fmt: skip
     assert child.stdin is not None
@@ -157,7 +157,7 @@ def test_a_child_ends_at_the_end_of_its_input(order: dict[str, int] | None) -> N
 
 def test_a_child_ends_with_its_lifetime_though_nobody_asks_it_to() -> None:
     child = subprocess.Popen(
-        [sys.executable, "-S", "-P", "-m", "bench.measure.limits.child", str(os.getpid())],
+        [sys.executable, "-S", "-P", "-m", "inflight.bench.measure.limits.child", str(os.getpid())],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment(),
     )  # fmt: skip
     assert child.stdin is not None

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bench.core.records.bare import Ceiling, LimitMeasured
-from bench.studies.limits.show import figures, limit_of, sections
+from inflight.bench.core.records.bare import Ceiling, LimitMeasured
+from inflight.bench.studies.limits.show import figures, limit_of, sections
 from tests.made_rows import bare_row, crawl_row
 
 

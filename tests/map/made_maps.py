@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from bench.core.model import bound_per_s
-from bench.core.rows import Row
+from inflight.bench.core.model import bound_per_s
+from inflight.bench.core.rows import Row
 from tests.made_rows import MS, arm_row
 
 LATENCIES = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "200ms": 200 * MS}

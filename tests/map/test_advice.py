@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.core import cells as c
-from bench.core.figures import NoSlope, Slope
-from bench.core.model import bound_per_s, knee
-from bench.core.rows import Row
-from bench.core.stats import Logs
-from bench.studies.advice import show
-from bench.studies.advice.read import (
+from inflight.bench.core import cells as c
+from inflight.bench.core.figures import NoSlope, Slope
+from inflight.bench.core.model import bound_per_s, knee
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import Logs
+from inflight.bench.studies.advice import show
+from inflight.bench.studies.advice.read import (
     MOST_OFF,
     Advice,
     Facts,
@@ -25,7 +25,7 @@ from bench.studies.advice.read import (
     verify,
     worst_off,
 )
-from bench.studies.advice.show import Basis
+from inflight.bench.studies.advice.show import Basis
 from tests.made_rows import MS, arm_row, crawl_row
 from tests.map.made_maps import MODELS
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bench.core import rows
-from bench.core.experiment import Experiment
-from bench.core.rows import Row, RowsError
-from bench.measure import host
-from bench.measure import run as runs
-from bench.studies.advice import command as advise_command
-from bench.studies.advice.command import AdviseError
+from inflight.bench.core import rows
+from inflight.bench.core.experiment import Experiment
+from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.measure import host
+from inflight.bench.measure import run as runs
+from inflight.bench.studies.advice import command as advise_command
+from inflight.bench.studies.advice.command import AdviseError
 from tests.cli.command import inflight
 from tests.made_rows import memory_rows
 from tests.map.made_maps import map_rows

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from bench.core import cells as c
-from bench.core.records import changed
-from bench.core.rows import Row
-from bench.studies.decision_map.read import Map, Tile, decide
+from inflight.bench.core import cells as c
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.decision_map.read import Map, Tile, decide
 from tests.made_rows import arm_row, crawl_row
 from tests.map.made_maps import CAPS, LATENCIES, MODELS, WORKS, map_rows
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from bench.core import cells as c
-from bench.core.records import changed
-from bench.core.rows import Row
-from bench.present import page
-from bench.studies.decision_map import plot as plot_map
-from bench.studies.decision_map import show as map_table
-from bench.studies.decision_map.read import decide, of_rows
+from inflight.bench.core import cells as c
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.present import page
+from inflight.bench.studies.decision_map import plot as plot_map
+from inflight.bench.studies.decision_map import show as map_table
+from inflight.bench.studies.decision_map.read import decide, of_rows
 from tests.made_rows import crawl_row
 from tests.map.made_maps import MODELS, map_rows
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.measure import held, server
-from bench.measure.server import Server
+from inflight.bench.measure import held, server
+from inflight.bench.measure.server import Server
 
 
 @pytest.fixture(autouse=True)

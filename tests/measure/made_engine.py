@@ -6,17 +6,17 @@ from typing import Any
 
 import psutil
 
-import strategies
-from bench.core.arm import Arm, BlockTrial
-from bench.core.grid import Workload
-from bench.core.rows import Row
-from bench.measure import host
-from bench.measure.blocks import run as arms
-from bench.measure.blocks.sides import Prepared
-from bench.measure.process import ROOT, Runtime
-from bench.measure.server import Server
-from bench.measure.trial import Setting
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.core.arm import Arm, BlockTrial
+from inflight.bench.core.grid import Workload
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host
+from inflight.bench.measure.blocks import run as arms
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.process import ROOT, Runtime
+from inflight.bench.measure.server import Server
+from inflight.bench.measure.trial import Setting
+from inflight.fake_server.site import SiteConfig
 from tests.patience import HANG_S
 
 CYCLES = 2
@@ -41,7 +41,10 @@ def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
         trial,
         {
             arm.name: Prepared(
-                arm, strategies.describe(arm.strategy, folder / "inflight" / "strategies"), Runtime(strategies=folder), None
+                arm,
+                strategies.describe(arm.strategy, folder / "inflight" / "strategies"),
+                Runtime(strategies=folder),
+                None,
             )
             for arm in trial.arms
         },

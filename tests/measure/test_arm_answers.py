@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.measure.blocks.run import answer_difference
-from fake_server.site import FIRST_LAP, Site, SiteConfig
+from inflight.bench.measure.blocks.run import answer_difference
+from inflight.fake_server.site import FIRST_LAP, Site, SiteConfig
 
 SITE = SiteConfig(pages=10, links=3, endless=True, body_spread=0.5)
 

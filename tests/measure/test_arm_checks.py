@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from bench.measure.blocks.block import MS
-from bench.measure.blocks.checks import CHECKS, Evidence
-from bench.measure.checks import judge
+from inflight.bench.measure.blocks.block import MS
+from inflight.bench.measure.blocks.checks import CHECKS, Evidence
+from inflight.bench.measure.checks import judge
 
 MEASURED = {
     "pages": 9000, "failed_pages": 0, "tries": 9000, "requests": 9000, "peak_in_flight": 100, "held_in_flight": 100,

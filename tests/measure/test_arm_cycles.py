@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import strategies
-from bench.core.arm import Arm
-from bench.measure.blocks.block import MOST_TAKEN, MS, Running, Slice, disturbed, missing
-from bench.measure.blocks.run import _extrapolated, kept_cycles
-from bench.measure.blocks.sides import Prepared
-from bench.measure.process import DEFAULT
+from inflight import strategies
+from inflight.bench.core.arm import Arm
+from inflight.bench.measure.blocks.block import MOST_TAKEN, MS, Running, Slice, disturbed, missing
+from inflight.bench.measure.blocks.run import _extrapolated, kept_cycles
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.process import DEFAULT
 
 WALL_NS = 20 * MS
 SHARES = st.lists(st.floats(0, 1), max_size=20)

@@ -5,17 +5,17 @@ from typing import Any, cast
 
 import pytest
 
-import strategies
-from bench.core.grid import Grid
-from bench.core.plan import block_of
-from bench.core.rows import Row
-from bench.measure import host
-from bench.measure.blocks import run as arms
-from bench.measure.blocks.block import Running, Slice
-from bench.measure.blocks.sides import Prepared
-from bench.measure.process import DEFAULT
-from bench.measure.server import Server
-from bench.measure.trial import Setting
+from inflight import strategies
+from inflight.bench.core.grid import Grid
+from inflight.bench.core.plan import block_of
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host
+from inflight.bench.measure.blocks import run as arms
+from inflight.bench.measure.blocks.block import Running, Slice
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.process import DEFAULT
+from inflight.bench.measure.server import Server
+from inflight.bench.measure.trial import Setting
 
 SERVER = SimpleNamespace(ceiling_per_s=None, alive=True)
 
@@ -32,7 +32,7 @@ def test_an_arm_without_a_page_in_its_windows_is_a_failed_row(latency: str, monk
         slices=[Slice(cycle=0, begin_ns=10, end_ns=20, cpu_ns=5, server_cpu_ns=1, requests=0)],
         outcome={"windows": [[0, 10, 10]]},
     )
-    monkeypatch.setattr("bench.measure.blocks.block.observe", lambda *_: [idle])
+    monkeypatch.setattr("inflight.bench.measure.blocks.block.observe", lambda *_: [idle])
 
     (row,) = arms.run(block, {}, cast("Server", SERVER), Setting("run", host.ANY, lambda _: 1.0))
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.measure.worker.arm import laps, seen, within
-from fake_server.site import FIRST_LAP
-from strategies.core.page import Fetch, Origin
+from inflight.bench.measure.worker.arm import laps, seen, within
+from inflight.fake_server.site import FIRST_LAP
+from inflight.strategies.core.page import Fetch, Origin
 
 LAP = 10
 PREFIX = "http://127.0.0.1:80"

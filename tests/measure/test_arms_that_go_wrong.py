@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bench.core.arm import Arm
-from bench.core.rows import Row
-from bench.measure.blocks import block
-from bench.measure.process import Worker
-from bench.measure.server import Server
+from inflight.bench.core.arm import Arm
+from inflight.bench.core.rows import Row
+from inflight.bench.measure.blocks import block
+from inflight.bench.measure.process import Worker
+from inflight.bench.measure.server import Server
 from tests.measure.made_engine import CYCLES, GOOD, assert_good, block_of, children, run, running
 from tests.measure.workshop import Workshop
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from bench.core.arm import Arm, placebo
-from bench.measure import server
-from bench.measure.blocks import block
-from bench.measure.server import Server
+from inflight.bench.core.arm import Arm, placebo
+from inflight.bench.measure import server
+from inflight.bench.measure.blocks import block
+from inflight.bench.measure.server import Server
 from tests.measure.made_engine import GOOD, GOOD_CAP, assert_good, block_of, run
 
 

@@ -11,16 +11,16 @@ import jsonschema
 import psutil
 import pytest
 
-from bench.core import bare
-from bench.core.plan import BareTrial
-from bench.core.rows import SCHEMA_FILE, Row
-from bench.measure import building_blocks as blocks
-from bench.measure import host
-from bench.measure.preflight import shortage
-from bench.measure.process import environment
-from bench.measure.server import Server
-from bench.measure.trial import Setting
-from bench.studies.memory.run import run_building_block
+from inflight.bench.core import bare
+from inflight.bench.core.plan import BareTrial
+from inflight.bench.core.rows import SCHEMA_FILE, Row
+from inflight.bench.measure import building_blocks as blocks
+from inflight.bench.measure import host
+from inflight.bench.measure.preflight import shortage
+from inflight.bench.measure.process import environment
+from inflight.bench.measure.server import Server
+from inflight.bench.measure.trial import Setting
+from inflight.bench.studies.memory.run import run_building_block
 from tests.patience import HANG_S
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
@@ -80,7 +80,7 @@ def shortage_in_a_process(name: str, n: int, port: int, descriptors: int) -> tup
     """Start blocks in a process with so many descriptors; return how many it got, and its words for that."""
     program = f"""
 import os, resource
-from bench.measure import building_blocks as blocks
+from inflight.bench.measure import building_blocks as blocks
 resource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))
 try:
     blocks.BLOCKS[{name!r}]({n}, {port})
@@ -138,7 +138,7 @@ def test_a_million_coroutines_are_forbidden_by_nothing_but_memory() -> None:
 
 
 def test_a_worker_whose_controller_has_gone_ends_at_once_and_says_nothing_of_its_tasks() -> None:
-    command = [sys.executable, "-P", "-m", "bench.studies.memory.worker"]
+    command = [sys.executable, "-P", "-m", "inflight.bench.studies.memory.worker"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
     ) as worker:

@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from bench.measure import null_client
-from bench.measure.host import choose_cpus
-from bench.measure.server import running
+from inflight.bench.measure import null_client
+from inflight.bench.measure.host import choose_cpus
+from inflight.bench.measure.server import running
 
 
 def test_a_server_knows_its_ceiling_after_the_null_client_has_been_there() -> None:

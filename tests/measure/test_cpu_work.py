@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
-from bench.core.experiment import Experiment
-from bench.core.grid import Grid
-from bench.core.plan import AnyTrial
-from bench.core.records import changed
-from bench.measure import host, process
-from bench.measure import run as runs
-from fake_server.site import SiteConfig
-from strategies.base import Job
+from inflight.bench.core import rows
+from inflight.bench.core.experiment import Experiment
+from inflight.bench.core.grid import Grid
+from inflight.bench.core.plan import AnyTrial
+from inflight.bench.core.records import changed
+from inflight.bench.measure import host, process
+from inflight.bench.measure import run as runs
+from inflight.fake_server.site import SiteConfig
+from inflight.strategies.base import Job
 from tests.made_rows import crawl_row
 
 CPUS = host.Cpus(None, None)

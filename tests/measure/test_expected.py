@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from bench.measure.expected import Answer, difference, expected_answer, root_paths
-from bench.measure.server import Server
-from fake_server.faults import FAULTS
-from fake_server.site import NOT_FOUND_BODY, Site, SiteConfig
-from strategies import callbacks
-from strategies.base import Job
-from strategies.core.frontier import Frontier
+from inflight.bench.measure.expected import Answer, difference, expected_answer, root_paths
+from inflight.bench.measure.server import Server
+from inflight.fake_server.faults import FAULTS
+from inflight.fake_server.site import NOT_FOUND_BODY, Site, SiteConfig
+from inflight.strategies import callbacks
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
 
 
 def crawled(fake: Server, config: SiteConfig, roots: int, **options: Any) -> Answer:

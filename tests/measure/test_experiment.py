@@ -9,12 +9,12 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import strategies
-from bench.core.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
-from bench.core.grid import CONNECTIONS
-from bench.core.judge import MOST_SECONDS
-from fake_server.delays import parse_delay
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.core.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
+from inflight.bench.core.grid import CONNECTIONS
+from inflight.bench.core.judge import MOST_SECONDS
+from inflight.fake_server.delays import parse_delay
+from inflight.fake_server.site import SiteConfig
 
 KNOWN = ("sequential", "thread_pool", "callbacks")
 CRAWL = "[[crawl]]\n"

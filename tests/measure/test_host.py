@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.measure import host
-from bench.measure.host import ANY, Cpus, Disturbances
+from inflight.bench.measure import host
+from inflight.bench.measure.host import ANY, Cpus, Disturbances
 from tests.measure.workshop import Workshop, experiment
 
 # Tells on which cores the processes of a run may be while it crawls.

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bench.measure import held, memory
+from inflight.bench.measure import held, memory
 
 MEMINFO = "MemTotal:       24000000 kB\nMemAvailable:   23000000 kB\nSlab:              20000 kB\n"
 MORE = "KernelStack:        1600 kB\nPageTables:         2000 kB\n"

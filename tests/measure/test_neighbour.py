@@ -10,13 +10,13 @@ from random import Random
 import psutil
 import pytest
 
-from bench.measure.host import usable_cores
-from bench.measure.neighbour import neighbour
-from bench.measure.neighbour_worker import KINDS, disturb
-from bench.measure.process import environment
+from inflight.bench.measure.host import usable_cores
+from inflight.bench.measure.neighbour import neighbour
+from inflight.bench.measure.neighbour_worker import KINDS, disturb
+from inflight.bench.measure.process import environment
 from tests.patience import HANG_S
 
-NEIGHBOUR = [sys.executable, "-m", "bench.measure.neighbour"]
+NEIGHBOUR = [sys.executable, "-m", "inflight.bench.measure.neighbour"]
 _SLEEP = [sys.executable, "-c", "import time; time.sleep(1000)"]
 
 
@@ -29,7 +29,7 @@ def neighbours_of(pid: int, count: int) -> list[psutil.Process]:
     """Wait until a process has this many neighbours, and return them."""
     while True:
         children = psutil.Process(pid).children()
-        found = [child for child in children if "bench.measure.neighbour_worker" in child.cmdline()]
+        found = [child for child in children if "inflight.bench.measure.neighbour_worker" in child.cmdline()]
         if len(found) == count:
             return found
         time.sleep(0.01)

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.measure.blocks.order import balanced
+from inflight.bench.measure.blocks.order import balanced
 
 ARMS, SEEDS = st.integers(1, 9), st.integers()
 

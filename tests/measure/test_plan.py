@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.core import bare
-from bench.core.arm import BlockTrial
-from bench.core.experiment import Experiment, Grid, load, parse
-from bench.core.plan import Trial, estimate_ns, expand, row_trials
-from fake_server.site import SiteConfig
-from strategies import Description, describe, names
+from inflight.bench.core import bare
+from inflight.bench.core.arm import BlockTrial
+from inflight.bench.core.experiment import Experiment, Grid, load, parse
+from inflight.bench.core.plan import Trial, estimate_ns, expand, row_trials
+from inflight.fake_server.site import SiteConfig
+from inflight.strategies import Description, describe, names
 
 DESCRIBED = {
     "one": Description("one", "One at a time.", "shared", (), 1),

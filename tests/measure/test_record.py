@@ -5,7 +5,7 @@ import statistics
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies.core.record import bucket_start, histogram, quantile, steady_state, summary, timeline
+from inflight.strategies.core.record import bucket_start, histogram, quantile, steady_state, summary, timeline
 
 DURATIONS = st.lists(st.integers(0, 10**12), min_size=1, max_size=200)
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.core.grid import endless
-from bench.measure.blocks.block import LATENCIES, MS, PAGES, lengths
-from fake_server.site import SiteConfig
+from inflight.bench.core.grid import endless
+from inflight.bench.measure.blocks.block import LATENCIES, MS, PAGES, lengths
+from inflight.fake_server.site import SiteConfig
 
 COSTS_NS = st.floats(5_000, 300 * MS)
 CAPS = st.integers(1, 2000)

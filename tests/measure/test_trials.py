@@ -9,17 +9,17 @@ from typing import Any
 import jsonschema
 import pytest
 
-import strategies
-from bench.core.experiment import Experiment, Grid
-from bench.core.plan import Trial, expand
-from bench.core.rows import SCHEMA_FILE, Row
-from bench.measure import host, process, server
-from bench.measure.crawl import PROGRAM, run_trial
-from bench.measure.server import Server, ServerError
-from bench.measure.trial import Setting, skipped
-from fake_server.faults import FAULTS
-from fake_server.site import SiteConfig
-from strategies.base import Job
+from inflight import strategies
+from inflight.bench.core.experiment import Experiment, Grid
+from inflight.bench.core.plan import Trial, expand
+from inflight.bench.core.rows import SCHEMA_FILE, Row
+from inflight.bench.measure import host, process, server
+from inflight.bench.measure.crawl import PROGRAM, run_trial
+from inflight.bench.measure.server import Server, ServerError
+from inflight.bench.measure.trial import Setting, skipped
+from inflight.fake_server.faults import FAULTS
+from inflight.fake_server.site import SiteConfig
+from inflight.strategies.base import Job
 from tests.cli.calm import red_by_itself
 from tests.patience import HANG_S
 

@@ -9,8 +9,8 @@ import jsonschema
 import psutil
 import pytest
 
-from bench.core.rows import SCHEMA_FILE, Row
-from bench.measure.worker.crawl import cause_of
+from inflight.bench.core.rows import SCHEMA_FILE, Row
+from inflight.bench.measure.worker.crawl import cause_of
 from tests.measure.workshop import Workshop, experiment
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
@@ -55,7 +55,10 @@ ENDINGS = {
         "import no_such_module_anywhere",
         ("failed", "the worker exited with 1: ModuleNotFoundError: No module named 'no_such_module_anywhere'"),
     ),
-    "has_no_crawl": ("", ("failed", "the strategy raised AttributeError: module 'strategies.has_no_crawl' has no")),
+    "has_no_crawl": (
+        "",
+        ("failed", "the strategy raised AttributeError: module 'inflight.strategies.has_no_crawl' has no"),
+    ),
     "does_nothing": ("def crawl(job, frontier):\n    pass", ("wrong", "5 pages missing, 0 too many, 0 different")),
     "stops_early": (
         "def crawl(job, frontier):\n    frontier.done = False",
@@ -339,14 +342,14 @@ def test_a_new_strategy_is_one_file_and_nothing_to_register(tmp_path: Path) -> N
     workshop = Workshop(tmp_path)
     (tmp_path / "strategies" / "brand_new.py").write_text(
         '"""A model that nobody has registered."""\n\n'
-        "from strategies.sequential import crawl as crawl\n\n"
+        "from inflight.strategies.sequential import crawl as crawl\n\n"
         'STACK = "shared"\nREQUIRES = ()\nMOST_IN_FLIGHT = 1\n',
         encoding="utf-8",
     )
 
     (row,) = workshop.measure(experiment("brand_new", in_flight=[1, 10]))
-    listed = workshop.python("-m", "bench", "list")
-    by_default = workshop.python("-m", "bench", "run", "smoke", "--list")
+    listed = workshop.python("-m", "inflight", "list")
+    by_default = workshop.python("-m", "inflight", "run", "smoke", "--list")
 
     assert (row.strategy, row.status) == ("brand_new", "ok")
     assert row.workload["in_flight"] == 1, "the model's own limit counts"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bench.core.rows import Check
-from bench.measure.checks import judge
-from bench.measure.validity import CHECKS, Evidence
+from inflight.bench.core.rows import Check
+from inflight.bench.measure.checks import judge
+from inflight.bench.measure.validity import CHECKS, Evidence
 
 STEADY = {"window_ns": 100_000, "completions": 1000, "mean_service_ns": 1000, "mean_in_flight": 10.0}
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
-from bench.core.model import core_share
-from bench.core.rows import Row
-from bench.measure import validity
-from bench.measure.checks import Judgement
-from bench.measure.validity import Evidence
+from inflight.bench.core import rows
+from inflight.bench.core.model import core_share
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import validity
+from inflight.bench.measure.checks import Judgement
+from inflight.bench.measure.validity import Evidence
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.core import rows
-from bench.core.rows import Row
+from inflight.bench.core import rows
+from inflight.bench.core.rows import Row
 from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -18,9 +18,9 @@ PACKAGES = ("inflight", "bench", "strategies", "fake_server", "tests/suite")
 _DRIVER = """
 import sys
 from pathlib import Path
-import strategies
-from bench.core import experiment
-from bench.measure import run as runs
+from inflight import strategies
+from inflight.bench.core import experiment
+from inflight.bench.measure import run as runs
 
 chosen = experiment.load(sys.argv[1], strategies.names())
 folder = runs.new_folder(Path("results"), chosen)
@@ -40,8 +40,8 @@ import time
 
 import psutil
 
-from strategies.callbacks import crawl as honest_callbacks
-from strategies.sequential import crawl as honest
+from inflight.strategies.callbacks import crawl as honest_callbacks
+from inflight.strategies.sequential import crawl as honest
 
 STACK = "shared"
 REQUIRES = {requires!r}
@@ -49,7 +49,7 @@ REQUIRES = {requires!r}
 
 def servers():
     family = psutil.Process(os.getppid()).children()
-    return [child for child in family if "fake_server" in child.cmdline()]
+    return [child for child in family if "inflight.fake_server" in child.cmdline()]
 
 
 def unless_done_soon(crawl, do):

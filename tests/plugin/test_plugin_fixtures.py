@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.pytest_plugin import MODEST
+from inflight.bench.pytest_plugin import MODEST
 from tests.patience import HANG_S
 from tests.plugin.projects import ENVIRONMENT, PYTEST, assert_passed, run_pytest, write
 
@@ -74,8 +74,8 @@ import sys
 
 
 def test_nothing_of_the_harness_is_loaded_until_a_fixture_is_used():
-    loaded = {name for name in sys.modules if name.partition(".")[0] in {"bench", "fake_server", "strategies"}}
-    assert loaded == {"bench", "bench.pytest_plugin"}
+    loaded = {name for name in sys.modules if name.partition(".")[0] == "inflight"}
+    assert loaded == {"inflight", "inflight.bench", "inflight.bench.pytest_plugin"}
 
 
 def test_coroutines_can_crawl(synthetic_site):

@@ -93,6 +93,6 @@ def saved(project: Path) -> list[Path]:
 
 def inflight(folder: Path, *arguments: str) -> Done:
     return subprocess.run(
-        [sys.executable, "-m", "bench", *arguments],
+        [sys.executable, "-m", "inflight", *arguments],
         cwd=folder, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import strategies
-from bench.core.grid import Workload
+from inflight import strategies
+from inflight.bench.core.grid import Workload
 from tests.measure.workshop import Workshop
 from tests.patience import HANG_S
 from tests.plugin.projects import ENVIRONMENT, assert_passed, run_pytest

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from bench.core.records import changed
-from bench.core.rows import Row, Status
-from bench.studies.probes.record import PROBES
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row, Status
+from inflight.bench.studies.probes.record import PROBES
 from tests.made_rows import MS, completed, memory_row
 
 PARKED: dict[str, tuple[int, int, int, int]] = {

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from bench.commands.output import complain, hushed
-from bench.core.rows import Status
-from bench.present import console
-from bench.present.console import trial_line, wants_colour, wants_live
+from inflight.bench.commands.output import complain, hushed
+from inflight.bench.core.rows import Status
+from inflight.bench.present import console
+from inflight.bench.present.console import trial_line, wants_colour, wants_live
 from tests.made_rows import crawl_row, memory_row
 
 

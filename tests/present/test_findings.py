@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bench.core.rows import Row
-from bench.studies.throughput.show import sections
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.throughput.show import sections
 from tests.made_rows import crawl_row, grid
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from bench.core.rows import Row
-from bench.report import markdown
-from bench.studies.throughput import show
+from inflight.bench.core.rows import Row
+from inflight.bench.report import markdown
+from inflight.bench.studies.throughput import show
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
 
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 import pytest
 from markdown_it import MarkdownIt
 
-from bench.core.records import changed
-from bench.present.markdown import code, escaped, escaped_in_html
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.report import markdown as report_markdown
-from bench.report import studies
-from bench.studies.claims import show as claims_show
-from bench.studies.compare import show
-from bench.studies.stored import show as stored
+from inflight.bench.core.records import changed
+from inflight.bench.present.markdown import code, escaped, escaped_in_html
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.report import markdown as report_markdown
+from inflight.bench.report import studies
+from inflight.bench.studies.claims import show as claims_show
+from inflight.bench.studies.compare import show
+from inflight.bench.studies.stored import show as stored
 from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report
 from tests.compare.made_runs import compare, noisy_run

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bench.present import marks, name_looks, page
-from bench.present.marks import Fill, Point
+from inflight.bench.present import marks, name_looks, page
+from inflight.bench.present.marks import Fill, Point
 
 LOOK = name_looks.look("callbacks")
 

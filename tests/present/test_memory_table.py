@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from bench.core.records import changed
-from bench.core.records.values import plain_values
-from bench.core.rows import Row
-from bench.report import studies
-from bench.report.terminal import WIDTH, summary_json, summary_table
-from bench.studies.memory.show import sections
+from inflight.bench.core.records import changed
+from inflight.bench.core.records.values import plain_values
+from inflight.bench.core.rows import Row
+from inflight.bench.report import studies
+from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
+from inflight.bench.studies.memory.show import sections
 from tests.made_rows import crawl_row, grid, memory_rows
 from tests.present.made_memory_rows import (
     PARKED,

@@ -8,13 +8,13 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bench.core.records import changed
-from bench.core.rows import Row
-from bench.present import name_looks, page
-from bench.report import plots
-from bench.studies.clients import plot as plot_clients
-from bench.studies.race import page as race
-from bench.studies.race.read import races
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.present import name_looks, page
+from inflight.bench.report import plots
+from inflight.bench.studies.clients import plot as plot_clients
+from inflight.bench.studies.race import page as race
+from inflight.bench.studies.race.read import races
 from tests.made_rows import MACHINE, crawl_row
 from tests.present.made_memory_rows import c10k_run, held_row, ladder
 from tests.race.made_races import runner

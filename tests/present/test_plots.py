@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.core.records import changed
-from bench.core.rows import Row
-from bench.present import labels, name_looks, page, scales
-from bench.report.plots import save_all
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, name_looks, page, scales
+from inflight.bench.report.plots import save_all
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row, memory_rows
 
 HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
@@ -188,10 +188,18 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
     import subprocess
     import sys
 
-    code = f"import bench.{module}, sys, json; print(json.dumps(sorted(sys.modules)))"
+    code = f"import inflight.bench.{module}, sys, json; print(json.dumps(sorted(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout)
 
-    assert not {"pandas", "matplotlib", "scipy", "numpy", "rich", "bench.measure", "strategies"} & set(loaded)
+    assert not {
+        "pandas",
+        "matplotlib",
+        "scipy",
+        "numpy",
+        "rich",
+        "inflight.bench.measure",
+        "inflight.strategies",
+    } & set(loaded)
 
 
 @pytest.mark.parametrize(("share", "times"), [(1.01, 2), (0.99, 0)])

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bench.present import page
-from bench.studies.claims import plot as plot_claims
-from bench.studies.claims.plot import VERDICTS, save_claims
-from bench.studies.claims.verdicts import Verdict
+from inflight.bench.present import page
+from inflight.bench.studies.claims import plot as plot_claims
+from inflight.bench.studies.claims.plot import VERDICTS, save_claims
+from inflight.bench.studies.claims.verdicts import Verdict
 from tests.claims.made_verdicts import made_report, made_verdict
 from tests.made_rows import crawl_row
 

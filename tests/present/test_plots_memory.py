@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench.core import cells as c
-from bench.core.rows import Row
-from bench.present import name_looks, page
-from bench.report import plots
-from bench.studies.limits import plot as plot_ramp
-from bench.studies.memory import plot as plot_memory
-from bench.studies.memory import plot_in_flight, show
-from bench.studies.memory.read import subjects
+from inflight.bench.core import cells as c
+from inflight.bench.core.rows import Row
+from inflight.bench.present import name_looks, page
+from inflight.bench.report import plots
+from inflight.bench.studies.limits import plot as plot_ramp
+from inflight.bench.studies.memory import plot as plot_memory
+from inflight.bench.studies.memory import plot_in_flight, show
+from inflight.bench.studies.memory.read import subjects
 from tests.made_rows import MACHINE, crawl_row, memory_row
 from tests.present.made_memory_rows import (
     PARKED,

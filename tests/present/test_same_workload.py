@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from bench.core import cells as c
-from bench.core.records import changed
-from bench.core.rows import Row, read
-from bench.present import page
-from bench.report import plots
-from bench.report.answer import answer
-from bench.studies.memory import show as memory_table
-from bench.studies.swarm import read as swarms
-from bench.studies.throughput import show
+from inflight.bench.core import cells as c
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row, read
+from inflight.bench.present import page
+from inflight.bench.report import plots
+from inflight.bench.report.answer import answer
+from inflight.bench.studies.memory import show as memory_table
+from inflight.bench.studies.swarm import read as swarms
+from inflight.bench.studies.throughput import show
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row
 from tests.present.made_memory_rows import held_row
 from tests.swarm.made_swarm_rows import swarm_row

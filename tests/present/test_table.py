@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.core.rows import Row
-from bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
+from inflight.bench.core.rows import Row
+from inflight.bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
 from tests.made_rows import arm_row, block_rows, crawl_row, grid, memory_row
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"

@@ -10,7 +10,7 @@ from tests.patience import HANG_S
 
 def run(*words: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     """Start the programs of probes with these words and this standard input, and wait for the end."""
-    command = [sys.executable, "-P", "-m", "bench.studies.probes.programs", *words]
+    command = [sys.executable, "-P", "-m", "inflight.bench.studies.probes.programs", *words]
     data = line.encode() if isinstance(line, str) else line
     return subprocess.run(command, input=data, capture_output=True, timeout=HANG_S, check=False)
 

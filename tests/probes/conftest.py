@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bench.measure import server
-from bench.measure.server import Server
-from fake_server.site import SiteConfig
+from inflight.bench.measure import server
+from inflight.bench.measure.server import Server
+from inflight.fake_server.site import SiteConfig
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +21,9 @@ def serve(_server: Server) -> Callable[[str], str]:
     """Give a function that serves a probe's site and returns its base."""
 
     def serve(name: str) -> str:
-        _server.configure(SiteConfig.from_dict(importlib.import_module(f"bench.studies.probes.programs.{name}").SITE))
+        _server.configure(
+            SiteConfig.from_dict(importlib.import_module(f"inflight.bench.studies.probes.programs.{name}").SITE)
+        )
         return _server.base
 
     return serve

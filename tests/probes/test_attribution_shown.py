@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from bench.core.rows import Row
-from bench.present.table import Group
-from bench.studies.probes.show import sections, tables
+from inflight.bench.core.rows import Row
+from inflight.bench.present.table import Group
+from inflight.bench.studies.probes.show import sections, tables
 from tests.made_rows import bare_row, crawl_row
 
 

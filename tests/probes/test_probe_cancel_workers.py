@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bench.studies.probes.programs.cancel_workers import ARGUMENTS, LEAVES_OUT, SITE, complaint, measure
+from inflight.bench.studies.probes.programs.cancel_workers import ARGUMENTS, LEAVES_OUT, SITE, complaint, measure
 from tests.probes.asking import ask
 
 Serve = Callable[[str], str]

@@ -13,8 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.studies.probes.programs._shared import LIFETIME_S, ArgumentError, find_probe, measure, probes, read_order
-from fake_server.site import SiteConfig
+from inflight.bench.studies.probes.programs._shared import (
+    LIFETIME_S,
+    ArgumentError,
+    find_probe,
+    measure,
+    probes,
+    read_order,
+)
+from inflight.fake_server.site import SiteConfig
 from tests.patience import HANG_S
 from tests.probes.asking import refusal, run
 
@@ -29,7 +36,7 @@ def test_the_probes_are_found_by_their_files() -> None:
 
 @pytest.mark.parametrize("name", probes())
 def test_a_probe_says_what_it_shows_and_what_it_takes(name: str) -> None:
-    module = importlib.import_module(f"bench.studies.probes.programs.{name}")
+    module = importlib.import_module(f"inflight.bench.studies.probes.programs.{name}")
 
     assert (module.__doc__ or "").splitlines()[0].endswith((".", ":"))
     assert all(values and isinstance(values, tuple) for values in module.ARGUMENTS.values())
@@ -40,18 +47,21 @@ def test_a_probe_says_what_it_shows_and_what_it_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", probes())
 def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> None:
-    code = f"import sys; sys.path[:0] = ['.']; import bench.studies.probes.programs.{name}; print(*sys.modules)"
+    code = (
+        f"import sys; sys.path[:0] = ['.']; import inflight.bench.studies.probes.programs.{name}; print(*sys.modules)"
+    )
 
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
 
-    loaded = {module for module in done.stdout.split() if module.startswith(("bench", "fake_server", "strategies."))}
+    loaded = {module for module in done.stdout.split() if module.startswith("inflight")}
     allowed = {
-        "bench",
-        "bench.studies",
-        "bench.studies.probes",
-        "bench.studies.probes.programs",
-        "bench.studies.probes.programs._shared",
-        f"bench.studies.probes.programs.{name}",
+        "inflight",
+        "inflight.bench",
+        "inflight.bench.studies",
+        "inflight.bench.studies.probes",
+        "inflight.bench.studies.probes.programs",
+        "inflight.bench.studies.probes.programs._shared",
+        f"inflight.bench.studies.probes.programs.{name}",
     }
     assert loaded <= allowed
 
@@ -176,7 +186,7 @@ def ignores_ctrl_c(pid: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells which signals a process ignores")
 def test_ctrl_c_is_left_to_the_controller() -> None:
-    command = [sys.executable, "-P", "-m", "bench.studies.probes.programs", "spin"]
+    command = [sys.executable, "-P", "-m", "inflight.bench.studies.probes.programs", "spin"]
     order = json.dumps({"arguments": {"how": "selector", "wait_ms": 800}, "base": None}).encode() + b"\n"
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True

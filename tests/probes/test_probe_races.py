@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bench.studies.probes.programs.races import BATCHES, LINKS, WORKERS
+from inflight.bench.studies.probes.programs.races import BATCHES, LINKS, WORKERS
 from tests.probes.asking import ask
 
 

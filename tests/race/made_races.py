@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bench.core.records import changed
-from bench.core.rows import Row
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
 from tests.made_rows import MS, NO_TIMELINE, crawl_row
 
 BIN_NS = 10 * MS

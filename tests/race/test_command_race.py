@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.core.experiment import load
-from bench.core.plan import expand
-from bench.core.rows import append, read
-from bench.studies.race.read import races
-from strategies import describe, names
+from inflight.bench.core.experiment import load
+from inflight.bench.core.plan import expand
+from inflight.bench.core.rows import append, read
+from inflight.bench.studies.race.read import races
+from inflight.strategies import describe, names
 from tests.cli.command import inflight
 from tests.made_rows import memory_row
 from tests.race.made_races import runner

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.core.records import changed
-from bench.studies.race.read import MOST_LANES, MOST_RACES, Lane, Race, races
+from inflight.bench.core.records import changed
+from inflight.bench.studies.race.read import MOST_LANES, MOST_RACES, Lane, Race, races
 from tests.made_rows import MS, memory_row
 from tests.race.made_races import BIN_NS, runner
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bench.core.records import changed
-from bench.core.rows import read
-from bench.studies.race.page import Fragment, fragment, page
-from bench.studies.race.read import MOST_LANES
-from bench.studies.race.show import HEADS
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import read
+from inflight.bench.studies.race.page import Fragment, fragment, page
+from inflight.bench.studies.race.read import MOST_LANES
+from inflight.bench.studies.race.show import HEADS
 from tests.race.made_races import runner
 
 RACE_RUN = next(Path(__file__).parents[2].glob("results/reference/*-race"))

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.core.rows import append
-from bench.present import section
-from bench.studies.race import show
-from bench.studies.race import terminal as race_terminal
-from bench.studies.race.read import Race, races
-from bench.studies.race.terminal import ASCII, Replay, frame, keys_of
+from inflight.bench.core.rows import append
+from inflight.bench.present import section
+from inflight.bench.studies.race import show
+from inflight.bench.studies.race import terminal as race_terminal
+from inflight.bench.studies.race.read import Race, races
+from inflight.bench.studies.race.terminal import ASCII, Replay, frame, keys_of
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import MS
 from tests.patience import HANG_S

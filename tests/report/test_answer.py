@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bench.core import rows as stored
-from bench.core.rows import Row
-from bench.report import studies
-from bench.report.answer import MOST, answer
+from inflight.bench.core import rows as stored
+from inflight.bench.core.rows import Row
+from inflight.bench.report import studies
+from inflight.bench.report.answer import MOST, answer
 from tests.made_blocks import flat, series
 from tests.made_rows import bare_row, crawl_row, grid, memory_rows
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import validity
-from bench.measure.blocks import checks as arm_checks
-from bench.report.check_words import MEANINGS, OLDER
-from bench.studies.clients import checks as client_checks
-from bench.studies.memory import run as block_trials
-from bench.studies.open_loop import checks as open_checks
-from bench.studies.swarm import checks as swarm_checks
+from inflight.bench.measure import validity
+from inflight.bench.measure.blocks import checks as arm_checks
+from inflight.bench.report.check_words import MEANINGS, OLDER
+from inflight.bench.studies.clients import checks as client_checks
+from inflight.bench.studies.memory import run as block_trials
+from inflight.bench.studies.open_loop import checks as open_checks
+from inflight.bench.studies.swarm import checks as swarm_checks
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.commands import report as report_command
-from bench.commands.report import ReportError
-from bench.core.rows import Row, RowsError
+from inflight.bench.commands import report as report_command
+from inflight.bench.commands.report import ReportError
+from inflight.bench.core.rows import Row, RowsError
 from tests.cli.command import inflight
 from tests.made_rows import MACHINE, crawl_row, grid
 from tests.report.parsed_page import check

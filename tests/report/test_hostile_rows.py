@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.core.rows import Row
+from inflight.bench.core.rows import Row
 from tests.cli.command import inflight
 from tests.made_rows import MACHINE, grid
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows as stored
-from bench.present import provenance
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.report.answer import answer
-from bench.report.check_words import MEANINGS
-from bench.report.markdown import MOST, markdown
+from inflight.bench.core import rows as stored
+from inflight.bench.present import provenance
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.report.answer import answer
+from inflight.bench.report.check_words import MEANINGS
+from inflight.bench.report.markdown import MOST, markdown
 from tests.made_blocks import flat, series
 from tests.made_rows import MACHINE, RUN, bare_row, crawl_row, grid
 

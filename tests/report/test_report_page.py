@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
-from bench.core import rows
-from bench.core.records import changed
-from bench.core.rows import Check, Row, RowsError
-from bench.present import html
-from bench.present.html import shell
-from bench.report import files as report_files
-from bench.report import markdown as report_markdown
-from bench.report import page as report_page
-from bench.report import verdicts as report_verdicts
-from bench.report.check_words import MEANINGS
-from bench.report.page import Extras
+from inflight.bench.core import rows
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Check, Row, RowsError
+from inflight.bench.present import html
+from inflight.bench.present.html import shell
+from inflight.bench.report import files as report_files
+from inflight.bench.report import markdown as report_markdown
+from inflight.bench.report import page as report_page
+from inflight.bench.report import verdicts as report_verdicts
+from inflight.bench.report.check_words import MEANINGS
+from inflight.bench.report.page import Extras
 from tests.made_blocks import block, flat, series
 from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows
 from tests.report.parsed_page import Parsed, check, parsed

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bench import studies as rooms
-from bench.core.rows import read
-from bench.report import studies
-from bench.report.answer import answer
-from bench.report.markdown import markdown
-from bench.report.summary import summary_json
-from bench.report.terminal import summary_table
+from inflight.bench import studies as rooms
+from inflight.bench.core.rows import read
+from inflight.bench.report import studies
+from inflight.bench.report.answer import answer
+from inflight.bench.report.markdown import markdown
+from inflight.bench.report.summary import summary_json
+from inflight.bench.report.terminal import summary_table
 from tests.made_rows import MACHINE, grid
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"

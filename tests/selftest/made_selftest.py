@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bench.studies.compare import read
-from bench.studies.compare.read import Block
-from bench.studies.selftest import read as self_test
+from inflight.bench.studies.compare import read
+from inflight.bench.studies.compare.read import Block
+from inflight.bench.studies.selftest import read as self_test
 from tests.made_blocks import Rows, blocks, flat, series
 from tests.made_rows import MACHINE
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from bench.core.rows import Row
-from bench.report.answer import answer
-from bench.studies.clients import plot as plot_clients
-from bench.studies.clients import read as clients
-from bench.studies.clients import show as told_of_clients
-from bench.studies.clients.read import Comparison, Judged
-from bench.studies.clients.run import CLIENTS, SECONDS, plan, trial
-from bench.studies.selftest import show as selftest
+from inflight.bench.core.rows import Row
+from inflight.bench.report.answer import answer
+from inflight.bench.studies.clients import plot as plot_clients
+from inflight.bench.studies.clients import read as clients
+from inflight.bench.studies.clients import show as told_of_clients
+from inflight.bench.studies.clients.read import Comparison, Judged
+from inflight.bench.studies.clients.run import CLIENTS, SECONDS, plan, trial
+from inflight.bench.studies.selftest import show as selftest
 from tests.made_rows import MACHINE, MS
 from tests.selftest.made_clients import AGREEING, client_row, client_rows
 from tests.selftest.made_selftest import made_selftest

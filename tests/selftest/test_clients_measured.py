@@ -7,11 +7,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bench.core.rows import SCHEMA_FILE, Row
-from bench.measure import host
-from bench.measure.server import Server, running
-from bench.measure.trial import Setting
-from bench.studies.clients import run as clients
+from inflight.bench.core.rows import SCHEMA_FILE, Row
+from inflight.bench.measure import host
+from inflight.bench.measure.server import Server, running
+from inflight.bench.measure.trial import Setting
+from inflight.bench.studies.clients import run as clients
 
 IN_FLIGHT = 10
 SETTING = Setting("made", host.choose_cpus(pin=True), lambda _trial: 20.0)

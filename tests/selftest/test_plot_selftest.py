@@ -4,10 +4,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from bench.core.rows import Row
-from bench.studies.selftest import plot as plot_selftest
-from bench.studies.selftest import read as self_test
-from bench.studies.selftest.plot import save_selftest
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.selftest import plot as plot_selftest
+from inflight.bench.studies.selftest import read as self_test
+from inflight.bench.studies.selftest.plot import save_selftest
 from tests.ab.test_plots_comparison import marks, words
 from tests.made_blocks import Rows, block, blocks, flat, series
 from tests.made_rows import MACHINE

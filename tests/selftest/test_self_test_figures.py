@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bench.core import rows
-from bench.studies.compare import show
-from bench.studies.compare.rule import DESIGNED
-from bench.studies.selftest import read as self_test
-from bench.studies.selftest import show as selftest
+from inflight.bench.core import rows
+from inflight.bench.studies.compare import show
+from inflight.bench.studies.compare.rule import DESIGNED
+from inflight.bench.studies.selftest import read as self_test
+from inflight.bench.studies.selftest import show as selftest
 from tests.made_blocks import block, blocks, series
 from tests.made_rows import MACHINE
 from tests.selftest.made_selftest import SAME, SAME_ROWS, SLOWER, made_selftest

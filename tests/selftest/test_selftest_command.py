@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
-from bench.measure.process import environment
-from bench.studies.selftest import command as selftest_command
+from inflight.bench.core import rows
+from inflight.bench.measure.process import environment
+from inflight.bench.studies.selftest import command as selftest_command
 from tests.cli.command import INFLIGHT, inflight
 from tests.patience import HANG_S
 
 
 def test_measuring_costs_a_fetch_something() -> None:
-    command = [sys.executable, "-P", "-m", "bench.studies.selftest.overhead"]
+    command = [sys.executable, "-P", "-m", "inflight.bench.studies.selftest.overhead"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_S, env=environment())
 
     found = json.loads(done.stdout)

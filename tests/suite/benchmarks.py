@@ -3,11 +3,11 @@
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-import strategies
-from bench.core.grid import Workload
-from bench.measure.host import Cpus
-from bench.measure.server import Server
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.core.grid import Workload
+from inflight.bench.measure.host import Cpus
+from inflight.bench.measure.server import Server
+from inflight.fake_server.site import SiteConfig
 from tests.suite.measuring import measure
 
 ROUNDS = 7

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-import strategies
-from bench.measure import host, server
-from bench.measure.run import beside_the_server
+from inflight import strategies
+from inflight.bench.measure import host, server
+from inflight.bench.measure.run import beside_the_server
 
 
 @pytest.fixture(scope="session")

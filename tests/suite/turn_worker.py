@@ -6,9 +6,9 @@ Garbage of the turn before is collected before the clocks are read, so that ever
 import gc
 from typing import Any
 
-from bench.measure.worker import serve
-from bench.measure.worker.crawl import StrategyPart
-from strategies.core.frontier import Frontier
+from inflight.bench.measure.worker import serve
+from inflight.bench.measure.worker.crawl import StrategyPart
+from inflight.strategies.core.frontier import Frontier
 
 
 class Turns(StrategyPart):

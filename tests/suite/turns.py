@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import strategies
-from bench.core.grid import Workload
-from bench.core.plan import Trial, trial_of
-from bench.measure import process
-from bench.measure.expected import Answer, root_paths
-from bench.measure.server import Server
-from strategies.base import Job
+from inflight import strategies
+from inflight.bench.core.grid import Workload
+from inflight.bench.core.plan import Trial, trial_of
+from inflight.bench.measure import process
+from inflight.bench.measure.expected import Answer, root_paths
+from inflight.bench.measure.server import Server
+from inflight.strategies.base import Job
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Any
 
-from bench.measure.locust import node
+from inflight.bench.measure.locust import node
 
 
 def compute(_node: Any, seconds: float) -> None:

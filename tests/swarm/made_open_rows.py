@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from bench.core.rows import Check, Row, Status
-from fake_server.site import SiteConfig
+from inflight.bench.core.rows import Check, Row, Status
+from inflight.fake_server.site import SiteConfig
 from tests.made_rows import MS, RUN, make, times
 
 SECONDS, USERS, DELAY_NS = 10, 200, 10 * MS

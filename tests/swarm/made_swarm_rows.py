@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.core.rows import Check, Row, Status
-from bench.studies.swarm.record import Swarm
-from fake_server.config import SiteConfig
+from inflight.bench.core.rows import Check, Row, Status
+from inflight.bench.studies.swarm.record import Swarm
+from inflight.fake_server.config import SiteConfig
 from tests.made_rows import MS, RUN, make
 
 S = 1_000_000_000

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.measure.locust.bulk import Bulk, bulk_of, rounded_ms
+from inflight.bench.measure.locust.bulk import Bulk, bulk_of, rounded_ms
 from tests.patience import HANG_S
 
 # Importing Locust patches the whole process, so whatever needs it runs in one of its own.
@@ -17,7 +17,7 @@ import json, random
 import locust
 from locust.env import Environment
 from locust.stats import RequestStats, StatsError, bucket_response_time, setup_distributed_stats_event_listeners
-from bench.measure.locust.bulk import add, bulk_of, rounded_ms
+from inflight.bench.measure.locust.bulk import add, bulk_of, rounded_ms
 
 draw = random.Random(1)
 times_ns = [round(draw.lognormvariate(17.5, 2)) for _ in range(10_000)]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import strategies
-from bench.studies.swarm.layout import (
+from inflight import strategies
+from inflight.bench.studies.swarm.layout import (
     DESCRIPTOR_PART,
     DESTINATION_PART,
     MEMORY_PART,
@@ -20,7 +20,7 @@ from bench.studies.swarm.layout import (
     bytes_each,
     layout,
 )
-from bench.studies.swarm.plan_text import plan_text
+from inflight.bench.studies.swarm.plan_text import plan_text
 
 CALLBACKS, THREADS, SEQUENTIAL = map(strategies.describe, ("callbacks", "thread_pool", "sequential"))
 USUAL = Allowances(20_000, 28_232, 29_000, "kernel.pid_max", 21_000, "vm.max_map_count", 200 << 30, 2)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.core.records import changed
-from bench.core.rows import Row
-from bench.studies.open_loop.read import Curve, Point, curves, names
-from bench.studies.open_loop.show import title
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.open_loop.read import Curve, Point, curves, names
+from inflight.bench.studies.open_loop.show import title
 from tests.made_rows import MS, crawl_row
 from tests.swarm.made_open_rows import RATES, TARGET, open_row, open_run
 

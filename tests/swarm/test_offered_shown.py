@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.core.records import changed
-from bench.core.rows import Row
-from bench.present import page
-from bench.report.answer import answer
-from bench.report.files import Extras
-from bench.report.frames import frame
-from bench.report.markdown import markdown
-from bench.report.page import page as whole_page
-from bench.report.plots import save_all
-from bench.report.terminal import WIDTH, summary_json, summary_table
-from bench.report.tidy import table
-from bench.studies.open_loop.plot import plots
-from bench.studies.open_loop.read import KINDS
-from bench.studies.open_loop.show import sections
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.present import page
+from inflight.bench.report.answer import answer
+from inflight.bench.report.files import Extras
+from inflight.bench.report.frames import frame
+from inflight.bench.report.markdown import markdown
+from inflight.bench.report.page import page as whole_page
+from inflight.bench.report.plots import save_all
+from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
+from inflight.bench.report.tidy import table
+from inflight.bench.studies.open_loop.plot import plots
+from inflight.bench.studies.open_loop.read import KINDS
+from inflight.bench.studies.open_loop.show import sections
 from tests.cli.command import inflight
 from tests.made_rows import MACHINE, grid
 from tests.present.test_plots_memory import beyond, overlapping, text_of

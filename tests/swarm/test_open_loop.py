@@ -14,20 +14,20 @@ from typing import Any, Self
 import jsonschema
 import pytest
 
-from bench.core import rows, scale
-from bench.core.arrivals import NO_ANSWER
-from bench.core.plan import BareTrial
-from bench.core.rows import Row
-from bench.measure import host
-from bench.measure.checks import judge
-from bench.measure.server import Server, running
-from bench.measure.trial import Setting
-from bench.studies.open_loop import command as open_loop_command
-from bench.studies.open_loop.checks import CHECKS, Seen, long_enough, wrong_answer
-from bench.studies.open_loop.command import REFUSALS
-from bench.studies.open_loop.read import curves
-from bench.studies.open_loop.run import run_open
-from fake_server.site import Site, SiteConfig
+from inflight.bench.core import rows, scale
+from inflight.bench.core.arrivals import NO_ANSWER
+from inflight.bench.core.plan import BareTrial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host
+from inflight.bench.measure.checks import judge
+from inflight.bench.measure.server import Server, running
+from inflight.bench.measure.trial import Setting
+from inflight.bench.studies.open_loop import command as open_loop_command
+from inflight.bench.studies.open_loop.checks import CHECKS, Seen, long_enough, wrong_answer
+from inflight.bench.studies.open_loop.command import REFUSALS
+from inflight.bench.studies.open_loop.read import curves
+from inflight.bench.studies.open_loop.run import run_open
+from inflight.fake_server.site import Site, SiteConfig
 from tests.patience import HANG_S
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
@@ -166,7 +166,7 @@ def test_a_latency_beyond_a_third_of_the_window_makes_a_red_row(server: Server) 
 
 SLOW_TO_SPAWN = """
 import time
-from bench.measure.locust import open_loop
+from inflight.bench.measure.locust import open_loop
 
 born = open_loop.ArrivalUser.__init__
 

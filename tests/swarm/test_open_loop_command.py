@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
-from bench.core.rows import Row
+from inflight.bench.core import rows
+from inflight.bench.core.rows import Row
 from tests.cli.command import Done, inflight
 from tests.fake_server.running import Running
 from tests.report.parsed_page import check

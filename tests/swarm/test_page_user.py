@@ -182,7 +182,7 @@ def listens(port: int) -> bool:
 def test_the_pure_parts_find_links_and_faults() -> None:
     code = """
 from random import Random
-from bench.measure.locust.page_user import Answer, fault_of, name_of, next_path, path_on_host
+from inflight.bench.measure.locust.page_user import Answer, fault_of, name_of, next_path, path_on_host
 
 html = b"<a class='x' href='/p/7'>7</a> <A HREF=\\"/p/8#top\\">8</A> <a href='http://192.0.2.1/p/9'>9</a> "
 html += b"<p href='/p/1'>"

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import tomli_w
 
-import strategies
-from bench.core import scale
-from bench.core.experiment import Experiment, ExperimentError, load, parse
-from bench.core.plan import BareTrial, expand
-from bench.measure import run as runs
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.core import scale
+from inflight.bench.core.experiment import Experiment, ExperimentError, load, parse
+from inflight.bench.core.plan import BareTrial, expand
+from inflight.bench.measure import run as runs
+from inflight.fake_server.site import SiteConfig
 
 KNOWN = strategies.names()
 DESCRIBED = {name: strategies.describe(name) for name in KNOWN}

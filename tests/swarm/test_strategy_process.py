@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from bench.measure import process, server
-from bench.measure.server import Server
-from bench.measure.worker.share import digest, of_fetches, root_urls, service_times_ns
-from bench.studies.swarm.checks import expected_digest
-from bench.studies.swarm.layout import Share
-from fake_server.site import Site, SiteConfig
-from strategies.base import Job
-from strategies.core.page import Fetch, Origin
+from inflight.bench.measure import process, server
+from inflight.bench.measure.server import Server
+from inflight.bench.measure.worker.share import digest, of_fetches, root_urls, service_times_ns
+from inflight.bench.studies.swarm.checks import expected_digest
+from inflight.bench.studies.swarm.layout import Share
+from inflight.fake_server.site import Site, SiteConfig
+from inflight.strategies.base import Job
+from inflight.strategies.core.page import Fetch, Origin
 
 SITE = SiteConfig.from_dict({"pages": 60, "links": 0, "body_bytes": 300})
 LIFETIME_S = 150
@@ -35,7 +35,7 @@ def order(fake: Server, strategy: str = "callbacks", first: int = 0, count: int 
 
 @contextmanager
 def started(what: dict[str, Any]) -> Iterator[process.Worker]:
-    with process.running(["bench.measure.worker.share"], what, None, LIFETIME_S) as worker:
+    with process.running(["inflight.bench.measure.worker.share"], what, None, LIFETIME_S) as worker:
         yield worker
 
 

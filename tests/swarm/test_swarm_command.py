@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.core import rows
-from bench.core.rows import Row
-from bench.studies.swarm.plan_text import TRUST
+from inflight.bench.core import rows
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.swarm.plan_text import TRUST
 from tests.cli.command import INFLIGHT, inflight, running, survivors
 from tests.patience import HANG_S
 
@@ -88,7 +88,7 @@ def test_a_worker_that_never_joins_is_one_sentence_and_a_row(tmp_path: Path) -> 
     assert row.status == "failed"
 
 
-@pytest.mark.parametrize("when", ["bench.measure.worker.share", "bench.measure.locust.node"])
+@pytest.mark.parametrize("when", ["inflight.bench.measure.worker.share", "inflight.bench.measure.locust.node"])
 def test_ctrl_c_twice_leaves_nothing_running_and_the_folder_readable(tmp_path: Path, when: str) -> None:
     with running("swarm", "--in-flight", IN_FLIGHT, "--hold", "30s", "--out", tmp_path) as swarm:
         family = swarm.family_when(1)
@@ -108,7 +108,7 @@ def test_ctrl_c_twice_leaves_nothing_running_and_the_folder_readable(tmp_path: P
 def test_a_swarm_of_its_own_is_killed_without_a_trace(tmp_path: Path) -> None:
     with running("swarm", "--in-flight", 200, "--hold", "30s", "--out", tmp_path) as swarm:
         family = swarm.family_when(3)
-        while not any("bench.measure.worker.share" in " ".join(child.cmdline()) for child in family):
+        while not any("inflight.bench.measure.worker.share" in " ".join(child.cmdline()) for child in family):
             family = swarm.family()
         swarm.process.send_signal(signal.SIGKILL)
         swarm.process.wait(HANG_S)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli import main
-from bench.studies.swarm.command import address, ramp_per_s
+from inflight.bench.cli import main
+from inflight.bench.studies.swarm.command import address, ramp_per_s
 from tests.cli.command import inflight
 
 

@@ -14,27 +14,27 @@ from typing import Any
 import psutil
 import pytest
 
-from bench.core import scale
-from bench.core.plan import BareTrial
-from bench.core.rows import Row
-from bench.measure import host
-from bench.measure import locust as locustfile_folder
-from bench.measure.locust.hosting import Hosting
-from bench.measure.locust.identity import identity
-from bench.measure.trial import Setting
-from bench.studies.swarm import crowd
-from bench.studies.swarm import run as swarm
-from bench.studies.swarm.run import Swarm, run_swarm
-from fake_server.site import SiteConfig
+from inflight.bench.core import scale
+from inflight.bench.core.plan import BareTrial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host
+from inflight.bench.measure import locust as locustfile_folder
+from inflight.bench.measure.locust.hosting import Hosting
+from inflight.bench.measure.locust.identity import identity
+from inflight.bench.measure.trial import Setting
+from inflight.bench.studies.swarm import crowd
+from inflight.bench.studies.swarm import run as swarm
+from inflight.bench.studies.swarm.run import Swarm, run_swarm
+from inflight.fake_server.site import SiteConfig
 from tests.patience import HANG_S
 
 IN_FLIGHT = 400
 LOCUSTFILE = Path(locustfile_folder.__file__).parent / "locustfile.py"
 PROGRAMS = (
-    "bench.measure.locust.master",
-    "bench.measure.locust.node",
+    "inflight.bench.measure.locust.master",
+    "inflight.bench.measure.locust.node",
     "tests.swarm.deaf_node",
-    "bench.measure.worker.share",
+    "inflight.bench.measure.worker.share",
 )
 SILENCE_S = 3
 """No process of ours sleeps for so long on end, however slow the machine is."""
@@ -103,7 +103,7 @@ def kill(_: Swarm, program: str) -> int:
 
 def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
     pids = []
-    at_the_peak(lambda one, _: pids.append(kill(one, "bench.measure.worker.share")))
+    at_the_peak(lambda one, _: pids.append(kill(one, "inflight.bench.measure.worker.share")))
 
     row = run_swarm(trial(), SETTING)
 
@@ -124,7 +124,7 @@ def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at
 
 def test_a_killed_server_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
     pids = []
-    at_the_peak(lambda one, _: pids.append(kill(one, "fake_server")))
+    at_the_peak(lambda one, _: pids.append(kill(one, "inflight.fake_server")))
 
     row = run_swarm(trial(), SETTING)
 
@@ -146,7 +146,7 @@ def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_a
 
     def with_few_descriptors(one: Swarm) -> None:
         for child in ours():
-            if "bench.measure.worker.share" in child.cmdline():
+            if "inflight.bench.measure.worker.share" in child.cmdline():
                 child.rlimit(psutil.RLIMIT_NOFILE, (120, 120))
         ramp(one)
 
@@ -163,7 +163,7 @@ def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_a
 
 @pytest.mark.long
 def test_a_killed_locust_worker_takes_its_shares_along_and_the_other_one_finishes(at_the_peak: Any) -> None:
-    at_the_peak(lambda one, _: kill(one, "bench.measure.locust.node"))
+    at_the_peak(lambda one, _: kill(one, "inflight.bench.measure.locust.node"))
 
     row = run_swarm(trial(), replace(SETTING, hosting=Hosting(nodes=2)))
 
@@ -192,7 +192,7 @@ def test_a_locust_worker_that_is_silent_because_it_is_busy_is_not_lost(
 @pytest.mark.long
 def test_a_frozen_locust_worker_is_killed_and_named_and_the_other_one_finishes(at_the_peak: Any) -> None:
     frozen = []
-    at_the_peak(lambda _, __: frozen.append(send(signal.SIGSTOP, "bench.measure.locust.node")))
+    at_the_peak(lambda _, __: frozen.append(send(signal.SIGSTOP, "inflight.bench.measure.locust.node")))
 
     row = run_swarm(trial(), replace(SETTING, hosting=Hosting(nodes=2, silence_s=SILENCE_S)))
 
@@ -206,7 +206,7 @@ def test_a_frozen_locust_worker_is_killed_and_named_and_the_other_one_finishes(a
 
 @pytest.mark.long
 def test_a_frozen_master_ends_the_trial_and_is_named(at_the_peak: Any) -> None:
-    at_the_peak(lambda _, __: send(signal.SIGSTOP, "bench.measure.locust.master"))
+    at_the_peak(lambda _, __: send(signal.SIGSTOP, "inflight.bench.measure.locust.master"))
 
     row = run_swarm(trial(processes=1), replace(SETTING, hosting=Hosting(silence_s=SILENCE_S)))
 
@@ -237,7 +237,7 @@ def test_a_frozen_server_is_killed_and_named_after_the_silence_limit(
 ) -> None:
     monkeypatch.setattr(swarm, "ANSWER_SECONDS", 0)  # the limit is the trial's, not that of a server alone
     frozen = []
-    at_the_peak(lambda _, __: frozen.append(send(signal.SIGSTOP, "fake_server")))
+    at_the_peak(lambda _, __: frozen.append(send(signal.SIGSTOP, "inflight.fake_server")))
 
     row = run_swarm(trial(processes=1), replace(SETTING, hosting=Hosting(silence_s=UNHEARD_S)))
 

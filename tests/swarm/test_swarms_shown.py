@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from bench.core.records import changed
-from bench.core.rows import SCHEMA_FILE, Row
-from bench.present import page
-from bench.present.console import trial_line
-from bench.report import markdown as report_markdown
-from bench.report import page as report_page
-from bench.report import plots
-from bench.report.answer import answer
-from bench.report.files import Extras
-from bench.report.frames import csv, frame
-from bench.report.results import Results
-from bench.report.terminal import WIDTH, summary_json, summary_table
-from bench.studies.swarm import plot
-from bench.studies.swarm.show import figures, sections
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import SCHEMA_FILE, Row
+from inflight.bench.present import page
+from inflight.bench.present.console import trial_line
+from inflight.bench.report import markdown as report_markdown
+from inflight.bench.report import page as report_page
+from inflight.bench.report import plots
+from inflight.bench.report.answer import answer
+from inflight.bench.report.files import Extras
+from inflight.bench.report.frames import csv, frame
+from inflight.bench.report.results import Results
+from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
+from inflight.bench.studies.swarm import plot
+from inflight.bench.studies.swarm.show import figures, sections
 from tests.made_rows import MACHINE, crawl_row
 from tests.present.test_plots_memory import beyond, overlapping, text_of
 from tests.swarm.made_swarm_rows import (

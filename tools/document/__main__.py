@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench.core.rows import RowsError
+from inflight.bench.core.rows import RowsError
 from tools.document import claims, decisions, neighbours, plots, readme, scale, verdict
 from tools.document.stored import REFERENCE, DocumentError, replaced
 

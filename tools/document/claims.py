@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.present.markdown import escaped, row
-from bench.studies.claims import show
-from bench.studies.claims.verdicts import ClaimsError, Report, Verdict, load
+from inflight.bench.present.markdown import escaped, row
+from inflight.bench.studies.claims import show
+from inflight.bench.studies.claims.verdicts import ClaimsError, Report, Verdict, load
 from tools.document.stored import DocumentError, newest
 
 

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from bench.core.rows import MACHINE_FILE
-from bench.present.markdown import row
+from inflight.bench.core.rows import MACHINE_FILE
+from inflight.bench.present.markdown import row
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 
 STORED = "decisions"

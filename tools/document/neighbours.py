@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench.core.rows import Row
-from bench.core.stats import Interval
-from bench.present.markdown import row
-from bench.studies.throughput.read import contrasts
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import Interval
+from inflight.bench.present.markdown import row
+from inflight.bench.studies.throughput.read import contrasts
 from tools.document.stored import folders, newest, run
 
 EXPERIMENT = "hundred"

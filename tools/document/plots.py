@@ -7,14 +7,14 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from bench.core.rows import read
-from bench.report import files as report_files
-from bench.report import plots
-from bench.studies.claims import plot as plot_claims
-from bench.studies.clients import plot as plot_clients
-from bench.studies.compare import plot as plot_comparison
-from bench.studies.compare import read as read_comparisons
-from bench.studies.selftest import plot as plot_selftest
+from inflight.bench.core.rows import read
+from inflight.bench.report import files as report_files
+from inflight.bench.report import plots
+from inflight.bench.studies.claims import plot as plot_claims
+from inflight.bench.studies.clients import plot as plot_clients
+from inflight.bench.studies.compare import plot as plot_comparison
+from inflight.bench.studies.compare import read as read_comparisons
+from inflight.bench.studies.selftest import plot as plot_selftest
 
 FOLDER = "plots"
 

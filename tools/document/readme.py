@@ -3,14 +3,14 @@
 import json
 from pathlib import Path
 
-from bench.core.rows import SELFTEST_FILE
-from bench.present import section
-from bench.present.markdown import escaped
-from bench.report import markdown
-from bench.studies.decision_map import show as map_table
-from bench.studies.memory.show import grids
-from bench.studies.selftest import show
-from bench.studies.throughput import show as throughput
+from inflight.bench.core.rows import SELFTEST_FILE
+from inflight.bench.present import section
+from inflight.bench.present.markdown import escaped
+from inflight.bench.report import markdown
+from inflight.bench.studies.decision_map import show as map_table
+from inflight.bench.studies.memory.show import grids
+from inflight.bench.studies.selftest import show
+from inflight.bench.studies.throughput import show as throughput
 from tools.document import claims
 from tools.document.stored import DocumentError, joined, newest
 

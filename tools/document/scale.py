@@ -3,9 +3,9 @@
 from functools import partial
 from pathlib import Path
 
-from bench.present.markdown import escaped
-from bench.present.section import table_markdown
-from bench.studies.swarm.show import sections
+from inflight.bench.present.markdown import escaped
+from inflight.bench.present.section import table_markdown
+from inflight.bench.studies.swarm.show import sections
 from tools.document.stored import DocumentError, Run, joined, newest
 
 RUNS = ("c100k", "c1m")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.api import load
-from bench.core.rows import ROWS_FILE, Row, RowsError
-from bench.present import provenance
+from inflight.bench.api import load
+from inflight.bench.core.rows import ROWS_FILE, Row, RowsError
+from inflight.bench.present import provenance
 
 REFERENCE = Path("results/reference")
 

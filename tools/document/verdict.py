@@ -4,17 +4,17 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.core import units
-from bench.core.arm import Role
-from bench.core.stats import t_quantile
-from bench.present import section
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.studies.compare import read, show
-from bench.studies.compare.decide import Decision
-from bench.studies.compare.effect import LEAST_P, Effect
-from bench.studies.compare.read import Block
-from bench.studies.compare.rule import DESIGNED
+from inflight.bench.core import units
+from inflight.bench.core.arm import Role
+from inflight.bench.core.stats import t_quantile
+from inflight.bench.present import section
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.compare import read, show
+from inflight.bench.studies.compare.decide import Decision
+from inflight.bench.studies.compare.effect import LEAST_P, Effect
+from inflight.bench.studies.compare.read import Block
+from inflight.bench.studies.compare.rule import DESIGNED
 from tools.document.stored import DocumentError, Run, folders, joined, run
 
 METRIC = "cpu_per_page"

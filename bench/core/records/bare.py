@@ -2,8 +2,20 @@
 
 from typing import Any, ClassVar, Literal
 
-from bench.core.records.parts import Knobs, Needed, Row, Server
-from bench.core.records.values import Bytes, Closed, Count, Limit, Maybe, Name, Ns, Number, Open, PositiveCount, Text
+from inflight.bench.core.records.parts import Knobs, Needed, Row, Server
+from inflight.bench.core.records.values import (
+    Bytes,
+    Closed,
+    Count,
+    Limit,
+    Maybe,
+    Name,
+    Ns,
+    Number,
+    Open,
+    PositiveCount,
+    Text,
+)
 
 Argument = Name | Count | bool
 

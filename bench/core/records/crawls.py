@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from bench.core.records.parts import Knobs, Layers, Needed, Row, Samples, Server, Site, Steady, Timeline, Times
-from bench.core.records.values import (
+from inflight.bench.core.records.parts import Knobs, Layers, Needed, Row, Samples, Server, Site, Steady, Timeline, Times
+from inflight.bench.core.records.values import (
     Bytes,
     Closed,
     Connection,
@@ -160,7 +160,7 @@ class Measured(Layers, frozen=True, kw_only=True):
     samples: Maybe[Samples] = None
     """What was seen of the worker from outside while it crawled: lists of equal length, at most 200."""
     work_units: Maybe[PositiveCount] = None
-    """The CPU work of each page, in units of strategies.core.work; absent for none."""
+    """The CPU work of each page, in units of inflight.strategies.core.work; absent for none."""
     work_ns: Maybe[Ns] = None
     """What the CPU work of a page costs in this worker, measured after its crawl: CPU time, median of five."""
     worked_pages: Maybe[Count] = None

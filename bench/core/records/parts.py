@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, defstruct
 
-from bench.core.records.values import (
+from inflight.bench.core.records.values import (
     MOST_NS,
     BinNs,
     Bytes,
@@ -164,7 +164,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     @staticmethod
     def from_json(line: str) -> "Row":
         """Read one line. Raises ValueError, with a sentence, for anything that is not a row of a known format."""
-        from bench.core import records
+        from inflight.bench.core import records
 
         return records.read(line)
 

@@ -1,4 +1,4 @@
-"""Write the JSON schema of a row (2020-12), made from the records: ``python -m bench.core.records.schema``."""
+"""Write the JSON schema of a row (2020-12), made from the records: ``python -m inflight.bench.core.records.schema``."""
 
 import argparse
 import ast
@@ -11,8 +11,8 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from bench.core.records import Record
-from bench.core.records.parts import NEWEST_FORMAT, Row
+from inflight.bench.core.records import Record
+from inflight.bench.core.records.parts import NEWEST_FORMAT, Row
 
 FILE = Path(__file__).parents[1] / "row.schema.json"
 _HEAD = {
@@ -96,5 +96,5 @@ def _field_texts(part: type) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m bench.core.records.schema", description=__doc__).parse_args()
+    argparse.ArgumentParser(prog="python -m inflight.bench.core.records.schema", description=__doc__).parse_args()
     FILE.write_text(text(), encoding="utf-8")

@@ -19,17 +19,17 @@ from typing import Any
 
 import psutil
 
-from bench.core.arm import Arm, BlockTrial
-from bench.core.grid import endless
-from bench.measure import host, process
-from bench.measure.blocks.order import balanced
-from bench.measure.blocks.sides import Prepared
-from bench.measure.expected import root_paths
-from bench.measure.server import Server
-from fake_server.site import SiteConfig
-from strategies.base import Job
+from inflight.bench.core.arm import Arm, BlockTrial
+from inflight.bench.core.grid import endless
+from inflight.bench.measure import host, process
+from inflight.bench.measure.blocks.order import balanced
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.expected import root_paths
+from inflight.bench.measure.server import Server
+from inflight.fake_server.site import SiteConfig
+from inflight.strategies.base import Job
 
-PROGRAM = "bench.measure.worker.arm"
+PROGRAM = "inflight.bench.measure.worker.arm"
 MS = 1_000_000
 WARM_NS = 60 * MS
 """How long each arm runs before anything counts; its cost per page is found meanwhile."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from bench.measure import checks
-from bench.measure.checks import Judgement, passed_if
+from inflight.bench.measure import checks
+from inflight.bench.measure.checks import Judgement, passed_if
 
 MOST_SERVER_SHARE = 0.90
 """Of the server's core; and beyond it, of the server's share the least that the client's core must have."""

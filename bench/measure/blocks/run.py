@@ -6,19 +6,19 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from bench.core.arm import ArmTrial, BlockTrial
-from bench.core.rows import Row
-from bench.measure import host
-from bench.measure.blocks import block as blocks
-from bench.measure.blocks.block import Running, Slice
-from bench.measure.blocks.checks import CHECKS, Evidence
-from bench.measure.blocks.sides import Prepared
-from bench.measure.checks import judge
-from bench.measure.expected import lap_answer, told
-from bench.measure.process import TrialError
-from bench.measure.server import Server, ServerError
-from bench.measure.trial import Begin, Observation, Setting, conduct
-from fake_server.site import SiteConfig
+from inflight.bench.core.arm import ArmTrial, BlockTrial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host
+from inflight.bench.measure.blocks import block as blocks
+from inflight.bench.measure.blocks.block import Running, Slice
+from inflight.bench.measure.blocks.checks import CHECKS, Evidence
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.checks import judge
+from inflight.bench.measure.expected import lap_answer, told
+from inflight.bench.measure.process import TrialError
+from inflight.bench.measure.server import Server, ServerError
+from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
+from inflight.fake_server.site import SiteConfig
 
 
 def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, setting: Setting) -> list[Row]:
@@ -163,7 +163,7 @@ def _figures(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str | None:
     """Say in one sentence how an answer differs from an endless site; None when it does not.
 
-    A line is (path of the first lap, laps, status, bytes); see ``laps`` of ``bench.measure.worker.arm``.
+    A line is (path of the first lap, laps, status, bytes); see ``laps`` of ``inflight.bench.measure.worker.arm``.
     """
     expected, waiting = lap_answer(config), set(lap_answer(config))
     for path, _, status, size in lines:

@@ -17,12 +17,12 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import strategies
-from bench.core.arm import Arm
-from bench.core.judge import ExperimentError
-from bench.measure.blocks import old_name
-from bench.measure.process import PACKAGE, Runtime, environment
-from strategies import Description, StrategyError
+from inflight import strategies
+from inflight.bench.core.arm import Arm
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.measure.blocks import old_name
+from inflight.bench.measure.process import PACKAGE, Runtime, environment
+from inflight.strategies import Description, StrategyError
 
 FOLDER = "strategies"
 OURS = PACKAGE / FOLDER

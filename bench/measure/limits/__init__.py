@@ -15,13 +15,13 @@ import resource
 from os import getpid
 from typing import Any, Protocol
 
-from bench.measure.limits import look
-from bench.measure.limits.bounds import RESOURCES, bounds
-from bench.measure.limits.ceilings import ALIKE, Ceiling, ceilings, lowest
-from bench.measure.limits.finding import Finding, StoppedBy
-from bench.measure.limits.resources import find_backlog, find_descriptors, find_memory, find_ports, in_bytes
-from bench.measure.limits.threads import calibrate, find_threads
-from bench.measure.limits.watch import Guard, ProbeError
+from inflight.bench.measure.limits import look
+from inflight.bench.measure.limits.bounds import RESOURCES, bounds
+from inflight.bench.measure.limits.ceilings import ALIKE, Ceiling, ceilings, lowest
+from inflight.bench.measure.limits.finding import Finding, StoppedBy
+from inflight.bench.measure.limits.resources import find_backlog, find_descriptors, find_memory, find_ports, in_bytes
+from inflight.bench.measure.limits.threads import calibrate, find_threads
+from inflight.bench.measure.limits.watch import Guard, ProbeError
 
 CALIBRATION_S = 30
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.measure.limits.facts import Facts, Quota
-from bench.measure.procfs import UNLIMITED
+from inflight.bench.measure.limits.facts import Facts, Quota
+from inflight.bench.measure.procfs import UNLIMITED
 
 RESERVED_PIDS = 300
 """Process ids below this are given out once after boot, and never again (kernel/pid.c)."""

@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.measure.limits import growth
-from bench.measure.limits.bounds import Bound
-from bench.measure.limits.growth import Reading
+from inflight.bench.measure.limits import growth
+from inflight.bench.measure.limits.bounds import Bound
+from inflight.bench.measure.limits.growth import Reading
 
 SHARED_PART = 0.9
 """How far a ramp goes into what other processes need too."""

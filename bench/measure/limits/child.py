@@ -1,6 +1,6 @@
 """The process that is driven into a limit: it takes more and more of one resource, and says how far it came.
 
-It talks as a worker does (``bench.measure.worker``), but listens in a thread::
+It talks as a worker does (``inflight.bench.measure.worker``), but listens in a thread::
 
     parent                                        child
     {"resource", "lifetime_s", ...}               {"event": "ready"}
@@ -24,8 +24,8 @@ from _thread import start_new_thread
 from collections.abc import Iterator
 from typing import Any
 
-from bench.measure.limits.ramps import MIB, RAMPS, Order, RefusedError, symptoms
-from bench.measure.worker import Say, take_order
+from inflight.bench.measure.limits.ramps import MIB, RAMPS, Order, RefusedError, symptoms
+from inflight.bench.measure.worker import Say, take_order
 
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""

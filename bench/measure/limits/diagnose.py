@@ -7,10 +7,10 @@ many tasks, whichever limit counted them).
 
 from collections.abc import Mapping, Sequence
 
-from bench.measure.limits import growth
-from bench.measure.limits.bounds import Bound
-from bench.measure.limits.ceilings import ALIKE, named
-from bench.measure.limits.growth import Reading
+from inflight.bench.measure.limits import growth
+from inflight.bench.measure.limits.bounds import Bound
+from inflight.bench.measure.limits.ceilings import ALIKE, named
+from inflight.bench.measure.limits.growth import Reading
 
 _KINDS = {"maps": "maps", "vm_bytes": "size", "data_bytes": "size", "memory_bytes": "size", "one": "tasks"}
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from bench.measure.limits.bounds import Bound, not_known
-from bench.measure.limits.ceilings import SHARED_PART, Ceiling, following, lowest, polite
-from bench.measure.limits.facts import Facts
-from bench.measure.limits.watch import Ramp
+from inflight.bench.measure.limits.bounds import Bound, not_known
+from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, following, lowest, polite
+from inflight.bench.measure.limits.facts import Facts
+from inflight.bench.measure.limits.watch import Ramp
 
 NO_LIMIT_KNOWN = 1 << 40
 StoppedBy = Literal["failure", "shared limit", "memory budget", "deadline", "died", "not tried"]

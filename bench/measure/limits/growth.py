@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bench.measure.limits.bounds import Costs
-from bench.measure.limits.facts import Facts
+from inflight.bench.measure.limits.bounds import Costs
+from inflight.bench.measure.limits.facts import Facts
 
 FRAMES_BYTES = 16 * 1024
 FAR = 10_000

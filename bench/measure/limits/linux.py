@@ -7,9 +7,9 @@ no thread, no process and little memory, so it also works where something has ru
 from pathlib import Path
 from typing import Literal
 
-from bench.measure import procfs
-from bench.measure.limits.bounds import RESERVED_PIDS
-from bench.measure.limits.facts import Facts, Process, Quota
+from inflight.bench.measure import procfs
+from inflight.bench.measure.limits.bounds import RESERVED_PIDS
+from inflight.bench.measure.limits.facts import Facts, Process, Quota
 
 SYSCTLS = (
     "vm.max_map_count", "vm.overcommit_memory",

@@ -6,9 +6,9 @@ import resource
 import subprocess
 from pathlib import Path
 
-from bench.measure import procfs
-from bench.measure.limits import linux
-from bench.measure.limits.facts import Facts, Process
+from inflight.bench.measure import procfs
+from inflight.bench.measure.limits import linux
+from inflight.bench.measure.limits.facts import Facts, Process
 
 ROOT = Path("/")
 

@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from bench.measure.limits import diagnose, look
-from bench.measure.limits.bounds import BACKLOG, Bound, bounds, not_known
-from bench.measure.limits.ceilings import ALIKE, Ceiling, ceilings, named, polite
-from bench.measure.limits.facts import Facts
-from bench.measure.limits.finding import NO_LIMIT_KNOWN, Finding, Stop, found, sentences, stop
-from bench.measure.limits.ramps import MIB
-from bench.measure.limits.watch import Guard, Probe, Ramp, probing
+from inflight.bench.measure.limits import diagnose, look
+from inflight.bench.measure.limits.bounds import BACKLOG, Bound, bounds, not_known
+from inflight.bench.measure.limits.ceilings import ALIKE, Ceiling, ceilings, named, polite
+from inflight.bench.measure.limits.facts import Facts
+from inflight.bench.measure.limits.finding import NO_LIMIT_KNOWN, Finding, Stop, found, sentences, stop
+from inflight.bench.measure.limits.ramps import MIB
+from inflight.bench.measure.limits.watch import Guard, Probe, Ramp, probing
 
 OF_ALL = frozenset({"ENFILE"})
 """The errno that says that the system's table is full, not the process's (open(2))."""

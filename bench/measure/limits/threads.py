@@ -4,15 +4,15 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bench.measure.limits import diagnose, growth, look
-from bench.measure.limits.bounds import Bound, bounds
-from bench.measure.limits.ceilings import ceilings
-from bench.measure.limits.facts import Facts
-from bench.measure.limits.finding import Finding, Stop, found, sentences, stop
-from bench.measure.limits.growth import Reading
-from bench.measure.limits.ramps import answer, process
-from bench.measure.limits.watch import Guard, Probe, ProbeError, Ramp, probing
-from bench.measure.procfs import UNLIMITED
+from inflight.bench.measure.limits import diagnose, growth, look
+from inflight.bench.measure.limits.bounds import Bound, bounds
+from inflight.bench.measure.limits.ceilings import ceilings
+from inflight.bench.measure.limits.facts import Facts
+from inflight.bench.measure.limits.finding import Finding, Stop, found, sentences, stop
+from inflight.bench.measure.limits.growth import Reading
+from inflight.bench.measure.limits.ramps import answer, process
+from inflight.bench.measure.limits.watch import Guard, Probe, ProbeError, Ramp, probing
+from inflight.bench.measure.procfs import UNLIMITED
 
 FEWEST, MOST = 256, 8_192
 EACH_CORE = 128

@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bench.measure.limits import look
-from bench.measure.process import Runtime, Worker, WorkerError, running
+from inflight.bench.measure.limits import look
+from inflight.bench.measure.process import Runtime, Worker, WorkerError, running
 
-CHILD = "bench.measure.limits.child"
+CHILD = "inflight.bench.measure.limits.child"
 TICK_S = 0.05
 POINTS = 500
 PART = 20

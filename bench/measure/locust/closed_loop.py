@@ -20,8 +20,8 @@ from locust.contrib.fasthttp import FastHttpUser
 from locust.env import Environment
 from locust.exception import StopUser
 
-from bench.measure.worker import Part, Say, serve
-from strategies.core import record
+from inflight.bench.measure.worker import Part, Say, serve
+from inflight.strategies.core import record
 
 NAME = "/p/[n]"
 """All pages are one entry of Locust's statistics."""

@@ -5,7 +5,7 @@ import platform
 from importlib.metadata import version
 from typing import Any
 
-from bench.measure.process import PACKAGE
+from inflight.bench.measure.process import PACKAGE
 
 SAME_EVERYWHERE = ("strategies", "fake_server")
 

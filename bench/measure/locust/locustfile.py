@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parents[3]
 if (ROOT / "inflight").is_dir() and str(ROOT) not in sys.path:  # a checkout: Locust may be started in any folder
     sys.path.insert(0, str(ROOT))
 
-import strategies  # noqa: E402  (found by the line above)
-from bench.core.scale import is_loopback  # noqa: E402
-from bench.measure.locust.page_user import PageUser  # noqa: E402
-from bench.measure.locust.strategy_user import StrategyUser  # noqa: E402
+from inflight import strategies  # noqa: E402  (found by the line above)
+from inflight.bench.core.scale import is_loopback  # noqa: E402
+from inflight.bench.measure.locust.page_user import PageUser  # noqa: E402
+from inflight.bench.measure.locust.strategy_user import StrategyUser  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
 

@@ -31,8 +31,8 @@ from locust.rpc import Message
 from locust.runners import MasterRunner, WorkerNode
 from locust.stats import stats_history
 
-from bench.measure.locust.node import MESSAGE, ShareUser
-from bench.measure.worker import take_over_stdout
+from inflight.bench.measure.locust.node import MESSAGE, ShareUser
+from inflight.bench.measure.worker import take_over_stdout
 
 LOOK_S = 0.5
 NEVER = sys.maxsize

@@ -46,15 +46,15 @@ from gevent.lock import BoundedSemaphore
 from locust import runners, task
 from locust.env import Environment
 
-from bench.measure import host, memory, process, server
-from bench.measure.locust.hosting import address_text
-from bench.measure.locust.identity import identity
-from bench.measure.locust.lifeline import end_with_input
-from bench.measure.locust.strategy_user import ProcessUser, strategy_process
-from bench.measure.server import Server, ServerError
-from bench.measure.worker import take_over_stdout
-from fake_server.site import SiteConfig
-from strategies.base import Job
+from inflight.bench.measure import host, memory, process, server
+from inflight.bench.measure.locust.hosting import address_text
+from inflight.bench.measure.locust.identity import identity
+from inflight.bench.measure.locust.lifeline import end_with_input
+from inflight.bench.measure.locust.strategy_user import ProcessUser, strategy_process
+from inflight.bench.measure.server import Server, ServerError
+from inflight.bench.measure.worker import take_over_stdout
+from inflight.fake_server.site import SiteConfig
+from inflight.strategies.base import Job
 
 MESSAGE = "inflight"
 LOOK_S = 0.1

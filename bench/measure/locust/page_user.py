@@ -1,7 +1,8 @@
 """A Locust user that browses the synthetic site: the client that shares no code with the strategies.
 
 Its requests are made by geventhttpclient, its links found by a pattern of its own, and what it believes of an answer is
-what HTTP says: nothing of ``strategies.core``. So its counts can be held against those of server and strategies.
+what HTTP says: nothing of ``inflight.strategies.core``. So its counts can be held against those of server and
+strategies.
 
 Importing this imports Locust, which patches the whole process: for processes of their own only.
 """

@@ -12,12 +12,12 @@ from typing import Any
 import gevent
 from locust import User, task
 
-from bench.measure import process
-from bench.measure.locust import bulk
-from bench.measure.worker.share import service_times_ns
-from strategies.base import Job
+from inflight.bench.measure import process
+from inflight.bench.measure.locust import bulk
+from inflight.bench.measure.worker.share import service_times_ns
+from inflight.strategies.base import Job
 
-PROGRAM = "bench.measure.worker.share"
+PROGRAM = "inflight.bench.measure.worker.share"
 METHOD = "CRAWL"
 """What Locust's statistics say where a request's method stands."""
 AGAIN_S = 1.0

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
-from bench.measure.worker import Say, serve
-from bench.measure.worker.crawl import StrategyPart, worked
-from strategies.core import record
-from strategies.core.frontier import Frontier
-from strategies.core.page import Fetch
+from inflight.bench.measure.worker import Say, serve
+from inflight.bench.measure.worker.crawl import StrategyPart, worked
+from inflight.strategies.core import record
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.page import Fetch
 
 FREED_BYTES = 1024 * 1024
 """The block of memory that each worker takes and gives back before it crawls."""

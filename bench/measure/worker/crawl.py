@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-import strategies
-from bench.measure.worker import Part, Say, knobs_of_interpreter, serve
-from strategies.base import Job
-from strategies.core import record
-from strategies.core.frontier import Frontier
+from inflight import strategies
+from inflight.bench.measure.worker import Part, Say, knobs_of_interpreter, serve
+from inflight.strategies.base import Job
+from inflight.strategies.core import record
+from inflight.strategies.core.frontier import Frontier
 
 BIN_NS = 10_000_000
 SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL)
@@ -102,7 +102,10 @@ def worked(job: Job) -> dict[str, int]:
     """
     if not job.work_units:
         return {}
-    from strategies.core.work import consumed_pages, cost_ns  # strategies of an older revision have no such module
+    from inflight.strategies.core.work import (  # strategies of an older revision have no such module
+        consumed_pages,
+        cost_ns,
+    )
 
     return {"work_units": job.work_units, "work_ns": cost_ns(job.work_units), "worked_pages": consumed_pages()}
 

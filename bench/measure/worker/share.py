@@ -25,10 +25,10 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-from bench.measure.worker import Say, serve
-from bench.measure.worker.crawl import StrategyPart
-from strategies.core.frontier import Frontier
-from strategies.core.page import Fetch
+from inflight.bench.measure.worker import Say, serve
+from inflight.bench.measure.worker.crawl import StrategyPart
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.page import Fetch
 
 REPORT_EVERY_S = 1.0
 _EACH = 2048

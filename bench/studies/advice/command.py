@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import strategies
-from bench.commands import run as commands
-from bench.commands.output import say
-from bench.core import cells as c
-from bench.core import rows
-from bench.core.experiment import Experiment
-from bench.core.figures import Slope
-from bench.core.grid import MOST_CPU_NS, Grid
-from bench.core.plan import estimate_ns, row_trials
-from bench.core.rows import MACHINE_FILE, Row, RowsError
-from bench.core.selftests import SAME
-from bench.core.stored_runs import is_run
-from bench.measure import host
-from bench.measure import run as runs
-from bench.studies.advice import read, show
-from bench.studies.advice.read import Advice, Costs, Facts, Verified, Wanted
-from bench.studies.advice.show import Basis
-from bench.studies.throughput import show as throughput
-from fake_server.delays import duration_text, parse_delay, parse_duration_ns
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import say
+from inflight.bench.core import cells as c
+from inflight.bench.core import rows
+from inflight.bench.core.experiment import Experiment
+from inflight.bench.core.figures import Slope
+from inflight.bench.core.grid import MOST_CPU_NS, Grid
+from inflight.bench.core.plan import estimate_ns, row_trials
+from inflight.bench.core.rows import MACHINE_FILE, Row, RowsError
+from inflight.bench.core.selftests import SAME
+from inflight.bench.core.stored_runs import is_run
+from inflight.bench.measure import host
+from inflight.bench.measure import run as runs
+from inflight.bench.studies.advice import read, show
+from inflight.bench.studies.advice.read import Advice, Costs, Facts, Verified, Wanted
+from inflight.bench.studies.advice.show import Basis
+from inflight.bench.studies.throughput import show as throughput
+from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
+from inflight.fake_server.site import SiteConfig
 
 T = TypeVar("T")
 

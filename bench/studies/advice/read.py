@@ -1,8 +1,8 @@
 """Which model to choose for a workload, and what to expect of it, from its CPU time per page. Pure.
 
 With N fetches in flight, an added latency L and CPU work w per page, a model whose pages cost the CPU time c besides
-fetches X = min(N / (L + c + w), 1 / (c + w)) pages per second (``bench.core.model``). X is worked out for each block
-in which c was measured, so that models are compared within blocks, by the rule of ``bench.core.stats``.
+fetches X = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.core.model``). X is worked out for each
+block in which c was measured, so that models are compared within blocks, by the rule of ``inflight.bench.core.stats``.
 """
 
 import math
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
 
-from bench.core.cells import Cell, pages_per_s, spread_of
-from bench.core.figures import NoSlope, Slope
-from bench.core.model import bound_per_s, knee
-from bench.core.rows import Row
-from bench.core.stats import Answer, Interval, Logs, adjusted, answer, compare, differs, holm, t_interval
+from inflight.bench.core.cells import Cell, pages_per_s, spread_of
+from inflight.bench.core.figures import NoSlope, Slope
+from inflight.bench.core.model import bound_per_s, knee
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import Answer, Interval, Logs, adjusted, answer, compare, differs, holm, t_interval
 
 MOST_OFF = 0.10
 """A measured figure that is farther from the expected one contradicts it."""

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.core import units
-from bench.core.stats import Interval
-from bench.present import section as form
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.studies.advice.read import MOST_OFF, Advice, Expected, Verified, holds, worst_off
+from inflight.bench.core import units
+from inflight.bench.core.stats import Interval
+from inflight.bench.present import section as form
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.advice.read import MOST_OFF, Advice, Expected, Verified, holds, worst_off
 
 FORMAT = 2
 WIDTH = 100

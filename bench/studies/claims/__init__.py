@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from bench.core import experiment as experiments
-from bench.core.experiment import Experiment
-from bench.core.judge import ExperimentError, nearest
-from bench.studies.claims.rules import RULES
-from bench.studies.claims.verdicts import WORDS, Kind, Outcome, Verdict, Word, explained
+from inflight.bench.core import experiment as experiments
+from inflight.bench.core.experiment import Experiment
+from inflight.bench.core.judge import ExperimentError, nearest
+from inflight.bench.studies.claims.rules import RULES
+from inflight.bench.studies.claims.verdicts import WORDS, Kind, Outcome, Verdict, Word, explained
 
 FOLDER = Path(__file__).with_name("toml")
 NOT_TESTED = "Nothing was measured that could decide it."
@@ -31,7 +31,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     explanations: dict[Literal["mechanism"] | Word, Text]
     """A paragraph for each verdict, with ``{name}`` for values of the outcome; ``mechanism`` stands before each."""
     experiment: dict[str, Any]
-    """As ``bench.core.experiment`` reads it."""
+    """As ``inflight.bench.core.experiment`` reads it."""
     quick: dict[str, Any] | None = None
     """A smaller one."""
 

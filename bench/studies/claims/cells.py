@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bench.core import bare
-from bench.core.arm import BlockTrial
-from bench.core.bare import Bare, BareGrid
-from bench.core.experiment import KINDS, Experiment
-from bench.core.grid import Grid, Workload
-from bench.core.plan import AnyTrial, RowTrial, row_trials
-from bench.core.records.values import plain_values
-from bench.core.rows import Row
-from bench.measure import run as runs
+from inflight.bench.core import bare
+from inflight.bench.core.arm import BlockTrial
+from inflight.bench.core.bare import Bare, BareGrid
+from inflight.bench.core.experiment import KINDS, Experiment
+from inflight.bench.core.grid import Grid, Workload
+from inflight.bench.core.plan import AnyTrial, RowTrial, row_trials
+from inflight.bench.core.records.values import plain_values
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import run as runs
 
 Key = tuple[str, str, str, int]
 """What makes two trials the same one: kind, strategy (of a block its arms), workload without its id, round."""

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import msgspec
 
-import strategies
-from bench.commands import run as commands
-from bench.commands.output import complain, say
-from bench.core import rows
-from bench.core.experiment import Experiment, ExperimentError
-from bench.core.plan import AnyTrial, estimate_ns
-from bench.core.rows import Row
-from bench.measure import run as runs
-from bench.measure.blocks import sides
-from bench.studies import claims
-from bench.studies.claims import Claim, cells, reuse, show
-from bench.studies.claims.cells import Key
-from bench.studies.claims.rules import RULES
-from bench.studies.claims.verdicts import Report, Trials, Verdict, save
+from inflight import strategies
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import complain, say
+from inflight.bench.core import rows
+from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.plan import AnyTrial, estimate_ns
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.blocks import sides
+from inflight.bench.studies import claims
+from inflight.bench.studies.claims import Claim, cells, reuse, show
+from inflight.bench.studies.claims.cells import Key
+from inflight.bench.studies.claims.rules import RULES
+from inflight.bench.studies.claims.verdicts import Report, Trials, Verdict, save
 
 REFUSALS = commands.REFUSALS
 ABOUT = "The trials that the verdicts of `inflight claims` rest on."
@@ -135,7 +135,7 @@ def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial]) -> str:
 
 def _tell(folder: Path, needed: Needed, found: Sequence[Row], reused: int, *, as_json: bool, whole: bool) -> int:
     """Print the verdicts, write them into the folder, and return the exit code."""
-    from bench.present.console import wants_colour
+    from inflight.bench.present.console import wants_colour
 
     judged = judge(needed, found)
     report = report_of(folder, needed, [verdict for verdict, _ in judged], found, reused)
@@ -156,7 +156,7 @@ def _tell(folder: Path, needed: Needed, found: Sequence[Row], reused: int, *, as
 
 def report_of(folder: Path, needed: Needed, verdicts: Sequence[Verdict], found: Sequence[Row], reused: int) -> Report:
     """Return the verdicts with the machine, the runs and the numbers of trials that they rest on."""
-    from bench.present.provenance import source
+    from inflight.bench.present.provenance import source
 
     machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
     return Report(
@@ -170,7 +170,7 @@ def report_of(folder: Path, needed: Needed, verdicts: Sequence[Verdict], found: 
 
 
 def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
-    from bench.studies.claims.plot import save_claims
+    from inflight.bench.studies.claims.plot import save_claims
 
     try:
         save(report, folder)

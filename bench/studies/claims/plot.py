@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.core.rows import Row
-from bench.present import page, provenance, words
-from bench.studies.claims.show import parts, title
-from bench.studies.claims.verdicts import WORDS, Report, Verdict
+from inflight.bench.core.rows import Row
+from inflight.bench.present import page, provenance, words
+from inflight.bench.studies.claims.show import parts, title
+from inflight.bench.studies.claims.verdicts import WORDS, Report, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,13 +5,13 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from bench.core import rows
-from bench.core.plan import AnyTrial, row_trials
-from bench.core.records import changed
-from bench.core.rows import FORMAT, Row, RowsError
-from bench.measure import host
-from bench.measure import run as runs
-from bench.studies.claims.cells import Key, key_of, key_of_row, parts_of
+from inflight.bench.core import rows
+from inflight.bench.core.plan import AnyTrial, row_trials
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import FORMAT, Row, RowsError
+from inflight.bench.measure import host
+from inflight.bench.measure import run as runs
+from inflight.bench.studies.claims.cells import Key, key_of, key_of_row, parts_of
 
 SAME_MACHINE = ("system", "cpu", "usable_cores", "python", "versions", "neighbour")
 """What must be equal in ``machine.json``, as for going on with an interrupted run."""

@@ -3,15 +3,15 @@
 import textwrap
 from collections import Counter
 
-from bench.core import units
-from bench.present import words
-from bench.present.console import DIM, GREEN, PLAIN, RED
-from bench.present.markdown import code, escaped
-from bench.present.provenance import command
-from bench.present.section import Section, table_markdown
-from bench.present.section import markdown as section_markdown
-from bench.present.table import Cell, Table
-from bench.studies.claims.verdicts import WORDS, Report, Verdict, Word
+from inflight.bench.core import units
+from inflight.bench.present import words
+from inflight.bench.present.console import DIM, GREEN, PLAIN, RED
+from inflight.bench.present.markdown import code, escaped
+from inflight.bench.present.provenance import command
+from inflight.bench.present.section import Section, table_markdown
+from inflight.bench.present.section import markdown as section_markdown
+from inflight.bench.present.table import Cell, Table
+from inflight.bench.studies.claims.verdicts import WORDS, Report, Verdict, Word
 
 COLOURS: dict[Word, str] = {
     "holds": GREEN,

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from bench.core import units
+from inflight.bench.core import units
 
 JSON_FILE = "claims.json"
 Word = Literal["holds", "holds differently", "does not hold here", "inconclusive", "not tested"]

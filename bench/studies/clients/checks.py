@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure import checks
-from bench.measure.checks import Judgement, not_applicable, passed_if
+from inflight.bench.measure import checks
+from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
 
 MOST_SERVER_SHARE = 0.70
 LEAVES_OPEN = frozenset({"wrk"})

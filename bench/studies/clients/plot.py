@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.core import units
-from bench.core.figures import Spread
-from bench.core.rows import Row
-from bench.present import page, provenance, words
-from bench.present.name_looks import Look
-from bench.studies.clients.read import Latency, compare
-from bench.studies.clients.show import title
+from inflight.bench.core import units
+from inflight.bench.core.figures import Spread
+from inflight.bench.core.rows import Row
+from inflight.bench.present import page, provenance, words
+from inflight.bench.present.name_looks import Look
+from inflight.bench.studies.clients.read import Latency, compare
+from inflight.bench.studies.clients.show import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

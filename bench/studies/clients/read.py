@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from bench.core import workloads
-from bench.core.cells import present
-from bench.core.figures import Spread, spread
-from bench.core.rows import Row
-from bench.studies.clients.record import Client as ClientRow
+from inflight.bench.core import workloads
+from inflight.bench.core.cells import present
+from inflight.bench.core.figures import Spread, spread
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.clients.record import Client as ClientRow
 
 PER_S_SHARE = 0.03
 """How far a throughput may be from what must be, as a share. wrk counts from its first connect to the end of its time:

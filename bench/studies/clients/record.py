@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from bench.core.records.parts import Knobs, Needed, Row, Server, Site, TimesTold, Window
-from bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
+from inflight.bench.core.records.parts import Knobs, Needed, Row, Server, Site, TimesTold, Window
+from inflight.bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
 
 
 class ClientWorkload(Closed, frozen=True, kw_only=True):

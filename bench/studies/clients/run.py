@@ -9,30 +9,30 @@ from functools import partial
 from random import Random
 from typing import Any
 
-import strategies
-from bench.core.grid import Workload
-from bench.core.plan import BareTrial, trial_of
-from bench.core.rows import Row
-from bench.core.scale import client
-from bench.measure import host, process
-from bench.measure.checks import judge
-from bench.measure.crawl import observe as observe_crawl
-from bench.measure.locust.hosting import locust_lack
-from bench.measure.process import SkipError
-from bench.measure.server import Server, counted_between
-from bench.measure.trial import Observation, Setting, conduct, working
-from bench.studies.clients.checks import CHECKS, Evidence
-from bench.studies.clients.wrk import MISSING, Wrk, find
-from fake_server.delays import parse_delay
-from fake_server.site import Site, SiteConfig
-from strategies import Description
+from inflight import strategies
+from inflight.bench.core.grid import Workload
+from inflight.bench.core.plan import BareTrial, trial_of
+from inflight.bench.core.rows import Row
+from inflight.bench.core.scale import client
+from inflight.bench.measure import host, process
+from inflight.bench.measure.checks import judge
+from inflight.bench.measure.crawl import observe as observe_crawl
+from inflight.bench.measure.locust.hosting import locust_lack
+from inflight.bench.measure.process import SkipError
+from inflight.bench.measure.server import Server, counted_between
+from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.studies.clients.checks import CHECKS, Evidence
+from inflight.bench.studies.clients.wrk import MISSING, Wrk, find
+from inflight.fake_server.delays import parse_delay
+from inflight.fake_server.site import Site, SiteConfig
+from inflight.strategies import Description
 
 LOCUST, WRK, OURS = "locust", "wrk", "callbacks"
 CLIENTS = (LOCUST, WRK, OURS)
 IN_FLIGHT = 50
 SECONDS = {"0": 1, "10ms": 2, "50ms": 3}
 """For how long each added latency is looked at: the longer it is, the fewer turns a loop makes in a second."""
-LOCUST_PROGRAM = "bench.measure.locust.closed_loop"
+LOCUST_PROGRAM = "inflight.bench.measure.locust.closed_loop"
 WARM_UP_S = 0.5
 """Locust's users start and connect meanwhile."""
 PAGES_PER_S = 20_000

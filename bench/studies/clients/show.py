@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bench.core import units
-from bench.core.cells import spread_of
-from bench.core.figures import Spread
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Group, Line, Table
-from bench.studies.clients.read import FULL_SHARE, Comparison, by_workload, compare
-from bench.studies.clients.record import Client
+from inflight.bench.core import units
+from inflight.bench.core.cells import spread_of
+from inflight.bench.core.figures import Spread
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.studies.clients.read import FULL_SHARE, Comparison, by_workload, compare
+from inflight.bench.studies.clients.record import Client
 
 _MS = 1_000_000
 _IDEAL = "N / (L + own time)"

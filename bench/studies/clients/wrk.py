@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.measure.process import TrialError
+from inflight.bench.measure.process import TrialError
 
 MISSING = "wrk is not installed; get it with: apt install wrk (Debian, Ubuntu), brew install wrk (macOS)"
 PATIENCE_S = 30

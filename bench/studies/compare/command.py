@@ -9,22 +9,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.commands import run as commands
-from bench.commands.output import complain, say, say_plots
-from bench.core import rows, selftests, units
-from bench.core.judge import ExperimentError, need
-from bench.measure import host
-from bench.measure import run as runs
-from bench.measure.blocks.sides import Prepared
-from bench.measure.places import without_places
-from bench.present import progress
-from bench.studies.compare import loop, rule, show, simulation
-from bench.studies.compare.comparison import Comparison, from_words
-from bench.studies.compare.decide import Decision
-from bench.studies.compare.read import Block, Result
-from bench.studies.compare.rule import DESIGNED, Rule
-from bench.studies.compare.run import Calibration, Place
-from fake_server.delays import parse_duration_ns
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import complain, say, say_plots
+from inflight.bench.core import rows, selftests, units
+from inflight.bench.core.judge import ExperimentError, need
+from inflight.bench.measure import host
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.places import without_places
+from inflight.bench.present import progress
+from inflight.bench.studies.compare import loop, rule, show, simulation
+from inflight.bench.studies.compare.comparison import Comparison, from_words
+from inflight.bench.studies.compare.decide import Decision
+from inflight.bench.studies.compare.read import Block, Result
+from inflight.bench.studies.compare.rule import DESIGNED, Rule
+from inflight.bench.studies.compare.run import Calibration, Place
+from inflight.fake_server.delays import parse_duration_ns
 
 REFUSALS = commands.REFUSALS
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
@@ -121,7 +121,7 @@ def tell(folder: Path, result: Result, rates: Mapping[str, Any] | None, markdown
     """Print the verdict, write it beside its rows, and return its exit code."""
     from rich.console import Console
 
-    from bench.studies.compare.plot import save_comparison
+    from inflight.bench.studies.compare.plot import save_comparison
 
     told = show.to_json(result, rates) | {"folder": str(folder)}
     if as_json:

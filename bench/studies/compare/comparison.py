@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from bench.core.arm import Arm, BlockTrial, placebo
-from bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT, Workload
-from bench.core.judge import ExperimentError, check_known, judged, need, whole
-from bench.core.plan import Trial, trial_of
-from fake_server.delays import parse_delay
-from fake_server.site import SiteConfig
-from strategies import Description
+from inflight.bench.core.arm import Arm, BlockTrial, placebo
+from inflight.bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT, Workload
+from inflight.bench.core.judge import ExperimentError, check_known, judged, need, whole
+from inflight.bench.core.plan import Trial, trial_of
+from inflight.fake_server.delays import parse_delay
+from inflight.fake_server.site import SiteConfig
+from inflight.strategies import Description
 
 ArmName = Literal["A", "B"]
 Metric = Literal["cpu_per_page", "throughput", "memory"]

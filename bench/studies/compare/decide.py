@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bench.core import units
-from bench.studies.compare.effect import Effect, effect, listed, named, p_text, sign_flip_p, told
-from bench.studies.compare.rule import DESIGNED, MOST, Rule
+from inflight.bench.core import units
+from inflight.bench.studies.compare.effect import Effect, effect, listed, named, p_text, sign_flip_p, told
+from inflight.bench.studies.compare.rule import DESIGNED, MOST, Rule
 
 Verdict = Literal["regression", "pass", "inconclusive"]
 Series = Mapping[str, Sequence[float]]

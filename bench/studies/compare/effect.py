@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from bench.core import units
-from bench.core.stats import CONFIDENCE, t_quantile
-from bench.studies.compare.rule import DESIGNED, Rule
+from inflight.bench.core import units
+from inflight.bench.core.stats import CONFIDENCE, t_quantile
+from inflight.bench.studies.compare.rule import DESIGNED, Rule
 
 RESAMPLES_PER_LEVEL = 10
 """The sign-flip test draws so often that this many draws are expected beyond its level: 24 blocks have too many sign

@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bench.core import rows
-from bench.core.judge import ExperimentError
-from bench.core.rows import Row
-from bench.measure.run import RunError
-from bench.studies.compare import read
-from bench.studies.compare.comparison import Comparison
-from bench.studies.compare.decide import Decision
-from bench.studies.compare.read import Block, Result
-from bench.studies.compare.rule import Rule
-from bench.studies.compare.run import Arms, Calibration, Place, calibrate, measure, prepare_arms
+from inflight.bench.core import rows
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.core.rows import Row
+from inflight.bench.measure.run import RunError
+from inflight.bench.studies.compare import read
+from inflight.bench.studies.compare.comparison import Comparison
+from inflight.bench.studies.compare.decide import Decision
+from inflight.bench.studies.compare.read import Block, Result
+from inflight.bench.studies.compare.rule import Rule
+from inflight.bench.studies.compare.run import Arms, Calibration, Place, calibrate, measure, prepare_arms
 
 Report = Callable[[Block, Decision], None]
 """Called after each block, with what the blocks so far amount to."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.core import units
-from bench.present import change_axis, page, provenance, words
-from bench.present.change_axis import Dot, Range
-from bench.studies.compare import read, show
-from bench.studies.compare.effect import FALLING, NAMES, Effect
-from bench.studies.compare.read import Block, Result
-from bench.studies.compare.rule import Rule
+from inflight.bench.core import units
+from inflight.bench.present import change_axis, page, provenance, words
+from inflight.bench.present.change_axis import Dot, Range
+from inflight.bench.studies.compare import read, show
+from inflight.bench.studies.compare.effect import FALLING, NAMES, Effect
+from inflight.bench.studies.compare.read import Block, Result
+from inflight.bench.studies.compare.rule import Rule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,16 +10,16 @@ from typing import Any
 
 import psutil
 
-from bench.core.judge import ExperimentError
-from bench.core.rows import Row
-from bench.measure import host
-from bench.measure.blocks import run as arms
-from bench.measure.blocks.sides import Prepared, prepare
-from bench.measure.crawl import run_trial
-from bench.measure.limits import descriptor_shortage
-from bench.measure.run import ServerKeeper
-from bench.measure.trial import Setting
-from bench.studies.compare.comparison import Comparison
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host
+from inflight.bench.measure.blocks import run as arms
+from inflight.bench.measure.blocks.sides import Prepared, prepare
+from inflight.bench.measure.crawl import run_trial
+from inflight.bench.measure.limits import descriptor_shortage
+from inflight.bench.measure.run import ServerKeeper
+from inflight.bench.measure.trial import Setting
+from inflight.bench.studies.compare.comparison import Comparison
 
 PROCESS_SD = 0.015
 """How much fresh processes of the same code vary in CPU time per page (docs/method.md has the measurements)."""

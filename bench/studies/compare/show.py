@@ -5,18 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bench.core import units
-from bench.core.rows import Row
-from bench.present import section as form
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.studies.compare import read
-from bench.studies.compare.decide import Decision
-from bench.studies.compare.effect import NAMES, Effect, named, own
-from bench.studies.compare.read import SIDES, Block, Result
-from bench.studies.compare.rule import DESIGNED, MOST, Rule
-from bench.studies.compare.simulation import smallest_found
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.present import section as form
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.compare import read
+from inflight.bench.studies.compare.decide import Decision
+from inflight.bench.studies.compare.effect import NAMES, Effect, named, own
+from inflight.bench.studies.compare.read import SIDES, Block, Result
+from inflight.bench.studies.compare.rule import DESIGNED, MOST, Rule
+from inflight.bench.studies.compare.simulation import smallest_found
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from bench.core.stats import CONFIDENCE, t_quantile
-from bench.studies.compare.decide import Decision, decide
-from bench.studies.compare.effect import sign_flip_ps
-from bench.studies.compare.rule import DESIGNED, Rule
+from inflight.bench.core.stats import CONFIDENCE, t_quantile
+from inflight.bench.studies.compare.decide import Decision, decide
+from inflight.bench.studies.compare.effect import sign_flip_ps
+from inflight.bench.studies.compare.rule import DESIGNED, Rule
 
 if TYPE_CHECKING:
     from numpy import bool_, float64

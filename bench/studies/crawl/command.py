@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
-import strategies
-from bench.core.judge import nearest
-from bench.core.units import count, duration, size
-from bench.measure.limits import descriptor_shortage
-from bench.measure.worker import raise_descriptor_limit
-from fake_server.delays import parse_duration_ns
-from strategies.base import Job
-from strategies.core.frontier import REDIRECTS, Frontier
-from strategies.core.links import normalise
-from strategies.core.page import Page
+from inflight import strategies
+from inflight.bench.core.judge import nearest
+from inflight.bench.core.units import count, duration, size
+from inflight.bench.measure.limits import descriptor_shortage
+from inflight.bench.measure.worker import raise_descriptor_limit
+from inflight.fake_server.delays import parse_duration_ns
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import REDIRECTS, Frontier
+from inflight.strategies.core.links import normalise
+from inflight.strategies.core.page import Page
 
 LONGEST_TIMEOUT_NS = 86_400_000_000_000
 """What every model's way to wait can count in: epoll_wait(2) takes at most 24 days."""

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.cells import Cell
-from bench.core.rows import Row
-from bench.present import labels, marks, page, words
-from bench.present.name_looks import Look
-from bench.studies.decision_map import show
-from bench.studies.decision_map.read import UNKNOWN, Map, Point, Tile, decide, is_map
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, marks, page, words
+from inflight.bench.present.name_looks import Look
+from inflight.bench.studies.decision_map import show
+from inflight.bench.studies.decision_map.read import UNKNOWN, Map, Point, Tile, decide, is_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

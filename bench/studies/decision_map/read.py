@@ -1,8 +1,8 @@
 """Which model fetches most at which latency, CPU work and number in flight, and where nobody can tell. Pure.
 
-The rule (``bench.core.stats``): logarithms of throughput, compared within the same rounds, so that what moves a whole
-round moves no difference; each comparison has a variance of its own. The fastest of a workload is compared with every
-other strategy, and p values are corrected for all comparisons of the map (Benjamini and Hochberg, 1995): of the
+The rule (``inflight.bench.core.stats``): logarithms of throughput, compared within the same rounds, so that what moves
+a whole round moves no difference; each comparison has a variance of its own. The fastest of a workload is compared with
+every other strategy, and p values are corrected for all comparisons of the map (Benjamini and Hochberg, 1995): of the
 differences that the map shows, 5 % at most are expected to be false. It must also be ahead by 2 %: less is no reason to
 choose a model.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from bench.core.cells import TIMED, Cell, cells, crawled, pages_per_s, spread_of
-from bench.core.rows import Row
-from bench.core.stats import Estimate, Logs, adjusted, answer, benjamini_hochberg, compare
+from inflight.bench.core.cells import TIMED, Cell, cells, crawled, pages_per_s, spread_of
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import Estimate, Logs, adjusted, answer, benjamini_hochberg, compare
 
 LEAST_ROUNDS = 2
 UNKNOWN: Literal["not known"] = "not known"
@@ -31,7 +31,7 @@ class Point:
 
     connection: str
     site: str
-    """See ``bench.core.cells.Setting``."""
+    """See ``inflight.bench.core.cells.Setting``."""
     in_flight: int
     latency_ns: int
     cpu_ns: int

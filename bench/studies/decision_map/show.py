@@ -4,14 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.rows import Row
-from bench.core.stats import MARGIN
-from bench.present import notes, words
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.studies.decision_map.read import LEAST_ROUNDS, UNKNOWN, Map, Point, Ranked, Tile, of_rows
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import MARGIN
+from inflight.bench.present import notes, words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.decision_map.read import LEAST_ROUNDS, UNKNOWN, Map, Point, Ranked, Tile, of_rows
 
 MOST_NAMED = 4
 """Maximum number of workloads named below the tables; the rest are counted."""

@@ -10,17 +10,17 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-import strategies
-from bench.commands.output import say, say_plots
-from bench.commands.run import interruptible
-from bench.core import bare, experiment, plan, rows, units
-from bench.core.judge import check_known
-from bench.measure import limits
-from bench.measure import run as runs
-from bench.measure.limits import Ceiling
-from bench.measure.limits.ceilings import SHARED_PART, polite
-from bench.measure.trial import Begin
-from bench.studies.limits.run import limit_row
+from inflight import strategies
+from inflight.bench.commands.output import say, say_plots
+from inflight.bench.commands.run import interruptible
+from inflight.bench.core import bare, experiment, plan, rows, units
+from inflight.bench.core.judge import check_known
+from inflight.bench.measure import limits
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.limits import Ceiling
+from inflight.bench.measure.limits.ceilings import SHARED_PART, polite
+from inflight.bench.measure.trial import Begin
+from inflight.bench.studies.limits.run import limit_row
 
 REFUSALS = (runs.RunError, experiment.ExperimentError)
 LABEL = 10
@@ -159,7 +159,7 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
 
 def _draw(folder: Path) -> None:
     """Draw what there is to draw of a whole run, and say where it is."""
-    from bench.report import plots
+    from inflight.bench.report import plots
 
     machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
     say(f"rows:  {folder / rows.ROWS_FILE}")

@@ -4,11 +4,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bench.core import units
-from bench.core.records.bare import Ceiling, LimitFound, LimitMeasured
-from bench.core.rows import Row
-from bench.present import labels, page, words
-from bench.studies.limits import show
+from inflight.bench.core import units
+from inflight.bench.core.records.bare import Ceiling, LimitFound, LimitMeasured
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, page, words
+from inflight.bench.studies.limits import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ MOST_CEILINGS = 2
 FAR = 2.2
 """A limit so many times higher than what was found is named, but not drawn to scale."""
 MOVED = 1.05
-"""The second ramp, with small stacks, is ended 10 % above the first (``bench.measure.limits.threads``)."""
+"""The second ramp, with small stacks, is ended 10 % above the first (``inflight.bench.measure.limits.threads``)."""
 LABEL_PITCH = 0.125
 """What the two lines of a label take of the axes' height."""
 LINE, FAILURE, STOP = "#0072B2", "#D55E00", "#009E73"

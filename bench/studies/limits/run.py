@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Any
 
-from bench.core.plan import BareTrial
-from bench.core.rows import Row
-from bench.measure.limits import find
-from bench.measure.process import TrialError
-from bench.measure.trial import Begin, Observation, Setting, conduct
+from inflight.bench.core.plan import BareTrial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure.limits import find
+from inflight.bench.measure.process import TrialError
+from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
 
 
 def run_limit(trial: BareTrial, setting: Setting) -> Row:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bench.core import units
-from bench.core.cells import of_kind
-from bench.core.records.bare import LimitFound, LimitMeasured
-from bench.core.records.values import whole_values
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Table
+from inflight.bench.core import units
+from inflight.bench.core.cells import of_kind
+from inflight.bench.core.records.bare import LimitFound, LimitMeasured
+from inflight.bench.core.records.values import whole_values
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
 
 _TITLES = {
     "failure": "{found} threads, then no more: {limit}",

@@ -5,17 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.figures import Slope
-from bench.core.layers import LAYERS, Point
-from bench.core.rows import Row
-from bench.present import labels, marks, page, scales, words
-from bench.present.labels import Label
-from bench.present.marks import UNKNOWN
-from bench.present.name_looks import Look
-from bench.studies.memory import plot_in_flight, show
-from bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, Subject, by_setting
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.figures import Slope
+from inflight.bench.core.layers import LAYERS, Point
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, marks, page, scales, words
+from inflight.bench.present.labels import Label
+from inflight.bench.present.marks import UNKNOWN
+from inflight.bench.present.name_looks import Look
+from inflight.bench.studies.memory import plot_in_flight, show
+from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, Subject, by_setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.cells import Cell
-from bench.core.figures import spread
-from bench.core.rows import Row
-from bench.present import labels, marks, page, words
-from bench.present.marks import Points
-from bench.present.name_looks import Look
-from bench.studies.memory import show
-from bench.studies.memory.read import is_timed
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.figures import spread
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, marks, page, words
+from inflight.bench.present.marks import Points
+from inflight.bench.present.name_looks import Look
+from inflight.bench.studies.memory import show
+from inflight.bench.studies.memory.read import is_timed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.core import cells as c
-from bench.core import layers
-from bench.core.cells import Cell
-from bench.core.figures import Slope, Spread, spread
-from bench.core.layers import FULL, Cost, Point
-from bench.core.records.crawls import Block, Memory
-from bench.core.rows import Row
-from bench.present import words
+from inflight.bench.core import cells as c
+from inflight.bench.core import layers
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.figures import Slope, Spread, spread
+from inflight.bench.core.layers import FULL, Cost, Point
+from inflight.bench.core.records.crawls import Block, Memory
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
 
 BLOCKS, PARKED, IN_FLIGHT = GROUPS = ("building blocks, parked", "strategies, parked", "strategies, in flight")
 """In the order in which they are shown."""

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import psutil
 
-from bench.core.bare import WITH_SOCKET
-from bench.core.plan import BareTrial
-from bench.core.rows import Row
-from bench.measure import process
-from bench.measure.checks import Judgement, judge, passed_if
-from bench.measure.held import Guard, layers, layers_since
-from bench.measure.server import Server
-from bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.core.bare import WITH_SOCKET
+from inflight.bench.core.plan import BareTrial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import process
+from inflight.bench.measure.checks import Judgement, judge, passed_if
+from inflight.bench.measure.held import Guard, layers, layers_since
+from inflight.bench.measure.server import Server
+from inflight.bench.measure.trial import Observation, Setting, conduct, working
 
-PROGRAM = "bench.studies.memory.worker"
+PROGRAM = "inflight.bench.studies.memory.worker"
 
 
 def run_building_block(trial: BareTrial, server: Server, setting: Setting) -> Row:

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.cells import Cell
-from bench.core.figures import NoSlope, Slope, Spread, spread
-from bench.core.layers import FULL
-from bench.core.rows import Row
-from bench.present import labels, words
-from bench.present.section import Section
-from bench.present.table import Group, Line, Table
-from bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED, Subject, by_setting, held, reach, tops
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.figures import NoSlope, Slope, Spread, spread
+from inflight.bench.core.layers import FULL
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED, Subject, by_setting, held, reach, tops
 
 Value = TypeVar("Value")
 

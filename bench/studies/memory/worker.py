@@ -9,8 +9,8 @@ import threading
 import time
 from typing import Any
 
-from bench.measure import building_blocks as blocks
-from bench.measure.worker import Part, Say, serve
+from inflight.bench.measure import building_blocks as blocks
+from inflight.bench.measure.worker import Part, Say, serve
 
 
 class Block(Part):

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.core.arrivals import LONGEST_SHARE, NO_ANSWER
-from bench.measure import checks
-from bench.measure.checks import MS, Judgement, not_applicable, passed_if
-from fake_server.faults import FAULTS
-from fake_server.site import PageSpec, Site
+from inflight.bench.core.arrivals import LONGEST_SHARE, NO_ANSWER
+from inflight.bench.measure import checks
+from inflight.bench.measure.checks import MS, Judgement, not_applicable, passed_if
+from inflight.fake_server.faults import FAULTS
+from inflight.fake_server.site import PageSpec, Site
 
 
 @dataclass(slots=True)

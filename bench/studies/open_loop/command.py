@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.commands import run as commands
-from bench.commands.output import complain
-from bench.core import rows, scale
-from bench.core.experiment import Experiment, ExperimentError
-from bench.core.rows import Row
-from bench.measure import run as runs
-from bench.measure.locust.hosting import address_text
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import complain
+from inflight.bench.core import rows, scale
+from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.locust.hosting import address_text
 
 REFUSALS = commands.REFUSALS
 ABOUT = "Requests at constant rates, whatever has been answered: inflight open-loop."

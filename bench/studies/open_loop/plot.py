@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from bench.core import units
-from bench.core.figures import P99_SAMPLES, Spread
-from bench.core.rows import Row
-from bench.present import labels, name_looks, page, scales, words
-from bench.present.labels import Label
-from bench.present.name_looks import Look
-from bench.studies.open_loop.read import KINDS, Curve, Kind, Point, Quantile, curves, names
-from bench.studies.open_loop.show import rate, title
+from inflight.bench.core import units
+from inflight.bench.core.figures import P99_SAMPLES, Spread
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, name_looks, page, scales, words
+from inflight.bench.present.labels import Label
+from inflight.bench.present.name_looks import Look
+from inflight.bench.studies.open_loop.read import KINDS, Curve, Kind, Point, Quantile, curves, names
+from inflight.bench.studies.open_loop.show import rate, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.core import units, workloads
-from bench.core.cells import spread_of
-from bench.core.figures import P99_SAMPLES, Spread
-from bench.core.rows import Row
-from bench.present import words
-from bench.studies.open_loop.record import OpenLoop, OpenWorkload
+from inflight.bench.core import units, workloads
+from inflight.bench.core.cells import spread_of
+from inflight.bench.core.figures import P99_SAMPLES, Spread
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.studies.open_loop.record import OpenLoop, OpenWorkload
 
 Read = Callable[[OpenLoop], float | None]
 """Reads a figure of one trial."""

@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from bench.core.records.parts import Knobs, LocustCounts, Needed, Row, Server, Site, Times, Window, same_length
-from bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
+from inflight.bench.core.records.parts import Knobs, LocustCounts, Needed, Row, Server, Site, Times, Window, same_length
+from inflight.bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
 
 
 class OpenWorkload(Closed, frozen=True, kw_only=True):

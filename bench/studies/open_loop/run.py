@@ -4,16 +4,16 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.core.plan import BareTrial
-from bench.core.rows import Row
-from bench.measure import host
-from bench.measure.checks import judge
-from bench.measure.server import Server, counted_between
-from bench.measure.trial import Observation, Setting, conduct, working
-from bench.studies.open_loop.checks import CHECKS, Seen, wrong_answer
-from fake_server.site import Site, SiteConfig
+from inflight.bench.core.plan import BareTrial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host
+from inflight.bench.measure.checks import judge
+from inflight.bench.measure.server import Server, counted_between
+from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.studies.open_loop.checks import CHECKS, Seen, wrong_answer
+from inflight.fake_server.site import Site, SiteConfig
 
-PROGRAM = "bench.measure.locust.open_loop"
+PROGRAM = "inflight.bench.measure.locust.open_loop"
 FULL_CLIENT_SHARE = 0.90
 FULL_SERVER_SHARE = 0.70
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bench.core import units
-from bench.core.figures import P99_SAMPLES, Spread
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.studies.open_loop.read import KINDS, SAMPLES, Curve, Point, Quantile, Read, curves, names
+from inflight.bench.core import units
+from inflight.bench.core.figures import P99_SAMPLES, Spread
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.open_loop.read import KINDS, SAMPLES, Curve, Point, Quantile, Read, curves, names
 
 MOST_PLACES = 3
 """Maximum number of places named in a title; the tables have them all."""

@@ -4,7 +4,18 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, Open, PositiveCount, PositiveNs, Text
+from inflight.bench.core.records.values import (
+    Closed,
+    Count,
+    Maybe,
+    Name,
+    Ns,
+    Number,
+    Open,
+    PositiveCount,
+    PositiveNs,
+    Text,
+)
 
 
 class Probed(Open, frozen=True, kw_only=True):

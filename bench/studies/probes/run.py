@@ -3,14 +3,14 @@
 import importlib
 from functools import partial
 
-from bench.core.plan import BareTrial
-from bench.core.rows import Row
-from bench.measure import process
-from bench.measure.server import Server
-from bench.measure.trial import Observation, Setting, conduct
-from fake_server.site import SiteConfig
+from inflight.bench.core.plan import BareTrial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import process
+from inflight.bench.measure.server import Server
+from inflight.bench.measure.trial import Observation, Setting, conduct
+from inflight.fake_server.site import SiteConfig
 
-PROGRAMS = "bench.studies.probes.programs"
+PROGRAMS = "inflight.bench.studies.probes.programs"
 
 
 def run_probe(trial: BareTrial, server: Server, setting: Setting) -> Row:

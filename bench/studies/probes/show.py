@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bench.core import units
-from bench.core.cells import of_kind
-from bench.core.figures import spread
-from bench.core.records.bare import Probe
-from bench.core.records.values import plain_values
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Group, Line, Table
+from inflight.bench.core import units
+from inflight.bench.core.cells import of_kind
+from inflight.bench.core.figures import spread
+from inflight.bench.core.records.bare import Probe
+from inflight.bench.core.records.values import plain_values
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Group, Line, Table
 
 _MOST_FIGURES = 6
 """Maximum number of figures shown of a probe; the rows have the rest."""

@@ -5,19 +5,19 @@ import shutil
 import sys
 from pathlib import Path
 
-from bench.commands import run as commands
-from bench.commands.output import say
-from bench.core import rows
-from bench.core.experiment import ExperimentError
-from bench.core.judge import check_known
-from bench.core.records.crawls import Crawl
-from bench.core.rows import Row, RowsError
-from bench.measure import run as runs
-from bench.present import section
-from bench.studies.race import show
-from bench.studies.race.page import fragment, page
-from bench.studies.race.read import races
-from bench.studies.race.terminal import is_watched, watch
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import say
+from inflight.bench.core import rows
+from inflight.bench.core.experiment import ExperimentError
+from inflight.bench.core.judge import check_known
+from inflight.bench.core.records.crawls import Crawl
+from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.measure import run as runs
+from inflight.bench.present import section
+from inflight.bench.studies.race import show
+from inflight.bench.studies.race.page import fragment, page
+from inflight.bench.studies.race.read import races
+from inflight.bench.studies.race.terminal import is_watched, watch
 
 PRESET = "race"
 PAGE_FILE = "race.html"

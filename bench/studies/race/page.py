@@ -12,13 +12,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bench.core import units
-from bench.core.records.parts import Samples
-from bench.core.rows import Row
-from bench.present import html as pages
-from bench.present.html import text
-from bench.studies.race.read import Lane, Race, races
-from bench.studies.race.show import CAPTION, PLACES, finish, notes
+from inflight.bench.core import units
+from inflight.bench.core.records.parts import Samples
+from inflight.bench.core.rows import Row
+from inflight.bench.present import html as pages
+from inflight.bench.present.html import text
+from inflight.bench.studies.race.read import Lane, Race, races
+from inflight.bench.studies.race.show import CAPTION, PLACES, finish, notes
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _POINTS = 8000

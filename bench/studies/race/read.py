@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from bench.core import units, workloads
-from bench.core.cells import spread_of
-from bench.core.figures import Spread, differ
-from bench.core.records.crawls import Crawl, CrawlWorkload
-from bench.core.records.parts import Samples
-from bench.core.rows import Row
-from bench.present import name_looks, words
-from bench.present.notes import why_red
+from inflight.bench.core import units, workloads
+from inflight.bench.core.cells import spread_of
+from inflight.bench.core.figures import Spread, differ
+from inflight.bench.core.records.crawls import Crawl, CrawlWorkload
+from inflight.bench.core.records.parts import Samples
+from inflight.bench.core.rows import Row
+from inflight.bench.present import name_looks, words
+from inflight.bench.present.notes import why_red
 
 MOST_RACES = 4
 MOST_LANES = 16

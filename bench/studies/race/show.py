@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from bench.core import units
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Cell, Table
-from bench.studies.race.read import Lane, Race, races, recorded
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Cell, Table
+from inflight.bench.studies.race.read import Lane, Race, races, recorded
 
 HEADS = ("strategy", "place", "in flight", "pages", "finished after", "pages/s", "most threads", "memory (RSS)", "CPU")
 CAPTION = (

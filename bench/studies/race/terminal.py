@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bench.core import units
-from bench.present import words
-from bench.present.name_looks import COLOURS
-from bench.studies.race import show
-from bench.studies.race.read import Lane, Race
+from inflight.bench.core import units
+from inflight.bench.present import words
+from inflight.bench.present.name_looks import COLOURS
+from inflight.bench.studies.race import show
+from inflight.bench.studies.race.read import Lane, Race
 
 if TYPE_CHECKING:
     from rich.text import Text

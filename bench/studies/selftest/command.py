@@ -15,30 +15,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import strategies
-from bench.commands import run as commands
-from bench.commands.output import complain, say
-from bench.core import rows, selftests
-from bench.core.arm import Arm
-from bench.core.experiment import Workload
-from bench.core.judge import ExperimentError, check_known
-from bench.core.plan import estimate_ns, trial_of
-from bench.core.rows import Row
-from bench.measure import host, neighbour, process
-from bench.measure import run as runs
-from bench.measure.crawl import run_trial
-from bench.present import progress
-from bench.studies.clients import read as client_rows
-from bench.studies.clients import run as clients
-from bench.studies.clients.show import line as client_line
-from bench.studies.compare import command, loop, read, simulation
-from bench.studies.compare.comparison import METRICS, Metric, comparison
-from bench.studies.compare.read import Block
-from bench.studies.compare.rule import DESIGNED
-from bench.studies.compare.run import Place
-from bench.studies.selftest import read as self_test
-from bench.studies.selftest.show import line, text
-from fake_server.site import SiteConfig
+from inflight import strategies
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import complain, say
+from inflight.bench.core import rows, selftests
+from inflight.bench.core.arm import Arm
+from inflight.bench.core.experiment import Workload
+from inflight.bench.core.judge import ExperimentError, check_known
+from inflight.bench.core.plan import estimate_ns, trial_of
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host, neighbour, process
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.crawl import run_trial
+from inflight.bench.present import progress
+from inflight.bench.studies.clients import read as client_rows
+from inflight.bench.studies.clients import run as clients
+from inflight.bench.studies.clients.show import line as client_line
+from inflight.bench.studies.compare import command, loop, read, simulation
+from inflight.bench.studies.compare.comparison import METRICS, Metric, comparison
+from inflight.bench.studies.compare.read import Block
+from inflight.bench.studies.compare.rule import DESIGNED
+from inflight.bench.studies.compare.run import Place
+from inflight.bench.studies.selftest import read as self_test
+from inflight.bench.studies.selftest.show import line, text
+from inflight.fake_server.site import SiteConfig
 
 REFUSALS = commands.REFUSALS
 SIZES = (5, 10)
@@ -250,7 +250,7 @@ def _with_loops(plan: Plan, loops: float) -> tuple[Arm, Arm]:
 
 def _overhead(cpus: host.Cpus, same: Sequence[Block]) -> dict[str, float | None]:
     """Return what measuring costs a fetch inside the worker, in nanoseconds and as a share of its CPU time."""
-    _, said = process.output(["bench.studies.selftest.overhead"], cpus.client, 60)
+    _, said = process.output(["inflight.bench.studies.selftest.overhead"], cpus.client, 60)
     found: dict[str, float | None] = json.loads(said)
     extra_ns = float(found["with_ns"] or 0) - float(found["without_ns"] or 0)
     page_ns = read.figure(self_test.good(same), "A", "cpu_per_page")
@@ -262,8 +262,8 @@ def _is_enough(found: Sequence[Block], name: str, plan: Plan) -> bool:
 
 
 def _keep(folder: Path, found: dict[str, Any]) -> None:
-    from bench.studies.clients.plot import save_clients
-    from bench.studies.selftest.plot import save_selftest
+    from inflight.bench.studies.clients.plot import save_clients
+    from inflight.bench.studies.selftest.plot import save_selftest
 
     try:
         told = json.dumps(found, indent=2, allow_nan=False) + "\n"

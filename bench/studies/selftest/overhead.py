@@ -1,9 +1,10 @@
 """What the harness adds to each fetch inside the worker: the frontier's book-keeping with and without measuring.
 
-``python -m bench.studies.selftest.overhead`` runs both kinds over the same fetches in turns, and prints nanoseconds a
-fetch: ``{"with_ns": ..., "without_ns": ...}``, each the median of its turns. What is left out without measuring is what
-no crawl needs: the time at which a fetch was started and finished, and the numbers in flight now and at most. Deadlines
-need a clock, tries are counted for retries, and the finished fetches are the result: these are part of any crawl.
+``python -m inflight.bench.studies.selftest.overhead`` runs both kinds over the same fetches in turns, and prints
+nanoseconds a fetch: ``{"with_ns": ..., "without_ns": ...}``, each the median of its turns. What is left out without
+measuring is what no crawl needs: the time at which a fetch was started and finished, and the numbers in flight now and
+at most. Deadlines need a clock, tries are counted for retries, and the finished fetches are the result: these are part
+of any crawl.
 """
 
 import gc
@@ -11,9 +12,9 @@ import json
 import time
 from statistics import median
 
-from strategies.base import Job
-from strategies.core.frontier import Frontier
-from strategies.core.page import Fetch
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.page import Fetch
 
 FETCHES = 5_000
 TURNS = 41

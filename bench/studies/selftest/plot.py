@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.core import units
-from bench.core.rows import Row
-from bench.present import change_axis, name_looks, page, provenance, words
-from bench.present.change_axis import Dot, Range
-from bench.studies.compare import read
-from bench.studies.compare.effect import NAMES
-from bench.studies.compare.read import Block
-from bench.studies.selftest import show
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.present import change_axis, name_looks, page, provenance, words
+from inflight.bench.present.change_axis import Dot, Range
+from inflight.bench.studies.compare import read
+from inflight.bench.studies.compare.effect import NAMES
+from inflight.bench.studies.compare.read import Block
+from inflight.bench.studies.selftest import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

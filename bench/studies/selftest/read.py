@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bench.core.stats import t_interval
-from bench.studies.compare import read, simulation
-from bench.studies.compare.effect import NAMES
-from bench.studies.compare.read import TIMED, Block
-from bench.studies.compare.rule import rule_for
+from inflight.bench.core.stats import t_interval
+from inflight.bench.studies.compare import read, simulation
+from inflight.bench.studies.compare.effect import NAMES
+from inflight.bench.studies.compare.read import TIMED, Block
+from inflight.bench.studies.compare.rule import rule_for
 
 BUDGETS_S = (60, 300, 900)
 

@@ -7,16 +7,16 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.core import units
-from bench.present import section as form
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.studies.clients import show as clients
-from bench.studies.compare.effect import NAMES
-from bench.studies.compare.read import Block
-from bench.studies.compare.rule import DESIGNED
-from bench.studies.compare.show import changes_told, planted_told
+from inflight.bench.core import units
+from inflight.bench.present import section as form
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.clients import show as clients
+from inflight.bench.studies.compare.effect import NAMES
+from inflight.bench.studies.compare.read import Block
+from inflight.bench.studies.compare.rule import DESIGNED
+from inflight.bench.studies.compare.show import changes_told, planted_told
 
 WIDTH = 120
 LIMITS = {

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample, Side, number, sample
+from inflight.bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample, Side, number, sample
 
 _SOFTWARE = ("node", "release", "python_implementation", "python_version", "python_compiler", "python_build")
 _COMMIT = ("id", "branch", "dirty")

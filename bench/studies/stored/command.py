@@ -4,15 +4,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.commands.output import say
-from bench.core import rows
-from bench.core.rows import RowsError
-from bench.measure.places import without_places
-from bench.present import words
-from bench.studies.stored import show
-from bench.studies.stored.benchmark_json import BenchmarkError, of_json, parse
-from bench.studies.stored.read import Comparison, compare_sides
-from bench.studies.stored.side import Side, differences, of_rows
+from inflight.bench.commands.output import say
+from inflight.bench.core import rows
+from inflight.bench.core.rows import RowsError
+from inflight.bench.measure.places import without_places
+from inflight.bench.present import words
+from inflight.bench.studies.stored import show
+from inflight.bench.studies.stored.benchmark_json import BenchmarkError, of_json, parse
+from inflight.bench.studies.stored.read import Comparison, compare_sides
+from inflight.bench.studies.stored.side import Side, differences, of_rows
 
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
 JSON_FILE, MARKDOWN_FILE = "compare.json", "compare.md"
@@ -126,7 +126,7 @@ def _refuse_unlike(base: Side, head: Side) -> None:
 
 
 def _write(found: Comparison, folder: Path) -> list[Path]:
-    from bench.studies.stored.plot import save_forest
+    from inflight.bench.studies.stored.plot import save_forest
 
     folder.mkdir(parents=True, exist_ok=True)
     told = json.dumps(show.to_json(found), indent=2, allow_nan=False)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.core import units
-from bench.present import change_axis, page, words
-from bench.present.change_axis import Range
-from bench.studies.stored import show
-from bench.studies.stored.read import PASS_BELOW, REGRESSION_ABOVE, Compared, Comparison
-from bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL
+from inflight.bench.core import units
+from inflight.bench.present import change_axis, page, words
+from inflight.bench.present.change_axis import Range
+from inflight.bench.studies.stored import show
+from inflight.bench.studies.stored.read import PASS_BELOW, REGRESSION_ABOVE, Compared, Comparison
+from inflight.bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

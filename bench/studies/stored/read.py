@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bench.core import units
-from bench.core.figures import Slope
-from bench.core.stats import CONFIDENCE, t_quantile
-from bench.studies.stored.side import (
+from inflight.bench.core import units
+from inflight.bench.core.figures import Slope
+from inflight.bench.core.stats import CONFIDENCE, t_quantile
+from inflight.bench.studies.stored.side import (
     MEMORY,
     METRICS,
     THROUGHPUT,

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bench.core import units
-from bench.present import section as form
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.studies.stored.read import FAMILY, PASS_BELOW, REGRESSION_ABOVE, Compared, Comparison
-from bench.studies.stored.side import CPU, MEMORY, METRICS, THROUGHPUT, WALL, Side
+from inflight.bench.core import units
+from inflight.bench.present import section as form
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.stored.read import FAMILY, PASS_BELOW, REGRESSION_ABOVE, Compared, Comparison
+from inflight.bench.studies.stored.side import CPU, MEMORY, METRICS, THROUGHPUT, WALL, Side
 
 WIDTH = 100
 FORMAT = 1

@@ -1,7 +1,7 @@
 """One side of a comparison of stored runs: its figures by cell, and the machine that they are from. Pure.
 
 What is compared is the same whatever it was read from: rows of a run here, or a file of pytest-benchmark
-(``bench.studies.stored.benchmark_json``).
+(``inflight.bench.studies.stored.benchmark_json``).
 """
 
 import json
@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.core import cells as c
-from bench.core import units, workloads
-from bench.core.cells import Cell
-from bench.core.figures import NoSlope, Slope, memory_slope
-from bench.core.model import sensitivity
-from bench.core.records.values import plain_values
-from bench.core.rows import Row
+from inflight.bench.core import cells as c
+from inflight.bench.core import units, workloads
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.figures import NoSlope, Slope, memory_slope
+from inflight.bench.core.model import sensitivity
+from inflight.bench.core.records.parts import Knobs
+from inflight.bench.core.records.values import plain_values
+from inflight.bench.core.rows import Row
 
 CPU, THROUGHPUT, MEMORY, WALL = "cpu_per_page_ns", "pages_per_s", "user_bytes_per_fetch", "wall_s"
 METRICS = (CPU, WALL, THROUGHPUT, MEMORY)
@@ -251,7 +252,7 @@ def _why_none(rows: Iterable[Row]) -> str:
 
 def _software(machine: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     versions = machine.get("versions")
-    knobs = [row.knobs for row in rows if row.knobs]
+    knobs = [row.knobs for row in rows if isinstance(row.knobs, Knobs) and row.knobs]  # a swarm has those of many
     pinned = {str(own.cpus is not None) for own in knobs}
     return (
         {key: value for key, value in machine.items() if key not in _NOT_SOFTWARE}

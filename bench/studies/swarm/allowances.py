@@ -5,14 +5,14 @@ import resource
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.measure import limits
-from bench.measure.host import usable_cores
-from bench.measure.limits.bounds import bounds
-from bench.measure.limits.ceilings import SHARED_PART, Ceiling, ceilings
-from bench.measure.limits.facts import Facts
-from bench.measure.limits.look import look
-from bench.measure.limits.resources import in_bytes
-from strategies import Description
+from inflight.bench.measure import limits
+from inflight.bench.measure.host import usable_cores
+from inflight.bench.measure.limits.bounds import bounds
+from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, ceilings
+from inflight.bench.measure.limits.facts import Facts
+from inflight.bench.measure.limits.look import look
+from inflight.bench.measure.limits.resources import in_bytes
+from inflight.strategies import Description
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.core.rows import Check
-from bench.measure import checks
-from bench.measure.checks import Judgement, not_applicable, passed_if
-from bench.measure.worker.share import digest
-from bench.studies.swarm.crowd import ShareState
-from bench.studies.swarm.layout import Layout, Share
-from fake_server.site import Site, SiteConfig
+from inflight.bench.core.rows import Check
+from inflight.bench.measure import checks
+from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
+from inflight.bench.measure.worker.share import digest
+from inflight.bench.studies.swarm.crowd import ShareState
+from inflight.bench.studies.swarm.layout import Layout, Share
+from inflight.fake_server.site import Site, SiteConfig
 
 MOST_REPORTING_SHARE = 0.01
 """Of the CPU time of the strategy processes: what they spend on telling Locust what they have fetched."""

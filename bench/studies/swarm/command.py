@@ -8,20 +8,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import strategies
-from bench.commands import run as commands
-from bench.commands.output import complain, say
-from bench.core import rows, scale
-from bench.core.experiment import Experiment, ExperimentError
-from bench.core.judge import check_known, whole
-from bench.core.rows import Row
-from bench.measure import run as runs
-from bench.measure.locust.hosting import Hosting, address_text
-from bench.present.notes import why_red
-from bench.studies.swarm.layout import Layout, LayoutError, allowances, among, layout
-from bench.studies.swarm.plan_text import MASTER_PORT, TRUST, plan_text
-from fake_server.delays import parse_duration_ns
-from strategies import Description
+from inflight import strategies
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import complain, say
+from inflight.bench.core import rows, scale
+from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.judge import check_known, whole
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.locust.hosting import Hosting, address_text
+from inflight.bench.present.notes import why_red
+from inflight.bench.studies.swarm.layout import Layout, LayoutError, allowances, among, layout
+from inflight.bench.studies.swarm.plan_text import MASTER_PORT, TRUST, plan_text
+from inflight.fake_server.delays import parse_duration_ns
+from inflight.strategies import Description
 
 REFUSALS = (*commands.REFUSALS, LayoutError)
 ABOUT = "One strategy in many processes, all its fetches in flight at once: inflight swarm."
@@ -124,7 +124,7 @@ def _join(master: str, nodes: int) -> int:
         raise ExperimentError("--nodes 0 leaves nobody to join; leave it out, or say how many")
     host, port = address(master)
     runs.need_locust()
-    from bench.studies.swarm.run import join
+    from inflight.bench.studies.swarm.run import join
 
     with commands.interruptible():
         return join(host, port, nodes, tell=say)

@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 import psutil
 
-from bench.measure import host, process
-from bench.measure.locust.hosting import Hosting, address_text
-from bench.measure.locust.identity import difference, identity
-from bench.studies.swarm.layout import Share
-from bench.studies.swarm.pulse import Pulse
+from inflight.bench.measure import host, process
+from inflight.bench.measure.locust.hosting import Hosting, address_text
+from inflight.bench.measure.locust.identity import difference, identity
+from inflight.bench.studies.swarm.layout import Share
+from inflight.bench.studies.swarm.pulse import Pulse
 
 START_S = 120.0
 """A limit for what hangs. A Locust worker of this machine that ends before it has joined is noticed at once."""
@@ -29,7 +29,7 @@ PATIENCE_S = 15.0
 GONE_S = 20.0
 """Processes of ours that still run so long after their end was ordered are killed."""
 QUIT_S = 10.0
-_MASTER, _NODE = ("bench.measure.locust.master",), ("bench.measure.locust.node",)
+_MASTER, _NODE = ("inflight.bench.measure.locust.master",), ("inflight.bench.measure.locust.node",)
 
 Stage = Literal["waiting", "starting", "ready", "going", "crawled", "lost"]
 

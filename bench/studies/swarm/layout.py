@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bench.studies.swarm.allowances import Allowances, Common, allowances
-from strategies import Description
+from inflight.bench.studies.swarm.allowances import Allowances, Common, allowances
+from inflight.strategies import Description
 
 __all__ = ["Allowances", "Bound", "Common", "Layout", "LayoutError", "Share", "allowances", "bytes_each", "layout"]
 

@@ -4,10 +4,18 @@ import math
 import textwrap
 from collections.abc import Iterator
 
-from bench.core import units
-from bench.measure.limits.ceilings import SHARED_PART
-from bench.studies.swarm.layout import TASKS_ASIDE, TASKS_EACH, Allowances, Layout, bytes_each, layout, most_connections
-from strategies import Description
+from inflight.bench.core import units
+from inflight.bench.measure.limits.ceilings import SHARED_PART
+from inflight.bench.studies.swarm.layout import (
+    TASKS_ASIDE,
+    TASKS_EACH,
+    Allowances,
+    Layout,
+    bytes_each,
+    layout,
+    most_connections,
+)
+from inflight.strategies import Description
 
 MASTER_PORT = 5557
 """On which Locust's own master listens unless told otherwise."""

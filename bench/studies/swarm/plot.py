@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from bench.core import units
-from bench.core.rows import Row
-from bench.present import labels, page, words
-from bench.present.labels import Label
-from bench.present.name_looks import Look
-from bench.studies.swarm.read import (
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, page, words
+from inflight.bench.present.labels import Label
+from inflight.bench.present.name_looks import Look
+from inflight.bench.studies.swarm.read import (
     LAYERS,
     Cost,
     Swarm,
@@ -25,8 +25,8 @@ from bench.studies.swarm.read import (
     swarms,
     timeline,
 )
-from bench.studies.swarm.record import Swarm as Trial
-from bench.studies.swarm.show import MOST_NAMES, cost_title, losses, name, reach_title, size
+from inflight.bench.studies.swarm.record import Swarm as Trial
+from inflight.bench.studies.swarm.show import MOST_NAMES, cost_title, losses, name, reach_title, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,13 +9,13 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from bench.core import workloads
-from bench.core.cells import present, spread_of
-from bench.core.figures import Slope, Spread, memory_slope, spread
-from bench.core.layers import Point
-from bench.core.rows import Row
-from bench.studies.swarm.record import BoundBy
-from bench.studies.swarm.record import Swarm as Trial
+from inflight.bench.core import workloads
+from inflight.bench.core.cells import present, spread_of
+from inflight.bench.core.figures import Slope, Spread, memory_slope, spread
+from inflight.bench.core.layers import Point
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.swarm.record import BoundBy
+from inflight.bench.studies.swarm.record import Swarm as Trial
 
 KIND = "swarm"
 Read = Callable[[Trial], float | None]

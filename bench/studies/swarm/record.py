@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar, Literal
 
-from bench.core.records.parts import Layers, LocustCounts, Needed, Row, Server, Site, same_length
-from bench.core.records.values import (
+from inflight.bench.core.records.parts import Layers, LocustCounts, Needed, Row, Server, Site, same_length
+from inflight.bench.core.records.values import (
     ChangeBytes,
     Closed,
     Count,

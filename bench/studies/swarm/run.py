@@ -15,19 +15,19 @@ from functools import partial
 from threading import Thread
 from typing import Any
 
-import strategies
-from bench.core import units
-from bench.core.plan import BareTrial
-from bench.core.rows import Row
-from bench.measure import held, host, memory, process
-from bench.measure.checks import judge
-from bench.measure.server import ANSWER_SECONDS
-from bench.measure.trial import Observation, Setting, conduct
-from bench.studies.swarm import checks as swarm_checks
-from bench.studies.swarm import layout as layouts
-from bench.studies.swarm.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
-from bench.studies.swarm.layout import Layout, LayoutError
-from strategies.base import Job
+from inflight import strategies
+from inflight.bench.core import units
+from inflight.bench.core.plan import BareTrial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import held, host, memory, process
+from inflight.bench.measure.checks import judge
+from inflight.bench.measure.server import ANSWER_SECONDS
+from inflight.bench.measure.trial import Observation, Setting, conduct
+from inflight.bench.studies.swarm import checks as swarm_checks
+from inflight.bench.studies.swarm import layout as layouts
+from inflight.bench.studies.swarm.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
+from inflight.bench.studies.swarm.layout import Layout, LayoutError
+from inflight.strategies.base import Job
 
 LOOK_S = 0.1
 MOST_LOOKS = 400

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.core import units
-from bench.core.figures import Slope, Spread
-from bench.core.rows import Row
-from bench.present import words
-from bench.present.section import Section
-from bench.present.table import Table
-from bench.studies.swarm.read import (
+from inflight.bench.core import units
+from inflight.bench.core.figures import Slope, Spread
+from inflight.bench.core.rows import Row
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.swarm.read import (
     LAYERS,
     Cost,
     Read,
@@ -23,8 +23,8 @@ from bench.studies.swarm.read import (
     settings,
     swarms,
 )
-from bench.studies.swarm.record import Latecomer, Loss
-from bench.studies.swarm.record import Swarm as Trial
+from inflight.bench.studies.swarm.record import Latecomer, Loss
+from inflight.bench.studies.swarm.record import Swarm as Trial
 
 _HELD = ("", "asked", "held", "processes", "reached in", "drained in", "failed", "lost", "verdict")
 _LAYERS = ("client user", "page tables", "kernel stacks", "slab, sockets", "server")

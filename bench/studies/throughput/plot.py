@@ -4,17 +4,17 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.cells import Cell
-from bench.core.model import Fit, fit
-from bench.core.rows import Row
-from bench.present import labels, marks, page, scales, words
-from bench.present.labels import Label
-from bench.present.marks import Point
-from bench.present.name_looks import Look
-from bench.studies.throughput import plot_cpu, plot_times, title
-from bench.studies.throughput.read import choose_caps
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.model import Fit, fit
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, marks, page, scales, words
+from inflight.bench.present.labels import Label
+from inflight.bench.present.marks import Point
+from inflight.bench.present.name_looks import Look
+from inflight.bench.studies.throughput import plot_cpu, plot_times, title
+from inflight.bench.studies.throughput.read import choose_caps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.cells import Cell, Figure
-from bench.present import labels, marks, name_looks, page, words
-from bench.present.marks import Fill
-from bench.studies.throughput import read, title
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.cells import Cell, Figure
+from inflight.bench.present import labels, marks, name_looks, page, words
+from inflight.bench.present.marks import Fill
+from inflight.bench.studies.throughput import read, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

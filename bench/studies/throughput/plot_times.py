@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.cells import Cell
-from bench.core.figures import P99_SAMPLES, Histogram, Spread, exceedance, merge, quantile, spread
-from bench.core.rows import Row
-from bench.present import labels, marks, page, scales, words
-from bench.present.name_looks import Look
-from bench.studies.throughput import title
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.figures import P99_SAMPLES, Histogram, Spread, exceedance, merge, quantile, spread
+from inflight.bench.core.rows import Row
+from inflight.bench.present import labels, marks, page, scales, words
+from inflight.bench.present.name_looks import Look
+from inflight.bench.studies.throughput import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bench.core import cells as c
-from bench.core import workloads
-from bench.core.cells import Cell, role
-from bench.core.rows import Row
-from bench.core.stats import Interval, t_interval
-from bench.studies.throughput.record import Arm, ArmWorkload
+from inflight.bench.core import cells as c
+from inflight.bench.core import workloads
+from inflight.bench.core.cells import Cell, role
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import Interval, t_interval
+from inflight.bench.studies.throughput.record import Arm, ArmWorkload
 
 NOISY = 0.05
 """A run is noisy if its placebo may differ from the reference by more than this."""

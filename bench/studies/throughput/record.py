@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from bench.core.records.crawls import ArmOf, CrawlWorkload
-from bench.core.records.parts import Knobs, Needed, Row, Server, Times
-from bench.core.records.values import (
+from inflight.bench.core.records.crawls import ArmOf, CrawlWorkload
+from inflight.bench.core.records.parts import Knobs, Needed, Row, Server, Times
+from inflight.bench.core.records.values import (
     Bytes,
     ClockNs,
     Count,
@@ -88,7 +88,7 @@ class ArmMeasured(Open, frozen=True, kw_only=True):
     service: Maybe[Times] = None
     """Service times of the fetches that were started and finished within one window."""
     work_units: Maybe[PositiveCount] = None
-    """The CPU work of each page, in units of strategies.core.work; absent for none."""
+    """The CPU work of each page, in units of inflight.strategies.core.work; absent for none."""
     work_ns: Maybe[Ns] = None
     """What the CPU work of a page costs in this worker, measured after its crawl: CPU time, median of five."""
     worked_pages: Maybe[Count] = None

@@ -5,18 +5,18 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from bench.core import cells as c
-from bench.core import units
-from bench.core.arm import REFERENCE
-from bench.core.cells import Cell, Figure, role
-from bench.core.model import sensitivity
-from bench.core.rows import Row
-from bench.core.stats import CONFIDENCE, Interval
-from bench.present import notes, words
-from bench.present.section import Section
-from bench.present.table import Group, Line, Table, texts
-from bench.studies.throughput import read, title
-from bench.studies.throughput.read import NOISY, Column, Contrast
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.arm import REFERENCE
+from inflight.bench.core.cells import Cell, Figure, role
+from inflight.bench.core.model import sensitivity
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import CONFIDENCE, Interval
+from inflight.bench.present import notes, words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Group, Line, Table, texts
+from inflight.bench.studies.throughput import read, title
+from inflight.bench.studies.throughput.read import NOISY, Column, Contrast
 
 SURE = f"{CONFIDENCE * 100:.0f} %"
 STEADY = 0.02

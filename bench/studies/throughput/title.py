@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from bench.core import cells as c
-from bench.core import extremes, units
-from bench.core.cells import Cell
-from bench.core.figures import Spread, differ
-from bench.present import words
+from inflight.bench.core import cells as c
+from inflight.bench.core import extremes, units
+from inflight.bench.core.cells import Cell
+from inflight.bench.core.figures import Spread, differ
+from inflight.bench.present import words
 
 
 def of_rates(found: Sequence[Cell]) -> str:

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from itertools import groupby
 from types import FrameType
 
-import strategies
-from strategies.base import Job
-from strategies.core.frontier import Frontier
-from strategies.core.http1 import Response
-from strategies.core.page import Fetch
+from inflight import strategies
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.http1 import Response
+from inflight.strategies.core.page import Fetch
 
-SITE = "-m fake_server --port 0 --ready-line --exit-with-stdin --pages 2 --links 1 --delay 20ms"
+SITE = "-m inflight.fake_server --port 0 --ready-line --exit-with-stdin --pages 2 --links 1 --delay 20ms"
 
 
 def main() -> None:

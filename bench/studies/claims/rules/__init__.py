@@ -8,9 +8,9 @@ or an interval includes a boundary that matters, the outcome is ``inconclusive``
 
 from collections.abc import Callable, Sequence
 
-from bench.core.rows import Row
-from bench.studies.claims.rules import crawls, limits, memory, programs, speed
-from bench.studies.claims.verdicts import Outcome
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.claims.rules import crawls, limits, memory, programs, speed
+from inflight.bench.studies.claims.verdicts import Outcome
 
 Rule = Callable[[Sequence[Row]], Outcome]
 

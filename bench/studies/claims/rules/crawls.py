@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from bench.core import units
-from bench.core.cells import Read
-from bench.core.records.crawls import Crawl, Memory
-from bench.core.rows import Row
-from bench.studies.claims.rules.evidence import (
+from inflight.bench.core import units
+from inflight.bench.core.cells import Read
+from inflight.bench.core.records.crawls import Crawl, Memory
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.claims.rules.evidence import (
     COUNT,
     SIZE,
     SPAN,
@@ -19,8 +19,8 @@ from bench.studies.claims.rules.evidence import (
     over_rounds,
     values,
 )
-from bench.studies.claims.rules.parts import Part, compared, outcome
-from bench.studies.claims.verdicts import Outcome, Value
+from inflight.bench.studies.claims.rules.parts import Part, compared, outcome
+from inflight.bench.studies.claims.verdicts import Outcome, Value
 
 UNDER_NS = 3_000_000_000
 XKCD_PAGES = 1500

@@ -5,12 +5,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from bench.core import stats, units
-from bench.core.cells import Read
-from bench.core.figures import NoSlope, Slope, spread
-from bench.core.records.bare import Probe
-from bench.core.rows import Row
-from bench.studies.claims.verdicts import Value
+from inflight.bench.core import stats, units
+from inflight.bench.core.cells import Read
+from inflight.bench.core.figures import NoSlope, Slope, spread
+from inflight.bench.core.records.bare import Probe
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.claims.verdicts import Value
 
 R = TypeVar("R", bound=Row)
 CLOSE = 0.10

@@ -4,13 +4,13 @@ import math
 from collections.abc import Collection, Sequence
 from statistics import median
 
-from bench.core import units
-from bench.core.records.bare import LimitFound, LimitMeasured
-from bench.core.records.crawls import Measured, Memory
-from bench.core.rows import Row
-from bench.studies.claims.rules.evidence import by_strategy, is_absent, of_type, shows_a_limit
-from bench.studies.claims.rules.parts import Part, missing, outcome
-from bench.studies.claims.verdicts import Outcome, Value
+from inflight.bench.core import units
+from inflight.bench.core.records.bare import LimitFound, LimitMeasured
+from inflight.bench.core.records.crawls import Measured, Memory
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.claims.rules.evidence import by_strategy, is_absent, of_type, shows_a_limit
+from inflight.bench.studies.claims.rules.parts import Part, missing, outcome
+from inflight.bench.studies.claims.verdicts import Outcome, Value
 
 TENS_FROM, TENS_TO = 10_000, 100_000
 """Tens of thousands: from ten to below a hundred of them."""

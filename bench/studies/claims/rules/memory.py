@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.core import units
-from bench.core.figures import NoSlope, Slope, memory_slope
-from bench.core.layers import RSS, cost, n_of, size_of
-from bench.core.records.crawls import Block, Memory
-from bench.core.rows import Row
-from bench.studies.claims.rules.evidence import (
+from inflight.bench.core import units
+from inflight.bench.core.figures import NoSlope, Slope, memory_slope
+from inflight.bench.core.layers import RSS, cost, n_of, size_of
+from inflight.bench.core.records.crawls import Block, Memory
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.claims.rules.evidence import (
     SPAN,
     Range,
     of_type,
@@ -17,8 +17,8 @@ from bench.studies.claims.rules.evidence import (
     slopes,
     values,
 )
-from bench.studies.claims.rules.parts import Part, compared, outcome
-from bench.studies.claims.verdicts import Outcome, Value
+from inflight.bench.studies.claims.rules.parts import Part, compared, outcome
+from inflight.bench.studies.claims.verdicts import Outcome, Value
 
 PUBLISHED_BYTES, DRAFT_BYTES = 50_000, 22_000
 TENS_FROM, TENS_TO = 10_000, 100_000

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.core import units
-from bench.core.rows import Row
-from bench.studies.claims.rules.evidence import Figure, Range
-from bench.studies.claims.verdicts import Outcome, Value, Word
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.claims.rules.evidence import Figure, Range
+from inflight.bench.studies.claims.verdicts import Outcome, Value, Word
 
 How = Literal["at least", "below", "not clearly above", "not clearly below"]
 """What a figure must be. The first two need all of its interval; the others fail only if all of it is beyond."""

@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from bench.core import units
-from bench.core.cells import cpu_per_page_ns
-from bench.core.records.bare import Probe
-from bench.core.rows import Row
-from bench.studies.claims.rules.evidence import (
+from inflight.bench.core import units
+from inflight.bench.core.cells import cpu_per_page_ns
+from inflight.bench.core.records.bare import Probe
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.claims.rules.evidence import (
     SHARE,
     Figure,
     Range,
@@ -20,8 +20,8 @@ from bench.studies.claims.rules.evidence import (
     value,
     values,
 )
-from bench.studies.claims.rules.parts import Part, compared, outcome
-from bench.studies.claims.verdicts import Outcome, Value
+from inflight.bench.studies.claims.rules.parts import Part, compared, outcome
+from inflight.bench.studies.claims.verdicts import Outcome, Value
 
 GROWS = 3.0
 """A price that triples with connections on which nothing happens does not scale with what happens."""

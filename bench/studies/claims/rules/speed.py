@@ -6,12 +6,12 @@ Each is decided by primary cells that were fixed before anything was measured, i
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.core import units
-from bench.core.cells import Read, cpu_per_page_ns, pages_per_s
-from bench.core.layers import cost
-from bench.core.records.crawls import Memory
-from bench.core.rows import Row
-from bench.studies.claims.rules.evidence import (
+from inflight.bench.core import units
+from inflight.bench.core.cells import Read, cpu_per_page_ns, pages_per_s
+from inflight.bench.core.layers import cost
+from inflight.bench.core.records.crawls import Memory
+from inflight.bench.core.rows import Row
+from inflight.bench.studies.claims.rules.evidence import (
     SHARE,
     SPAN,
     Figure,
@@ -26,8 +26,8 @@ from bench.studies.claims.rules.evidence import (
     value,
     values,
 )
-from bench.studies.claims.rules.parts import How, Part, compared, outcome
-from bench.studies.claims.verdicts import Outcome, Value
+from inflight.bench.studies.claims.rules.parts import How, Part, compared, outcome
+from inflight.bench.studies.claims.verdicts import Outcome, Value
 
 SLOWER = 1.02
 """Less than two percent is no slowdown that anybody would choose a model by."""

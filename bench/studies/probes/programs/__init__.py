@@ -2,7 +2,7 @@
 
 To add a probe, add a file; it is found by its name (one that begins with ``_`` is no probe)::
 
-    python -P -m bench.studies.probes.programs NAME
+    python -P -m inflight.bench.studies.probes.programs NAME
         standard input     one line   {"arguments": {...}, "base": "http://127.0.0.1:PORT" | null, "lifetime_s": 30}
         standard output    one line   {"measured": {...}}
         exit code          0; 2 when the probe or its arguments are none, with one sentence on standard error

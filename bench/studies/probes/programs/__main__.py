@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench.studies.probes.programs._shared import ArgumentError, find_probe, measure, read_order
+from inflight.bench.studies.probes.programs._shared import ArgumentError, find_probe, measure, read_order
 
 LONGEST_LINE_BYTES = 1 << 20
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from strategies.core.page import Fetch
+    from inflight.strategies.core.page import Fetch
 
 LIFETIME_S = 30.0
 MOST_LIFETIME_S = 2_000_000
@@ -60,7 +60,7 @@ def read_order(line: bytes) -> tuple[dict[str, Any], str | None, float]:
 
 def measure(name: str, arguments: Mapping[str, Any], base: str | None) -> dict[str, Any]:
     """Return what a probe measured, with its arguments. Raises ArgumentError for arguments that it does not take."""
-    probe = importlib.import_module(f"bench.studies.probes.programs.{name}")
+    probe = importlib.import_module(f"inflight.bench.studies.probes.programs.{name}")
     given = checked(arguments, probe.ARGUMENTS, probe.BOUNDS)
     measured: dict[str, Any] = probe.measure(base if probe.SITE is None else need_server(base), **given)
     return given | measured
@@ -147,7 +147,7 @@ def child_process(work: Callable[[socket.socket], None]) -> Iterator[socket.sock
 
 def raise_descriptor_limit() -> int:
     """Allow this process as many descriptors as it may allow itself; return how many."""
-    from bench.measure import worker
+    from inflight.bench.measure import worker
 
     worker.raise_descriptor_limit()
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

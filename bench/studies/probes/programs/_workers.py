@@ -20,11 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import strategies
-from bench.studies.probes.programs._shared import check_pages
-from strategies.base import Job
-from strategies.core.frontier import Frontier
-from strategies.core.kept import Kept
+from inflight import strategies
+from inflight.bench.studies.probes.programs._shared import check_pages
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.kept import Kept
 
 IN_FLIGHT = 8
 LIFETIME_S = 10

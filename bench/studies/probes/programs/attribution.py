@@ -1,6 +1,6 @@
 """Where the bytes of a thread, a task, a stream go: by line of Python, by mapping, and by kind of kernel object.
 
-Three looks at the same N building blocks (``bench.measure.building_blocks``):
+Three looks at the same N building blocks (``inflight.bench.measure.building_blocks``):
 
 - ``python``: tracemalloc, by the line of source that allocated. It sees what Python's allocators give out, not a stack.
   Since it keeps a record of every allocation, this look says nothing of the process's own size.
@@ -36,7 +36,7 @@ _alive: list[Any] = []
 
 def measure(base: str, block: str, look: str) -> dict[str, Any]:
     """Return bytes for each of N blocks, the greatest pieces first: a list of [what, bytes] for each look."""
-    from bench.measure import building_blocks as blocks
+    from inflight.bench.measure import building_blocks as blocks
 
     n, port = _N.get(block, _MANY), urlsplit(base).port or 0
     logging.getLogger("asyncio").disabled = True  # it would complain of every task that is still there at the end

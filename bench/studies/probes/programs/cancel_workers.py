@@ -19,7 +19,7 @@ from typing import Any
 
 def installed_strategies() -> tuple[str, ...]:
     """Return the strategies that can run here."""
-    import strategies
+    from inflight import strategies
 
     return tuple(name for name in strategies.names() if not strategies.describe(name).missing)
 
@@ -86,7 +86,7 @@ def run_child(order: str) -> tuple[str, str, bool]:
     The child says its line when the crawl is over. One that does not end soon after is killed.
     """
     give_up_s = time.monotonic() + CRAWL_S
-    command = [sys.executable, "-P", "-m", "bench.studies.probes.programs._workers"]
+    command = [sys.executable, "-P", "-m", "inflight.bench.studies.probes.programs._workers"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:

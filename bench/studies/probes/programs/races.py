@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from bench.studies.probes.programs._shared import timed
+from inflight.bench.studies.probes.programs._shared import timed
 
 WORKERS = 8
 BATCHES = 100
@@ -61,7 +61,7 @@ class Ledger:
 
     def normal(self, page: str, href: bytes) -> str:
         """Work out the URL that a link means: what takes long, and is done for new ones only."""
-        from strategies.core.links import resolve
+        from inflight.strategies.core.links import resolve
 
         url = resolve(page, href, None)
         assert url is not None
@@ -91,7 +91,7 @@ class Page:
     __slots__ = ("hrefs", "url")
 
     def __init__(self, batch: int) -> None:
-        from strategies.core.links import find_links
+        from inflight.strategies.core.links import find_links
 
         body = "".join(f'<li><a href="/section/{batch}/{n}">{n}</a>' for n in range(LINKS))
         self.url = f"http://site.test/section/{batch}"

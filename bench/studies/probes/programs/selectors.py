@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from bench.studies.probes.programs._shared import (
+from inflight.bench.studies.probes.programs._shared import (
     check_pages,
     child_process,
     raise_descriptor_limit,
@@ -64,9 +64,9 @@ def measure(base: str, selector: str, idle: int) -> dict[str, Any]:
 
 def crawl_beside(idle: list[socket.socket], kind: Any, url: str) -> dict[str, Any]:
     """Crawl with a selector of this kind that watches the idle connections as well."""
-    import strategies
-    from strategies.base import Job
-    from strategies.core.frontier import Frontier
+    from inflight import strategies
+    from inflight.strategies.base import Job
+    from inflight.strategies.core.frontier import Frontier
 
     strategy = strategies.load("callbacks")
     pages = (f"{url}/", *(f"{url}/p/{n}" for n in range(1, SITE["pages"])))

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from bench.studies.probes.programs._shared import child_process, timed
+from inflight.bench.studies.probes.programs._shared import child_process, timed
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "how": ("spin", "selector"),

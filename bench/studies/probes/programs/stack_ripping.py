@@ -14,14 +14,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from strategies.core.page import Fetch
+    from inflight.strategies.core.page import Fetch
 
 _FILE_NAME = re.compile(r'File "(?:[^"]*[/\\])?([^"/\\]+)"')
 
 
 def shared_stack_strategies() -> tuple[str, ...]:
     """Return the strategies that parse with the core, where the error is planted."""
-    import strategies
+    from inflight import strategies
 
     return tuple(name for name in strategies.names() if strategies.describe(name).stack == "shared")
 
@@ -40,8 +40,8 @@ def measure(base: str, strategy: str, at: int) -> dict[str, Any]:
     says whether one of them was on the stack when the fetch was started (the one that called ``frontier.start``, or the
     one that it started the fetch for), ``lost`` names those that were on that stack and are not in the traceback.
     """
-    import strategies
-    from strategies.base import Job
+    from inflight import strategies
+    from inflight.strategies.base import Job
 
     model = strategies.load(strategy)
     file = model.crawl.__code__.co_filename
@@ -77,7 +77,7 @@ def compare(fetch: "Fetch", started_by: list[str], error: BaseException, file: s
 
 def watched_frontier(file: str) -> tuple[type[Any], list[tuple["Fetch", list[str]]]]:
     """Return a Frontier that notes each fetch that is started, and the functions of ``file`` that started it."""
-    from strategies.core.frontier import Frontier
+    from inflight.strategies.core.frontier import Frontier
 
     starts: list[tuple[Fetch, list[str]]] = []
 
@@ -100,7 +100,7 @@ def callers() -> Iterator[FrameType]:
 
 def plant_error(at: int) -> None:
     """Let the parser's ``at``-th call fail, as a bug in it would."""
-    from strategies.core.http1 import ResponseParser
+    from inflight.strategies.core.http1 import ResponseParser
 
     patched: Any = ResponseParser
     real: Callable[[Any, bytes], Any] = patched.feed

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.studies.probes.programs._shared import check_pages, timed
+from inflight.bench.studies.probes.programs._shared import check_pages, timed
 
 if TYPE_CHECKING:
-    from strategies.base import Job
-    from strategies.core.frontier import Frontier
-    from strategies.core.http1 import Response
-    from strategies.core.page import Fetch
+    from inflight.strategies.base import Job
+    from inflight.strategies.core.frontier import Frontier
+    from inflight.strategies.core.http1 import Response
+    from inflight.strategies.core.page import Fetch
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "how": ("pool", "thread-per-fetch"),
@@ -34,9 +34,9 @@ def measure(base: str, how: str, connection: Literal["keep-alive", "per-fetch"],
     """Crawl the site once; return what it cost, and how many threads were started for it."""
     if how == "thread-per-fetch" and connection == "keep-alive":
         return {"not_applicable": "a thread that ends with its fetch has no connection to keep"}
-    import strategies
-    from strategies.base import Job
-    from strategies.core.frontier import Frontier
+    from inflight import strategies
+    from inflight.strategies.base import Job
+    from inflight.strategies.core.frontier import Frontier
 
     crawl = strategies.load("thread_pool").crawl if how == "pool" else crawl_with_a_thread_each
     job = Job((f"{base}/",), max_in_flight=in_flight, connection=connection)
@@ -110,7 +110,7 @@ class Crew:
 
     def work(self, fetch: "Fetch") -> None:
         """Make one fetch: the life of one thread."""
-        from strategies.core.http1 import ProtocolError
+        from inflight.strategies.core.http1 import ProtocolError
 
         found: Sequence[Fetch]
         try:
@@ -139,7 +139,7 @@ class Crew:
 
 def exchange(job: "Job", fetch: "Fetch") -> "Response":
     """Connect, send the request, wait for the whole response, close. Raises OSError or ProtocolError."""
-    from strategies.core.http1 import CHUNK_BYTES, ResponseParser
+    from inflight.strategies.core.http1 import CHUNK_BYTES, ResponseParser
 
     parser = ResponseParser(job.max_header_bytes, job.max_body_bytes)
     with socket.create_connection((fetch.origin.host, fetch.origin.port), seconds_left(fetch)) as sock:
