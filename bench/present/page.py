@@ -90,7 +90,7 @@ def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Fi
     figure.text(
         0.03, 1 - below / height, "\n".join(notes), size=12, color=GREY, va="top", linespacing=1.3, gid="subtitle"
     )
-    feet = textwrap.wrap(footer, 155, break_on_hyphens=False)
+    feet = textwrap.wrap(footer, 140, break_on_hyphens=False)
     figure.text(
         0.03, 0.14 / height, "\n".join(feet), size=SMALL, color=GREY, va="bottom", linespacing=1.3, gid="footer"
     )
