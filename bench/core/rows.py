@@ -63,7 +63,7 @@ def _rows(path: Path) -> Iterator[Row]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise RowsError(f"{path.parent} is not a run: cannot read {path.name} ({error.strerror})") from error
+        raise RowsError(f"{path.parent} is not a run: cannot read {path.name} ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise RowsError(f"{path} is not text, so it holds no rows") from error
     *lines, _unfinished = text.split("\n")

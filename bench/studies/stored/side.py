@@ -155,7 +155,7 @@ def _alike(name: str, base: Any, head: Any) -> bool:
 
 def _told(name: str, value: Any) -> str:
     if value is None:
-        return "unknown"
+        return "none" if name == "neighbour" else "unknown"
     size = number(value) if name == "memory_bytes" else None
     return str(value) if size is None else units.size(size)
 

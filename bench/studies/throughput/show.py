@@ -250,4 +250,4 @@ def _short(column: Column) -> str:
 
 def _percent(ratio: float) -> str:
     """Write by how much a ratio differs from 1, in percent."""
-    return f"{(ratio - 1) * 100:.1f}"
+    return f"{round((ratio - 1) * 100, 1) + 0.0:.1f}"  # adding 0 takes the sign from -0

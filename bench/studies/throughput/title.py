@@ -8,6 +8,9 @@ from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import Spread, differ
 from inflight.bench.present import words
 
+WIDE = 1.5
+"""A gain whose 95 % interval reaches from one end to this many times that end is shown with it."""
+
 
 def of_rates(found: Sequence[Cell]) -> str:
     """Say how much faster the fastest gets with more in flight, at the longest latency that tells, and at the shortest.
@@ -78,15 +81,20 @@ def _verdict(ordered: Sequence[Spread]) -> str:
     if len(ordered) == 1:
         return ""
     is_apart = extremes.differ([spread.logs for spread in ordered])
-    return f": {units.times(most.median / least.median)}" if is_apart else ": no significant difference"
+    return f": {units.times(most.median / least.median)}" if is_apart else ": not significant, corrected for all pairs"
 
 
 def _gain(few: Cell, many: Cell) -> str:
     one, other = _rate(few), _rate(many)
-    unsure = " (one round)" if min(one.rounds, other.rounds) == 1 else ""
-    if not unsure and differ(one, other) == "unknown":
-        unsure = " (not significant)"
-    return f"{units.times(other.median / one.median)} faster {words.at_latency(few.latency)}{unsure}"
+    at, ratio = words.at_latency(few.latency), c.ratio(many, few, c.pages_per_s)
+    if ratio is None or min(one.rounds, other.rounds) == 1:
+        return f"{units.times(other.median / one.median)} faster {at} (one round)"
+    gain = f"{units.times(ratio.estimate)} faster {at}"
+    if differ(one, other) == "unknown":
+        return f"{gain} (not significant)"
+    if ratio.high < WIDE * ratio.low:
+        return gain
+    return f"{gain} (95 %: {units.times(ratio.low)} to {units.times(ratio.high)})"
 
 
 def _busiest(found: Sequence[Cell]) -> list[Cell]:
