@@ -96,6 +96,7 @@ HOSTILE = [
     ("arm", "workload.comparison.metrics", '["speed"]'),
     ("swarm", "measured.bound_by", '"pids"'),
     ("swarm", "measured.timeline.held", "[1]"),
+    *(("swarm", "knobs.selector", value) for value in (HUGE, "[[1e308]]")),
     ("open", "measured.backlog.waiting", "[1]"),
     ("open", "workload.rate_per_s", "5e-324"),
     ("client", "measured.service.p99_ns", '"slow"'),
