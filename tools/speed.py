@@ -167,9 +167,9 @@ def _measure_rates(
         ceiling = drive(server.base + "/p/5", 100)
         workload = Workload(site, "crawl", replace(config, pages=pages), 100, "keep-alive")
         row = _run(Trial(f"{site}/{name}", 1, name, described.stack, workload, 100), server, setting)
-        found[f"{site}/{name}"].append(row.measured["pages_per_s"] / ceiling.per_s)
+        found[f"{site}/{name}"].append(row.measured.pages_per_s / ceiling.per_s)
         found[f"{site}/wrk requests/s"].append(ceiling.per_s)
-        found[f"{site}/{name} pages/s"].append(row.measured["pages_per_s"])
+        found[f"{site}/{name} pages/s"].append(row.measured.pages_per_s)
 
 
 def _measure_memory(found: dict[str, list[float]], server: Server, setting: Setting) -> None:
@@ -185,8 +185,8 @@ def _measure_memory(found: dict[str, list[float]], server: Server, setting: Sett
             config = replace(PLAIN, pages=in_flight)
             workload = Workload("memory", "memory", config, in_flight, "keep-alive")
             row = _run(Trial(f"memory/{name}", 1, name, "shared", workload, in_flight), server, setting)
-            held.append(row.measured["held_in_flight"])
-            used.append(row.measured["held_uss_bytes"])
+            held.append(row.measured.held_in_flight)
+            used.append(row.measured.held_uss_bytes)
         slope = memory_slope(held, used)
         if isinstance(slope, NoSlope):
             raise SpeedError(f"{name}: {slope.reason}")

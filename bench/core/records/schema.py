@@ -5,7 +5,6 @@ import ast
 import inspect
 import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -13,8 +12,8 @@ from msgspec import Struct
 
 from inflight.bench.core.records import Record
 from inflight.bench.core.records.parts import NEWEST_FORMAT, Row
+from inflight.bench.core.rows import SCHEMA_FILE
 
-FILE = Path(__file__).parents[1] / "row.schema.json"
 _HEAD = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": f"A row of inflight, format {NEWEST_FORMAT}",
@@ -97,4 +96,4 @@ def _field_texts(part: type) -> Iterator[tuple[str, str]]:
 
 if __name__ == "__main__":
     argparse.ArgumentParser(prog="python -m inflight.bench.core.records.schema", description=__doc__).parse_args()
-    FILE.write_text(text(), encoding="utf-8")
+    SCHEMA_FILE.write_text(text(), encoding="utf-8")

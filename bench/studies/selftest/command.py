@@ -67,11 +67,11 @@ FULL_ROUNDS, QUICK_ROUNDS = 3, 1
 SEED = 1
 """Of the order in which clients take turns."""
 MOST_TRIES = 3
-"""So many times the good blocks that are wanted are tried; then the machine is too busy."""
+"""Maximum number of blocks tried for each good one that is wanted; beyond that the machine is too busy."""
 BLOCK_NS = 4_000_000_000
-"""About how long a block takes; nothing but an estimate rests on it."""
+"""Expected duration of a block; used for the estimate only."""
 LOOP_NS = 12.0
-"""About what an iteration of an empty loop costs: the first guess, by which the real cost is measured."""
+"""First guess of the cost of an iteration of an empty loop; the real cost is measured with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,8 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
         "detection": {str(size): self_test.detection(series) for size, series in planted.items()},
         "resolves": self_test.resolves(same),
         "server_ceiling_per_s": server.ceiling_per_s,
-        "lateness": {name: late.server.get(f"lateness_{name}_ns") for name in ("p50", "p99")} | {"valid": late.valid},
+        "lateness": {name: getattr(late.server, f"lateness_{name}_ns") for name in ("p50", "p99")}
+        | {"valid": late.valid},
         "overhead": _overhead(where.place.cpus, same),
         "clients": None if compared is None else compared.to_dict(),
     }
