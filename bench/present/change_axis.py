@@ -140,7 +140,7 @@ def draw_dots(axes: "Axes", dots: Sequence[Dot], shown: Range, direction: int, *
 
 
 def mark_size(number: int) -> float:
-    """Return how large each of so many marks is, so that they do not hide each other."""
+    """Return the size of each mark: the more marks, the smaller, so that they do not hide each other."""
     return max(3.0, min(9.0, 60.0 / math.sqrt(max(1, number))))
 
 

@@ -51,7 +51,7 @@ Drawn = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the page: its id, its heading, and what is in it; a whole part brings its own heading."""
+    """One part of the page: id, heading and content; the content of a ``whole`` part includes the heading."""
 
     id: str
     heading: str

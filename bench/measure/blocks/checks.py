@@ -11,7 +11,7 @@ from inflight.bench.measure.checks import Judgement, passed_if
 MOST_SERVER_SHARE = 0.90
 """Of the server's core; and beyond it, of the server's share the least that the client's core must have."""
 ANY_COST = inf
-"""What the CPU work of a page costs depends on what others do meanwhile: it is told, and not judged."""
+"""The cost of CPU work per page depends on what else the machine does, so it is reported and not judged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A share of a swarm: one strategy crawls as often as it is told to, and says meanwhile what it has fetched.
+"""A share of a swarm: one strategy crawls each time it is ordered to, and reports its progress meanwhile.
 
 Between ``crawl`` and its answer come ``{"event": "pages", ...}`` every second while there are new ones. At the end of
 its input the process exits at once, also in mid-crawl: nobody is left to answer to.

@@ -87,7 +87,7 @@ def run(
 
 
 def show_block(shown: progress.Progress, block: Block, line: str, block_ns: float) -> None:
-    """Show what one block found; one that was left out brings the end no nearer."""
+    """Show what one block found; a block that was left out does not count as progress."""
     if block.good:
         shown.finished(line, block_ns)
     else:

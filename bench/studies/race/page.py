@@ -29,7 +29,7 @@ _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What a page takes in to have the race; style and script belong into its only <style> and <script>."""
+    """The parts of a race that a page includes; style and script go into its only <style> and <script>."""
 
     html: str
     css: str

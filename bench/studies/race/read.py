@@ -23,9 +23,9 @@ MOST_RACES = 4
 MOST_LANES = 16
 """Maximum number of lanes shown, the fastest ones; more cannot be watched."""
 ONE_ROUND = 0.2
-"""How much two may differ by chance is not known of one round; by so much they hardly do."""
+"""With one round each, two strategies that differ by less than this share a place."""
 LONG_NS = 300_000_000
-"""A race whose last one takes less is over before one has looked."""
+"""A race is short if its last strategy takes less than this."""
 
 
 @dataclass(frozen=True, slots=True)
