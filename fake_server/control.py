@@ -14,7 +14,7 @@
                                         shut all gates but that one, and open that: what it held is answered
                                         evenly over the time; "port": null opens none
     {"do": "read"}                      read the gates, as pass does before it acts
-    {"do": "run_out", "port": 1}        pages of an endless site have no more links there: its crawl ends
+    {"do": "run_out"}                   pages of an endless site have no more links: crawls come to their end
     {"do": "stop"}                      close everything and exit 0
 
 Every answer has "ok". {"ok": true} is all of it, but for move, {"ok": true, "port": 40000, "ports": [40000]}; for pass
@@ -69,7 +69,7 @@ class Control:
             "watch": self._watch,
             "pass": self._pass,
             "read": lambda _: server.readings(),
-            "run_out": lambda message: server.run_out(_whole(message, "port")),
+            "run_out": lambda _: server.run_out(),
             "stop": lambda _: stop(),
         }
 

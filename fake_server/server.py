@@ -212,9 +212,10 @@ class Server:
             "gates": {str(port): gate.reading() for port, gate in self.gates.items()},
         }
 
-    def run_out(self, port: int) -> None:
-        """Serve pages without links behind a gate from now on, so that an endless crawl comes to its end."""
-        self.gate(port).jobs = self.last_pages()
+    def run_out(self) -> None:
+        """Serve pages without links behind every gate from now on, so that endless crawls come to their end."""
+        for gate in self._own_gates():
+            gate.jobs = self.last_pages()
 
     def last_pages(self) -> EndlessPages:
         """Return the pages of the endless site without links. Raises ValueError when the site is not endless."""

@@ -144,11 +144,11 @@ def _measured(cpu_ns: int, per_s: float, share: float) -> dict[str, Any]:
     window = {"begin_ns": 10**9, "wall_ns": wall_ns, "cpu_ns": round(share * wall_ns), "server_cpu_ns": 8 * MS}
     counted = dict.fromkeys(("requests", "pages", "tries"), 9000)
     return counted | {
-        "windows": [window | {"cycle": n, "pages": 500.0, "kept": True} for n in range(6)],
-        "settle_ns": 10 * MS, "cpu_per_page_ns": cpu_ns, "cpu_per_page_all_ns": cpu_ns, "pages_per_s": per_s,
+        "windows": [window | {"cycle": n, "pages": 500.0} for n in range(6)],
+        "settle_ns": 10 * MS, "cpu_per_page_ns": cpu_ns, "pages_per_s": per_s,
         "cpu_share": share, "failed_pages": 0, "peak_in_flight": 100, "held_in_flight": 100,
         "service": times([4 * MS] * 20),
-        "missing_share": 0.1, "disturbed": 0, "replaced": 0, "steal_share": 0.0, "listen_drops": 0,
+        "missing_share": 0.1, "disturbed": 0, "steal_share": 0.0, "listen_drops": 0,
     }  # fmt: skip
 
 

@@ -112,7 +112,6 @@ def arm_row(
     connection: str = "keep-alive",
     cycles: int = 3,
     disturbed: int = 0,
-    replaced: int = 0,
     work: str = "0",
     site: dict[str, Any] | None = None,
     asked: Mapping[str, Any] | None = None,
@@ -154,7 +153,6 @@ def arm_row(
                 "cpu_ns": round(cpu_per_page_ns * pages_per_s * 0.02),
                 "server_cpu_ns": 4 * MS,
                 "pages": pages_per_s * 0.02,
-                "kept": cycle >= replaced,
             }
             for cycle in range(cycles)
         ]
@@ -163,12 +161,10 @@ def arm_row(
             "windows": windows,
             "settle_ns": 10 * MS,
             "cpu_per_page_ns": cpu_per_page_ns,
-            "cpu_per_page_all_ns": cpu_per_page_ns,
             "pages_per_s": pages_per_s,
             "cpu_share": min(1.0, cpu_per_page_ns * pages_per_s / 1e9),
             "missing_share": 0.05,
             "disturbed": disturbed,
-            "replaced": replaced,
             "requests": 5000,
             "pages": 5000,
             "failed_pages": 0,

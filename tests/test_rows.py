@@ -107,7 +107,7 @@ ALL_KINDS = [
     crawl_row(red=True),
     arm_row(times_ns=[1, 2, 3_000_000], role="reference"),
     arm_row("callbacks again", role="placebo", red=True),
-    arm_row("generators", in_flight=1000, latency="10ms", connection="per-fetch", disturbed=2, replaced=1),
+    arm_row("generators", in_flight=1000, latency="10ms", connection="per-fetch", disturbed=2),
     *(arm_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
     memory_row(),
     bare_row("block", "thread", {"block": "thread", "n": 1000}, BLOCK),
@@ -333,12 +333,15 @@ REFERENCE = sorted((Path(__file__).parent.parent / "results" / "reference").glob
 
 
 def known(value: Any) -> Any:
-    """Return a value of a row without what is null in it, as in rows of before null and absent were the same."""
+    """Return a value of a row without what is null in it, and without what rows no longer have."""
     if isinstance(value, dict):
-        return {name: known(own) for name, own in value.items() if own is not None or name in MAY_BE_NULL}
+        kept = {name: own for name, own in value.items() if name not in RETIRED}
+        return {name: known(own) for name, own in kept.items() if own is not None or name in MAY_BE_NULL}
     return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value
 
 
+RETIRED = {"kept", "replaced", "cpu_per_page_all_ns"}
+"""Of the time when disturbed cycles of a block were replaced by spare ones."""
 MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns", "site", "target", "share", "pid"}
 
 

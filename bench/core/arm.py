@@ -92,8 +92,6 @@ class BlockTrial:
     arms: tuple[Arm, ...]
     cycles: int
     """How many slices each arm has."""
-    spare: int
-    """How many more there may be to replace disturbed ones."""
     expected_ns: int
     """About how long the block takes."""
     said: Mapping[str, Any] = field(default_factory=dict)

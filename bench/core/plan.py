@@ -20,8 +20,6 @@ _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several rounds of all that is in flight, and no longer than this."""
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
 """More threads than this that are ready at once spend most CPU time on waking each other: so much for a page."""
-SPARE_EACH = 6
-"""For each so many cycles, a block has one more to replace a disturbed one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +199,7 @@ def _block(
     waited_ns = _SLICE_LATENCIES * waits_ns + worked_ns
     slices_ns = sum(_round_ns(arm, threaded) + waited_ns for arm in arms)
     expected_ns = round(len(arms) * START_NS + cycles * slices_ns)
-    return BlockTrial(block_id, number, workload, arms, cycles, 0 if waits_ns else cycles // SPARE_EACH, expected_ns)
+    return BlockTrial(block_id, number, workload, arms, cycles, expected_ns)
 
 
 def _round_ns(arm: Arm, threaded: Collection[str]) -> int:

@@ -261,7 +261,7 @@ def test_more_noise_between_slices_asks_for_more_of_them_and_dear_ones_for_fewer
 
 def test_what_others_do_to_a_whole_cycle_is_no_noise_of_a_slice() -> None:
     def window(cpu_ns: int, pages: float = 100.0) -> Window:
-        return Window(cycle=0, begin_ns=0, wall_ns=1, cpu_ns=cpu_ns, server_cpu_ns=0, pages=pages, kept=True)
+        return Window(cycle=0, begin_ns=0, wall_ns=1, cpu_ns=cpu_ns, server_cpu_ns=0, pages=pages)
 
     a, again = ([window(cost * times) for times in (1, 5, 2)] for cost in (1000, 1100))
 

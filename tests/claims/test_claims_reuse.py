@@ -224,7 +224,7 @@ def block_rows(block: AnyTrial, started_at: str = LATER) -> list[Row]:
     ]
 
 
-ARM_FIGURES = ("settle_ns", "cpu_per_page_all_ns", "cpu_share", "requests", "held_in_flight")
+ARM_FIGURES = ("settle_ns", "cpu_share", "requests", "held_in_flight")
 
 
 def test_an_arm_counts_with_its_whole_block_alone(tmp_path: Path, of_blocks: Needed) -> None:

@@ -123,23 +123,25 @@ def test_a_gate_reads_the_cpu_time_of_the_process_it_watches(server: Running) ->
     assert second is None
 
 
-def test_an_endless_crawl_runs_out_behind_one_gate_only(server: Running) -> None:
+def test_endless_crawls_run_out_behind_all_gates(server: Running) -> None:
     page = get(f"/p/{FIRST_LAP * 100}")
     with two_gates(server) as ((one, client), (other, neighbour)):
-        server.do("run_out", port=one)
-        bodies = []
+        server.do("pass", port=one)
+        client.sendall(page)
+        bodies = [read_response(client)[2]]
+        server.do("run_out")
         for port, each in ((one, client), (other, neighbour)):
             server.do("pass", port=port)
             each.sendall(page)
             bodies.append(read_response(each)[2])
 
-    assert [bool(HREF.search(body)) for body in bodies] == [False, True]
-    assert len(bodies[0]) == len(bodies[1])
+    assert [bool(HREF.search(body)) for body in bodies] == [True, False, False]
+    assert len({len(body) for body in bodies}) == 1
 
 
 @pytest.mark.parametrize(
     ("command", "values"),
-    [("pass", {"port": 1}), ("pass", {"port": "x"}), ("watch", {"port": 1, "pid": 1}), ("run_out", {"port": 1})],
+    [("pass", {"port": 1}), ("pass", {"port": "x"}), ("watch", {"port": 1, "pid": 1})],
 )
 def test_a_port_without_a_gate_is_refused(server: Running, command: str, values: dict[str, Any]) -> None:
     assert server.do(command, **values)["ok"] is False

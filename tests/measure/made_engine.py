@@ -31,7 +31,7 @@ OF_THE_MACHINE = {"server had room", "no listen drops"}
 
 def block_of(members: Sequence[Arm], latency: str = "2ms", cpu: str = "0") -> BlockTrial:
     workload = Workload("throughput/test", "crawl", SiteConfig(delay=latency), GOOD_CAP, "keep-alive", cpu=cpu)
-    return BlockTrial("throughput/test/round=1", 1, workload, tuple(members), CYCLES, spare=0, expected_ns=0)
+    return BlockTrial("throughput/test/round=1", 1, workload, tuple(members), CYCLES, expected_ns=0)
 
 
 def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:

@@ -1,4 +1,4 @@
-"""Which cycles of a block count, and how many pages a window had."""
+"""Which cycles of a block others disturbed, and how many pages a window had."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from inflight import strategies
 from inflight.bench.core.arm import Arm
 from inflight.bench.measure.blocks.block import MOST_TAKEN, MS, Running, Slice, disturbed, missing
-from inflight.bench.measure.blocks.run import _extrapolated, kept_cycles
+from inflight.bench.measure.blocks.run import _extrapolated
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.process import DEFAULT
 
@@ -26,10 +26,6 @@ def window(cycle: int = 0, share: float = 1.0, wall_ns: int = WALL_NS) -> Slice:
     return Slice(cycle, 1000, 1000 + wall_ns, cpu_ns=round(share * wall_ns), server_cpu_ns=0, requests=500)
 
 
-def kept(arms: list[Running], wanted: int) -> set[int]:
-    return kept_cycles(missing(arms), disturbed(arms), wanted)
-
-
 def test_what_is_missing_of_a_cycle_is_wall_time_without_cpu_time_over_all_its_windows() -> None:
     shares = missing([running(1.0, 0.5), running(1.0, 0.9, wall_ns=3 * WALL_NS)])
 
@@ -43,7 +39,6 @@ def test_more_than_one_core_is_nothing_missing() -> None:
 def test_arms_without_a_window_have_no_cycles() -> None:
     assert missing([running()]) == {}
     assert disturbed([running()]) == set()
-    assert kept([running()], 3) == set()
 
 
 def test_a_cycle_that_misses_more_than_the_quietest_quarter_is_disturbed() -> None:
@@ -69,25 +64,6 @@ def test_a_quarter_of_the_cycles_is_never_disturbed_and_each_that_is_misses_more
 
     assert len(calm) > len(shares) // 4 or not shares
     assert all(taken[cycle] > max(calm) and taken[cycle] > min(calm) + MOST_TAKEN for cycle in worse)
-
-
-@given(SHARES, st.integers(0, 20))
-def test_as_many_cycles_are_kept_as_were_asked_for_and_disturbed_ones_only_in_need(
-    shares: list[float], wanted: int
-) -> None:
-    everyone = [running(*shares)]
-    found, worse = kept(everyone, wanted), disturbed(everyone)
-    good = set(range(len(shares))) - worse
-
-    assert len(found) == min(wanted, len(shares))
-    assert found <= good or found >= good
-
-
-def test_a_disturbed_cycle_is_replaced_by_a_spare_one() -> None:
-    everyone = [running(0.9, 0.2, 0.9, 0.9)]
-
-    assert kept(everyone, 3) == {0, 2, 3}
-    assert kept(everyone, 4) == {0, 1, 2, 3}
 
 
 @given(st.integers(2, 1000), st.integers(1, WALL_NS - 1), st.integers(0, WALL_NS))

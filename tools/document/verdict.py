@@ -48,10 +48,10 @@ def explained(good: Sequence[Block], decision: Decision) -> Section:
 
 def _of_block(block: Block) -> list[tuple[str, str, str]]:
     a, again, b = (block.arms[role].measured for role in _ROLES)
-    kept = [window for window in a.windows or () if window.kept]
-    cpu_ns, pages = sum(window.cpu_ns for window in kept), sum(window.pages for window in kept)
+    windows = a.windows or ()
+    cpu_ns, pages = sum(window.cpu_ns for window in windows), sum(window.pages for window in windows)
     told = [units.duration(one.cpu_per_page_ns or 0, 4) for one in (a, again, b)]
-    sums = f"{units.duration(cpu_ns, 4)} of CPU time in {len(kept)} windows, over {units.count(round(pages))} pages"
+    sums = f"{units.duration(cpu_ns, 4)} of CPU time in {len(windows)} windows, over {units.count(round(pages))} pages"
     value = read.values(block)[METRIC]
     return [
         (f"A in block {block.number}", told[0], sums),

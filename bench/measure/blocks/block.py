@@ -160,12 +160,13 @@ def observe(
         _each(arms, partial(_begin, block=block, server=server, cpus=cpus))
         _each(arms, partial(_await_cap, block=block, server=server))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
-        for cycle, order in enumerate(balanced(len(arms), block.cycles + block.spare, draw)):
-            if cycle - block.cycles >= len(disturbed(arms)):
-                break
+        for cycle, order in enumerate(balanced(len(arms), block.cycles, draw)):
             for place in order:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
-        _each(arms, partial(_run_out, block=block, server=server, cpus=cpus))
+        _each(arms, partial(_weigh, cpus=cpus))
+        server.tell("run_out")
+        server.tell("release")
+        _each(arms, partial(_ask_for_report, block=block))
         _each(arms, partial(_report, block=block))
         readings = server.tell("read")["gates"]
         for one in arms:
@@ -347,19 +348,19 @@ def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
     return host.cpu_in_ticks_ns(one.worker.pid)
 
 
-def _run_out(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None) -> None:
-    """Let the crawl come to its end, because pages have no more links, and ask for the report.
-
-    The worker counts on any core while other arms run out: nothing is measured any more.
-    """
+def _weigh(one: Running, cpus: set[int] | None) -> None:
+    """Read the memory of an arm whose slices are over. It ends on any core: nothing is measured any more."""
     assert one.worker is not None
     one.memory = {"rss_bytes": psutil.Process(one.worker.pid).memory_info().rss}
     one.memory["peak_threads"] = psutil.Process(one.worker.pid).num_threads()
-    server.tell("run_out", port=one.port)
-    server.tell("pass", port=one.port)
-    _speaking(one, "crawled", block).crawled()
     process.pin(one.worker.pid, _start_cpus(cpus))
-    one.worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})
+
+
+def _ask_for_report(one: Running, block: BlockTrial) -> None:
+    """Wait until the crawl has come to its end, because pages have no more links, and ask for the report."""
+    worker = _speaking(one, "crawled", block)
+    worker.crawled()
+    worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})
 
 
 def _report(one: Running, block: BlockTrial) -> None:

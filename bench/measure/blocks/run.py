@@ -1,6 +1,6 @@
 """One block to its rows: one row for each arm, whatever happens."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from random import Random
@@ -32,7 +32,7 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
     except ServerError as error:
         return [conduct(trial, setting.run, partial(_lost, error), server, begin) for trial in block.trials]
     outside = host.disturbances(setting.cpus).since(before)
-    done = _Done(block, setting, _cycles(arms, block.cycles), outside, server.ceiling_per_s)
+    done = _Done(block, setting, _about_cycles(arms), outside, server.ceiling_per_s)
     return [conduct(ArmTrial(block, one.arm), setting.run, partial(_of_arm, one, done), server, begin) for one in arms]
 
 
@@ -43,38 +43,23 @@ def _lost(error: ServerError, seen: Observation) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Cycles:
-    """What became of the cycles of a block, the same for all of its arms."""
-
-    kept: frozenset[int]
-    """Those that count."""
-    disturbed: int
-    replaced: int
-    missing_share: float
-    """The mean share of their windows in which no worker of ours ran."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Done:
     """What the rows of a block share."""
 
     block: BlockTrial
     setting: Setting
-    cycles: Cycles
+    cycles: Mapping[str, Any]
     outside: Mapping[str, Any]
     ceiling_per_s: float | None
 
 
-def _cycles(arms: Sequence[Running], wanted: int) -> Cycles:
-    shares, worse = blocks.missing(arms), blocks.disturbed(arms)
-    kept = kept_cycles(shares, worse, wanted)
-    missing_share = sum(shares.values()) / max(1, len(shares))
-    return Cycles(frozenset(kept), len(worse), len(worse - kept), missing_share)
-
-
-def kept_cycles(cycles: Iterable[int], disturbed: Container[int], wanted: int) -> set[int]:
-    """Return the cycles that count, the same for all arms: disturbed ones only where there are not enough others."""
-    return set(sorted(cycles, key=lambda cycle: (cycle in disturbed, cycle))[:wanted])
+def _about_cycles(arms: Sequence[Running]) -> dict[str, Any]:
+    """Return how much others took from the cycles of a block: it is the same for all of its arms."""
+    shares = blocks.missing(arms)
+    return {
+        "missing_share": sum(shares.values()) / max(1, len(shares)),
+        "disturbed": len(blocks.disturbed(arms)),
+    }
 
 
 def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
@@ -83,14 +68,15 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
     seen.measured, seen.knobs = {"block": block.id}, one.knobs
     if one.failure is not None:
         raise one.failure
-    windows = _windows(block, one, done.cycles.kept)
-    if not any(window["kept"] and window["pages"] for window in windows):
+    windows = _windows(block, one)
+    if not any(window["pages"] for window in windows):
         raise TrialError("no page was finished in its windows")
     counted = {key: one.outcome[key] for key in _COUNTED if key in one.outcome}
     seen.measured = (
         counted
         | one.memory
         | dict(done.outside)
+        | dict(done.cycles)
         | _figures(windows)
         | {
             "block": block.id,
@@ -98,9 +84,6 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
             "settle_ns": one.lengths.settle_ns,
             "requests": one.requests,
             "held_in_flight": one.cap,
-            "missing_share": done.cycles.missing_share,
-            "disturbed": done.cycles.disturbed,
-            "replaced": done.cycles.replaced,
         }
     )
     wall_ns = sum(window["wall_ns"] for window in windows)
@@ -136,25 +119,22 @@ def _extrapolated(each: Slice, pages: int, first_ns: int, last_ns: int) -> float
     return (pages - 1) * (each.end_ns - each.begin_ns) / (last_ns - first_ns)
 
 
-def _windows(block: BlockTrial, one: Running, kept: Container[int]) -> list[dict[str, Any]]:
-    return [_window(each, pages, kept) for each, pages in zip(one.slices, _pages(block, one), strict=True)]
+def _windows(block: BlockTrial, one: Running) -> list[dict[str, Any]]:
+    return [_window(each, pages) for each, pages in zip(one.slices, _pages(block, one), strict=True)]
 
 
-def _window(each: Slice, pages: float, kept: Container[int]) -> dict[str, Any]:
+def _window(each: Slice, pages: float) -> dict[str, Any]:
     values = asdict(each)
     wall_ns = values.pop("end_ns") - each.begin_ns
     del values["requests"]
-    return values | {"wall_ns": wall_ns, "pages": round(pages, 3), "kept": each.cycle in kept}
+    return values | {"wall_ns": wall_ns, "pages": round(pages, 3)}
 
 
 def _figures(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the figures that people quote: ratios of sums, because sums vary less than means of ratios."""
-    kept = [window for window in windows if window["kept"]]
-    cpu_ns, wall_ns, pages = (sum(window[key] for window in kept) for key in ("cpu_ns", "wall_ns", "pages"))
-    all_cpu_ns, all_pages = (sum(window[key] for window in windows) for key in ("cpu_ns", "pages"))
+    cpu_ns, wall_ns, pages = (sum(window[key] for window in windows) for key in ("cpu_ns", "wall_ns", "pages"))
     return {
         "cpu_per_page_ns": round(cpu_ns / max(1, pages)),
-        "cpu_per_page_all_ns": round(all_cpu_ns / max(1, all_pages)),
         "pages_per_s": pages / wall_ns * 1e9,
         "cpu_share": cpu_ns / wall_ns,
     }

@@ -52,7 +52,7 @@ class Comparison:
         """Return a block of the comparison, from 1."""
         workload = Workload(f"compare/{self.name}", "crawl", self.site, self.a.in_flight, self.a.connection)
         block_id = f"{workload.id}/round={number}"
-        return BlockTrial(block_id, number, workload, self.arms, self.cycles, 0, expected_ns, self._said())
+        return BlockTrial(block_id, number, workload, self.arms, self.cycles, expected_ns, self._said())
 
     def memory(self, number: int, described: dict[str, Description]) -> list[tuple[ArmName, Trial]]:
         """Return the trials that hold two numbers of fetches with A and with B; B is first in every second block."""

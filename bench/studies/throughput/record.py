@@ -42,8 +42,6 @@ class Window(Open, frozen=True, kw_only=True):
     """CPU time of the server in it."""
     pages: Annotated[float, Meta(ge=0, le=1e15)]
     """Pages that were finished in it; with an added latency, a fraction of a page at its ends is counted too."""
-    kept: bool
-    """Whether the figures rest on it: false in a disturbed cycle that another one replaced."""
 
 
 class ArmMeasured(Open, frozen=True, kw_only=True):
@@ -56,19 +54,15 @@ class ArmMeasured(Open, frozen=True, kw_only=True):
     settle_ns: Maybe[Ns] = None
     """How long the gate was open before each window."""
     cpu_per_page_ns: Maybe[Ns] = None
-    """CPU time of the worker per page, in the windows that are kept."""
-    cpu_per_page_all_ns: Maybe[Ns] = None
-    """The same in all windows, those that were replaced included."""
+    """CPU time of the worker per page, in the windows."""
     pages_per_s: Maybe[Number] = None
-    """Pages per second in the windows that are kept."""
+    """Pages per second in the windows."""
     cpu_share: Maybe[Number] = None
-    """CPU time of the worker as a share of the time, in the windows that are kept."""
+    """CPU time of the worker as a share of the time, in the windows."""
     missing_share: Maybe[Share] = None
     """Share of the time of all the block's windows in which no arm ran: it waited, or others had the core."""
     disturbed: Maybe[Count] = None
     """Cycles of the block that an outside signal calls disturbed."""
-    replaced: Maybe[Count] = None
-    """Disturbed cycles that were replaced, for all arms alike."""
     requests: Maybe[Count] = None
     """Requests of the arm that the server received, from its first to its last page."""
     pages: Maybe[Count] = None
@@ -107,12 +101,12 @@ class Arm(Row, frozen=True, kw_only=True):
     SINCE = 5
     NEEDED: ClassVar[Needed] = {
         "measured": (
-            *("block", "windows", "settle_ns", "cpu_per_page_ns", "cpu_per_page_all_ns", "pages_per_s", "cpu_share"),
+            *("block", "windows", "settle_ns", "cpu_per_page_ns", "pages_per_s", "cpu_share"),
             *("requests", "pages", "failed_pages", "tries", "peak_in_flight", "held_in_flight", "service"),
         ),
         "knobs": ("strategy", "python", "implementation", "gil"),
     }
-    ABOVE_0 = ("pages_per_s", "cpu_per_page_ns", "cpu_per_page_all_ns")
+    ABOVE_0 = ("pages_per_s", "cpu_per_page_ns")
 
     stack: Literal["shared", "own"]
     workload: ArmWorkload

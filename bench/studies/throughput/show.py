@@ -106,16 +106,14 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
 
 
 def about_disturbed(rows: Sequence[Row]) -> list[str]:
-    """Say how many cycles other programs disturbed, and how many of these were replaced."""
+    """Say how many cycles other programs disturbed."""
     blocks = [block[0].measured for block in read.blocks(rows)]
     disturbed = sum(one.disturbed or 0 for one in blocks)
     if not disturbed:
         return []
     cycles = sum(len(one.windows) for one in blocks)
-    replaced = sum(one.replaced or 0 for one in blocks)
-    were = "was" if replaced == 1 else "were"
     told = f"Other programs disturbed {units.count(disturbed)} of {units.count(cycles)} cycles"
-    return [f"{told}; {units.count(replaced)} of them {were} replaced, for all strategies alike."]
+    return [f"{told}; all strategies take turns in each, and all cycles count."]
 
 
 def about_blocks(found: Sequence[Cell]) -> str:
