@@ -335,8 +335,9 @@ REFERENCE = sorted((Path(__file__).parent.parent / "results" / "reference").glob
 def known(value: Any) -> Any:
     """Return a value of a row without what is null in it, and without what rows no longer have."""
     if isinstance(value, dict):
-        kept = {name: own for name, own in value.items() if name not in RETIRED}
-        return {name: known(own) for name, own in kept.items() if own is not None or name in MAY_BE_NULL}
+        retired = RETIRED if "windows" in value or "cycle" in value else ()
+        own = {name: one for name, one in value.items() if name not in retired}
+        return {name: known(one) for name, one in own.items() if one is not None or name in MAY_BE_NULL}
     return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value
 
 
