@@ -3,12 +3,13 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+from inflight.bench.core.records.parts import Histogram
 from inflight.bench.core.stats import MARGIN, Answer, Estimate, Logs, differs
 
 LEAST_SIZES = 5
@@ -128,30 +129,16 @@ def _least_squares(
         yield Estimate(float(sums @ coefficients), error, freedom, len(y))
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Counts in buckets of constant relative width: (least value in nanoseconds, how many), in order."""
-
-    significant_bits: int
-    counts: tuple[tuple[int, int], ...]
-
-    @property
-    def total(self) -> int:
-        """How many values were counted."""
-        return sum(count for _, count in self.counts)
-
-
-def merge(histograms: Iterable[Mapping[str, Any]]) -> Histogram:
-    """Add up histograms as rows have them, in the coarsest precision of them all. Raises ValueError for none."""
-    many = list(histograms)
-    if not many:
+def merge(histograms: Collection[Histogram]) -> Histogram:
+    """Add up histograms in the coarsest precision of them all. Raises ValueError for none."""
+    if not histograms:
         raise ValueError("no histogram to merge")
-    bits = min(histogram["significant_bits"] for histogram in many)
+    bits = min(histogram.significant_bits for histogram in histograms)
     counts: Counter[int] = Counter()
-    for histogram in many:
-        for least, count in histogram["counts"]:
+    for histogram in histograms:
+        for least, count in histogram.counts:
             counts[least // bucket_width(least, bits) * bucket_width(least, bits)] += count
-    return Histogram(bits, tuple(sorted(counts.items())))
+    return Histogram(significant_bits=bits, counts=sorted(counts.items()))
 
 
 def bucket_width(least: int, significant_bits: int) -> int:

@@ -7,24 +7,23 @@ belongs to the larger number in flight. Pure.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
-from inflight.bench.core.records.values import Table
+from inflight.bench.core.records.values import Table, plain_values
 
 Size = tuple[int, int]
 """A number in flight, and the number of pages."""
 
 
-def identity(workload: Mapping[str, Any] | Table) -> str:
+def identity(workload: Table) -> str:
     """Return a text that two workloads share when they are the same; the id does not count."""
     return alike(workload, but_for=())
 
 
-def alike(workload: Mapping[str, Any] | Table, but_for: Sequence[str]) -> str:
+def alike(workload: Table, but_for: Sequence[str]) -> str:
     """Return a text that two workloads share when they differ at most in these values; ``site.pages`` is the site's."""
-    values = {key: value for key, value in workload.items() if key not in {"id", "arm", *but_for}}
+    values = {key: value for key, value in plain_values(workload).items() if key not in {"id", "arm", *but_for}}
     if isinstance(site := values.get("site"), dict):
         values["site"] = {key: value for key, value in site.items() if f"site.{key}" not in but_for}
     return json.dumps(values, sort_keys=True)

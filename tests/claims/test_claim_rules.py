@@ -16,7 +16,7 @@ from inflight.bench.studies.claims.rules.evidence import Range, ratio
 from inflight.bench.studies.claims.verdicts import WORDS, Word, places
 from tests.claims.cases import CASES, Case
 from tests.claims.made_claim_rows import arm_rows, held_row
-from tests.made_rows import RED
+from tests.made_rows import RED, edited
 
 KNOWN = strategies.names()
 
@@ -133,7 +133,7 @@ def test_one_block_alone_has_no_interval() -> None:
 
 def test_a_c10k_row_with_listen_drops_says_nothing_of_its_strategy() -> None:
     rows = rows_that_hold("c10k")
-    dropped = [changed(row, checks=(RED,), measured=row.measured | {"listen_drops": 40}) for row in rows[:1]]
+    dropped = [edited(row, checks=(RED,), measured={"listen_drops": 40}) for row in rows[:1]]
 
     outcome = RULES["c10k"]([*dropped, *rows[1:]])
 

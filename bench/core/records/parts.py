@@ -261,6 +261,11 @@ class Histogram(Closed, frozen=True, kw_only=True):
         if any(one >= other for one, other in pairwise(starts)):
             raise ValueError("buckets that do not rise")
 
+    @property
+    def total(self) -> int:
+        """Number of values counted."""
+        return sum(count for _, count in self.counts)
+
 
 class TimesTold(Closed, frozen=True, kw_only=True):
     """Durations, as far as a client tells them."""
@@ -296,10 +301,8 @@ class Times(TimesTold, frozen=True, kw_only=True):
             raise ValueError("durations without a mean, a quantile or a histogram")
         if known != sorted(known):
             raise ValueError("quantiles that do not rise")
-        if self.histogram is not None:
-            counted = sum(count for _, count in self.histogram.counts)
-            if counted != self.count:
-                raise ValueError(f"a histogram of {counted} durations instead of {self.count}")
+        if self.histogram is not None and self.histogram.total != self.count:
+            raise ValueError(f"a histogram of {self.histogram.total} durations instead of {self.count}")
 
 
 class Timeline(Closed, frozen=True, kw_only=True):

@@ -1,6 +1,5 @@
 """The values of which records are made: numbers within bounds, text, and tables that know all their keys or not."""
 
-from collections.abc import Iterator, KeysView
 from typing import Annotated, Any, Literal, Optional, TypeVar
 
 import msgspec
@@ -44,39 +43,6 @@ class Table(Struct, kw_only=True, frozen=True, omit_defaults=True):
     def __bool__(self) -> bool:
         """Tell whether there is any figure."""
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
-
-    # Access by name, for readers that have not been moved to attributes.
-
-    def keys(self) -> KeysView[str]:
-        """Return the names of the figures that are there."""
-        return {name: None for name in self.__struct_fields__ if getattr(self, name) is not None}.keys()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
-
-    def __contains__(self, name: object) -> bool:
-        return getattr(self, str(name), None) is not None
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.__struct_fields__:
-            raise KeyError(name)
-        return getattr(self, name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a figure, or a default where it is absent."""
-        found = getattr(self, name, None)
-        return default if found is None else found
-
-    def items(self) -> Any:
-        """Return names and plain values of the figures that are there."""
-        return plain_values(self).items()
-
-    def values(self) -> Any:
-        """Return the plain values of the figures that are there."""
-        return plain_values(self).values()
-
-    def __or__(self, other: Any) -> dict[str, Any]:
-        return {**plain_values(self), **other}
 
 
 class Closed(Table, forbid_unknown_fields=True, frozen=True, kw_only=True):
