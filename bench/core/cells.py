@@ -119,13 +119,13 @@ def cpu_per_page_ns(row: Row) -> float | None:
 
 def server_ceiling(row: Row) -> float | None:
     """Return how many responses per second the server could give, as a null client found before the run's trials."""
-    found: float | None = row.server.ceiling_per_s
-    return found
+    return row.server.ceiling_per_s
 
 
 def knob(row: Row, name: str) -> Any:
     """Return what a row's process says it ran with; of a swarm, what all its processes say."""
-    return row.knobs.get(name) if isinstance(row.knobs, dict) else getattr(row.knobs, name)
+    knobs: Any = row.knobs
+    return knobs.get(name) if isinstance(knobs, dict) else getattr(knobs, name)
 
 
 def present(values: Iterable[float | None]) -> list[float]:

@@ -85,7 +85,7 @@ def test_every_strategy_makes_a_row_with_all_that_a_row_has(run: Callable[..., R
     assert row.measured.service.min_ns >= 1_000_000, "the added latency is in it"
     assert (row.server.requests, row.server.responses_by_status) == (40, {"200": 40})
     assert row.knobs.strategy == row.strategy == strategy
-    assert set(row.knobs.versions) == set(strategies.describe(strategy).requires)
+    assert set(row.knobs.versions or ()) == set(strategies.describe(strategy).requires)
     assert len(row.checks) == 17
     VALIDATOR.validate(json.loads(row.to_json()))
     assert row.stack == strategies.describe(strategy).stack
@@ -129,7 +129,7 @@ def test_with_a_connection_for_each_fetch_the_server_sees_as_many(run: Callable[
 
     assert_good(kept)
     assert_good(single)
-    assert kept.server.total_connections <= 3
+    assert 0 < (kept.server.total_connections or 0) <= 3
     assert single.server.total_connections == single.server.requests == 40
 
 
@@ -192,7 +192,7 @@ def test_faults_of_the_site_are_part_of_the_right_answer(run: Callable[..., Row]
     assert row.measured.pages_per_s * row.measured.makespan_ns / 1e9 == pytest.approx(
         row.measured.pages - row.measured.failed_pages
     )
-    assert sum(row.server.faults.values()) > 0
+    assert sum((row.server.faults or {}).values()) > 0
 
 
 def test_trials_on_one_server_do_not_leak_into_each_other(run: Callable[..., Row]) -> None:

@@ -29,7 +29,7 @@ def of(row: Row) -> Evidence:
         pages_answered=row.measured.pages - row.measured.failed_pages,
         failures=row.measured.failed_pages,
         expected_failures=row.measured.failed_pages,
-        client_share=core_share(row) if len(row.knobs.cpus) == 1 else None,
+        client_share=core_share(row) if len(row.knobs.cpus or ()) == 1 else None,
         measured=plain_values(row.measured),
         server=plain_values(row.server),
         host={"ephemeral_ports": 28_232},

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Literal
 
-from inflight.bench.core.records.parts import Knobs, Needed, Row, Server
+from inflight.bench.core.records.parts import Needed, Uncrawled, Workload
 from inflight.bench.core.records.values import (
     Bytes,
     Closed,
@@ -20,22 +20,18 @@ from inflight.bench.core.records.values import (
 Argument = Name | Count | bool
 
 
-class ProbeWorkload(Closed, frozen=True, kw_only=True):
+class ProbeWorkload(Workload, frozen=True, kw_only=True):
     """What was asked for, of a row of kind probe."""
 
-    id: Name
-    """Names the workload within its experiment."""
     probe: Name
     """Which probe: bench/studies/probes/programs/ has its program."""
     arguments: dict[Name, Argument]
     """What it was told."""
 
 
-class LimitWorkload(Closed, frozen=True, kw_only=True):
+class LimitWorkload(Workload, frozen=True, kw_only=True):
     """What was asked for, of a row of kind limit."""
 
-    id: Name
-    """Names the workload within its experiment."""
     resource: Literal["threads", "descriptors", "ports", "backlog", "memory"]
     """What is limited."""
     through_shared: bool
@@ -103,29 +99,23 @@ class LimitMeasured(Open, frozen=True, kw_only=True):
     """How far the process came with it."""
 
 
-class LimitFound(Row, tag="limit", frozen=True, kw_only=True):
+class LimitFound(Uncrawled, tag="limit", frozen=True, kw_only=True):
     """How much of a resource this machine lets a process have."""
 
     SINCE = 2
     NEEDED: ClassVar[Needed] = {"measured": ("stopped_by", "evidence")}
     IS_CHECKED = False
 
-    stack: Literal["none"]
     workload: LimitWorkload
     measured: LimitMeasured
-    server: Server
-    knobs: Knobs
 
 
-class Probe(Row, frozen=True, kw_only=True):
+class Probe(Uncrawled, frozen=True, kw_only=True):
     """A small program that shows one claim."""
 
     SINCE = 2
     IS_CHECKED = False
 
-    stack: Literal["none"]
     workload: ProbeWorkload
     measured: Any
     """What the program of the probe returns; bench/studies/probes/record.py has the record of each."""
-    server: Server
-    knobs: Knobs

@@ -2,7 +2,18 @@
 
 from typing import ClassVar, Literal
 
-from inflight.bench.core.records.parts import Knobs, Layers, Needed, Row, Samples, Server, Site, Steady, Timeline, Times
+from inflight.bench.core.records.parts import (
+    Crawled,
+    Layers,
+    Needed,
+    Samples,
+    SiteWorkload,
+    Steady,
+    Timeline,
+    Times,
+    Uncrawled,
+    Workload,
+)
 from inflight.bench.core.records.values import (
     Bytes,
     Closed,
@@ -14,7 +25,6 @@ from inflight.bench.core.records.values import (
     Number,
     PositiveCount,
     PositiveNs,
-    Share,
     Text,
 )
 
@@ -63,22 +73,15 @@ class ComparisonOf(Closed, frozen=True, kw_only=True):
     """What a verdict goes by: fixed before the first block, by a block that is not stored."""
 
 
-class CrawlWorkload(Closed, frozen=True, kw_only=True):
+class CrawlWorkload(SiteWorkload, frozen=True, kw_only=True):
     """What was asked for."""
 
-    id: Name
-    """Names the workload within its experiment."""
-    latency: Name
-    """The added latency, in the words of the experiment: 0, 50ms, lognormal 50ms 400ms."""
-    mean_latency_ns: Ns
-    """Its mean."""
     in_flight: PositiveCount
     """The in-flight cap: the most fetches that may be open at a time."""
     connection: Connection
     """keep-alive: one connection a worker, opened again when the server closed it. per-fetch: a new one for each
     fetch.
     """
-    site: Site
     cpu: Maybe[Text] = None
     """The CPU work of each page, in the words of the experiment, such as 2ms; absent for none."""
     cpu_ns: Maybe[PositiveNs] = None
@@ -101,10 +104,6 @@ class CrawlWorkload(Closed, frozen=True, kw_only=True):
 class Measured(Layers, frozen=True, kw_only=True):
     """What was measured on the client's side; empty when the trial did not get that far."""
 
-    pages: Maybe[Count] = None
-    """Pages in the answer, failed ones included."""
-    failed_pages: Maybe[Count] = None
-    """Pages that failed after all their tries; they are no throughput."""
     pages_per_s: Maybe[Number] = None
     """Throughput: verified pages per second of makespan."""
     makespan_ns: Maybe[Ns] = None
@@ -129,8 +128,6 @@ class Measured(Layers, frozen=True, kw_only=True):
     """How long the longest took."""
     peak_in_flight: Maybe[Count] = None
     """The most fetches that were in flight at a time, as the client counted."""
-    tries: Maybe[Count] = None
-    """Tries to fetch a page, of all pages."""
     peak_threads: Maybe[PositiveCount] = None
     """The most threads that were seen; looked at now and then, so perhaps not the most that there were."""
     uss_bytes: Maybe[Bytes] = None
@@ -179,10 +176,6 @@ class Measured(Layers, frozen=True, kw_only=True):
     """How long others used the client's core during the crawl (its busy time less the client's CPU time), in ticks
     of 10 ms; absent where it has not one core.
     """
-    steal_share: Maybe[Share] = None
-    """Share of the pinned cores' time that the hypervisor took away; null where this is not counted."""
-    listen_drops: Maybe[Count] = None
-    """Connections lost in full listen queues (ListenOverflows, ListenDrops); null where this is not counted."""
     reach_ns: Maybe[Ns] = None
     """From the order to crawl until the gate had confirmed that all were in flight."""
     reach_cpu_ns: Maybe[Ns] = None
@@ -213,11 +206,9 @@ class Measured(Layers, frozen=True, kw_only=True):
                 raise ValueError("times of the same fetches that differ in their number")
 
 
-class BlockWorkload(Closed, frozen=True, kw_only=True):
+class BlockWorkload(Workload, frozen=True, kw_only=True):
     """What was asked for, of a row of kind block."""
 
-    id: Name
-    """Names the workload within its experiment."""
     block: Name
     """Which building block."""
     n: PositiveCount
@@ -236,20 +227,17 @@ _SIZES = ("held_uss_bytes", "held_rss_bytes")
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
 
 
-class Crawl(Row, frozen=True, kw_only=True):
+class Crawl(Crawled, frozen=True, kw_only=True):
     """A timed crawl."""
 
     NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
     ABOVE_0 = ("pages", "peak_in_flight", "pages_per_s", "makespan_ns", "cpu_per_page_ns")
 
-    stack: Literal["shared", "own"]
     workload: CrawlWorkload
     measured: Measured
-    server: Server
-    knobs: Knobs
 
 
-class Memory(Row, frozen=True, kw_only=True):
+class Memory(Crawled, frozen=True, kw_only=True):
     """A crawl in which the server holds every response while the layers of memory are read.
 
     Its times say nothing, but reach_ns and drain_ns.
@@ -262,22 +250,16 @@ class Memory(Row, frozen=True, kw_only=True):
     }
     ABOVE_0 = ("held_in_flight", *_SIZES)
 
-    stack: Literal["shared", "own"]
     workload: CrawlWorkload
     measured: Measured
-    server: Server
-    knobs: Knobs
 
 
-class Block(Row, frozen=True, kw_only=True):
+class Block(Uncrawled, frozen=True, kw_only=True):
     """So many of one building block, held for their memory."""
 
     SINCE = 2
     NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES)}
     ABOVE_0 = _SIZES
 
-    stack: Literal["none"]
     workload: BlockWorkload
     measured: Measured
-    server: Server
-    knobs: Knobs

@@ -59,114 +59,25 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     """The figures that it went by."""
 
 
-class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
-    """One trial: what was asked for, what was measured, and whether to believe it. Each kind has a record of its own.
+class Disturbances(Open, frozen=True, kw_only=True):
+    """What disturbed a trial from outside."""
 
-    ``measured``, ``server`` and ``knobs`` are empty when the trial did not get that far.
+    listen_drops: Maybe[Count] = None
+    """Connections lost in full listen queues (ListenOverflows, ListenDrops); null where the kernel does not count them.
     """
+    steal_share: Maybe[Share] = None
+    """Share of CPU time that the hypervisor took away, on the pinned cores; null where this is not counted."""
 
-    SINCE: ClassVar[int] = 1
-    """The format that brought this kind."""
-    NEEDED: ClassVar[Needed] = {}
-    """What a trial that ended well has, by part of the row."""
-    ABOVE_0: ClassVar[tuple[str, ...]] = ()
-    """What it has measured above 0, so it is never null."""
-    IS_CHECKED: ClassVar[bool] = True
-    """Whether a trial of this kind that ended well has checks."""
 
-    format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]
-    """The format of the row; bench/core/rows.py has the history. A newer format only adds kinds and figures, so rows of
-    older ones are valid as they are.
-    """
-    run: Name
-    """The run's name, which is also its folder's."""
-    trial: Name
-    """Names the cell and the round; the same in every run of the same experiment."""
-    round: Annotated[int, Meta(ge=1, le=10**6)]
-    """Which round the trial belongs to, from 1."""
-    strategy: Name
-    """The strategy's id (the name of its file in strategies/); of the other kinds, the building block, the probe, the
-    resource, or the client (locust, wrk).
-    """
-    stack: Literal["shared", "own", "none"]
-    """shared: parses with strategies.core; own: brings an HTTP stack of its own, so not only the concurrency model
-    differs; none: no strategy crawls in this trial.
-    """
-    status: Status
-    """ok: the right answer came. wrong: an answer, but not the right one. failed: crash, rubbish or a dead server.
-    timeout: killed at its deadline. skipped: never started.
-    """
-    reason: Text | None
-    """Says more for every status but ok."""
-    cause: Maybe[Cause] = None
-    """Why the trial was skipped or broke off; left out where it is none of these. limit: the machine does not allow
-    it.
-    """
-    started_at: StartedAt
-    """When the trial started: ISO 8601, with its offset from UTC."""
-    duration_ns: Ns
-    """How long the trial took the harness, with starting and stopping the worker."""
-    checks: tuple[Check, ...]
-    """Reasons to believe the row, or not to; empty when the trial did not get that far. A row with a failed check is
-    red: shown, kept, and part of no conclusion.
-    """
-    workload: Any
-    measured: Any
-    server: Any
-    knobs: Any
+class Answer(Disturbances, frozen=True, kw_only=True):
+    """The answer of a crawl, in counts."""
 
-    def __post_init__(self) -> None:
-        """Refuse what the status of the row contradicts. Raises ValueError."""
-        if self.format < self.SINCE:
-            raise ValueError(f"a row of format {self.format}, which did not have this kind")
-        if (self.status == "ok") != (self.reason is None) or self.reason == "":
-            raise ValueError("a status that is not ok needs a reason, and ok has none")
-        if self.status == "ok":
-            self._refuse_gaps()
-
-    def _refuse_gaps(self) -> None:
-        for part, names in self.NEEDED.items():
-            found = getattr(self, part)
-            for name in names:
-                if getattr(found, name) is None:
-                    raise ValueError(f"the status is ok, but {part} has no {name}")
-        for name in self.ABOVE_0:
-            if not getattr(self.measured, name):
-                raise ValueError(f"the status is ok, but measured.{name} is not above 0")
-        if self.IS_CHECKED and not self.checks:
-            raise ValueError("the status is ok, but there are no checks")
-
-    @property
-    def kind(self) -> Kind:
-        """Which kind of trial it was."""
-        found: Kind = self.__struct_config__.tag  # type: ignore[assignment]
-        return found
-
-    @property
-    def valid(self) -> bool:
-        """Whether the row may be part of a conclusion."""
-        return self.status == "ok" and not self.failed_checks
-
-    @property
-    def failed_checks(self) -> tuple[Check, ...]:
-        """The red ones."""
-        return tuple(check for check in self.checks if check.verdict == "failed")
-
-    @property
-    def of_comparison(self) -> bool:
-        """Whether it belongs to a comparison of two arms, and so to no table of strategies."""
-        return getattr(self.workload, "comparison", None) is not None
-
-    def to_json(self) -> str:
-        """Return the row as one line, without its line end."""
-        return json.dumps(plain_values(self), separators=(",", ":"), allow_nan=False)
-
-    @staticmethod
-    def from_json(line: str) -> "Row":
-        """Read one line. Raises ValueError, with a sentence, for anything that is not a row of a known format."""
-        from inflight.bench.core import records
-
-        return records.read(line)
+    pages: Maybe[Count] = None
+    """Pages that have a result, failed ones included."""
+    failed_pages: Maybe[Count] = None
+    """Pages that failed after all their tries, or whose strategy process was lost; they are no throughput."""
+    tries: Maybe[Count] = None
+    """Attempts to fetch a page, over all pages."""
 
 
 LAYERS = {
@@ -209,9 +120,16 @@ def _layers() -> list[tuple[str, Any, Any]]:
 
 
 if TYPE_CHECKING:
-    Layers = Open
+    Layers = Answer
 else:
-    Layers = defstruct("Layers", _layers(), bases=(Open,), kw_only=True)
+    Layers = defstruct("Layers", _layers(), bases=(Answer,), kw_only=True)
+
+
+class Workload(Closed, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    id: Name
+    """Names the workload within its experiment."""
 
 
 class Site(Closed, frozen=True, kw_only=True):
@@ -243,6 +161,16 @@ class Site(Closed, frozen=True, kw_only=True):
     """The share of pages with each kind of fault, of those that can have one."""
     drip_ns: Ns
     """The time over which a response with the fault drip is spread."""
+
+
+class SiteWorkload(Workload, frozen=True, kw_only=True):
+    """A workload on the synthetic site."""
+
+    latency: Name
+    """The added latency, as the experiment wrote it: 0, 50ms, lognormal 50ms 400ms."""
+    mean_latency_ns: Ns
+    """Its mean."""
+    site: Site
 
 
 class Histogram(Closed, frozen=True, kw_only=True):
@@ -354,7 +282,7 @@ class Steady(Closed, frozen=True, kw_only=True):
     """The mean number in flight."""
 
 
-class Window(Open, frozen=True, kw_only=True):
+class Window(Disturbances, frozen=True, kw_only=True):
     """What a client and its server did in the time that is looked at; empty when the trial did not get that far."""
 
     completed: Maybe[Count] = None
@@ -369,10 +297,6 @@ class Window(Open, frozen=True, kw_only=True):
     """CPU time of the server likewise; null for a target other than the fake server."""
     errors: Maybe[dict[Name, PositiveCount]] = None
     """What went wrong, in the client's words, and how often."""
-    listen_drops: Maybe[Count] = None
-    """Connections lost in full listen queues; null where the kernel does not count them."""
-    steal_share: Maybe[Share] = None
-    """Share of CPU time that the hypervisor took; null where the system does not say."""
 
 
 class LocustCounts(Closed, frozen=True, kw_only=True):
@@ -480,3 +404,125 @@ class Knobs(Open, frozen=True, kw_only=True):
     """The version of Locust, where it sent the requests."""
     users: Maybe[Count] = None
     """How many users Locust had."""
+
+
+class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
+    """One trial: what was asked for, what was measured, and whether to believe it. Each kind has a record of its own.
+
+    ``measured``, ``server`` and ``knobs`` are empty when the trial did not get that far.
+    """
+
+    SINCE: ClassVar[int] = 1
+    """The format that brought this kind."""
+    NEEDED: ClassVar[Needed] = {}
+    """What a trial that ended well has, by part of the row."""
+    ABOVE_0: ClassVar[tuple[str, ...]] = ()
+    """What it has measured above 0, so it is never null."""
+    IS_CHECKED: ClassVar[bool] = True
+    """Whether a trial of this kind that ended well has checks."""
+
+    format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]
+    """The format of the row; bench/core/rows.py has the history. A newer format only adds kinds and figures, so rows of
+    older ones are valid as they are.
+    """
+    run: Name
+    """The run's name, which is also its folder's."""
+    trial: Name
+    """Names the cell and the round; the same in every run of the same experiment."""
+    round: Annotated[int, Meta(ge=1, le=10**6)]
+    """Which round the trial belongs to, from 1."""
+    strategy: Name
+    """The strategy's id (the name of its file in strategies/); of the other kinds, the building block, the probe, the
+    resource, or the client (locust, wrk).
+    """
+    stack: Literal["shared", "own", "none"]
+    """shared: parses with strategies.core; own: brings an HTTP stack of its own, so not only the concurrency model
+    differs; none: no strategy crawls in this trial.
+    """
+    status: Status
+    """ok: the right answer came. wrong: an answer, but not the right one. failed: crash, rubbish or a dead server.
+    timeout: killed at its deadline. skipped: never started.
+    """
+    reason: Text | None
+    """Says more for every status but ok."""
+    cause: Maybe[Cause] = None
+    """Why the trial was skipped or broke off; left out where it is none of these. limit: the machine does not allow
+    it.
+    """
+    started_at: StartedAt
+    """When the trial started: ISO 8601, with its offset from UTC."""
+    duration_ns: Ns
+    """How long the trial took the harness, with starting and stopping the worker."""
+    checks: tuple[Check, ...]
+    """Reasons to believe the row, or not to; empty when the trial did not get that far. A row with a failed check is
+    red: shown, kept, and part of no conclusion.
+    """
+    workload: Any
+    measured: Any
+    server: Server
+    knobs: Knobs
+
+    def __post_init__(self) -> None:
+        """Refuse what the status of the row contradicts. Raises ValueError."""
+        if self.format < self.SINCE:
+            raise ValueError(f"a row of format {self.format}, which did not have this kind")
+        if (self.status == "ok") != (self.reason is None) or self.reason == "":
+            raise ValueError("a status that is not ok needs a reason, and ok has none")
+        if self.status == "ok":
+            self._refuse_gaps()
+
+    def _refuse_gaps(self) -> None:
+        for part, names in self.NEEDED.items():
+            found = getattr(self, part)
+            for name in names:
+                if getattr(found, name) is None:
+                    raise ValueError(f"the status is ok, but {part} has no {name}")
+        for name in self.ABOVE_0:
+            if not getattr(self.measured, name):
+                raise ValueError(f"the status is ok, but measured.{name} is not above 0")
+        if self.IS_CHECKED and not self.checks:
+            raise ValueError("the status is ok, but there are no checks")
+
+    @property
+    def kind(self) -> Kind:
+        """Which kind of trial it was."""
+        found: Kind = self.__struct_config__.tag  # type: ignore[assignment]
+        return found
+
+    @property
+    def valid(self) -> bool:
+        """Whether the row may be part of a conclusion."""
+        return self.status == "ok" and not self.failed_checks
+
+    @property
+    def failed_checks(self) -> tuple[Check, ...]:
+        """The red ones."""
+        return tuple(check for check in self.checks if check.verdict == "failed")
+
+    @property
+    def of_comparison(self) -> bool:
+        """Whether it belongs to a comparison of two arms, and so to no table of strategies."""
+        return getattr(self.workload, "comparison", None) is not None
+
+    def to_json(self) -> str:
+        """Return the row as one line, without its line end."""
+        return json.dumps(plain_values(self), separators=(",", ":"), allow_nan=False)
+
+    @staticmethod
+    def from_json(line: str) -> "Row":
+        """Read one line. Raises ValueError, with a sentence, for anything that is not a row of a known format."""
+        from inflight.bench.core import records
+
+        return records.read(line)
+
+
+class Crawled(Row, frozen=True, kw_only=True):
+    """A trial in which a strategy or another client crawls."""
+
+    stack: Literal["shared", "own"]
+
+
+class Uncrawled(Row, frozen=True, kw_only=True):
+    """A trial in which no strategy crawls."""
+
+    stack: Literal["none"]
