@@ -27,7 +27,6 @@ PROBES = tuple(sorted(path.stem for path in PROGRAMS.glob("[!_]*.py")))
 COMPARED = frozenset({"swarm", "client"})
 """Kinds whose cells of one workload differ in who does it."""
 MOST_N = 2_000_000
-MOST_ROUNDS = 1000
 
 _LIMIT_NS = 10_000_000_000
 _PROBE_NS = 1_500_000_000
@@ -74,8 +73,7 @@ class BareGrid:
 def parse(kind: BareKind, table: Any, where: str) -> BareGrid:
     """Turn a [[block]], [[probe]] or [[limit]] table into its cells. Raises ExperimentError."""
     judge.need(isinstance(table, dict), f"{where} must be a table")
-    rounds = None if "rounds" not in table else judge.whole(table["rounds"], 1, MOST_ROUNDS, f"{where}: rounds")
-    return BareGrid(kind, dict(table), tuple(_READERS[kind](table, where)), rounds)
+    return BareGrid(kind, dict(table), tuple(_READERS[kind](table, where)), judge.rounds(table, where))
 
 
 def block(name: str, n: int) -> Bare:

@@ -19,7 +19,6 @@ from inflight.bench.core.judge import ExperimentError
 
 PRESETS = Path(__file__).parents[1] / "presets"
 KINDS: tuple[GridKind, ...] = ("crawl", "memory", "throughput")
-MOST_ROUNDS = 1000
 MOST_SEED = 2**63 - 1
 
 __all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "parse", "preset_names"]
@@ -124,7 +123,7 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
         about.strip(),
         tuple(crossed),
         tuple(dict.fromkeys(chosen)),
-        judge.whole(values.get("rounds", 1), 1, MOST_ROUNDS, f"{where}: rounds"),
+        judge.whole(values.get("rounds", 1), 1, judge.MOST_ROUNDS, f"{where}: rounds"),
         judge.whole(values.get("seed", 1), 0, MOST_SEED, f"{where}: seed"),
         judge.truth(values.get("pin", True), f"{where}: pin"),
         judge.seconds(values.get("deadline_s"), f"{where}: deadline_s"),

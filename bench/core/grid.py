@@ -11,7 +11,6 @@ from inflight.fake_server.site import SiteConfig
 
 CONNECTIONS = ("keep-alive", "per-fetch")
 MOST_IN_FLIGHT = 1_000_000
-MOST_ROUNDS = 1000
 MOST_WAVES = 100
 MOST_CPU_NS = 1_000_000_000
 LAP, LEAST_LAP = 1000, 10
@@ -201,7 +200,7 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.distinct(connection, f"{where}: connection"),
         judge.seconds(table.get("seconds"), f"{where}: seconds"),
         site,
-        None if "rounds" not in table else judge.whole(table["rounds"], 1, MOST_ROUNDS, f"{where}: rounds"),
+        judge.rounds(table, where),
         None if chosen is None else judge.distinct(chosen, f"{where}: strategies"),
         judge.whole(table.get("waves", 1), 1, MOST_WAVES, f"{where}: waves"),
         judge.truth(table.get("parked", False), f"{where}: parked"),

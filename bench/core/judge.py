@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 MOST_SECONDS = 1_000_000
+MOST_ROUNDS = 1000
 
 T = TypeVar("T")
 
@@ -65,6 +66,16 @@ def whole(value: Any, least: int, most: int, where: str) -> int:
     fine = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     need(fine, f"{where} must be a whole number from {least} to {most}, not {value!r}")
     return cast("int", value)
+
+
+def optional(table: Mapping[str, Any], key: str, most: int, where: str) -> int | None:
+    """Return a whole number from 1 on; None where the table has no such key."""
+    return whole(table[key], 1, most, f"{where}: {key}") if key in table else None
+
+
+def rounds(table: Mapping[str, Any], where: str) -> int | None:
+    """Return the number of rounds that a table takes part in; None for all."""
+    return optional(table, "rounds", MOST_ROUNDS, where)
 
 
 def text(value: Any, where: str) -> str:

@@ -22,7 +22,6 @@ MOST_PROCESSES = 10_000
 MOST_RATE = 100_000
 MOST_OPEN_SECONDS = 3600
 MOST_USERS = 20_000
-MOST_ROUNDS = 1000
 MOST_HOLD_NS = 3_600_000_000_000
 SWARM_BODY_BYTES = 256
 """Small pages: a swarm is about what waits, and a million large bodies would be about their bytes."""
@@ -72,7 +71,7 @@ def open_loops(table: Mapping[str, Any], where: str, common_site: Mapping[str, A
         for rate in rates
     )
     written = {key: _written(SiteConfig.from_dict(values), "delay") for key, values in site.items()}
-    return BareGrid("open", dict(table) | written, cells, _rounds(table, where))
+    return BareGrid("open", dict(table) | written, cells, judge.rounds(table, where))
 
 
 def swarm(
@@ -122,8 +121,8 @@ def _swarms(table: dict[str, Any], common_site: dict[str, Any], strategies: tupl
     judge.check_list(sizes, int, f"{where}: in_flight")
     for name in judge.distinct(chosen, f"{where}: strategies"):
         judge.check_known(name, strategies, "strategy", where)
-    ramp = _optional(table, "ramp_per_s", MOST_IN_FLIGHT, where)
-    processes = _optional(table, "processes", MOST_PROCESSES, where)
+    ramp = judge.optional(table, "ramp_per_s", MOST_IN_FLIGHT, where)
+    processes = judge.optional(table, "processes", MOST_PROCESSES, where)
     hold = _hold(table.get("hold", "0"), f"{where}: hold")
     site = _swarm_site(common_site, table.get("site", {}), where)
     cells = tuple(
@@ -138,7 +137,7 @@ def _swarms(table: dict[str, Any], common_site: dict[str, Any], strategies: tupl
         for n in judge.distinct(sizes or (), f"{where}: in_flight")
         for name in chosen
     )
-    return BareGrid("swarm", table | {"site": _written(site, "delay", "pages")}, cells, _rounds(table, where))
+    return BareGrid("swarm", table | {"site": _written(site, "delay", "pages")}, cells, judge.rounds(table, where))
 
 
 def _swarm_site(common: dict[str, Any], own: dict[str, Any], where: str) -> SiteConfig:
@@ -200,14 +199,6 @@ def _hold(text: Any, where: str) -> str:
     hold_ns = judge.judged(partial(parse_duration_ns, text), where)
     judge.need(hold_ns <= MOST_HOLD_NS, f"{where} must be at most an hour, not {text!r}")
     return str(text)
-
-
-def _optional(table: Mapping[str, Any], key: str, most: int, where: str) -> int | None:
-    return None if key not in table else judge.whole(table[key], 1, most, f"{where}: {key}")
-
-
-def _rounds(table: Mapping[str, Any], where: str) -> int | None:
-    return _optional(table, "rounds", MOST_ROUNDS, where)
 
 
 def _host(target: Any, where: str) -> str:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from statistics import fmean, stdev
 from typing import Any, Literal, TypeVar
 
@@ -140,6 +141,20 @@ def adjusted(family: Mapping[Key, Estimate], correct: Callable[[Sequence[float]]
     """Return the p value of each comparison, corrected for their number; those of single values are none."""
     known = {key: found.p for key, found in family.items() if math.isfinite(found.error)}
     return dict.fromkeys(family, 1.0) | dict(zip(known, correct(list(known.values())), strict=True))
+
+
+def ends_differ(series: Sequence[Logs]) -> bool:
+    """Tell whether the greatest of several figures is greater than the least by more than chance.
+
+    To choose the two that are farthest apart is to compare all pairs, so the p values are corrected for their number
+    (Benjamini and Hochberg): where no figure differs from another, the ends are said to differ in 5 % of cases.
+    """
+    order = sorted((own for own in series if own), key=lambda own: fmean(own.values()))
+    pairs = {(n, m): compare(order[m], order[n]) for n, m in combinations(range(len(order)), 2)}
+    if not pairs:
+        return False
+    ends = (0, len(order) - 1)
+    return answer(pairs[ends], adjusted(pairs, benjamini_hochberg)[ends]) == "differs"
 
 
 @lru_cache(maxsize=4096)
