@@ -1,4 +1,4 @@
-"""Parts that records of several kinds share."""
+"""The row, and the parts that records of several kinds share."""
 
 import json
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ from inflight.bench.core.records.values import (
 
 Kind = Literal["crawl", "memory", "block", "probe", "limit", "swarm", "open", "client", "arm"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
-"""ok: the right answer came. wrong: an answer, but not the right one. failed: crash, rubbish or a dead server. timeout:
-killed at its deadline. skipped: never started.
+"""ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its deadline.
+skipped: never started.
 """
 Cause = Literal["not installed", "no interpreter", "limit", "memory budget"]
-"""Why a trial was skipped or broke off, where a program decides by it; ``reason`` is for people."""
+"""Why a trial was skipped or aborted, as a code for programs; ``reason`` is the text for people."""
 NEWEST_FORMAT = 5
 Needed = dict[str, tuple[str, ...]]
 HttpStatus = Annotated[str, Meta(pattern=r"^[1-5][0-9][0-9]$")]
@@ -43,20 +43,20 @@ StartedAt = Annotated[
 
 
 def same_length(*lists: Sequence[object]) -> None:
-    """Raise ValueError unless lists of a time line are as long as each other."""
+    """Raise ValueError unless all lists of a time line have the same length."""
     if len({len(values) for values in lists}) > 1:
         raise ValueError("lists of different lengths in a time line")
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
-    """One named reason to believe the row, or not to."""
+    """One validity check of a trial."""
 
     name: Name
     """The check's name."""
     verdict: Literal["passed", "failed", "not applicable"]
-    """What it found."""
+    """Its outcome."""
     detail: Text
-    """The figures that it went by."""
+    """The figures that it is based on."""
 
 
 class Disturbances(Open, frozen=True, kw_only=True):
@@ -81,39 +81,39 @@ class Answer(Disturbances, frozen=True, kw_only=True):
 
 
 LAYERS = {
-    "uss_bytes": "memory of the process's own (USS)",
+    "uss_bytes": "private memory of the process (USS)",
     "rss_bytes": "resident memory of the process",
-    "pss_bytes": "its share of resident memory, pages of others counted in part",
+    "pss_bytes": "proportional share of resident memory (PSS)",
     "page_tables_bytes": "page tables of the process (VmPTE)",
     "kernel_stack_bytes": "kernel stacks of the whole system (KernelStack)",
-    "slab_bytes": "slab of the whole system, with both ends of every loopback connection",
+    "slab_bytes": "slab of the whole system, including both ends of every loopback connection",
     "socket_bytes": "pages of data in TCP sockets, of the whole system",
     "all_page_tables_bytes": "page tables of the whole system",
     "available_bytes": "memory available in the whole system",
-    "unused_bytes": "memory that neither a process nor the kernel uses, in the whole system; swarms only",
+    "unused_bytes": "memory used by neither processes nor the kernel, in the whole system; swarms only",
     "tcp_sockets": "TCP sockets of the network namespace",
     "time_waits": "TCP connections in TIME_WAIT",
     "tasks": "threads of all processes",
     "threads": "threads of the worker",
-    "connections": "connections that the server has",
+    "connections": "connections of the server",
     "server_uss_bytes": "USS of the server",
     "server_rss_bytes": "RSS of the server",
     "server_pss_bytes": "PSS of the server",
     "server_page_tables_bytes": "page tables of the server",
 }
 MOMENTS = {
-    "base": "Before the trial's own",
-    "held": "When N were held",
-    "parked": "When all workers but one were parked",
+    "base": "Before the load",
+    "held": "While N were held",
+    "parked": "While all workers but one were parked",
 }
 
 
 def _layers() -> list[tuple[str, Any, Any]]:
-    """Return the fields of all layers at all moments."""
+    """Return one field for each layer at each moment."""
     fields: list[tuple[str, Any, Any]] = []
     for moment, when in MOMENTS.items():
         for layer, what in LAYERS.items():
-            meta = Meta(description=f"{when}: {what}; null where unknown.")
+            meta = Meta(description=f"{when}: {what}; null if unknown.")
             kind: Any = Bytes if layer.endswith("_bytes") else Count
             fields.append((f"{moment}_{layer}", Annotated[kind | None, meta], None))
     return fields
@@ -138,27 +138,27 @@ class Site(Closed, frozen=True, kw_only=True):
     seed: Count
     """Pages, sizes, delays and faults are functions of the seed and the page's number."""
     pages: PositiveCount
-    """How many pages."""
+    """Number of pages."""
     links: Count
-    """Links on each HTML page."""
+    """Number of links on each HTML page."""
     body_bytes: Bytes
-    """The mean size of a page's body; a page that needs more for its links is larger."""
+    """Mean size of a page's body; a page is larger if its links need more."""
     body_spread: Number
     """Sizes are uniform in body_bytes * (1 +- body_spread)."""
     redirects: Share
     """Share of pages that redirect."""
     redirect_chain: Count
-    """Redirects from the head of a chain to its last page."""
+    """Number of redirects from the head of a chain to its last page."""
     redirect_targets: Count
-    """How many pages all redirects lead to; 0: each chain to one of its own."""
+    """Number of pages that all redirects lead to; 0: each chain has its own."""
     missing: Share
-    """Share of pages that are not there (404)."""
+    """Share of pages that do not exist (404)."""
     non_html: Share
-    """Share of pages that are no HTML, so have no links."""
+    """Share of pages that are not HTML and so have no links."""
     delay: Text
-    """The added latency again, as the server was given it."""
+    """The added latency, as given to the server."""
     faults: dict[Name, Share]
-    """The share of pages with each kind of fault, of those that can have one."""
+    """Share of pages with each kind of fault, among those that can have it."""
     drip_ns: Ns
     """The time over which a response with the fault drip is spread."""
 
@@ -174,17 +174,17 @@ class SiteWorkload(Workload, frozen=True, kw_only=True):
 
 
 class Histogram(Closed, frozen=True, kw_only=True):
-    """Durations in buckets."""
+    """Histogram of durations."""
 
     significant_bits: Annotated[int, Meta(ge=1, le=64)]
-    """A bucket holds values that agree in their first bit and so many more: it is at most 2**-significant_bits of its
-    values wide.
+    """Number of bits after the first one in which all values of a bucket agree. A bucket is at most
+    2**-significant_bits of its values wide.
     """
     counts: Annotated[list[tuple[Ns, PositiveCount]], Meta(min_length=1)]
-    """[least value of the bucket in nanoseconds, how many], in order; empty buckets are left out."""
+    """[least value of the bucket in nanoseconds, count], in ascending order, without empty buckets."""
 
     def __post_init__(self) -> None:
-        """Refuse buckets that do not rise."""
+        """Reject buckets that are not in ascending order."""
         starts = [start_ns for start_ns, _ in self.counts]
         if any(one >= other for one, other in pairwise(starts)):
             raise ValueError("buckets that do not rise")
@@ -196,33 +196,33 @@ class Histogram(Closed, frozen=True, kw_only=True):
 
 
 class TimesTold(Closed, frozen=True, kw_only=True):
-    """Durations, as far as a client tells them."""
+    """Summary of durations, as far as a client reports it."""
 
     count: Count
-    """How many."""
+    """Number of durations."""
     mean_ns: Maybe[Ns] = None
     """Mean."""
     min_ns: Maybe[Ns] = None
-    """Least."""
+    """Minimum."""
     p50_ns: Maybe[Ns] = None
-    """Median; all quantiles are of nearest rank, so real samples."""
+    """Median. All quantiles are nearest-rank, so they are real samples."""
     p90_ns: Maybe[Ns] = None
     """90 % quantile."""
     p99_ns: Maybe[Ns] = None
-    """99 % quantile; rests on too little below 1,000 samples."""
+    """99 % quantile; unreliable below 1,000 samples."""
     p999_ns: Maybe[Ns] = None
     """99.9 % quantile."""
     max_ns: Maybe[Ns] = None
-    """Greatest."""
+    """Maximum."""
     histogram: Maybe[Histogram] = None
-    """All of them, in buckets."""
+    """Histogram of all durations."""
 
 
 class Times(TimesTold, frozen=True, kw_only=True):
-    """Durations of all finished fetches."""
+    """Summary of the durations of all finished fetches."""
 
     def __post_init__(self) -> None:
-        """Refuse durations without their quantiles, quantiles that do not rise, and a histogram of other durations."""
+        """Reject missing quantiles, quantiles out of order, and a histogram with another count."""
         rising = (self.min_ns, self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.max_ns)
         known = [value for value in rising if value is not None]
         if self.count and (len(known) < len(rising) or self.mean_ns is None or self.histogram is None):
@@ -237,118 +237,118 @@ class Timeline(Closed, frozen=True, kw_only=True):
     """The crawl over time."""
 
     bin_ns: BinNs
-    """Length of a bin: a microsecond or more."""
+    """Length of a bin, at least one microsecond."""
     completions: list[Count]
-    """Fetches finished in each bin."""
+    """Number of fetches finished in each bin."""
     in_flight: list[Count]
-    """Fetches in flight at the end of each bin."""
+    """Number of fetches in flight at the end of each bin."""
 
     def __post_init__(self) -> None:
-        """Refuse lists of different lengths, and more time than a trial takes."""
+        """Reject lists of different lengths, and a total time above the maximum."""
         same_length(self.completions, self.in_flight)
         if self.bin_ns * len(self.completions) > MOST_NS:
             raise ValueError("bins of a time line that are too long")
 
 
 class Samples(Closed, frozen=True, kw_only=True):
-    """What was seen of the worker from outside while it crawled: lists of equal length, at most 200."""
+    """Samples of the worker taken from outside during the crawl: lists of equal length, at most 200 long."""
 
     at_ns: list[Ns]
-    """When, since the crawl was ordered; in order."""
+    """Times of the samples since the order to crawl, in ascending order."""
     threads: list[Count]
-    """How many threads there were."""
+    """Number of threads."""
     rss_bytes: list[Bytes]
     """Resident memory (RSS)."""
     cpu_ns: list[Ns | None]
-    """CPU time since the crawl was ordered; null where unknown."""
+    """CPU time since the order to crawl; null if unknown."""
 
     def __post_init__(self) -> None:
-        """Refuse lists of different lengths, and times that are not in order."""
+        """Reject lists of different lengths, and times out of order."""
         same_length(self.at_ns, self.threads, self.rss_bytes, self.cpu_ns)
         if self.at_ns != sorted(self.at_ns):
             raise ValueError("times that do not rise")
 
 
 class Steady(Closed, frozen=True, kw_only=True):
-    """The time in which as many fetches were in flight as may be."""
+    """The period in which the number of fetches in flight was at the cap."""
 
     window_ns: PositiveNs
-    """Its length."""
+    """Length of the period."""
     completions: Count
-    """Fetches finished in it."""
+    """Number of fetches finished in it."""
     mean_service_ns: Ns
     """Their mean service time."""
     mean_in_flight: Number
-    """The mean number in flight."""
+    """Mean number of fetches in flight."""
 
 
 class Window(Disturbances, frozen=True, kw_only=True):
-    """What a client and its server did in the time that is looked at; empty when the trial did not get that far."""
+    """Figures of a client and its server during the measured window; empty if the trial ended before it."""
 
     completed: Maybe[Count] = None
-    """Requests that were answered rightly."""
+    """Number of requests with the right answer."""
     failed: Maybe[Count] = None
-    """Requests that were not."""
+    """Number of all other requests."""
     completed_per_s: Maybe[Number] = None
-    """Answered a second."""
+    """Completed requests per second."""
     client_cpu_share: Maybe[Number] = None
-    """CPU time of the client as a share of the window, of one core."""
+    """CPU time of the client as a share of one core."""
     server_cpu_share: Maybe[Number] = None
-    """CPU time of the server likewise; null for a target other than the fake server."""
+    """CPU time of the server as a share of one core; null for a target other than the fake server."""
     errors: Maybe[dict[Name, PositiveCount]] = None
-    """What went wrong, in the client's words, and how often."""
+    """Error messages of the client, with their counts."""
 
 
 class LocustCounts(Closed, frozen=True, kw_only=True):
-    """What Locust counted."""
+    """Counters of Locust."""
 
     requests: Count
-    """Requests in Locust's statistics."""
+    """Number of requests."""
     failures: Count
-    """Failures in Locust's statistics."""
+    """Number of failed requests."""
 
 
 class Server(Open, frozen=True, kw_only=True):
-    """What the fake server counted during the trial; empty when the trial did not get that far."""
+    """Counters of the fake server during the trial; empty if the trial ended before they were read."""
 
     requests: Maybe[Count] = None
-    """Requests received."""
+    """Number of requests received."""
     in_flight: Maybe[Count] = None
-    """Requests received and not answered, at the end."""
+    """Number of requests received and not answered, at the end."""
     peak_in_flight: Maybe[Count] = None
-    """The most of them at a time."""
+    """Maximum number of requests in flight at a time."""
     connections: Maybe[Count] = None
-    """Connections open at the end."""
+    """Number of connections open at the end."""
     peak_connections: Maybe[Count] = None
-    """The most open at a time."""
+    """Maximum number of connections open at a time."""
     total_connections: Maybe[Count] = None
-    """Connections accepted."""
+    """Number of connections accepted."""
     bytes_sent: Maybe[Count] = None
-    """Bytes sent."""
+    """Number of bytes sent."""
     responses_by_status: Maybe[dict[HttpStatus, Count]] = None
-    """Responses by their status."""
+    """Number of responses by status."""
     faults: Maybe[dict[Name, Count]] = None
-    """Faults made, by kind."""
+    """Number of injected faults by kind."""
     lateness_count: Maybe[Count] = None
-    """Responses that were delayed on purpose."""
+    """Number of responses with an added latency."""
     lateness_p50_ns: Maybe[Ns] = None
-    """How much later than due they were sent: median."""
+    """How late these responses were sent: median."""
     lateness_p90_ns: Maybe[Ns] = None
-    """90 % quantile."""
+    """Their 90 % quantile."""
     lateness_p99_ns: Maybe[Ns] = None
-    """99 % quantile."""
+    """Their 99 % quantile."""
     first_lateness_p99_ns: Maybe[Ns] = None
-    """99 % quantile of the first responses on kept connections, which are not among the others."""
+    """99 % quantile of the first responses on kept connections, which the other quantiles leave out."""
     first_lateness_count: Maybe[Count] = None
-    """How many first responses on kept connections were delayed on purpose."""
+    """Number of first responses on kept connections with an added latency."""
     ceiling_per_s: Maybe[Number] = None
-    """Responses per second that the server gave a client that parses nothing, before the trials, without added
-    latency; null where it was not looked for.
+    """Responses per second to a null client, which parses nothing, before the trials and without added latency; null
+    if it was not measured.
     """
     run_delay_share: Maybe[Number] = None
-    """Share of the time in which the server could run and had to wait for its core; null where unknown."""
+    """Share of the time in which the server was runnable but waited for its core; null if unknown."""
     lateness_max_ns: Maybe[Ns] = None
-    """Greatest."""
+    """Their maximum."""
     cpu_user_ns: Maybe[Ns] = None
     """User CPU time of the server since its start."""
     cpu_system_ns: Maybe[Ns] = None
@@ -356,106 +356,104 @@ class Server(Open, frozen=True, kw_only=True):
     cpu_ns: Maybe[Ns] = None
     """CPU time of the server during the trial."""
     cpu_share: Maybe[Number] = None
-    """The same as a share of the trial's time: of one core."""
+    """CPU time of the server during the trial as a share of one core."""
     clock_ns: Maybe[ClockNs] = None
     """The server's clock at the end."""
     held: Maybe[bool] = None
     """Whether the gate was shut at the end."""
     cached_pages: Maybe[Count] = None
-    """Pages that it had rendered and kept."""
+    """Number of rendered pages in its cache."""
     cached_bytes: Maybe[Bytes] = None
-    """Their size."""
+    """Size of these pages."""
 
 
 class Knobs(Open, frozen=True, kw_only=True):
-    """What the worker says it really ran with; empty when it did not get that far."""
+    """Settings in effect, as reported by the worker; empty if it ended before it reported them."""
 
     strategy: Maybe[Text] = None
-    """The strategy that it loaded."""
+    """The loaded strategy."""
     python: Maybe[Text] = None
-    """The interpreter's version."""
+    """Version of the interpreter."""
     implementation: Maybe[Text] = None
-    """The interpreter's name, such as cpython."""
+    """Name of the interpreter, such as cpython."""
     executable: Maybe[Text] = None
-    """The name of the interpreter's file, without its folder."""
+    """File name of the interpreter, without its folder."""
     gil: Maybe[bool] = None
-    """Whether the global interpreter lock is on."""
+    """Whether the global interpreter lock is enabled."""
     switch_interval_ns: Maybe[Ns] = None
-    """How long a thread may keep the lock when others want it."""
+    """Switch interval of threads."""
     gc_enabled: Maybe[bool] = None
-    """Whether the garbage collector is on."""
+    """Whether the garbage collector is enabled."""
     gc_thresholds: Maybe[list[Count]] = None
-    """Its thresholds."""
+    """Thresholds of the garbage collector."""
     selector: Maybe[Text] = None
-    """The platform's default selector."""
+    """Default selector of the platform."""
     versions: Maybe[dict[Name, Text]] = None
-    """Versions of the distributions that the strategy requires."""
+    """Versions of the distributions required by the strategy."""
     cpus: Maybe[list[Count]] = None
-    """The cores that the worker may run on; null where the system does not tell."""
+    """Cores that the worker may run on; null if the system does not report them."""
     descriptor_limit: Maybe[Limit] = None
-    """The most descriptors that it may open; -1: no limit."""
+    """Maximum number of open descriptors; -1: no limit."""
     variables: Maybe[dict[Name, Text | None]] = None
-    """Environment variables that were set on purpose, as the worker of an arm found them; null where one was not."""
+    """Values of the arm's environment variables, as seen by its worker; null if one was not set."""
     block: Maybe[Text] = None
-    """The building block that the worker started."""
+    """The building block that was started."""
     stack_bytes: Maybe[Limit] = None
-    """The address space of the stack of each of its threads; null where the system does not tell."""
+    """Stack size (address space) of each thread; null if the system does not report it."""
     locust: Maybe[Text] = None
-    """The version of Locust, where it sent the requests."""
+    """Version of Locust, if it sent the requests."""
     users: Maybe[Count] = None
-    """How many users Locust had."""
+    """Number of Locust users."""
 
 
 class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
-    """One trial: what was asked for, what was measured, and whether to believe it. Each kind has a record of its own.
+    """One trial: the workload, the measurements and the validity checks. Each kind of trial has its own record.
 
-    ``measured``, ``server`` and ``knobs`` are empty when the trial did not get that far.
+    ``measured``, ``server`` and ``knobs`` are empty if the trial ended before they were known.
     """
 
     SINCE: ClassVar[int] = 1
-    """The format that brought this kind."""
+    """The first format with this kind."""
     NEEDED: ClassVar[Needed] = {}
-    """What a trial that ended well has, by part of the row."""
+    """Figures that are present if the status is ok, by part of the row."""
     ABOVE_0: ClassVar[tuple[str, ...]] = ()
-    """What it has measured above 0, so it is never null."""
+    """Figures of ``measured`` that are above 0 if the status is ok."""
     IS_CHECKED: ClassVar[bool] = True
-    """Whether a trial of this kind that ended well has checks."""
+    """Whether a row of this kind has checks if the status is ok."""
 
     format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]
-    """The format of the row; bench/core/rows.py has the history. A newer format only adds kinds and figures, so rows of
-    older ones are valid as they are.
+    """Format of the row; bench/core/rows.py has the history. A newer format only adds kinds and figures, so older rows
+    stay valid.
     """
     run: Name
-    """The run's name, which is also its folder's."""
+    """Name of the run and of its folder."""
     trial: Name
-    """Names the cell and the round; the same in every run of the same experiment."""
+    """Id of the trial: cell and round. It is the same in every run of the same experiment."""
     round: Annotated[int, Meta(ge=1, le=10**6)]
-    """Which round the trial belongs to, from 1."""
+    """Number of the round, from 1."""
     strategy: Name
-    """The strategy's id (the name of its file in strategies/); of the other kinds, the building block, the probe, the
-    resource, or the client (locust, wrk).
+    """Id of the strategy (the name of its file in strategies/); for other kinds, the building block, the probe, the
+    resource or the client (locust, wrk).
     """
     stack: Literal["shared", "own", "none"]
-    """shared: parses with strategies.core; own: brings an HTTP stack of its own, so not only the concurrency model
-    differs; none: no strategy crawls in this trial.
+    """shared: parses with strategies.core. own: has its own HTTP stack, so more than the concurrency model differs.
+    none: no strategy crawls in this trial.
     """
     status: Status
-    """ok: the right answer came. wrong: an answer, but not the right one. failed: crash, rubbish or a dead server.
-    timeout: killed at its deadline. skipped: never started.
+    """ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its
+    deadline. skipped: never started.
     """
     reason: Text | None
-    """Says more for every status but ok."""
+    """Details for every status except ok."""
     cause: Maybe[Cause] = None
-    """Why the trial was skipped or broke off; left out where it is none of these. limit: the machine does not allow
-    it.
-    """
+    """Why the trial was skipped or aborted, as a code; absent for other causes."""
     started_at: StartedAt
-    """When the trial started: ISO 8601, with its offset from UTC."""
+    """Start time of the trial: ISO 8601 with the offset from UTC."""
     duration_ns: Ns
-    """How long the trial took the harness, with starting and stopping the worker."""
+    """Wall time of the trial, including starting and stopping the worker."""
     checks: tuple[Check, ...]
-    """Reasons to believe the row, or not to; empty when the trial did not get that far. A row with a failed check is
-    red: shown, kept, and part of no conclusion.
+    """Validity checks; empty if the trial ended before them. A row with a failed check is red: it is kept and shown,
+    and excluded from all conclusions.
     """
     workload: Any
     measured: Any
@@ -463,7 +461,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     knobs: Knobs
 
     def __post_init__(self) -> None:
-        """Refuse what the status of the row contradicts. Raises ValueError."""
+        """Reject values that contradict the status. Raises ValueError."""
         if self.format < self.SINCE:
             raise ValueError(f"a row of format {self.format}, which did not have this kind")
         if (self.status == "ok") != (self.reason is None) or self.reason == "":
@@ -485,32 +483,32 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> Kind:
-        """Which kind of trial it was."""
+        """The kind of trial."""
         found: Kind = self.__struct_config__.tag  # type: ignore[assignment]
         return found
 
     @property
     def valid(self) -> bool:
-        """Whether the row may be part of a conclusion."""
+        """Whether conclusions may use the row."""
         return self.status == "ok" and not self.failed_checks
 
     @property
     def failed_checks(self) -> tuple[Check, ...]:
-        """The red ones."""
+        """The checks that failed."""
         return tuple(check for check in self.checks if check.verdict == "failed")
 
     @property
     def of_comparison(self) -> bool:
-        """Whether it belongs to a comparison of two arms, and so to no table of strategies."""
+        """Whether the row belongs to a comparison of two arms, so that tables of strategies leave it out."""
         return getattr(self.workload, "comparison", None) is not None
 
     def to_json(self) -> str:
-        """Return the row as one line, without its line end."""
+        """Return the row as one line of JSON, without a newline."""
         return json.dumps(plain_values(self), separators=(",", ":"), allow_nan=False)
 
     @staticmethod
     def from_json(line: str) -> "Row":
-        """Read one line. Raises ValueError, with a sentence, for anything that is not a row of a known format."""
+        """Parse one line. Raises ValueError with a one-sentence message for anything but a row of a known format."""
         from inflight.bench.core import records
 
         return records.read(line)
