@@ -24,7 +24,7 @@ _INTERLEAVED = 2
 
 
 class Due(Protocol):
-    """Who waits."""
+    """An object that waits for its due time."""
 
     def due(self, due_ns: int) -> None:
         """Go on: due_ns, on the monotonic clock, is now past."""
@@ -69,7 +69,7 @@ class Timers:
             self._alarm.set(due_ns)
 
     def close(self) -> None:
-        """Forget everything that waits."""
+        """Drop all waiting objects."""
         self._queue.clear()
         self._heap.clear()
         self._alarm.close()
@@ -169,5 +169,5 @@ MakeAlarm = Callable[[asyncio.AbstractEventLoop, Callable[[], None]], Alarm]
 
 
 def best_alarm() -> MakeAlarm:
-    """Return the finest alarm that this system has."""
+    """Return the most precise alarm of this system."""
     return TimerfdAlarm if sys.platform == "linux" else LoopAlarm
