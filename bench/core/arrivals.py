@@ -127,10 +127,10 @@ class Recorder:
         inside = self._inside()
         if inside and all(_fault(span) is not None for span in inside):
             fault, _ = Counter(map(_fault, inside)).most_common(1)[0]
-            return "too slow", f"not one request was answered as it should be ({fault})"
+            return "too slow", f"no request got a right answer ({fault})"
         never = self._arrivals() - len(inside)
         if never:
-            return "too slow", f"{never:,} of {self._arrivals():,} requests that were due were never sent"
+            return "too slow", f"{never:,} of {self._arrivals():,} due requests were never sent"
         if why := self._sent_late(inside):
             return "too slow", why
         if why := self._too_long(inside):
@@ -147,7 +147,7 @@ class Recorder:
         if not _grows(lag_ns, self._late_ns):
             return None
         late_s = lag_ns[-1] / 1e9
-        return f"requests were sent later and later, in the last quarter {late_s:.2g} s after they were due"
+        return f"requests were sent later and later: {late_s:.2g} s late on average in the last quarter"
 
     def _too_long(self, inside: Sequence[Span]) -> str | None:
         """Return a message if the window is too short for the answers, else None.
@@ -188,7 +188,7 @@ class Recorder:
         throughout = _grows([_mean(unanswered[begin:][:quarter]) for begin in range(0, MOMENTS, quarter)], noise)
         if last - first <= noise or (last - then <= noise and not throughout):
             return None
-        return f"{unanswered[-1]:,} requests were due and had no answer at the end, {first:,.0f} in the first third"
+        return f"{unanswered[-1]:,} due requests had no answer at the end, {first:,.0f} in the first third"
 
     @property
     def _late_ns(self) -> float:

@@ -9,7 +9,6 @@ from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.verdicts import Word
 from tests.claims.made_claim_rows import (
     arm_rows,
-    bare_row,
     block_rows,
     held_row,
     held_rows,
@@ -17,7 +16,7 @@ from tests.claims.made_claim_rows import (
     probe_rows,
     timed_rows,
 )
-from tests.made_rows import RED, edited
+from tests.made_rows import RED, bare_row, edited
 
 Case = tuple[str, str, list[Row], Word]
 """Claim, what the rows are like, the rows, the verdict."""

@@ -5,39 +5,13 @@ from typing import Any
 
 from inflight.bench.core.records import changed
 from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Kind, Row, Status
+from inflight.bench.core.rows import Row
 from inflight.bench.studies.throughput.record import Arm, ArmMeasured
-from tests.made_rows import GREEN, MS, NO_TIMELINE, RED, RUN, completed, crawl_row, edited, memory_row, needed
+from tests.made_rows import MS, NO_TIMELINE, RUN, bare_row, completed, crawl_row, edited, memory_row
 
 SIZES = (1000, 2000, 4000, 7000, 10_000)
 _MEANS = {"0": 0, "5ms": 5 * MS, "50ms": 50 * MS, "100ms": 100 * MS, "lognormal 100ms 500ms": 130 * MS}
 _BASE = 10_000_000
-
-
-def bare_row(
-    kind: Kind,
-    subject: str,
-    workload: dict[str, Any],
-    measured: dict[str, Any],
-    *,
-    number: int = 1,
-    status: Status = "ok",
-    reason: str | None = None,
-    red: bool = False,
-) -> Row:
-    """Make the row of a block, a probe or a limit."""
-    made = crawl_row(subject, number=number, status=status, reason=reason)
-    told = {"id": f"{kind}/{subject}/{sorted(workload.items())}"} | workload
-    return changed(
-        made,
-        kind=kind,
-        stack="none",
-        workload=told,
-        trial=f"{told['id']}/round={number}",
-        measured=completed(measured, needed(kind, subject)) if status == "ok" else {},
-        server={},
-        checks=(RED,) if red else (GREEN,) if status == "ok" else (),
-    )
 
 
 def block_rows(
