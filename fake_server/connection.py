@@ -123,9 +123,9 @@ class Connection(asyncio.BufferedProtocol):
         counters.in_flight -= 1
 
     def _go_on(self) -> None:
-        """Start what is next, until something has to wait; read on unless too much is left.
+        """Start the next requests until one has to wait; continue reading unless the backlog is too long.
 
-        After a few requests it is the turn of others: a client that pipelines thousands delays nobody else.
+        After a few requests other clients have their turn, so a client that pipelines thousands delays nobody else.
         """
         if not self._queued:
             for _ in range(_AT_ONCE):
@@ -164,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
             self._delay_over()
 
     def due(self, due_ns: int) -> None:
-        """Go on after a wait: the page's delay, or the pause between two pieces of a body."""
+        """Continue after a wait: the delay of the page, or the pause between two pieces of a body."""
         job, server = self.job, self.server
         if job is None:
             return  # the client has gone
@@ -181,7 +181,7 @@ class Connection(asyncio.BufferedProtocol):
             self._go_on()
 
     def _record_lateness(self, job: Job, due_ns: int) -> None:
-        """Count the first response of a kept connection apart: it waits for a burst of clients to connect."""
+        """Count the first response on a kept connection separately: it waits for a burst of connects."""
         late_ns = time.monotonic_ns() - due_ns
         if self.warm or job.connection == "close":
             self.server.counters.lateness.record(late_ns)

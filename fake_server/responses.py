@@ -8,17 +8,17 @@ from typing import Literal
 
 from inflight.fake_server.site import NOT_FOUND_BODY, PageSpec
 
-RESET_PAUSE_NS = 1_000_000  # so that the half body is on its way before the reset that may discard it
+RESET_PAUSE_NS = 1_000_000  # so that half of the body is sent before the reset, which may discard it
 DRIP_PIECES = 10
 
 
-@dataclass(slots=True)  # not frozen, as a Job is not: an endless site makes one a request
+@dataclass(slots=True)  # not frozen, as Job: an endless site makes one per request
 class Answer:
     """One response: after `delay_ns`, the opening lines and `tail`; then each of `later` after its own wait.
 
     `tail` is all headers but Date and Connection, the blank line, and the body (or its first part).
     `head_bytes` of it are headers: all that a HEAD request is sent. `status` is 0 when nothing is sent.
-    `plain`: no fault, one write, and the connection lives on: sent with one look-up.
+    `plain`: no fault, one write, and the connection stays open, so that one look-up is enough to send it.
     """
 
     status: int

@@ -238,8 +238,8 @@ class Server:
     async def listen(self, host: str, port: int, count: int = 1) -> list[int]:
         """Accept clients at ``port`` and at ``count`` - 1 free ones; return them. Raises OSError when one is taken.
 
-        More clients than a few thousand connect faster to several ports: the kernel looks for a free client port apart
-        for each address and port that is connected to, one after another, and the more of them are taken, the longer.
+        More than a few thousand clients connect faster to several ports. The kernel searches for a free client port
+        separately for each target address and port, one port after another, and takes longer the more are in use.
         """
         self._host, self._count = host, count
         sockets = [bind(host, port), *(bind(host, 0) for _ in range(count - 1))]
@@ -248,7 +248,7 @@ class Server:
         return list(self.gates)
 
     def move(self, gates: int | None = None) -> list[int]:
-        """Go on at as many new ports, which are returned, and accept nobody more at the old ones; clients stay.
+        """Listen at as many new ports instead of the old ones, and return them; clients stay connected.
 
         With ``gates``, listen at that number of ports, each with its own gate.
         """
@@ -305,11 +305,11 @@ def _ports(sockets: Sequence[Sequence[socket.socket]]) -> list[int]:
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
-    """Return listening sockets for one address: so many that their queues together hold 16,384 clients.
+    """Return listening sockets for one address, whose accept queues together hold 16,384 clients.
 
-    The kernel cuts each queue to net.core.somaxconn, and 10,000 clients that connect at once overflow one of
-    4,096. On Linux several sockets can share a port, each with a queue of its own. SO_REUSEPORT is set after
-    the first bind, so that a port which somebody else listens on is still refused.
+    The kernel limits each queue to net.core.somaxconn, and 10,000 clients that connect at once overflow a queue of
+    4,096. On Linux several sockets can share a port, each with its own queue. SO_REUSEPORT is set after the first
+    bind, so that a port in use by another program is still refused.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     first = _bound(family, (host, port))
