@@ -96,7 +96,7 @@ def _asked(
             judge.check_known(strategy, known, "strategy", "strategies")
         changes["strategies"] = tuple(dict.fromkeys(wanted))
     if rounds is not None:
-        changes["rounds"] = judge.whole(rounds, 1, experiments.MOST_ROUNDS, "rounds")
+        changes["rounds"] = judge.whole(rounds, 1, judge.MOST_ROUNDS, "rounds")
     if seed is not None:
         changes["seed"] = judge.whole(seed, 0, experiments.MOST_SEED, "seed")
     texts = {key: ",".join(value) if key == "strategies" else str(value) for key, value in changes.items()}

@@ -15,7 +15,7 @@ from inflight.fake_server.options import OPTIONS, Settings, add_options, setting
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until told to stop; return the exit code: 0, or 2 for options that cannot be served."""
+    """Serve until stopped; return the exit code: 0, or 2 for invalid options."""
     parser = argparse.ArgumentParser(prog="fake_server", description="Serve a synthetic site.")
     add_options(parser, OPTIONS)
     try:
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def program() -> int:
-    """Run as a program: losing what is printed is an error, and ends it with 2, unless the reader has gone."""
+    """Run as a program. Return 2 if standard output cannot be written; a closed pipe is no error."""
     if not isinstance(sys.stdout, TextIOWrapper):  # it was closed by whoever started this
         return main()
     sys.stdout.reconfigure(line_buffering=False, write_through=False)  # argparse hides errors when it prints
@@ -44,12 +44,12 @@ def program() -> int:
 
 
 def ready_line(ports: list[int], control_port: int | None) -> str:
-    """Return the line that a runner waits for."""
+    """Return the JSON line that tells a runner the ports."""
     return json.dumps({"port": ports[0], "ports": ports, "control_port": control_port, "pid": os.getpid()})
 
 
 def serve(wanted: Settings) -> int:
-    """Serve until told to stop; return the exit code: 0, or 2 when it cannot listen."""
+    """Serve until stopped; return the exit code: 0, or 2 if it cannot listen."""
     _open_standard_streams()
     # Imported here so that --help needs nothing installed.
     import uvloop
@@ -100,10 +100,10 @@ async def _serve(wanted: Settings) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Put /dev/null in the place of standard streams that are closed, as after ``<&-`` in a shell.
+    """Open /dev/null for each closed standard stream, as after ``<&-`` in a shell.
 
-    Otherwise the event loop's own descriptors get their numbers: what reads stdin reads those, and libuv aborts the
-    process when it has to close one of them.
+    Otherwise the event loop's own descriptors get these numbers: a reader of stdin would read them, and libuv aborts
+    the process when it has to close one of them.
     """
     for descriptor in (0, 1, 2):
         try:
@@ -113,7 +113,7 @@ def _open_standard_streams() -> None:
 
 
 def _watch_stdin(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
-    """Stop when stdin ends, or cannot be read. In a thread, because epoll refuses stdin when it is a file."""
+    """Stop when stdin ends or cannot be read. A thread does this, because epoll rejects stdin if it is a file."""
 
     def wait() -> None:
         # select, because whoever shares stdin with us may have made it non-blocking.

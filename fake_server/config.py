@@ -1,4 +1,4 @@
-"""What a site is, in a handful of numbers. An invalid SiteConfig cannot exist."""
+"""The parameters of a site. An invalid SiteConfig cannot exist."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -7,7 +7,7 @@ from typing import Any
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.faults import FAULTS
 
-_WHOLE = {  # least and greatest value
+_WHOLE = {  # minimum and maximum
     "seed": (-(2**63), 2**64 - 1),
     "pages": (1, 10**9),
     "links": (0, 10_000),
@@ -17,7 +17,7 @@ _WHOLE = {  # least and greatest value
     "drip_ns": (0, 60_000_000_000),
 }
 _SHARES = ("redirects", "missing", "non_html")
-# What people write when they mean one of ours.
+# Likely wrong names, with the right ones.
 _MEANT = {
     "latency": "delay",
     "size": "body_bytes",
@@ -29,7 +29,7 @@ _MEANT = {
 
 @dataclass(frozen=True, slots=True)
 class SiteConfig:
-    """A site: how many pages of which kind, how large, how slow, how faulty. Shares are of all pages."""
+    """A site: number, kinds, sizes, delays and faults of its pages. Shares are of all pages."""
 
     seed: int = 1
     pages: int = 1000
@@ -43,11 +43,11 @@ class SiteConfig:
     non_html: float = 0.0
     delay: str = "0"  # see delays.py
     faults: tuple[tuple[str, float], ...] = ()  # (kind, share of the pages that can fail), see faults.py
-    drip_ns: int = 200_000_000  # over which a dripped body is spread
-    endless: bool = False  # the pages come again and again under new numbers, see endless.py
+    drip_ns: int = 200_000_000  # time over which a dripped body is spread
+    endless: bool = False  # the pages repeat under new numbers, see endless.py
 
     def __post_init__(self) -> None:
-        """Refuse with one sentence what makes no site."""
+        """Raise ValueError with a one-sentence message for invalid values."""
         for name, (least, greatest) in _WHOLE.items():
             _check_whole(name, getattr(self, name), least, greatest)
         for name in (*_SHARES, "body_spread"):
@@ -74,9 +74,9 @@ class SiteConfig:
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that survive JSON; from_dict gives an equal config back."""
+        """Return JSON values, from which from_dict makes an equal config."""
         values = asdict(self) | {"faults": dict(self.faults)}
-        if not self.endless:  # as in the rows of before there were endless sites
+        if not self.endless:  # as in rows that are older than endless sites
             del values["endless"]
         return values
 
@@ -123,7 +123,7 @@ def _checked_faults(pairs: Any) -> tuple[tuple[str, float], ...]:
     shares = {kind: share for kind, share in pairs if share > 0}
     _need(len({kind for kind, _ in pairs}) == len(pairs), "each fault may be given once")
     _check_sum("the shares of all faults", list(shares.values()))
-    # In the table's order, so that the order of writing changes no page.
+    # In the order of the table, so that the order of writing changes no page.
     return tuple((kind, float(shares[kind])) for kind in FAULTS if kind in shares)
 
 

@@ -1,4 +1,4 @@
-"""One client: read requests, answer them in order, one after the other."""
+"""One client connection: read requests, and answer them in order, one after the other."""
 
 import asyncio
 import socket
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from inflight.fake_server.gate import Gate
     from inflight.fake_server.server import Server
 
-_PIPELINED = 100  # and one read more. A connection that is not read does not notice either that the client left
-_AT_ONCE = 8  # pipelined requests that are answered before it is the turn of other clients
-_MAX_DISCARDED_BYTES = MAX_BODY_BYTES  # that a client sends after it was refused
+_PIPELINED = 100  # plus one read. While a connection is not read, it does not notice that the client left
+_AT_ONCE = 8  # pipelined requests that are answered before other clients have their turn
+_MAX_DISCARDED_BYTES = MAX_BODY_BYTES  # sent by a client after it was refused
 _LINGER_0 = struct.pack("ii", 1, 0)  # close() then sends RST and discards what is unsent
 
 
 class Connection(asyncio.BufferedProtocol):
     """`job` is the request being answered (None: idle); `backlog` holds what the client pipelined after it.
 
-    A client that closes, or only shuts down its sending side, has gone: what it waited for is dropped.
+    A client that closes, or only shuts down its sending side, has gone: its requests are dropped.
     """
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
         self.seen = server.tick  # when a request last began, or a response was sent and read
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count the client in."""
+        """Register the client."""
         self.transport = cast("asyncio.Transport", transport)
         # No buffer: a write goes to the socket at once, and pause_writing comes as soon as one does not fit.
         # (uvloop switches TCP_NODELAY on by itself.)
@@ -69,7 +69,7 @@ class Connection(asyncio.BufferedProtocol):
         self.server.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """Count the client out, and all it still waited for."""
+        """Unregister the client and drop its requests."""
         counters = self.server.counters
         counters.in_flight -= len(self.backlog) + (self.job is not None)
         self.job = None
@@ -82,7 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Parse, count what was received, and answer what may be answered now."""
+        """Parse and count the received requests, and answer those that are due."""
         reader = self.reader
         if reader.refused:
             self._discard(nbytes)
@@ -107,7 +107,7 @@ class Connection(asyncio.BufferedProtocol):
             self._go_on()
 
     def _discard(self, size_bytes: int) -> None:
-        """Give a refused client the time to read why, but not for as long as it likes to send."""
+        """Discard input, so that a refused client can read why, up to a maximum of bytes."""
         self._discarded_bytes += size_bytes
         if self._discarded_bytes > _MAX_DISCARDED_BYTES:
             self.hang_up()
@@ -123,9 +123,9 @@ class Connection(asyncio.BufferedProtocol):
         counters.in_flight -= 1
 
     def _go_on(self) -> None:
-        """Start what is next, until something has to wait; read on unless too much is left.
+        """Start the next requests until one has to wait; continue reading unless the backlog is too long.
 
-        After a few requests it is the turn of others: a client that pipelines thousands delays nobody else.
+        After a few requests other clients have their turn, so a client that pipelines thousands delays nobody else.
         """
         if not self._queued:
             for _ in range(_AT_ONCE):
@@ -164,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
             self._delay_over()
 
     def due(self, due_ns: int) -> None:
-        """Go on after a wait: the page's delay, or the pause between two pieces of a body."""
+        """Continue after a wait: the delay of the page, or the pause between two pieces of a body."""
         job, server = self.job, self.server
         if job is None:
             return  # the client has gone
@@ -181,7 +181,7 @@ class Connection(asyncio.BufferedProtocol):
             self._go_on()
 
     def _record_lateness(self, job: Job, due_ns: int) -> None:
-        """Count the first response of a kept connection apart: it waits for a burst of clients to connect."""
+        """Count the first response on a kept connection separately: it waits for a burst of connects."""
         late_ns = time.monotonic_ns() - due_ns
         if self.warm or job.connection == "close":
             self.server.counters.lateness.record(late_ns)
@@ -196,7 +196,7 @@ class Connection(asyncio.BufferedProtocol):
             self._answer()
 
     def released(self) -> None:
-        """Answer now, and go on: the gate is open again."""
+        """Answer now and continue: the gate is open again."""
         self.seen = self.server.tick
         self._answer()
         self._go_on()
@@ -266,22 +266,22 @@ class Connection(asyncio.BufferedProtocol):
         self.backlog.clear()
 
     def pause_writing(self) -> None:
-        """Read no more from a client that does not read."""
+        """Stop reading from a client that does not read."""
         self.blocked = True
         self._go_on()
 
     def resume_writing(self) -> None:
-        """Go on with a client that has read all."""
+        """Continue with a client that has read everything."""
         self.blocked = False
         self.seen = self.server.tick
         self._go_on()
 
     def idle_since(self) -> int | None:
-        """Return the tick of the last sign of life, or None while the client rightly waits for us."""
+        """Return the tick of the last activity, or None while the client waits for the server."""
         return None if self.job is not None else self.seen
 
     def hang_up(self) -> None:
-        """Close a client that has been silent for too long, even one that reads nothing."""
+        """Close a client that was idle for too long, even if it reads nothing."""
         if self.blocked:
             self.transport.abort()
         else:

@@ -1,26 +1,26 @@
-"""The control port, for the runner: JSON lines over TCP on 127.0.0.1; one object in, one object out.
+"""The control port for the runner: JSON lines over TCP on 127.0.0.1, one object per command and per answer.
 
     {"do": "configure", "site": {...}}  serve another site (keys of SiteConfig; others keep their defaults)
     {"do": "stats"}                     the counts since start or reset
     {"do": "reset"}                     zero the counts; peaks start again from what is open and in flight
     {"do": "hold"}                      every response waits, after its delay
-    {"do": "release"}                   what was held is answered, and nothing is held any more
-    {"do": "release", "keep": 1}        all but so many are answered, those that came last; the gate stays shut
-    {"do": "warm"}                      render pages, in order of number, until the cache is full
-    {"do": "move"}                      listen at new ports, and no longer at the old ones
-    {"do": "move", "gates": 7}          the same at so many ports, each with a gate of its own
-    {"do": "watch", "port": 1, "pid": 2} read the CPU time of this process with the gate of that port
+    {"do": "release"}                   answer what was held, and hold nothing any more
+    {"do": "release", "keep": 1}        answer all but the last "keep" requests; the gate stays shut
+    {"do": "warm"}                      render pages in order of number until the cache is full
+    {"do": "move"}                      listen at new ports instead of the old ones
+    {"do": "move", "gates": 7}          the same with 7 ports, each with its own gate
+    {"do": "watch", "port": 1, "pid": 2} read the CPU time of process 2 with the gate of port 1
     {"do": "pass", "port": 1, "over_ns": 3}
-                                        shut all gates but that one, and open that: what it held is answered
-                                        evenly over the time; "port": null opens none
-    {"do": "read"}                      read the gates, as pass does before it acts
-    {"do": "run_out"}                   pages of an endless site have no more links: crawls come to their end
+                                        shut all gates except that of port 1, and open this one: its requests
+                                        are answered evenly over the time; "port": null opens none
+    {"do": "read"}                      read the gates, as pass does before its change
+    {"do": "run_out"}                   remove the links of an endless site, so that crawls end
     {"do": "stop"}                      close everything and exit 0
 
-Every answer has "ok". {"ok": true} is all of it, but for move, {"ok": true, "port": 40000, "ports": [40000]}; for pass
-and read, which return clock_ns and server_cpu_ns (monotonic clock, CPU time of this process) and "gates", by port, with
-requests (received), held (waiting behind the gate) and cpu_ns (of the watched process; null if not known), all of one
-moment; and for stats, {"ok": true, "stats": {...}} with
+Every answer has "ok"; most are {"ok": true}. move answers {"ok": true, "port": 40000, "ports": [40000]}. pass and read
+answer, as of one moment, with clock_ns (monotonic clock), server_cpu_ns (CPU time of this process) and "gates". These
+are by port, with requests (received), held (waiting behind the gate) and cpu_ns (of the watched process; null if
+unknown). stats answers {"ok": true, "stats": {...}} with
 
     requests, in_flight, peak_in_flight          received; received and not answered, held ones included
     connections, peak_connections, total_connections
@@ -29,17 +29,17 @@ moment; and for stats, {"ok": true, "stats": {...}} with
     faults                                       {"drip": 3, ...}: injected, by kind
     lateness_p50_ns, lateness_p90_ns, lateness_p99_ns, lateness_max_ns, lateness_count
                                                  time sent minus time due, of the responses that had a delay
-    first_lateness_p99_ns, first_lateness_count  the same of the first response on each kept connection, which
-                                                 is not among the others: it waits for the burst of connects
+    first_lateness_p99_ns, first_lateness_count  the same for the first response on each kept connection,
+                                                 which the others leave out: it waits for the burst of connects
     cpu_ns, cpu_user_ns, cpu_system_ns, clock_ns CPU time of this process (the first is exact, the others may
                                                  lag by a tick), and the monotonic clock: a share of a core
                                                  is a difference over a difference; not zeroed by reset
     held                                         whether the gate is shut
     cached_pages, cached_bytes
 
-Anything else, and a configure that is refused (invalid, or requests in flight), is answered
-{"ok": false, "error": "one sentence"}; the connection goes on. A line that does not begin with "{", or is longer than
-1 MiB, ends it.
+The answer to anything else, and to a configure that is refused (invalid, or requests in flight), is
+{"ok": false, "error": "one sentence"}; the connection stays open. A line that does not begin with "{", or is longer
+than 1 MiB, closes it.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ _MAX_LINE_BYTES = 1024 * 1024
 
 
 class Control:
-    """The commands, as a table."""
+    """The table of commands."""
 
     def __init__(self, server: Server, stop: Callable[[], None]) -> None:
         self._server = server
@@ -74,7 +74,7 @@ class Control:
         }
 
     def reply(self, line: bytes) -> bytes:
-        """Return the answer to one line, as one line."""
+        """Return the answer to one line as one line."""
         try:
             answer = {"ok": True} | (self._run(line) or {})
         except (ValueError, BusyError, RecursionError) as error:  # bad JSON is a ValueError too
@@ -112,7 +112,7 @@ class Control:
 
 
 def _whole(message: dict[str, Any], key: str, default: int | None = None) -> int:
-    """Return a number of a command. Raises ValueError when it is no whole number of 0 or more."""
+    """Return a whole number of 0 or more from a command. Raises ValueError for any other value."""
     value = message.get(key, default)
     if type(value) is not int or value < 0:
         raise ValueError(f'"{key}" must be a whole number, 0 or more, not {value!r}')
@@ -120,37 +120,37 @@ def _whole(message: dict[str, Any], key: str, default: int | None = None) -> int
 
 
 class ControlConnection(asyncio.Protocol):
-    """One runner."""
+    """The connection of one runner."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
         self._rest = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the way back."""
+        """Store the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer every line that is whole."""
+        """Answer all complete lines."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._transport.write(self._control.reply(line))
-            if not line.startswith(b"{"):  # HTTP perhaps, sent by a web page: obey nothing that comes behind it
+            if not line.startswith(b"{"):  # perhaps HTTP from a web page: ignore all that follows
                 self._transport.close()
                 return
         if len(self._rest) > _MAX_LINE_BYTES:
             self._transport.close()
 
     def pause_writing(self) -> None:
-        """Obey no more commands of a runner that does not read the answers."""
+        """Stop reading commands while the runner does not read the answers."""
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Read commands again."""
         self._transport.resume_reading()
 
 
 async def listen(control: Control, loop: asyncio.AbstractEventLoop, port: int) -> tuple[asyncio.Server, int]:
-    """Listen for runners on 127.0.0.1; return the listener and its port."""
+    """Listen on 127.0.0.1; return the listener and its port."""
     listening = await loop.create_server(lambda: ControlConnection(control), "127.0.0.1", port)
     return listening, int(listening.sockets[0].getsockname()[1])

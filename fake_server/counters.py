@@ -1,4 +1,4 @@
-"""What was served, and how late the timers were. All of it is always on; `stats` is a snapshot."""
+"""Counters of requests and responses, and the lateness of timers. They are always on; `stats` is a snapshot."""
 
 import resource
 import time
@@ -6,11 +6,11 @@ from collections import Counter
 from typing import Any
 
 _BUCKET_NS = 10_000
-_BUCKETS = 100_000  # up to one second; later than that is counted in the last bucket, and seen in the maximum
+_BUCKETS = 100_000  # up to one second; the last bucket also counts later responses, which the maximum shows
 
 
 class Counters:
-    """Plain attributes, because the hot path adds to them directly."""
+    """Counters as plain attributes, because the hot path adds to them directly."""
 
     __slots__ = (
         "bytes_sent",
@@ -32,7 +32,7 @@ class Counters:
         self.reset()
 
     def reset(self) -> None:
-        """Zero what has been counted; peaks start again from what is open and in flight now."""
+        """Reset all counters; peaks restart from the numbers open and in flight now."""
         self.requests = 0
         self.bytes_sent = 0
         self.total_connections = 0
@@ -71,7 +71,7 @@ class Counters:
 
 
 class Lateness:
-    """A histogram of time sent minus time due, in buckets of 10 us."""
+    """Histogram of time sent minus time due, in buckets of 10 µs."""
 
     __slots__ = ("_buckets", "count", "greatest_ns")
 
@@ -88,8 +88,8 @@ class Lateness:
         self.greatest_ns = max(self.greatest_ns, late_ns)
 
     def quantile_ns(self, share: float) -> int:
-        """Return the upper edge of the bucket that holds the quantile, at most the maximum; 0 when empty."""
-        if not self.count:  # asked for every 20 ms while a trial's fetches come in: not to be a walk over nothing
+        """Return the upper edge of the bucket that holds the quantile, at most the maximum; 0 if empty."""
+        if not self.count:  # called every 20 ms while fetches arrive: do not walk over empty buckets
             return 0
         rank, seen = share * self.count, 0
         for bucket, count in enumerate(self._buckets):

@@ -1,6 +1,6 @@
-"""Added latency: a distribution written as a few words, asked for one quantile at a time.
+"""Added latency: distributions, written as a few words, and their quantiles.
 
-A page's delay is the inverse of the distribution function at the page's own draw, so it never changes.
+A page's delay is the quantile at the page's own draw, so it never changes.
 No delay exceeds CAP_NS: the tails of exponential, lognormal and pareto are cut there.
 """
 
@@ -39,12 +39,12 @@ class Delay:
 
     @property
     def mean_ns(self) -> float:
-        """Return the mean of what is served, that is of the cut distribution: finite for every kind."""
+        """Return the mean of the cut distribution, which is finite for every kind."""
         return float(_MEAN[self.kind](*self.parameters))
 
 
 def parse_delay(text: str) -> Delay:
-    """Read a delay from its words; raise ValueError with the allowed forms when it is none."""
+    """Parse a delay. Raises ValueError with the allowed forms."""
     kind, *words = text.split() or [""]
     if kind not in _SHAPES:
         kind, words = "constant", text.split()
@@ -63,7 +63,7 @@ def parse_delay(text: str) -> Delay:
 
 
 def parse_duration_ns(text: str) -> int:
-    """Read "0", "250us", "1.5ms" or "2s" as nanoseconds; raise ValueError when it is none of these."""
+    """Parse "0", "250us", "1.5ms" or "2s" into nanoseconds. Raises ValueError for any other form."""
     if text == "0":
         return 0
     match = _DURATION.fullmatch(text.translate(_MICRO_SIGNS))

@@ -1,7 +1,7 @@
-"""The pages of an endless site as bytes: each page is rendered once, and has the number of its lap filled in.
+"""The pages of an endless site as bytes: each page is rendered once, and the number of its lap is filled in.
 
-Page n is page ``n % pages`` of lap ``n // pages``. A lap is the first six digits of a page's number, so what differs
-between the laps of a page is those digits: in its title, in its links, and in the one link to the next lap.
+Page n is page ``n % pages`` of lap ``n // pages``. The first six digits of a page's number are its lap. Only these
+digits differ between the laps of a page: in its title, in its links, and in the one link to the next lap.
 """
 
 from inflight.fake_server.requests import Job
@@ -17,7 +17,7 @@ _LAPS_KEPT = 1024
 class Mould:
     """One page without the number of its lap.
 
-    ``stop``: its links are no links, and it is answered at once; the page is as long as ever.
+    ``stop``: the page has no links and is answered at once; its length stays the same.
     """
 
     __slots__ = ("_answer", "_delay_ns", "_parts")
@@ -28,7 +28,7 @@ class Mould:
         self._parts = [part.split(_LAP) for part in answer.tail.split(_NEXT)]
 
     def job(self, lap: bytes, following: bytes) -> Job:
-        """Return what answers a request for this page in a lap; ``following`` is the next lap."""
+        """Return the job for this page in a lap; ``following`` is the next lap."""
         answer = self._answer
         tail = following.join([lap.join(part) for part in self._parts])
         return Job(Answer(answer.status, tail, answer.head_bytes, self._delay_ns, plain=True))
@@ -41,10 +41,10 @@ class EndlessPages:
         first, pages = site.first, site.config.pages
         width = len(str(first)) - len(_LAP)
         self._moulds = {b"%0*d" % (width, n): Mould(*site.render(first + n), stop=stop) for n in range(pages)}
-        self._laps: dict[bytes, tuple[bytes, bytes]] = {}  # how paths begin: their lap, and the next one
+        self._laps: dict[bytes, tuple[bytes, bytes]] = {}  # by the beginning of paths: the lap, and the next one
 
     def get(self, target: bytes, /) -> Job | None:
-        """Return the job for a request target; None for one that is no page."""
+        """Return the job for a request target; None if it is no page."""
         mould, start = self._moulds.get(target[_LAP_END:]), target[:_LAP_END]
         if mould is None:
             return None
@@ -52,7 +52,7 @@ class EndlessPages:
         return mould.job(*laps) if laps else None
 
     def _lap(self, start: bytes) -> tuple[bytes, bytes] | None:
-        """Return the lap that a path begins with, and the next; None when it is not how a page's path begins."""
+        """Return the lap at the beginning of a path, and the next lap; None if it is no page's path."""
         lap = start[len(_PREFIX) :]
         if not start.startswith(_PREFIX) or not lap.isdigit() or lap.startswith(b"0"):
             return None

@@ -1,7 +1,7 @@
-"""What can go wrong with an answer. A page has one fault or none, and has it on every request.
+"""Faults of answers. A page has at most one fault, and has it on every request.
 
-Only pages that would answer 200 take faults (html and other content), never page 0: the crawl must start.
-Redirects and missing pages take none, so the pages that lie behind a chain depend on no draw.
+Only pages with status 200 (html and other content) can have a fault, and never page 0, so that the crawl can start.
+Redirects and missing pages have none, so the pages behind a chain depend on no draw.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`survivable`: a correct client ends up with a complete response, which for error-500 is a 500."""
+    """`survivable`: a correct client gets a complete response, which is a 500 for error-500."""
 
     survivable: bool
     what: str

@@ -1,4 +1,4 @@
-"""A gate holds responses back, counts what comes through it, and reads the CPU time of its client."""
+"""A gate holds responses, counts requests, and reads the CPU time of its client."""
 
 import sys
 import time
@@ -16,22 +16,22 @@ _RELEASED_AT_ONCE = 256
 
 
 class Jobs(Protocol):
-    """What answers a GET that keeps its connection, by request target."""
+    """Jobs for plain GET requests on kept connections, by request target."""
 
     def get(self, target: bytes, /) -> "Job | None":
-        """Return the job; None for a target that needs a closer look."""
+        """Return the job; None for a target that needs full parsing."""
 
 
 class Gate:
-    """What the connections of one port share, or of all ports. Its attributes are read and written on the hot path.
+    """State that the connections of one port, or of all ports, share. The hot path reads and writes its attributes.
 
-    ``requests`` counts what was received since the gate was made. A client that keeps its connections and its number in
-    flight sends a request when it has finished a page, so the count follows its pages without delay.
+    ``requests`` counts the requests received since the gate was made. A client with kept connections and a constant
+    number in flight sends a request when it has finished a page, so the count follows its pages without delay.
     """
 
     def __init__(self, jobs: Jobs, loop: "asyncio.AbstractEventLoop", timers: "Timers") -> None:
         self.jobs = jobs
-        self.known: set[bytes] = set()  # what follows the target in requests that were parsed; see RequestReader
+        self.known: set[bytes] = set()  # bytes after the target of parsed requests; see RequestReader
         self.holding = False
         self.releasing = False
         self.keep = 0
@@ -42,19 +42,19 @@ class Gate:
         self._timers = timers
 
     def hold(self) -> None:
-        """Let every response wait, after its own delay, until release."""
+        """Hold every response, after its own delay, until release."""
         self.holding, self.releasing = True, False
 
     def release(self, keep: int = 0) -> None:
-        """Answer what was held, a few hundred in each turn of the loop: others are served meanwhile.
+        """Answer the held requests, a few hundred per turn of the loop, so that others are served meanwhile.
 
-        With ``keep``, the gate stays shut, and the so many that came last go on waiting behind it.
+        With ``keep``, the gate stays shut and keeps that many of the last requests.
         """
         self.holding, self.releasing, self.keep = keep > 0, True, keep
         self._release_some()
 
     def release_over(self, duration_ns: int) -> None:
-        """Open the gate; answer what was held one after another, evenly over a time: no crowd wakes up at once."""
+        """Open the gate; answer the held requests evenly over a time, so that they do not all wake up at once."""
         self.holding = self.releasing = False
         step_ns = duration_ns // max(1, len(self.held))
         for place, connection in enumerate(self.held):
@@ -62,7 +62,7 @@ class Gate:
         self.held.clear()
 
     def reading(self) -> dict[str, Any]:
-        """Return what has come through, what waits behind the gate, and the client's CPU time (None: not known)."""
+        """Return the counts of received and held requests, and the client's CPU time (None: unknown)."""
         cpu_ns = None if self.pid is None else cpu_time_ns(self.pid)
         return {"requests": self.requests, "held": len(self.held), "cpu_ns": cpu_ns}
 
@@ -79,10 +79,10 @@ class Gate:
 
 
 def cpu_time_ns(pid: int) -> int | None:
-    """Return the CPU time of another process, of all its threads; None where the system does not say.
+    """Return the CPU time of all threads of another process; None if the system does not report it.
 
-    Linux makes a clock of a process id (clock_getcpuclockid(3)): the id inverted, three bits further up, and 2 for what
-    the scheduler has counted (CPUCLOCK_SCHED in include/linux/posix-timers_types.h).
+    Linux has a clock for each process id (clock_getcpuclockid(3)): the id inverted, shifted left by three bits, plus 2
+    for the time counted by the scheduler (CPUCLOCK_SCHED in include/linux/posix-timers_types.h).
     """
     if sys.platform != "linux":
         return None

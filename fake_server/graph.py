@@ -1,6 +1,6 @@
-"""Which page numbers are which kind of page, and what links where: arithmetic only, nothing stored per page.
+"""Kinds and links of pages by number: arithmetic only, nothing is stored per page.
 
-Page numbers are cut into ranges:
+Page numbers are divided into ranges:
 
     0 .. html        html pages: they link
       .. missing     other content, then missing pages: leaves
@@ -23,7 +23,7 @@ Kind = Literal["html", "other", "missing", "redirect"]
 
 
 class Graph:
-    """The pages of a site by number. Building one takes O(links), however many pages there are."""
+    """The pages of a site by number. Building a graph takes O(links), independent of the number of pages."""
 
     def __init__(self, config: SiteConfig) -> None:
         room = config.pages - 1  # page 0 is always html
@@ -53,10 +53,10 @@ class Graph:
         return "missing" if n < self.missing_end else "redirect"
 
     def links(self, n: int) -> tuple[int, ...]:
-        """Return the links of html page n: distinct, never itself; beyond `links` if the tree needs it.
+        """Return the links of html page n: distinct, never n itself, and more than `links` if the tree needs them.
 
-        A slot whose page is taken gets the next page that is not. `after` maps each taken page towards that page,
-        so that thousands of links cost no walk over all pages taken before them.
+        A slot whose page is taken gets the next free page. `after` maps each taken page towards that page, so that
+        thousands of links need no walk over all pages taken before.
         """
         fanout, linkable = self._fanout, self.linkable
         first, end = fanout * n + 1, min(fanout * (n + 1) + 1, linkable)
@@ -72,7 +72,7 @@ class Graph:
         return tuple(found)
 
     def next_hop(self, n: int) -> int:
-        """Return where redirect n points: the next hop of its chain, or at the chain's end an html page."""
+        """Return the target of redirect n: the next hop of its chain, or an html page at the end of the chain."""
         inner_hops = self.hops - 1
         if n < self.linkable:
             chain, hop = n - self.missing_end, 0
@@ -83,7 +83,7 @@ class Graph:
         return self._final(chain) if hop + 1 == length else self.linkable + chain * inner_hops + hop
 
     def _final(self, chain: int) -> int:
-        # Not page 0 where there is another: a redirect to the root proves nothing, the root is always seen.
+        # Not page 0 if there is another page: the root is always seen, so a redirect to it proves nothing.
         others = self.html - 1
         if others == 0:
             return 0

@@ -30,7 +30,7 @@ class Option(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """Return what is typed."""
+        """Return the option as typed on the command line."""
         return "--" + self.name.replace("_", "-")
 
 
@@ -65,7 +65,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A server: where it listens, what ends it, and the site that it serves."""
+    """The settings of a server: addresses, what stops it, and its site."""
 
     site: SiteConfig
     host: str
@@ -94,7 +94,7 @@ def add_options(parser: argparse.ArgumentParser, options: Iterable[Option]) -> N
 
 
 def settings(options: Mapping[str, Any]) -> Settings:
-    """Return the server that the values of OPTIONS describe. Raises ValueError when they make none."""
+    """Return the settings from the values of OPTIONS. Raises ValueError for invalid values."""
     own = {option.name: options[option.name] for option in OPTIONS if option not in SITE_OPTIONS}
     idle_timeout_ns = parse_duration_ns(own.pop("idle_timeout"))
     _check_host(own["host"])
@@ -105,7 +105,7 @@ def settings(options: Mapping[str, Any]) -> Settings:
 
 
 def site_config(options: Mapping[str, Any]) -> SiteConfig:
-    """Return the site that the values of SITE_OPTIONS describe. Raises ValueError when they make none."""
+    """Return the site from the values of SITE_OPTIONS. Raises ValueError for invalid values."""
     values = {option.name: options[option.name] for option in SITE_OPTIONS}
     faults, drip_ns = [_fault(text) for text in values.pop("fault")], parse_duration_ns(values.pop("drip"))
     return SiteConfig.from_dict(values | {"faults": faults, "drip_ns": drip_ns})

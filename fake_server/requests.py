@@ -1,7 +1,7 @@
-"""Bytes in, jobs out: what a client asked for, in order, and what is refused.
+"""Parsing of requests: bytes in, jobs out, in order, including refusals.
 
-No part of a request is collected without a bound. The target has its own limit and the body has its own; the header
-limit holds for all the rest together: request line, headers, chunk sizes with their extensions, and trailers.
+Each part of a request has a maximum size. Target and body have their own limits; the header limit holds for the sum of
+all other parts: request line, headers, chunk sizes with their extensions, and trailers.
 """
 
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from inflight.fake_server.responses import NOT_ALLOWED, Answer, error_answer
 MAX_TARGET_BYTES = 8 * 1024
 MAX_HEADER_BYTES = 64 * 1024
 MAX_BODY_BYTES = 1024 * 1024
-SHARED_BYTES = 64 * 1024  # from here on a response is not copied: all who wait for a page share its bytes
+SHARED_BYTES = 64 * 1024  # minimum size of a response that is not copied: all connections share its bytes
 _GET = b"GET "
-_MAX_KNOWN_BYTES, _MOST_KNOWN = 1024, 64  # of what follows a target: per request, and behind one gate
+_MAX_KNOWN_BYTES, _MOST_KNOWN = 1024, 64  # bytes after a target: maximum size, and maximum number per gate
 _MAX_LENGTH = str(MAX_BODY_BYTES).encode()
 _REFUSALS = {status: error_answer(status) for status in (400, 413, 414, 431)}
 
@@ -33,14 +33,14 @@ class Job:
     plain: bool = field(init=False)  # a GET that keeps the connection, of a short answer that is plain itself
 
     def __post_init__(self) -> None:
-        """Work out once what the hot path asks each time."""
+        """Compute what the hot path would otherwise compute each time."""
         answer = self.answer
         self.plain = answer.plain and len(answer.tail) < SHARED_BYTES and not self.head_only and not self.connection
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A request for a page that is not cached: it is rendered in its turn, so that a backlog holds no pages."""
+    """A request for a page that is not cached. It is rendered in its turn, so that a backlog holds no pages."""
 
     target: bytes
     version: str
@@ -49,19 +49,19 @@ class Wanted:
 
 
 class Pages(Protocol):
-    """What a reader needs of the gate."""
+    """The interface of the gate that a reader needs."""
 
     jobs: Jobs
     known: set[bytes]
 
 
 class RequestReader:
-    """The parser of one connection. After a refusal it takes everything and returns nothing.
+    """The parser of one connection. After a refusal it discards all input.
 
     `begun`: a request began in the bytes of the last feed.
 
-    A client's requests differ only in their target. So what follows the target of a plain GET is remembered behind
-    each gate, and a request that has the same there, and the target of a page, is not parsed again.
+    The requests of a client differ only in their target. So each gate remembers the bytes after the target of plain
+    GET requests. A request with the same bytes, and the target of a page, is not parsed again.
     """
 
     __slots__ = (
@@ -110,7 +110,7 @@ class RequestReader:
         except httptools.HttpParserUpgrade:
             self.refused = True  # what follows is not HTTP; the request itself has been queued
         except httptools.HttpParserCallbackError:
-            raise  # a bug of ours, not the client's
+            raise  # a bug in the server, not in the client
         except httptools.HttpParserError:
             self._refuse(400)
         if self._in_message:
@@ -127,7 +127,7 @@ class RequestReader:
         known.add(rest)
 
     def forget(self) -> None:
-        """Let go of the parser, which refers back to this object."""
+        """Drop the parser, which refers back to this object."""
         del self._parser
 
     def _count(self, size_bytes: int) -> None:
@@ -150,7 +150,7 @@ class RequestReader:
         self._has_connection = self._between = self._plain = False
 
     def on_url(self, part: bytes) -> None:
-        """Collect the request target, which comes in parts when it was split."""
+        """Collect the request target, which may arrive in parts."""
         self._url += part
         if len(self._url) > MAX_TARGET_BYTES:
             self._refuse(414)
@@ -169,12 +169,12 @@ class RequestReader:
             self._refuse(413)
 
     def on_headers_complete(self) -> None:
-        """Refuse what HTTP/1.1 refuses."""
+        """Reject what HTTP/1.1 forbids."""
         if self._hosts != 1 and (self._hosts or self._parser.get_http_version() != "1.0"):
             self._refuse(400)
 
     def on_body(self, part: bytes) -> None:
-        """Discard the body, up to a bound."""
+        """Discard the body, up to a maximum."""
         self._body_bytes += len(part)
         if self._body_bytes > MAX_BODY_BYTES:
             self._refuse(413)

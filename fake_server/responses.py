@@ -8,17 +8,17 @@ from typing import Literal
 
 from inflight.fake_server.site import NOT_FOUND_BODY, PageSpec
 
-RESET_PAUSE_NS = 1_000_000  # so that the half body is on its way before the reset that may discard it
+RESET_PAUSE_NS = 1_000_000  # so that half of the body is sent before the reset, which may discard it
 DRIP_PIECES = 10
 
 
-@dataclass(slots=True)  # not frozen, as a Job is not: an endless site makes one a request
+@dataclass(slots=True)  # not frozen, as Job: an endless site makes one per request
 class Answer:
     """One response: after `delay_ns`, the opening lines and `tail`; then each of `later` after its own wait.
 
     `tail` is all headers but Date and Connection, the blank line, and the body (or its first part).
     `head_bytes` of it are headers: all that a HEAD request is sent. `status` is 0 when nothing is sent.
-    `plain`: no fault, one write, and the connection lives on: sent with one look-up.
+    `plain`: no fault, one write, and the connection stays open, so that one look-up is enough to send it.
     """
 
     status: int
@@ -32,12 +32,12 @@ class Answer:
 
     @property
     def size_bytes(self) -> int:
-        """Return about what keeping this answer costs in memory."""
+        """Return the approximate memory of this answer."""
         return 400 + len(self.tail) + sum(len(piece) for _, piece in self.later)
 
 
 def opening(status: int, date: str, connection: str = "") -> bytes:
-    """Return the status line and the headers that depend on the moment and on the request."""
+    """Return the status line and the headers that depend on the time and on the request."""
     lines = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nDate: {date}\r\n"
     return (f"{lines}Connection: {connection}\r\n" if connection else lines).encode()
 
@@ -51,12 +51,12 @@ def page_answer(page: PageSpec, body: bytes, drip_ns: int) -> Answer:
 
 
 def for_http10(answer: Answer, page: PageSpec, body: bytes) -> Answer:
-    """Return the answer for a client that knows no chunks: the connection's end ends the body."""
+    """Return the answer for a client without chunked encoding: the end of the connection ends the body."""
     return _missing_length(page, body, 0) if answer.fault == "chunked" else answer
 
 
 def error_answer(status: int, headers: str = "") -> Answer:
-    """Return the answer for a request that is refused: the connection ends with it."""
+    """Return the answer for a refused request; the connection closes after it."""
     body = f"{HTTPStatus(status).phrase}\n".encode()
     return _fixed(status, f"Content-Type: text/plain\r\n{headers}", body, "close")
 
@@ -127,6 +127,6 @@ _FAULTY: dict[str, Callable[[PageSpec, bytes, int], Answer]] = {  # error-500 is
     "chunked": _chunked,
 }
 
-# What is no page of the site. The connection lives on after these two, as after any page.
+# Answers to targets that are no page of the site. The connection stays open after them, as after any page.
 NOT_FOUND = _fixed(404, "Content-Type: text/html; charset=utf-8\r\n", NOT_FOUND_BODY, "keep")
 NOT_ALLOWED = _fixed(405, "Content-Type: text/plain\r\nAllow: GET, HEAD\r\n", b"Only GET and HEAD.\n", "keep")

@@ -23,8 +23,8 @@ from inflight.fake_server.site import REDIRECT_STATUSES, Site, SiteConfig
 from inflight.fake_server.timers import Timers
 
 CACHE_BYTES = 256 * 1024 * 1024
-_WISHED_BACKLOG = 16_384  # connections that may wait for accept, over all listening sockets
-_SWEEPS = 4  # for each idle timeout
+_WISHED_BACKLOG = 16_384  # maximum number of connections that wait for accept, over all listening sockets
+_SWEEPS = 4  # per idle timeout
 _LOOKED_AT_AT_ONCE = 256
 # One read takes so much. A client may send more, but nothing more is parsed before others have had their turn.
 _READ_BYTES = 4096
@@ -36,7 +36,7 @@ class BusyError(Exception):
 
 
 class Server:
-    """Everything that the connections share. Its attributes are read and written on the hot path."""
+    """State that the connections share. Its attributes are read and written on the hot path."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, config: SiteConfig, idle_timeout_s: float = 60.0) -> None:
         self.loop = loop
@@ -66,17 +66,17 @@ class Server:
             gate.jobs = self.pages
 
     def configure(self, config: SiteConfig) -> None:
-        """Serve another site from now on; raise BusyError while requests are in flight."""
+        """Switch to another site. Raises BusyError while requests are in flight."""
         if self.counters.in_flight:
             raise BusyError(f"{self.counters.in_flight} requests are in flight: the site cannot change now")
         self._set_site(config)
 
     def job(self, wanted: Wanted, jobs: Jobs) -> Job:
-        """Return the job for a request that came through a gate: now its page is rendered, if it is not cached."""
+        """Return the job for a request that passed a gate; its page is rendered now if it is not cached."""
         return Job(self._find(wanted.target, wanted.version, jobs), wanted.head_only, wanted.connection)
 
     def _find(self, target: bytes, version: str, jobs: Jobs) -> Answer:
-        """Return the answer for a request target, from the cache if it is there."""
+        """Return the answer for a request target, from the cache if possible."""
         job = jobs.get(target)
         if job is not None and (version != "1.0" or job.answer.fault is None):
             return job.answer
@@ -132,7 +132,7 @@ class Server:
     # Clients
 
     def opened(self, connection: Connection) -> None:
-        """Count a client in."""
+        """Register a client."""
         self._watch(connection, self.tick)
         counters = self.counters
         counters.total_connections += 1
@@ -140,7 +140,7 @@ class Server:
         counters.peak_connections = max(counters.peak_connections, counters.connections)
 
     def closed(self, connection: Connection) -> None:
-        """Count a client out."""
+        """Unregister a client."""
         connection.watched.discard(connection)
         connection.gate.held.pop(connection, None)
         self.counters.connections -= 1
@@ -179,7 +179,7 @@ class Server:
             gate.hold()
 
     def release(self, keep: int = 0) -> None:
-        """Open every gate; with ``keep``, each of them stays shut before the so many that came last."""
+        """Open every gate; with ``keep``, each gate keeps that many of its last requests and stays shut."""
         for gate in self._own_gates():
             gate.release(keep)
 
@@ -188,13 +188,13 @@ class Server:
         return list(dict.fromkeys(self.gates.values()))
 
     def gate(self, port: int) -> Gate:
-        """Return the gate of a port. Raises ValueError when there is none."""
+        """Return the gate of a port. Raises ValueError for an unknown port."""
         if port not in self.gates:
             raise ValueError(f"no gate at port {port}; known: {', '.join(map(str, self.gates))}")
         return self.gates[port]
 
     def pass_on(self, port: int | None, over_ns: int) -> dict[str, Any]:
-        """Shut every gate but that of a port, and open that one; return what all of them read just before."""
+        """Shut every gate except that of a port, open this one, and return the readings from just before."""
         chosen = None if port is None else self.gate(port)
         readings = self.readings()
         for gate in self._own_gates():
@@ -205,7 +205,7 @@ class Server:
         return readings
 
     def readings(self) -> dict[str, Any]:
-        """Return what each gate has counted, and the time of this process and of the clock, all at one moment."""
+        """Return the counters of each gate, the CPU time of this process and the clock, all at one moment."""
         return {
             "clock_ns": time.monotonic_ns(),
             "server_cpu_ns": time.process_time_ns(),
@@ -213,12 +213,12 @@ class Server:
         }
 
     def run_out(self) -> None:
-        """Serve pages without links behind every gate from now on, so that endless crawls come to their end."""
+        """Serve pages without links from now on, so that endless crawls end."""
         for gate in self._own_gates():
             gate.jobs = self.last_pages()
 
     def last_pages(self) -> EndlessPages:
-        """Return the pages of the endless site without links. Raises ValueError when the site is not endless."""
+        """Return the pages of the endless site without links. Raises ValueError if the site is not endless."""
         if not self.site.config.endless:
             raise ValueError("the site is not endless")
         if self._last_pages is None:
@@ -226,7 +226,7 @@ class Server:
         return self._last_pages
 
     def stats(self) -> dict[str, Any]:
-        """Return what the control port calls stats."""
+        """Return the stats of the control port."""
         return self.counters.stats() | {
             "held": any(gate.holding for gate in self.gates.values()),
             "cached_pages": len(self.jobs),
@@ -238,8 +238,8 @@ class Server:
     async def listen(self, host: str, port: int, count: int = 1) -> list[int]:
         """Accept clients at ``port`` and at ``count`` - 1 free ones; return them. Raises OSError when one is taken.
 
-        More clients than a few thousand connect faster to several ports: the kernel looks for a free client port apart
-        for each address and port that is connected to, one after another, and the more of them are taken, the longer.
+        More than a few thousand clients connect faster to several ports. The kernel searches for a free client port
+        separately for each target address and port, one port after another, and takes longer the more are in use.
         """
         self._host, self._count = host, count
         sockets = [bind(host, port), *(bind(host, 0) for _ in range(count - 1))]
@@ -248,9 +248,9 @@ class Server:
         return list(self.gates)
 
     def move(self, gates: int | None = None) -> list[int]:
-        """Go on at as many new ports, which are returned, and accept nobody more at the old ones; clients stay.
+        """Listen at as many new ports instead of the old ones, and return them; clients stay connected.
 
-        With ``gates``, at so many ports, each with a gate of its own.
+        With ``gates``, listen at that number of ports, each with its own gate.
         """
         sockets = [bind(self._host, 0) for _ in range(gates or self._count)]
         for sock in chain.from_iterable(sockets):
@@ -264,7 +264,7 @@ class Server:
         return list(self.gates)
 
     def _set_gates(self, ports: Sequence[int], *, shared: bool) -> None:
-        """Put gates behind new ports: one behind all of them, or one behind each."""
+        """Put gates behind new ports: one behind all, or one behind each."""
         gates = [Gate(self.pages, self.loop, self.timers) for _ in (ports[:1] if shared else ports)]
         self.gates = dict(zip(ports, gates * len(ports) if shared else gates, strict=False))
 
@@ -305,11 +305,11 @@ def _ports(sockets: Sequence[Sequence[socket.socket]]) -> list[int]:
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
-    """Return listening sockets for one address: so many that their queues together hold 16,384 clients.
+    """Return listening sockets for one address, whose accept queues together hold 16,384 clients.
 
-    The kernel cuts each queue to net.core.somaxconn, and 10,000 clients that connect at once overflow one of
-    4,096. On Linux several sockets can share a port, each with a queue of its own. SO_REUSEPORT is set after
-    the first bind, so that a port which somebody else listens on is still refused.
+    The kernel limits each queue to net.core.somaxconn, and 10,000 clients that connect at once overflow a queue of
+    4,096. On Linux several sockets can share a port, each with its own queue. SO_REUSEPORT is set after the first
+    bind, so that a port in use by another program is still refused.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     first = _bound(family, (host, port))
@@ -343,7 +343,7 @@ def somaxconn() -> int:
 
 
 def prepare_process() -> None:
-    """Allow as many descriptors as the system lets us, and keep the garbage collector out of the way."""
+    """Raise the limit of descriptors to the maximum, and make garbage collections rare."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,4 +1,4 @@
-"""The site as a pure function: Site(config).page(n) is what a fetch of page n must bring, with no server."""
+"""The site as a pure function: Site(config).page(n) is the expected result of fetching page n."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ class PageSpec:
 
 
 class Site:
-    """All pages of one config. Nothing is computed until asked for: ten million pages cost nothing."""
+    """All pages of one config, computed on demand: ten million pages need no memory."""
 
     def __init__(self, config: SiteConfig) -> None:
         self.config = config
@@ -55,12 +55,12 @@ class Site:
 
     @property
     def first(self) -> int:
-        """The number of the first page: 0, but in an endless site, whose numbers all have the same length."""
+        """Number of the first page: 0, except in an endless site, whose numbers all have the same length."""
         return FIRST_LAP * self.config.pages if self.config.endless else 0
 
     @property
     def end(self) -> int:
-        """The number behind the last page."""
+        """Number of the last page plus 1."""
         return END_LAP * self.config.pages if self.config.endless else self.config.pages
 
     def url_path(self, n: int) -> str:
@@ -78,7 +78,7 @@ class Site:
         return n if max(1, self.first) <= n < self.end and digits[0] != "0" else None
 
     def page(self, n: int) -> PageSpec:
-        """Return what a fetch of page n brings; raise IndexError when there is no page n."""
+        """Return the expected result of fetching page n. Raises IndexError if there is no page n."""
         return self._draw(n)[0]
 
     def body(self, n: int) -> bytes:
@@ -86,7 +86,7 @@ class Site:
         return self.render(n)[1]
 
     def render(self, n: int) -> tuple[PageSpec, bytes]:
-        """Return page and body together, for the price of one."""
+        """Return page and body, computed together."""
         page, start = self._draw(n)
         return page, start + _filler(page.body_bytes - len(start))
 

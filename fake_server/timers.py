@@ -1,4 +1,4 @@
-"""One alarm for all delays: due times in order, never early, and what is due together is served together.
+"""One alarm for all delays: due times in order, never early; requests that are due together are served together.
 
 The event loop's own timers are those of libuv, which count whole milliseconds. On Linux the alarm is a
 timerfd (nanoseconds, watched like a socket); elsewhere it is the loop's timer, set again when it rings early.
@@ -16,15 +16,15 @@ from itertools import count
 from typing import Protocol
 
 _NEVER = sys.maxsize
-# How much is served before sockets are read again, and how much after each read when something is overdue.
-# Taking turns matters: a thousand clients whose requests came together would stay together if they were
-# answered in one go, for their next requests pile up unread, are read in one go, and are due together again.
+# Number of responses before sockets are read again, and after each read when some are overdue. Without these turns,
+# a thousand clients whose requests arrived together would stay together: answered in one go, their next requests
+# would pile up unread, be read in one go, and be due together again.
 _BATCH = 8
 _INTERLEAVED = 2
 
 
 class Due(Protocol):
-    """Who waits."""
+    """An object that waits for its due time."""
 
     def due(self, due_ns: int) -> None:
         """Go on: due_ns, on the monotonic clock, is now past."""
@@ -69,7 +69,7 @@ class Timers:
             self._alarm.set(due_ns)
 
     def close(self) -> None:
-        """Forget everything that waits."""
+        """Drop all waiting objects."""
         self._queue.clear()
         self._heap.clear()
         self._alarm.close()
@@ -169,5 +169,5 @@ MakeAlarm = Callable[[asyncio.AbstractEventLoop, Callable[[], None]], Alarm]
 
 
 def best_alarm() -> MakeAlarm:
-    """Return the finest alarm that this system has."""
+    """Return the most precise alarm of this system."""
     return TimerfdAlarm if sys.platform == "linux" else LoopAlarm

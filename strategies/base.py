@@ -1,4 +1,4 @@
-"""What every strategy is given, and what it promises: the one page to read before writing a strategy."""
+"""The contract of strategies: their input and their duties. Read this before writing a strategy."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Protocol
@@ -8,10 +8,10 @@ from inflight.strategies.core.frontier import Frontier
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Say what one crawl does; the same for every model.
+    """The order for one crawl, the same for every model.
 
-    Durations are in nanoseconds, sizes in bytes. ``timeout_ns`` is the deadline of one fetch, from the moment
-    it is started until its response is whole.
+    Durations are in nanoseconds, sizes in bytes. ``timeout_ns`` is the deadline of one fetch, from its
+    start until its response is complete.
     """
 
     roots: tuple[str, ...]
@@ -25,16 +25,16 @@ class Job:
     max_header_bytes: int = 64 * 1024
     max_body_bytes: int = 16 * 1024 * 1024
     work_units: int = 0
-    """How much CPU work each page asks for, in units of ``inflight.strategies.core.work``."""
+    """CPU work per page, in units of ``inflight.strategies.core.work``."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the job as plain JSON values; ``work_units`` only where there are any, as older jobs have none."""
+        """Return the job as JSON values, without ``work_units`` if there are none, as in older jobs."""
         values = asdict(self)
         return values if self.work_units else {name: value for name, value in values.items() if name != "work_units"}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Job":
-        """Make a job from what ``to_dict`` returned. Raises TypeError for a key that no job has."""
+        """Make a job from the result of ``to_dict``. Raises TypeError for an unknown key."""
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(values) - known):
             raise TypeError(f"a job has no {', '.join(unknown)}")
@@ -42,32 +42,32 @@ class Job:
 
 
 class Strategy(Protocol):
-    """A module in ``strategies/``: one concurrency model, and nothing but its concurrency model.
+    """A module in ``strategies/``, which implements one concurrency model and nothing else.
 
-    Keep at most ``job.max_in_flight`` fetches open; start what the frontier offers; finish each once; return
-    when nothing waits and nothing is in flight. In short::
+    Keep at most ``job.max_in_flight`` fetches open. Start all fetches that the frontier offers, and finish each once.
+    Return when nothing waits and nothing is in flight. In short::
 
-        waiting = frontier.roots()                      # fetches to be made, in any order
-        frontier.start(fetch)                           # just before its first byte is sent, or its connect
-        consume(job)                                    # the response is whole: what a page asks to be computed
-        waiting += frontier.finish(fetch, response)     # what was found is waiting now
-        waiting += frontier.fail(fetch, error)          # likewise: a retry, or nothing
+        waiting = frontier.roots()                      # fetches to start, in any order
+        frontier.start(fetch)                           # just before it connects or sends its first byte
+        consume(job)                                    # the response is complete: do the CPU work of the page
+        waiting += frontier.finish(fetch, response)     # its new links wait now
+        waiting += frontier.fail(fetch, error)          # a retry, or nothing
 
-    A strategy catches ``OSError`` and ``ProtocolError`` of a fetch and hands them to ``frontier.fail``; any other
-    exception is a bug and leaves ``crawl``. Whatever happens, no thread, task or descriptor outlives ``crawl``.
+    A strategy catches ``OSError`` and ``ProtocolError`` of a fetch and passes them to ``frontier.fail``. Any other
+    exception is a bug and leaves ``crawl``. No thread, task or descriptor may outlive ``crawl``, even after an error.
 
-    ``consume`` is that of ``inflight.strategies.core.work``; it is called once for each response, and under no lock.
+    ``consume`` is a function of ``inflight.strategies.core.work``. Call it once per response, without holding a lock.
 
-    A model that can never have more than so many in flight says so in a module constant ``MOST_IN_FLIGHT``; the plan
-    then leaves out the caps above it. One that needs threads for each fetch in flight says how many in
-    ``THREADS_EACH``, so that the plan can be held against the machine's thread limits. Constants are read from the file
-    without importing it: write them as literals.
+    A model with a maximum number in flight sets it in the module constant ``MOST_IN_FLIGHT``; the plan leaves out
+    higher caps. A model that needs threads for each fetch in flight sets their number in ``THREADS_EACH``, so that the
+    plan can be checked against the thread limits of the machine. Constants are read from the file without importing
+    it, so write them as literals.
     """
 
     STACK: Literal["shared", "own"]
-    """Parses responses with ``inflight.strategies.core``, or brings an HTTP stack of its own."""
+    """``shared``: parses responses with ``inflight.strategies.core``; ``own``: has its own HTTP stack."""
     REQUIRES: tuple[str, ...]
-    """Distributions that must be installed, and whose versions are recorded with every result."""
+    """Distributions that must be installed; every row records their versions."""
 
     def crawl(self, job: Job, frontier: Frontier) -> None:
-        """Crawl from ``job.roots`` until the frontier is done. Blocks; runs in the main thread of a process."""
+        """Crawl from ``job.roots`` until the frontier is done. This blocks; it runs in the main thread of a process."""

@@ -9,7 +9,7 @@ from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Check, Row, Status
 from inflight.bench.studies.compare.read import Block
 from inflight.bench.studies.compare.read import blocks as read_blocks
-from tests.made_rows import GREEN, MS, RED, RUN, made_site, make, memory_row, times
+from tests.made_rows import GREEN, MS, RED, RUN, edited, made_site, make, memory_row, times
 
 CPU_NS, PER_S = 33_300, 28_000.0
 FEW, MANY, BASE_BYTES, HELD_BYTES = 240, 2200, 12_000_000, 2_000_000
@@ -106,10 +106,10 @@ def _memory(number: int, arms: Rows, change: float, red: str) -> Rows:
     for arm in arms[:2]:
         held = HELD_BYTES if arm.strategy == "A" else round(_times(HELD_BYTES, change))
         for size, uss_bytes in ((FEW, BASE_BYTES), (MANY, BASE_BYTES + held)):
-            row = memory_row(arm.workload["arm"]["strategy"], size, uss_bytes, number=number)
-            said = {key: arm.workload[key] for key in ("arm", "comparison")}
+            row = memory_row(arm.workload.arm.strategy, size, uss_bytes, number=number)
+            said = {"arm": arm.workload.arm, "comparison": arm.workload.comparison}
             checks = (Check("no listen drops", "failed", red),) if red and arm.strategy == "B" else row.checks
-            made.append(changed(row, workload=row.workload | said, checks=checks, knobs=arm.knobs or row.knobs))
+            made.append(edited(row, workload=said, checks=checks, knobs=arm.knobs or row.knobs))
     return made
 
 

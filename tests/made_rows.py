@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
+
 from inflight.bench.core import records
 from inflight.bench.core.arm import Role
 from inflight.bench.core.records import changed
 from inflight.bench.core.records.bare import LimitFound
 from inflight.bench.core.records.crawls import Block
+from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import Check, Kind, Row, Status
 from inflight.bench.studies.probes.record import PROBES, Probed
 
@@ -31,6 +34,17 @@ RED = Check("server had room", "failed", "80% of its core, limit 70%")
 def make(**values: Any) -> Row:
     """Make a row as the harness does; parts that are not given are empty."""
     return records.make(**{"measured": {}, "server": {}, "knobs": {}, "checks": ()} | values)
+
+
+def edited(row: Row, **parts: Any) -> Row:
+    """Return a row with other values; tables are merged: ``edited(row, workload={"site": {"links": 7}})``."""
+    return changed(row, **{name: _merged(msgspec.to_builtins(getattr(row, name)), new) for name, new in parts.items()})
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return new
+    return old | {name: _merged(old.get(name), value) for name, value in new.items()}
 
 
 NO_TIMELINE: dict[str, Any] = {"bin_ns": 10 * MS, "completions": [], "in_flight": []}
@@ -141,7 +155,7 @@ def arm_row(
         pages=1000,
         site=site,
     )
-    cell = made.workload["id"].replace("crawl/", "throughput/") + (f"/cpu={work}" if work != "0" else "")
+    cell = made.workload.id.replace("crawl/", "throughput/") + (f"/cpu={work}" if work != "0" else "")
     worked = {"cpu": work, "cpu_ns": _WORKS[work]} if work != "0" else {}
     measured: dict[str, Any] = {}
     if status in {"ok", "wrong"}:
@@ -181,7 +195,7 @@ def arm_row(
         made,
         trial=f"{cell}/{strategy}/round={number}",
         kind="arm",
-        workload=made.workload | {"id": cell, "arm": arm | dict(asked or {})} | worked,
+        workload=plain_values(made.workload) | {"id": cell, "arm": arm | dict(asked or {})} | worked,
         measured=measured,
         server={"cpu_share": 0.2, "ceiling_per_s": 100_000.0} if measured else {},
     )

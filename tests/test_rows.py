@@ -10,6 +10,7 @@ import pytest
 
 from inflight.bench.core import records, rows
 from inflight.bench.core.records import schema
+from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import Row, RowsError
 from tests.made_blocks import block, lost
 from tests.made_rows import RED, arm_row, bare_row, crawl_row, memory_row, times
@@ -25,7 +26,7 @@ LIMIT: dict[str, Any] = {
     "stopped_by": "failure",
     "evidence": ["65,530 maps"],
 }
-SITE = crawl_row().workload["site"]
+SITE = plain_values(crawl_row().workload.site)
 ERRORS = {"timed out": 1}
 SWARM: dict[str, Any] = {
     "planned_in_flight": 29_000,
@@ -456,8 +457,8 @@ def test_an_arm_is_refused_for_one_wrong_value(part: str, wrong: dict[str, Any])
     [
         (row, part, key)
         for row in (SCALE_ROWS[0], SCALE_ROWS[1], SCALE_ROWS[3])
-        for part, keys in (("workload", row.workload), ("measured", row.measured))
-        for key in keys
+        for part in ("workload", "measured")
+        for key in plain_values(getattr(row, part))
         if (not key.startswith("held_") or key == "held_in_flight") and key not in {"bound_by", "why"}
     ],
     ids=lambda one: one.kind if isinstance(one, Row) else str(one),

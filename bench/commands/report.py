@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inflight.bench.commands.output import say
-from inflight.bench.core import rows, stored_runs
+from inflight.bench.core import rows
 from inflight.bench.core.rows import RowsError
 
 PARQUET_FILE = "rows.parquet"
@@ -20,7 +20,7 @@ REFUSALS = (ReportError, RowsError)
 
 def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> int:
     """Make the report that was asked for; return 0. Raises one of REFUSALS when it cannot be made."""
-    _FORMS[form](folder or stored_runs.newest(results), out)
+    _FORMS[form](folder or rows.newest(results), out)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Arms and blocks: what is compared at the same time, in turns, on one workload.
+"""Arms and blocks: strategies that are compared at the same time, in turns, on one workload.
 
 An arm is one strategy with its settings, alive in a worker of its own. A block is one workload with all its arms alive
 at once, in fresh processes. A slice is the time for which one arm's gate is open.
@@ -13,46 +13,46 @@ from inflight.bench.core.grid import Workload
 
 Role = Literal["reference", "placebo", "compared"]
 FREE_THREADED = "free-threaded"
-"""The name of an interpreter that a run is given, or finds: one that was built without a global lock."""
+"""Name of an interpreter without a global lock, which a run is given or finds."""
 REFERENCE = "callbacks"
-"""The strategy that others are held against, where it takes part."""
+"""The reference strategy, if it takes part."""
 IN_FLIGHT = 100
-"""How many are in flight unless something else is asked for."""
+"""Default number in flight."""
 START_NS = 350_000_000
-"""About how long an arm takes to start, to warm up and to end; estimates go by it."""
+"""Estimated time of an arm to start, warm up and end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One strategy with its settings: where its code comes from, what it runs on, and how it crawls."""
+    """One strategy with its settings: origin of its code, interpreter, and kind of crawl."""
 
     name: str
-    """Names the arm within its block."""
+    """Name of the arm within its block."""
     strategy: str
     role: Role = "compared"
-    """The arm that others are held against, the same arm once more, or another one."""
+    """Reference arm, placebo (a copy of it), or any other arm."""
     stack: str = "shared"
     """Whose HTTP stack the strategy has: ``shared`` or ``own``."""
     in_flight: int = IN_FLIGHT
     connection: Literal["keep-alive", "per-fetch"] = "keep-alive"
     revision: str | None = None
-    """A commit, tag or branch of the repository; None: its files as they are there."""
+    """A commit, tag or branch of the repository; None: its working tree."""
     repository: Path | None = None
     """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
     python: str | None = None
-    """The interpreter of the worker, perhaps FREE_THREADED; None: that of the harness."""
+    """Interpreter of the worker (a path, a name or FREE_THREADED); None: that of the harness."""
     requirements: tuple[str, ...] = ()
-    """What is installed into an environment made for this arm alone; none: no environment is made."""
+    """Requirements installed into an environment for this arm alone; empty: no environment is made."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the worker."""
     cores: int = 1
-    """How many cores the worker may use; where it is more than one, the last of them may be the server's."""
+    """Number of cores for the worker; if more than one, the last may be the server's."""
     planted_loops: int | None = None
-    """A known slowdown, in iterations of an empty loop per page: only ``inflight selftest`` plants one."""
+    """A planted slowdown in iterations of an empty loop per page; only ``inflight selftest`` uses it."""
 
     @property
     def label(self) -> str:
-        """Name the arm by all that is not the default: ``callbacks@v1.2 (python3.12, in_flight=10)``."""
+        """The strategy with all settings that are not the default: ``callbacks@v1.2 (python3.12, in_flight=10)``."""
         name = self.strategy + (f"@{self.revision}" if self.revision else "")
         told = [
             *([str(self.repository)] if self.repository and not self.revision else []),
@@ -67,7 +67,7 @@ class Arm:
         return f"{name} ({', '.join(told)})" if told else name
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a row says of the arm; what has its default value is left out."""
+        """Return the arm as it is stored in a row, without settings with their default value."""
         default = asdict(Arm(self.name, self.strategy, stack=self.stack))
         needed = {"name", "strategy", "role"}
         values = {key: value for key, value in asdict(self).items() if key in needed or value != default[key]}
@@ -76,49 +76,49 @@ class Arm:
 
 
 def placebo(reference: Arm) -> Arm:
-    """Return the reference arm once more, under another name."""
+    """Return a copy of the reference arm under another name."""
     return replace(reference, name=f"{reference.name} again", role="placebo")
 
 
 @dataclass(frozen=True, slots=True)
 class BlockTrial:
-    """One workload with all its arms, once. Each of them becomes a row."""
+    """One workload with all its arms, once. Each arm becomes a row."""
 
     id: str
     round: int
-    """Which block of this workload it is, from 1."""
+    """Number of the block of this workload, from 1."""
     workload: Workload
-    """The site and the CPU work that all arms share; number in flight and use of connections are the arms' own."""
+    """Site and CPU work of all arms; each arm has its own number in flight and use of connections."""
     arms: tuple[Arm, ...]
     cycles: int
-    """How many slices each arm has."""
+    """Number of slices per arm."""
     expected_ns: int
-    """About how long the block takes."""
+    """Estimated time of the block."""
     said: Mapping[str, Any] = field(default_factory=dict)
-    """What else its rows say of what was asked for, such as the comparison that the block belongs to."""
+    """Further values of the workload in its rows, such as the comparison."""
 
     @property
     def kind(self) -> Literal["arm"]:
-        """What its rows are."""
+        """Kind of its rows."""
         return "arm"
 
     @property
     def strategy(self) -> str:
-        """All arms."""
+        """Names of all arms."""
         return ", ".join(arm.name for arm in self.arms)
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the rows of all its arms say of the workload."""
+        """Values of the workload that the rows of all arms share."""
         return self.workload.to_dict() | dict(self.said)
 
     @property
     def trials(self) -> list["ArmTrial"]:
-        """What the block's rows are about, one for each arm."""
+        """The subjects of the block's rows, one per arm."""
         return [ArmTrial(self, arm) for arm in self.arms]
 
     def without(self, names: Collection[str]) -> "BlockTrial":
-        """Return the block without some arms; without its reference, the first that is left becomes the reference."""
+        """Return the block without some arms; if the reference is removed, the first arm left becomes the reference."""
         left = [arm for arm in self.arms if arm.name not in names]
         if not any(arm.role == "reference" for arm in left):
             left = [arm for arm in left if arm.role != "placebo"]
@@ -128,38 +128,38 @@ class BlockTrial:
 
 @dataclass(frozen=True, slots=True)
 class ArmTrial:
-    """One arm of a block: what a row is about."""
+    """One arm of a block: the subject of one row."""
 
     block: BlockTrial
     arm: Arm
 
     @property
     def stack(self) -> str:
-        """Whose HTTP stack is compared."""
+        """Whose HTTP stack the arm has."""
         return self.arm.stack
 
     @property
     def id(self) -> str:
-        """Name the row."""
+        """Id of the row."""
         return f"{self.block.workload.id}/{self.arm.name}/round={self.round}"
 
     @property
     def round(self) -> int:
-        """Which block it is."""
+        """Number of the block."""
         return self.block.round
 
     @property
     def kind(self) -> Literal["arm"]:
-        """What it is."""
+        """Kind of the row."""
         return "arm"
 
     @property
     def strategy(self) -> str:
-        """The arm's name: that of its strategy, if nothing else is said."""
+        """Name of the arm, by default that of its strategy."""
         return self.arm.name
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the row says of the workload: in flight and use of connections are the arm's own."""
+        """Values of the workload in the row, with the arm's own number in flight and use of connections."""
         own = {"in_flight": self.arm.in_flight, "connection": self.arm.connection, "arm": self.arm.to_dict()}
         return self.block.values | own

@@ -1,8 +1,8 @@
-"""An open loop's arithmetic: when requests are due, what has waited, what that does to response times. Pure.
+"""Arithmetic of an open loop: due times of requests, backlog, and response times. Pure.
 
-In a closed loop a slow answer delays the next question, and the delay is in no measurement: coordinated omission (Gil
-Tene). Here each request has an intended start that no answer can move. Its *response time* counts from there, its
-*service time* from when it was really sent; what lies between is what a closed loop leaves out.
+In a closed loop a slow answer delays the next request, and no measurement contains this delay: coordinated omission
+(Gil Tene). Here each request has an intended start that no answer can move. Its *response time* counts from the
+intended start, its *service time* from the actual start. A closed loop omits the difference.
 """
 
 from bisect import bisect_right
@@ -16,19 +16,19 @@ from typing import Any, Literal, NamedTuple
 from inflight.strategies.core import record
 
 MOMENTS = 300
-"""So many times within the window the backlog is looked at."""
+"""Number of moments in the window at which the backlog is computed."""
 JITTER_S = 0.02
-"""What a busy machine may delay anything by now and then: as many arrivals more or less are no trend."""
+"""Delay that a busy machine may cause now and then; a change by the arrivals in this time is no trend."""
 NOISE = 3.0
-"""Standard deviations of a Poisson count, which the requests in flight are where latencies are random."""
+"""Number of standard deviations of a Poisson count: with random latencies, the number in flight is one."""
 LATE_SHARE = 0.02
-"""Sent this part of the window after they were due, on average, requests are late by more than a hiccup."""
+"""Mean lateness of starts, as a share of the window, that is more than a hiccup."""
 STEP_SHARE = 0.1
-"""What grows throughout adds this part of its last quarter in each quarter; a steady excess adds more than a fourth."""
+"""Minimum growth per quarter, as a share of the last quarter, of steady growth; a steady excess adds over a fourth."""
 LONGEST_SHARE = 1 / 3
-"""Answers that take a longer part of the window leave it filling: what is owed grows, whatever the server can do."""
+"""Maximum time of an answer as a share of the window; above it the window is too short for a steady state."""
 GROWTH_SHARE = 0.1
-"""Service times that grow by this part of the window are a queue in the server, and not its latency."""
+"""Growth of service times, as a share of the window, that shows a queue in the server rather than its latency."""
 NotKept = Literal["too slow", "window too short"]
 _TOLD: dict[NotKept, str] = {
     "too slow": "cannot keep the rate",
@@ -45,12 +45,12 @@ class Schedule:
     begin_ns: int
 
     def due_ns(self, number: int) -> int:
-        """Return when an arrival is due; exact, however long it goes on."""
+        """Return when an arrival is due, exactly."""
         requests, seconds = self.rate_per_s.as_integer_ratio()
         return self.begin_ns + number * 10**9 * seconds // requests
 
     def due_by(self, at_ns: int) -> int:
-        """Return how many arrivals are due at this time or earlier."""
+        """Return the number of arrivals due at this time or earlier."""
         requests, seconds = self.rate_per_s.as_integer_ratio()
         return max(0, -(-(at_ns - self.begin_ns + 1) * requests // (10**9 * seconds)))
 
@@ -61,16 +61,16 @@ class Span(NamedTuple):
     intended_ns: int
     started_ns: int
     finished_ns: int | None
-    """None: it was given up."""
+    """None: the request was given up."""
     fault: str | None
-    """Why it is a failure; None: it is not."""
+    """Why the request failed; None: it did not."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Collects what became of arrivals, and sums up those of the window [begin_ns, end_ns).
+    """Collect the requests that were sent, and summarise those of the window [begin_ns, end_ns).
 
-    The window begins without debts: what the warm-up could not send by then is never sent.
+    The window starts without a backlog: requests that the warm-up could not send by then are never sent.
     """
 
     schedule: Schedule
@@ -79,13 +79,13 @@ class Recorder:
     spans: list[Span] = field(default_factory=list)
 
     def note(self, intended_ns: int, started_ns: int, finished_ns: int | None, fault: str | None = None) -> None:
-        """Note a request that was sent, also one of the warm-up."""
+        """Record a request that was sent, including those of the warm-up."""
         self.spans.append(Span(intended_ns, started_ns, finished_ns, fault))
 
     def outcome(self) -> dict[str, Any]:
-        """Return what an open row has measured, but for what only an observer from outside can say.
+        """Return the figures of an open row, except those that are measured from outside.
 
-        An arrival that was never sent has no response time. It is the difference of ``arrivals`` and ``started``.
+        An arrival that was never sent has no response time; the number of them is ``arrivals - started``.
         """
         inside = self._inside()
         good = [(span, span.finished_ns) for span in inside if span.finished_ns is not None and span.fault is None]
@@ -113,24 +113,24 @@ class Recorder:
         }
 
     def backlog(self) -> dict[str, list[int]]:
-        """Return how many arrivals of the window were due and not yet sent, from its begin to its end."""
+        """Return the number of arrivals due and not yet sent, at moments from the begin to the end of the window."""
         moments = _moments(self.begin_ns, self.end_ns)
         waiting = self._left_at([span.started_ns for span in self._inside()], moments)
         return {"at_ns": [moment - self.begin_ns for moment in moments], "waiting": waiting}
 
     def lost(self) -> tuple[NotKept, str] | None:
-        """Return why the rate was not kept, as a code and in words; None where it was kept.
+        """Return why the rate was not kept, as a code and in words; None if it was kept.
 
-        It is lost where no answer is good, where arrivals were never sent, where they were sent later and later, or
-        where more and more have no answer. It cannot be told where answers take so long that the window only fills.
+        The rate is lost if no answer is right, if arrivals were never sent, if they were sent later and later, or if
+        more and more have no answer. The answer is unknown if answers take too long for the window.
         """
         inside = self._inside()
         if inside and all(_fault(span) is not None for span in inside):
             fault, _ = Counter(map(_fault, inside)).most_common(1)[0]
-            return "too slow", f"not one request was answered as it should be ({fault})"
+            return "too slow", f"no request got a right answer ({fault})"
         never = self._arrivals() - len(inside)
         if never:
-            return "too slow", f"{never:,} of {self._arrivals():,} requests that were due were never sent"
+            return "too slow", f"{never:,} of {self._arrivals():,} due requests were never sent"
         if why := self._sent_late(inside):
             return "too slow", why
         if why := self._too_long(inside):
@@ -139,20 +139,20 @@ class Recorder:
         return ("too slow", why) if why else None
 
     def _sent_late(self, inside: Sequence[Span]) -> str | None:
-        """Say that requests were sent later and later; None where they were not, or made up for it.
+        """Return a message if requests were sent later and later without catching up, else None.
 
-        At low rates this is what tells: the few that wait are fewer than the noise of a count.
+        This matters at low rates, where the number of waiting requests is below the noise of a count.
         """
         lag_ns = self._quarters(inside, lambda span: span.started_ns - span.intended_ns)
         if not _grows(lag_ns, self._late_ns):
             return None
         late_s = lag_ns[-1] / 1e9
-        return f"requests were sent later and later, in the last quarter {late_s:.2g} s after they were due"
+        return f"requests were sent later and later: {late_s:.2g} s late on average in the last quarter"
 
     def _too_long(self, inside: Sequence[Span]) -> str | None:
-        """Say that the window is too short for such answers; None where it is not, or where they are a queue.
+        """Return a message if the window is too short for the answers, else None.
 
-        A server that is asked for too much also answers after a long time, but later and later.
+        An overloaded server also answers late, but later and later; this is not reported here.
         """
         window_ns, answered = self.end_ns - self.begin_ns, [span for span in inside if span.finished_ns is not None]
         if not answered or _mean([span.started_ns - span.intended_ns for span in inside]) > self._late_ns:
@@ -169,14 +169,14 @@ class Recorder:
         )
 
     def _owing_more(self, inside: Sequence[Span]) -> str | None:
-        """Say that more and more was due and had no answer; None where it grew by no more than noise.
+        """Return a message if more and more requests were due without an answer, else None.
 
-        The backlog alone does not tell: as long as there are users to spare, what a slow server owes piles up as
-        requests in flight. A rate is lost where this grew by more than noise since the first third of the window, and
-        was still growing at the end: within the last third by more than noise, or else from quarter to quarter
-        throughout, because a small excess adds less than the noise in a third of a short window. What has to fill
-        first is filled by then, a stall that was made up for is over, and means over a thirtieth of the window let a
-        hiccup pass.
+        The backlog alone is not enough: while users are free, unanswered requests pile up in flight. The rate is lost
+        if the number of unanswered requests grew by more than noise since the first third of the window, and was still
+        growing at the end. That means growth within the last third by more than noise, or growth from quarter to
+        quarter throughout: a small excess adds less than the noise in a third of a short window. By the last third,
+        initial filling is complete and a stall that was caught up is over. Means over a thirtieth of the window hide a
+        hiccup.
         """
         finished_ns = [span.finished_ns for span in inside if span.finished_ns is not None]
         unanswered = self._left_at(finished_ns, _moments(self.begin_ns, self.end_ns))
@@ -188,7 +188,7 @@ class Recorder:
         throughout = _grows([_mean(unanswered[begin:][:quarter]) for begin in range(0, MOMENTS, quarter)], noise)
         if last - first <= noise or (last - then <= noise and not throughout):
             return None
-        return f"{unanswered[-1]:,} requests were due and had no answer at the end, {first:,.0f} in the first third"
+        return f"{unanswered[-1]:,} due requests had no answer at the end, {first:,.0f} in the first third"
 
     @property
     def _late_ns(self) -> float:
@@ -198,7 +198,7 @@ class Recorder:
         return self.schedule.due_by(self.end_ns - 1) - self.schedule.due_by(self.begin_ns - 1)
 
     def _quarters(self, spans: Sequence[Span], value_of: Callable[[Span], int]) -> list[float]:
-        """Return the means over the quarters of the window, by when requests were due; none if a quarter has none."""
+        """Return the means over the quarters of the window, by due time; empty if a quarter has no request."""
         parts: list[list[int]] = [[], [], [], []]
         for span in spans:
             parts[4 * (span.intended_ns - self.begin_ns) // (self.end_ns - self.begin_ns)].append(value_of(span))
@@ -208,13 +208,13 @@ class Recorder:
         return [span for span in self.spans if self.begin_ns <= span.intended_ns < self.end_ns]
 
     def _left_at(self, done_ns: Sequence[int], moments: Sequence[int]) -> list[int]:
-        """Return how many arrivals of the window are due and not done at each moment, given when each was done."""
+        """Return the number of arrivals due and not done at each moment, from the times when they were done."""
         ordered, before = sorted(done_ns), self.schedule.due_by(self.begin_ns - 1)
         return [self.schedule.due_by(moment) - before - bisect_right(ordered, moment) for moment in moments]
 
 
 def peak_in_flight(spans: Sequence[Span]) -> int:
-    """Return the most requests that were sent and not answered at a time; one given up is never answered."""
+    """Return the maximum number of requests sent and not answered at a time; one given up is never answered."""
     steps = [(span.started_ns, 1) for span in spans]
     steps += [(span.finished_ns, -1) for span in spans if span.finished_ns is not None]
     return max(accumulate(step for _, step in sorted(steps)), default=0)
@@ -226,7 +226,7 @@ def _moments(begin_ns: int, end_ns: int) -> list[int]:
 
 
 def _grows(quarters: Sequence[float], least: float) -> bool:
-    """Tell whether this has grown from quarter to quarter, to more than the least that counts."""
+    """Return whether the values grew from quarter to quarter, to more than ``least``."""
     return (
         bool(quarters)
         and quarters[-1] > least

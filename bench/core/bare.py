@@ -1,10 +1,10 @@
-"""Trials that are no crawl of one strategy by itself: building blocks, probes and limits, as tables ask for them.
+"""Cells without a crawl: the tables of building blocks, probes and limits.
 
-- A **block** is one of the things that concurrency is built of (a thread, a task ...), held N times.
-- A **probe** is a small program that shows one claim in figures: ``inflight.bench.studies.probes.programs``.
-- A **limit** is how much of something this machine lets a process have: ``inflight.bench.measure.limits``.
+- A **block** is a building block of concurrency (a thread, a task ...), held N times.
+- A **probe** is a small program that tests one claim: ``inflight.bench.studies.probes.programs``.
+- A **limit** is the amount of a resource that this machine allows a process: ``inflight.bench.measure.limits``.
 
-``scale`` has the cells of more than one process, and of other clients than the strategies.
+``scale`` has the cells with several processes, and those of other clients than the strategies.
 """
 
 import importlib
@@ -25,9 +25,8 @@ RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
 PROGRAMS = Path(__file__).parents[1] / "studies" / "probes" / "programs"
 PROBES = tuple(sorted(path.stem for path in PROGRAMS.glob("[!_]*.py")))
 COMPARED = frozenset({"swarm", "client"})
-"""Kinds whose cells of one workload differ in who does it."""
+"""Kinds with several subjects per workload."""
 MOST_N = 2_000_000
-MOST_ROUNDS = 1000
 
 _LIMIT_NS = 10_000_000_000
 _PROBE_NS = 1_500_000_000
@@ -38,28 +37,28 @@ _COROUTINE_NS = 6_000
 
 @dataclass(frozen=True, slots=True)
 class Bare:
-    """One cell: what is looked at, and all that its rows say of the workload."""
+    """One cell: its subject, and the workload of its rows."""
 
     kind: BareKind
     subject: str
-    """What the rows have as their strategy: the block, the probe, the resource; of a scale, the strategy or client."""
+    """The ``strategy`` of its rows: the block, the probe or the resource; for ``scale``, the strategy or client."""
     values: dict[str, Any]
-    """The row's workload; ``id`` names it."""
+    """The workload of its rows, including ``id``."""
     expected_ns: int
-    """About how long it takes; a plan is never changed by it."""
+    """Estimated time; it never changes a plan."""
     stack: str = "none"
-    """Whose HTTP stack it is, where one is compared; of a swarm, what ``plan`` finds its strategy to have."""
+    """Whose HTTP stack is used; for a swarm, ``plan`` fills it in."""
 
     @property
     def id(self) -> str:
-        """Name the cell: its workload, and who does it where several do the same."""
+        """Id of the workload, with the subject if the kind has several per workload."""
         workload: str = self.values["id"]
         return f"{workload}/{self.subject}" if self.kind in COMPARED else workload
 
 
 @dataclass(frozen=True, slots=True)
 class BareGrid:
-    """One table of the experiment, as it was written, and its cells."""
+    """One table of the experiment as written, and its cells."""
 
     kind: BareKind
     table: dict[str, Any]
@@ -67,15 +66,14 @@ class BareGrid:
     rounds: int | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table that ``parse`` reads back as an equal grid."""
+        """Return the table from which ``parse`` makes an equal grid."""
         return self.table
 
 
 def parse(kind: BareKind, table: Any, where: str) -> BareGrid:
-    """Turn a [[block]], [[probe]] or [[limit]] table into its cells. Raises ExperimentError."""
+    """Parse a [[block]], [[probe]] or [[limit]] table. Raises ExperimentError."""
     judge.need(isinstance(table, dict), f"{where} must be a table")
-    rounds = None if "rounds" not in table else judge.whole(table["rounds"], 1, MOST_ROUNDS, f"{where}: rounds")
-    return BareGrid(kind, dict(table), tuple(_READERS[kind](table, where)), rounds)
+    return BareGrid(kind, dict(table), tuple(_READERS[kind](table, where)), judge.rounds(table, where))
 
 
 def block(name: str, n: int) -> Bare:

@@ -1,4 +1,4 @@
-"""Rows put together by what they have in common: a cell is one strategy on one workload, over all rounds. Pure."""
+"""Groups of rows: a cell is one strategy on one workload, over all rounds. Pure."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,26 +14,26 @@ R = TypeVar("R", bound=Row)
 Read = Callable[[Row], float | None]
 
 _OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
-"""Values of a workload that a cell or its setting has by name."""
+"""Values of a workload that are fields of a cell or of its setting."""
 TIMED = frozenset({"crawl", "arm"})
-"""The kinds of rows that have a throughput: whole crawls, and arms of blocks."""
+"""Kinds of rows with a throughput: whole crawls, and arms of blocks."""
 CRAWLED = TIMED | {"memory"}
-"""The kinds of rows that cells are made of: in which one process of one strategy crawled."""
+"""Kinds of rows that cells are made of: one process of one strategy crawled."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Setting:
-    """What cells must share before they are put into one table or curve: all but latency and number in flight.
+    """Values that the cells of one table or curve share: all except latency and number in flight.
 
-    ``site`` is JSON: the site without its delay, and whatever else a workload has (``parked``). The number of pages is
-    part of it, as the name of a curve, only where workloads do not make one curve (``workloads.curves``).
+    ``site`` is JSON: the site without its delay, and any other values of the workload (``parked``). It contains the
+    number of pages, as the name of a curve, only if the workloads make several curves (``workloads.curves``).
     """
 
     connection: str
     site: str
     cpu_ns: int = 0
     cpu: str = "0"
-    """The CPU work of a page, as the experiment wrote it."""
+    """CPU work per page, as the experiment wrote it."""
 
     def site_values(self) -> dict[str, Any]:
         """Return the values of ``site``."""
@@ -41,7 +41,7 @@ class Setting:
         return values
 
     def told(self) -> dict[str, Any]:
-        """Return what people are told where settings differ: the site's values, and the CPU work of its pages."""
+        """Return the values that are shown if settings differ: those of the site, and the CPU work per page."""
         return self.site_values() | {"CPU work": units.latency(self.cpu) if self.cpu_ns else "none"}
 
 
@@ -49,7 +49,7 @@ class Setting:
 class Figure:
     """One figure of a cell: its median and range over the rounds.
 
-    Not ``valid``: made of red rows only, no basis for any conclusion.
+    A figure that is not ``valid`` comes from red rows only and supports no conclusion.
     """
 
     spread: Spread
@@ -57,7 +57,7 @@ class Figure:
 
     @property
     def interval(self) -> Interval:
-        """The geometric mean over the rounds, which are the blocks of arms, with its 95 % t interval."""
+        """The geometric mean over the rounds (for arms, over the blocks), with its 95 % t interval."""
         logs = list(self.spread.logs.values()) or [-MOST]
         return t_interval(logs).ratio()
 
@@ -79,26 +79,26 @@ class Cell:
 
     @property
     def cpu(self) -> str:
-        """The CPU work of a page, as the experiment wrote it; ``0`` for none."""
+        """CPU work per page, as the experiment wrote it; ``0``: none."""
         return self.setting.cpu
 
     @property
     def cpu_ns(self) -> int:
-        """The CPU work of a page that was asked for."""
+        """CPU work per page that was asked for."""
         return self.setting.cpu_ns
 
     @property
     def valid_rows(self) -> tuple[Row, ...]:
-        """The rows that conclusions may rest on."""
+        """The valid rows, which conclusions may use."""
         return tuple(row for row in self.rows if row.valid)
 
     @property
     def red_rows(self) -> tuple[Row, ...]:
-        """The rows that came to their end but have a failed check."""
+        """The rows with status ok and a failed check."""
         return tuple(row for row in self.rows if row.status == "ok" and not row.valid)
 
     def figure(self, read: Read) -> Figure | None:
-        """Return the figure of the valid rows; of the red ones when there is no valid row; None without either."""
+        """Return the figure of the valid rows, or else of the red rows; None if neither have it."""
         for rows, valid in ((self.valid_rows, True), (self.red_rows, False)):
             if found := spread_of(rows, read):
                 return Figure(found, valid)
@@ -106,30 +106,28 @@ class Cell:
 
 
 def pages_per_s(row: Row) -> float | None:
-    """Return the throughput: verified pages per second; of an arm, while its gate was open."""
-    found: float | None = getattr(row.measured, "pages_per_s", None)
-    return found
+    """Return the throughput in verified pages per second; for an arm, while its gate was open."""
+    return _measured(row, "pages_per_s")
 
 
 def cpu_per_page_ns(row: Row) -> float | None:
-    """Return the client's CPU time a page, user and system."""
-    found: float | None = getattr(row.measured, "cpu_per_page_ns", None)
-    return found
+    """Return the client's CPU time per page, user and system."""
+    return _measured(row, "cpu_per_page_ns")
 
 
 def server_ceiling(row: Row) -> float | None:
-    """Return how many responses per second the server could give, as a null client found before the run's trials."""
-    found: float | None = row.server.ceiling_per_s
-    return found
+    """Return the server's maximum responses per second, measured by a null client before the trials."""
+    return row.server.ceiling_per_s
 
 
 def knob(row: Row, name: str) -> Any:
-    """Return what a row's process says it ran with; of a swarm, what all its processes say."""
-    return row.knobs.get(name) if isinstance(row.knobs, dict) else getattr(row.knobs, name)
+    """Return a setting that the process of a row reported; of a swarm, that of all its processes."""
+    knobs: Any = row.knobs
+    return knobs.get(name) if isinstance(knobs, dict) else getattr(knobs, name)
 
 
 def present(values: Iterable[float | None]) -> list[float]:
-    """Return the values that are there."""
+    """Return the values that are not None."""
     return [value for value in values if value is not None]
 
 
@@ -140,13 +138,13 @@ def spread_of(rows: Iterable[R], read: Callable[[R], float | None]) -> Spread | 
 
 
 def ratio(one: Cell, other: Cell, read: Read) -> Interval | None:
-    """Return a figure over that of another cell, by the rounds that they have in common; None without valid rows."""
+    """Return the ratio of a figure of two cells, by their common rounds; None without valid rows."""
     logs = [found.logs if (found := spread_of(cell.valid_rows, read)) else {} for cell in (one, other)]
     return compare(*logs).interval().ratio() if all(logs) else None
 
 
 def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> list[Cell]:
-    """Return the cells of one kind, by setting, latency, number in flight and strategy; placebos are no strategies."""
+    """Return the cells of one kind, sorted by setting, latency, number in flight and strategy, without placebos."""
     kinds = TIMED if kind == "crawl" else {kind}
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in crawled(rows):
@@ -159,12 +157,12 @@ def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> li
 
 
 def crawled(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows that cells are made of."""
+    """Return the rows that cells are made of, without placebos and comparisons."""
     return [row for row in rows if row.kind in CRAWLED and not is_placebo(row) and not row.of_comparison]
 
 
 def is_timed(rows: Iterable[Row]) -> bool:
-    """Tell whether any row has a throughput."""
+    """Return whether any row is of a kind with a throughput."""
     return any(row.kind in TIMED for row in rows)
 
 
@@ -175,7 +173,7 @@ def settings(found: Sequence[Cell]) -> list[Setting]:
 
 
 def differing(setting: Setting, others: Iterable[Setting]) -> dict[str, object]:
-    """Return the values of a setting, but for its use of connections, that not all of the others have."""
+    """Return the values of a setting, except connections, that some other setting does not share."""
     values = setting.told()
     told = [other.told() for other in others]
     return {key: values[key] for key in sorted(values) if any(other.get(key) != values[key] for other in told)}
@@ -188,29 +186,29 @@ def latencies(found: Iterable[Cell]) -> list[str]:
 
 
 def caps(found: Iterable[Cell], latency: str) -> list[int]:
-    """Return the numbers in flight that were tried at a latency, the least first."""
+    """Return the numbers in flight at a latency, in ascending order."""
     return sorted({cell.in_flight for cell in found if cell.latency == latency})
 
 
 def at(found: Iterable[Cell], strategy: str, latency: str, in_flight: int) -> Cell | None:
-    """Return the cell, of cells that share a setting: they have one at most."""
+    """Return the one matching cell, of cells that share a setting; None without one."""
     wanted = strategy, latency, in_flight
     return next((cell for cell in found if (cell.strategy, cell.latency, cell.in_flight) == wanted), None)
 
 
 def strategies(rows: Iterable[Row]) -> dict[str, str]:
-    """Return every strategy with its stack: shared stack first, then by name."""
+    """Return each strategy with its stack, sorted: shared stacks first, then by name."""
     found = {row.strategy: row.stack for row in rows}
     return dict(sorted(found.items(), key=lambda item: (item[1] != "shared", item[0])))
 
 
 def strategies_of(found: Iterable[Cell]) -> list[str]:
-    """Return the names of the cells' strategies, in their order."""
+    """Return the sorted names of the cells' strategies."""
     return sorted({cell.strategy for cell in found})
 
 
 def memory_of(found: Iterable[Cell], strategy: str) -> Slope | NoSlope:
-    """Return what one more fetch in flight costs the strategy in user memory, from valid memory rows only.
+    """Return the user memory per additional fetch in flight of a strategy, from its valid rows.
 
     The cells must be of kind memory and of one setting.
     """
@@ -221,7 +219,7 @@ def memory_of(found: Iterable[Cell], strategy: str) -> Slope | NoSlope:
 
 
 def memory_points(rows: Iterable[Row]) -> list[tuple[int, int]]:
-    """Return (fetches held in flight, USS in bytes) of the rows that have them."""
+    """Return (fetches held in flight, USS in bytes) of each row that has both."""
     return [
         (row.measured.held_in_flight, row.measured.held_uss_bytes)
         for row in rows
@@ -230,15 +228,21 @@ def memory_points(rows: Iterable[Row]) -> list[tuple[int, int]]:
 
 
 def fillable(found: Sequence[Cell]) -> list[Cell]:
-    """Return the cells whose crawls had as many pages as may be in flight; all of them where none had.
+    """Return the cells with at least as many pages as their cap; all cells if there is none.
 
-    A crawl of ten pages never has ten thousand in flight, whatever its cap is: it is no point of a curve.
+    A crawl of ten pages never has ten thousand in flight, whatever its cap is, so it is no point of a curve.
     """
     return [cell for cell in found if cell.pages >= cell.in_flight] or list(found)
 
 
+def _measured(row: Row, name: str) -> float | None:
+    """Return a figure; None also for a kind of row that never has it."""
+    found: float | None = getattr(row.measured, name, None)
+    return found
+
+
 def _curves(every: Iterable[Row]) -> dict[tuple[str, workloads.Size], str]:
-    """Return the name of each workload's curve, by its place and its size."""
+    """Return the name of each workload's curve by place and size."""
     sizes: dict[str, set[workloads.Size]] = {}
     for row in every:
         sizes.setdefault(_place(row), set()).add(_size(row))
@@ -254,7 +258,7 @@ def _size(row: Row) -> workloads.Size:
 
 
 def _pages(row: Row) -> int:
-    """Return how many pages there are to crawl: of a block's site, which never ends, those of a lap."""
+    """Return the number of pages to crawl; of the endless site of a block, the pages of a lap."""
     pages: int = row.workload.site.pages
     return max(pages, row.workload.in_flight) if row.kind == "arm" else pages
 
@@ -272,12 +276,7 @@ def _cell(
         first.strategy,
         first.stack,
         kind,
-        Setting(
-            workload.connection,
-            json.dumps(site, sort_keys=True),
-            workload.cpu_ns or 0,
-            workload.cpu or "0",
-        ),
+        Setting(workload.connection, json.dumps(site, sort_keys=True), workload.cpu_ns or 0, workload.cpu or "0"),
         workload.latency,
         workload.mean_latency_ns,
         workload.in_flight,
@@ -287,16 +286,16 @@ def _cell(
 
 
 def of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
-    """Return the rows of one kind, by workload and round."""
+    """Return the rows of one kind, sorted by workload and round, without comparisons."""
     found = (row for row in rows if row.kind == kind and not row.of_comparison)
     return sorted(found, key=lambda row: (row.workload.id, row.round))
 
 
 def is_placebo(row: Row) -> bool:
-    """Tell whether a row is of the reference once more, which is no strategy of its own."""
+    """Return whether a row is of a placebo arm."""
     return role(row) == "placebo"
 
 
 def role(row: Row) -> str:
-    """Return the role of an arm in its block: reference, placebo or compared; empty for rows of other kinds."""
+    """Return the role of an arm (reference, placebo or compared); empty for rows of other kinds."""
     return str(row.workload.arm.role) if row.kind == "arm" else ""

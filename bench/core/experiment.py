@@ -1,7 +1,7 @@
-"""What is to be measured: an experiment, from a preset or a TOML file. ``load`` is the only judge of user input.
+"""Experiments, loaded from a preset or a TOML file. All user input is validated here.
 
-An experiment is a list of grids (``grid``), whose cells the strategies crawl, and of tables: of building blocks, probes
-and limits (``bare``), of swarms and open loops (``scale``). One of these, once, is a trial (``plan``). The presets in
+An experiment has grids (``grid``), whose cells the strategies crawl, and tables of building blocks, probes and limits
+(``bare``), of swarms and of open loops (``scale``). One cell, run once, is a trial (``plan``). The presets in
 ``bench/presets/`` are examples of the format.
 """
 
@@ -19,7 +19,6 @@ from inflight.bench.core.judge import ExperimentError
 
 PRESETS = Path(__file__).parents[1] / "presets"
 KINDS: tuple[GridKind, ...] = ("crawl", "memory", "throughput")
-MOST_ROUNDS = 1000
 MOST_SEED = 2**63 - 1
 
 __all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "parse", "preset_names"]
@@ -27,7 +26,7 @@ __all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "parse",
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Everything that one run does, and in which order it may do it."""
+    """All that one run measures, and the settings of the run."""
 
     name: str
     about: str
@@ -37,7 +36,7 @@ class Experiment:
     seed: int = 1
     pin: bool = True
     deadline_s: float | None = None
-    """After this time a trial is killed; None: by what the plan expects of it."""
+    """Deadline of a trial; None: derived from the estimate of the plan."""
     bare: tuple[BareGrid, ...] = ()
 
     def workloads(self) -> list[Workload]:
@@ -54,7 +53,7 @@ class Experiment:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the experiment as TOML values, which ``parse`` reads back as an equal one."""
+        """Return the experiment as TOML values, from which ``parse`` makes an equal one."""
         values: dict[str, Any] = {
             "about": self.about,
             "strategies": list(self.strategies),
@@ -69,12 +68,12 @@ class Experiment:
 
 
 def preset_names() -> list[str]:
-    """Return the names of the presets, the ones that come with the harness."""
+    """Return the names of the presets of the harness."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
 def load(name_or_path: str, known_strategies: Iterable[str]) -> Experiment:
-    """Read a preset or a file. Raises ExperimentError with one sentence for whatever is wrong with it."""
+    """Load a preset or a file. Raises ExperimentError with a one-sentence message if it is invalid."""
     known = list(known_strategies)
     path = PRESETS / f"{name_or_path}.toml"
     if name_or_path not in preset_names():
@@ -124,7 +123,7 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
         about.strip(),
         tuple(crossed),
         tuple(dict.fromkeys(chosen)),
-        judge.whole(values.get("rounds", 1), 1, MOST_ROUNDS, f"{where}: rounds"),
+        judge.whole(values.get("rounds", 1), 1, judge.MOST_ROUNDS, f"{where}: rounds"),
         judge.whole(values.get("seed", 1), 0, MOST_SEED, f"{where}: seed"),
         judge.truth(values.get("pin", True), f"{where}: pin"),
         judge.seconds(values.get("deadline_s"), f"{where}: deadline_s"),
@@ -133,6 +132,6 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
 
 
 def _tables(values: Mapping[str, Any], kind: str, where: str) -> Iterator[tuple[Any, str]]:
-    """Yield the tables of a kind, each with words for where it stands."""
+    """Yield the tables of a kind, each with its place for error messages."""
     for number, table in enumerate(judge.tables(values.get(kind, []), kind, where), start=1):
         yield table, f"{where}, [[{kind}]] number {number}"

@@ -3,32 +3,33 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+from inflight.bench.core.records.parts import Histogram
 from inflight.bench.core.stats import MARGIN, Answer, Estimate, Logs, differs
 
 LEAST_SIZES = 5
-"""A slope needs so many different numbers of fetches in flight."""
+"""Minimum number of different numbers in flight for a slope."""
 BEND = 0.20
-"""Two halves whose slopes differ by less than this share of the whole slope count as one line."""
+"""Maximum difference between the slopes of the two halves of a straight line, as a share of the whole slope."""
 P99_SAMPLES = 1000
-"""A p99 needs so many samples (the validity check of the same name goes by the same number)."""
+"""Minimum number of samples for a p99; the validity check of the same name uses it too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The median over the rounds, the least and the greatest, and how many rounds there were."""
+    """Median, minimum and maximum over the rounds, and the number of rounds."""
 
     median: float
     low: float
     high: float
     rounds: int
     logs: Logs = field(default_factory=dict, compare=False, repr=False)
-    """The logarithm of each round's value, for ``differ``; empty where the rounds are not known."""
+    """Logarithm of each round's value, for ``differ``; empty if the rounds are unknown."""
 
     @property
     def relative(self) -> float:
@@ -36,7 +37,7 @@ class Spread:
         return (self.high - self.low) / abs(self.median) if self.median else 0.0
 
     def told(self) -> dict[str, float]:
-        """Return what JSON shows of it."""
+        """Return the values for JSON."""
         return {"median": self.median, "low": self.low, "high": self.high, "rounds": self.rounds}
 
 
@@ -47,7 +48,7 @@ def spread(values: Sequence[float], blocks: Iterable[Hashable] = ()) -> Spread:
 
 
 def differ(one: Spread, other: Spread, margin: float = MARGIN) -> Answer:
-    """Say whether two figures differ, by the rounds that they have in common."""
+    """Return whether two figures differ, by their common rounds."""
     return differs(one.logs, other.logs, margin)
 
 
@@ -128,30 +129,16 @@ def _least_squares(
         yield Estimate(float(sums @ coefficients), error, freedom, len(y))
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Counts in buckets of constant relative width: (least value in nanoseconds, how many), in order."""
-
-    significant_bits: int
-    counts: tuple[tuple[int, int], ...]
-
-    @property
-    def total(self) -> int:
-        """How many values were counted."""
-        return sum(count for _, count in self.counts)
-
-
-def merge(histograms: Iterable[Mapping[str, Any]]) -> Histogram:
-    """Add up histograms as rows have them, in the coarsest precision of them all. Raises ValueError for none."""
-    many = list(histograms)
-    if not many:
+def merge(histograms: Collection[Histogram]) -> Histogram:
+    """Add up histograms in the coarsest precision of them all. Raises ValueError for none."""
+    if not histograms:
         raise ValueError("no histogram to merge")
-    bits = min(histogram["significant_bits"] for histogram in many)
+    bits = min(histogram.significant_bits for histogram in histograms)
     counts: Counter[int] = Counter()
-    for histogram in many:
-        for least, count in histogram["counts"]:
+    for histogram in histograms:
+        for least, count in histogram.counts:
             counts[least // bucket_width(least, bits) * bucket_width(least, bits)] += count
-    return Histogram(bits, tuple(sorted(counts.items())))
+    return Histogram(significant_bits=bits, counts=sorted(counts.items()))
 
 
 def bucket_width(least: int, significant_bits: int) -> int:

@@ -1,4 +1,4 @@
-"""Which workloads: a grid crosses lists of latencies, caps and uses of connections; each combination is a cell."""
+"""Grids of workloads: each combination of latency, CPU work, cap and use of connections is a cell."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,20 +11,19 @@ from inflight.fake_server.site import SiteConfig
 
 CONNECTIONS = ("keep-alive", "per-fetch")
 MOST_IN_FLIGHT = 1_000_000
-MOST_ROUNDS = 1000
 MOST_WAVES = 100
 MOST_CPU_NS = 1_000_000_000
 LAP, LEAST_LAP = 1000, 10
-"""Pages of a lap of an endless site, and the least of them that there may be."""
+"""Pages in a lap of an endless site: default and minimum."""
 MOST_LEFT_NS = 250_000_000
-"""The CPU work of a lap should not take longer: a block ends when what was waiting, almost a lap, has been crawled."""
+"""Maximum CPU work of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
 MOST_CORES = 1024
 
 Kind = Literal["crawl", "memory"]
 GridKind = Literal["crawl", "memory", "throughput"]
 """The tables of an experiment: whole crawls, crawls held for their memory, and blocks of arms."""
 CYCLES, MOST_CYCLES = 12, 1000
-"""Slices of each arm in a block: unless something else is asked for, and at the most."""
+"""Slices per arm of a block: default and maximum."""
 
 _KEYS = ("latency", "in_flight", "connection", "seconds", "pages", "rounds", "strategies", "site")
 _KEYS_OF = {
@@ -40,7 +39,7 @@ _AGAINST = ("in_flight", "connection", "python", "variables", "cores")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One cell: which site, how many in flight, which use of connections."""
+    """One cell: site, number in flight, use of connections, and CPU work."""
 
     id: str
     kind: Kind
@@ -48,18 +47,18 @@ class Workload:
     in_flight: int
     connection: Literal["keep-alive", "per-fetch"]
     parked: bool = False
-    """Of a memory trial: read memory once more when all fetches but one have been answered, and their workers wait."""
+    """In a memory trial: read memory again when all fetches but one have been answered and their workers wait."""
     cpu: str = "0"
-    """The CPU work of each page, as a duration of one core of this machine."""
+    """CPU work per page, as a duration on one core of this machine."""
 
     @property
     def cpu_ns(self) -> int:
-        """The CPU work of each page, in nanoseconds."""
+        """CPU work per page in nanoseconds."""
         return parse_duration_ns(self.cpu)
 
     @property
     def roots(self) -> int:
-        """How many pages, from the first on, a crawl begins with: enough to be full from the start."""
+        """Number of pages that a crawl starts with, from the first page on: enough to reach the cap at once."""
         return min(self.in_flight, self.site.pages) if self.site.links else self.site.pages
 
     @property
@@ -68,7 +67,7 @@ class Workload:
         return parse_delay(self.site.delay).mean_ns
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a row says of it."""
+        """Return the workload as it is stored in a row."""
         values = {
             "id": self.id,
             "latency": self.site.delay,
@@ -77,41 +76,41 @@ class Workload:
             "connection": self.connection,
             "site": self.site.to_dict(),
         }
-        if self.cpu_ns:  # rows and ids of before there was any are those of none
+        if self.cpu_ns:  # absent in rows that are older than CPU work, and in rows without it
             values |= {"cpu": self.cpu, "cpu_ns": self.cpu_ns}
         return values | ({"parked": True} if self.parked else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of the experiment: lists to be crossed, and the site that its workloads share."""
+    """One table of the experiment: the lists to combine, and the site that its workloads share."""
 
     kind: GridKind
     latency: tuple[str, ...] = ("0",)
     in_flight: tuple[int, ...] = (100,)
     connection: tuple[Literal["keep-alive", "per-fetch"], ...] = ("keep-alive",)
     seconds: float | None = None
-    """Where latency or CPU work bounds the throughput: only as many pages as an ideal client fetches in this time."""
+    """If latency or CPU work limits throughput: reduce the pages to those that an ideal client fetches in this time."""
     site: SiteConfig = field(default_factory=SiteConfig)
     rounds: int | None = None
-    """Take part in the first so many rounds only; None: in all."""
+    """Number of rounds that the grid takes part in, from the first; None: all."""
     strategies: tuple[str, ...] | None = None
-    """Only these of the experiment's strategies; None: all."""
+    """The strategies that take part; None: all of the experiment."""
     waves: int = 1
-    """Of memory trials: so many times the number in flight are fetched; the gate holds the first wave."""
+    """In memory trials: number of pages per fetch in flight; the gate holds the first wave."""
     parked: bool = False
-    """Of memory trials: see ``Workload.parked``."""
+    """In memory trials: see ``Workload.parked``."""
     cpu: tuple[str, ...] = ("0",)
-    """Of crawls and blocks: see ``Workload.cpu``."""
+    """In crawls and blocks: see ``Workload.cpu``."""
     cycles: int = CYCLES
-    """Of blocks: how many slices each arm has."""
+    """In blocks: number of slices per arm."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of blocks: what else the arms are set to (``python``, ``variables``, ``cores`` of ``bench.core.arm.Arm``)."""
+    """In blocks: further settings of the arms (``python``, ``variables``, ``cores`` of ``bench.core.arm.Arm``)."""
     against: Mapping[str, Any] | None = None
-    """Of blocks: in what the reference arm differs; each strategy then has blocks of its own, against itself."""
+    """In blocks: settings of the reference arm that differ; each strategy then has its own blocks, against itself."""
 
     def workloads(self, prefix: str) -> list[Workload]:
-        """Return the cells, in the order in which the lists are written."""
+        """Return the cells in the order of the lists."""
         return [
             self._workload(prefix, latency, cpu, in_flight, connection)
             for latency in self.latency
@@ -121,13 +120,13 @@ class Grid:
         ]
 
     def takes_part(self, strategy: str, number: int) -> bool:
-        """Tell whether this strategy is tried in round ``number``."""
+        """Return whether a strategy takes part in round ``number``."""
         return (self.rounds is None or number <= self.rounds) and (
             self.strategies is None or strategy in self.strategies
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table that ``parse`` reads back as an equal grid."""
+        """Return the table from which ``parse`` makes an equal grid."""
         table: dict[str, Any] = {
             "latency": list(self.latency),
             "in_flight": list(self.in_flight),
@@ -163,7 +162,7 @@ class Grid:
 
 
 def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str], where: str) -> Grid:
-    """Turn a [[crawl]], a [[memory]] or a [[throughput]] table into a grid. Raises ExperimentError."""
+    """Parse a [[crawl]], a [[memory]] or a [[throughput]] table. Raises ExperimentError."""
     judge.need(isinstance(table, dict), f"{where} must be a table")
     judge.check_keys(table, _KEYS_OF[kind], where)
     chosen = table.get("strategies")
@@ -201,7 +200,7 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.distinct(connection, f"{where}: connection"),
         judge.seconds(table.get("seconds"), f"{where}: seconds"),
         site,
-        None if "rounds" not in table else judge.whole(table["rounds"], 1, MOST_ROUNDS, f"{where}: rounds"),
+        judge.rounds(table, where),
         None if chosen is None else judge.distinct(chosen, f"{where}: strategies"),
         judge.whole(table.get("waves", 1), 1, MOST_WAVES, f"{where}: waves"),
         judge.truth(table.get("parked", False), f"{where}: parked"),
@@ -213,7 +212,7 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
 
 
 def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
-    """Return the site of a block: a lap has at least as many pages as may be in flight. Raises ValueError."""
+    """Return the endless site of a block, whose lap has at least ``in_flight`` pages. Raises ValueError."""
     lap = LAP
     while lap > LEAST_LAP and lap * cpu_ns > MOST_LEFT_NS:
         lap //= 10
@@ -229,7 +228,7 @@ def _against(table: Any, where: str) -> dict[str, Any]:
 
 
 def _settings(table: Mapping[str, Any], keys: Iterable[str], where: str) -> dict[str, Any]:
-    """Return the settings of an arm that a table has."""
+    """Return the settings of arms in a table."""
     return {key: _SETTINGS[key](table[key], f"{where}: {key}") for key in keys if key in table}
 
 
@@ -258,7 +257,7 @@ def _canonical(delay: str) -> str:
 
 
 def _work(text: str, where: str) -> str:
-    """Return the one spelling of a duration of CPU work."""
+    """Return the canonical text of a duration of CPU work."""
     duration_ns = judge.judged(partial(parse_duration_ns, text), where)
     judge.need(duration_ns <= MOST_CPU_NS, f"{where} must be at most {duration_text(MOST_CPU_NS)}, not {text!r}")
     return duration_text(duration_ns)

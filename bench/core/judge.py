@@ -1,16 +1,17 @@
-"""Judging what a user wrote in an experiment: small checks, each with one sentence for what is wrong, and where."""
+"""Validation of experiments: small checks, whose messages say in one sentence what is wrong and where."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 MOST_SECONDS = 1_000_000
+MOST_ROUNDS = 1000
 
 T = TypeVar("T")
 
 
 class ExperimentError(Exception):
-    """An experiment that cannot be run as it is written; the message says what, where, and what is allowed."""
+    """The experiment is invalid. The message says what is wrong, where, and what is allowed."""
 
 
 def need(condition: bool, message: str) -> None:
@@ -20,41 +21,41 @@ def need(condition: bool, message: str) -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return words that lead from a wrong name to a right one."""
+    """Return a hint from an unknown name to the most similar known one, or to all known names."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(names)}"
 
 
 def check_known(name: str, known: Iterable[str], what: str, where: str) -> None:
-    """Raise ExperimentError with the nearest known name when ``name`` is none."""
+    """Raise ExperimentError with the most similar known name if ``name`` is not known."""
     names = list(known)
     if name not in names:
         raise ExperimentError(f"{where}: unknown {what} {name!r}{nearest(name, names)}")
 
 
 def check_keys(values: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """Refuse the first key that is not known."""
+    """Raise ExperimentError for the first unknown key."""
     for key in values:
         if key not in known:
             raise ExperimentError(f'{where}: unknown key "{key}"{nearest(key, known)}')
 
 
 def check_list(value: Any, kind: type, where: str) -> None:
-    """Refuse what is not a list, with something in it, of texts or of whole numbers."""
+    """Raise ExperimentError unless the value is a non-empty list of texts or of whole numbers."""
     fine = isinstance(value, list) and value and all(type(item) is kind for item in value)
     word = {str: "texts", int: "whole numbers"}[kind]
     need(bool(fine), f"{where} must be a list of {word}, not {value!r}")
 
 
 def tables(value: Any, kind: str, where: str) -> list[Any]:
-    """Return the tables that were written as [[kind]]."""
+    """Return the tables written as [[kind]]."""
     need(isinstance(value, list), f"{where}: {kind} must be written with two brackets, as [[{kind}]]")
     return cast("list[Any]", value)
 
 
 def distinct(values: Iterable[T], where: str) -> tuple[T, ...]:
-    """Return the values, none of which may be there twice."""
+    """Return the values. Raises ExperimentError for duplicates."""
     found = tuple(values)
     need(len(set(found)) == len(found), f"{where} names the same value twice")
     return found
@@ -67,8 +68,18 @@ def whole(value: Any, least: int, most: int, where: str) -> int:
     return cast("int", value)
 
 
+def optional(table: Mapping[str, Any], key: str, most: int, where: str) -> int | None:
+    """Return a whole number from 1 on; None where the table has no such key."""
+    return whole(table[key], 1, most, f"{where}: {key}") if key in table else None
+
+
+def rounds(table: Mapping[str, Any], where: str) -> int | None:
+    """Return the number of rounds that a table takes part in; None for all."""
+    return optional(table, "rounds", MOST_ROUNDS, where)
+
+
 def text(value: Any, where: str) -> str:
-    """Return a text with something in it."""
+    """Return a non-empty text, stripped."""
     need(isinstance(value, str) and bool(value.strip()), f"{where} must be text, not {value!r}")
     return cast("str", value).strip()
 
@@ -80,7 +91,7 @@ def truth(value: Any, where: str) -> bool:
 
 
 def seconds(value: Any, where: str) -> float | None:
-    """Return a number of seconds, or None if none was given."""
+    """Return a number of seconds, or None for None."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     fine = value is None or (number and 0 < value <= MOST_SECONDS)
     need(fine, f"{where} must be a number above 0 and at most {MOST_SECONDS}, not {value!r}")
@@ -88,7 +99,7 @@ def seconds(value: Any, where: str) -> float | None:
 
 
 def judged(read: Callable[[], T], where: str) -> T:
-    """Return what ``read`` returns; its ValueError becomes an ExperimentError that says where."""
+    """Return the result of ``read``; turn its ValueError into an ExperimentError with the place."""
     try:
         return read()
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""Memory in layers, from rows: what one more of something costs its process, and the kernel for it. Pure.
+"""Memory in layers: the memory per additional fetch or building block, of its process and of the kernel. Pure.
 
-The rows are those of one strategy's memory trials, or of one building block, over several N;
-``inflight.bench.measure.memory`` says what is read. A layer that some row does not know is left out as unknown, never
-counted as nothing; what the kernel has for the whole system is unknown in a row that others disturbed.
+The rows are memory trials of one strategy, or rows of one building block, over several N;
+``inflight.bench.measure.memory`` describes what is read. An unknown layer is left out and never counted as 0. The
+system-wide layers of the kernel are unknown in a row that other processes disturbed.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from inflight.bench.core.records.crawls import Memory
 from inflight.bench.core.rows import Row
 
 LAYERS = ("user", "page tables", "kernel stacks", "slab and sockets")
-"""From the layer that everybody sees to those that only the kernel does."""
+"""In order: from the memory that the process sees to that which only the kernel sees."""
 FULL = "all layers"
 RSS = "resident (RSS)"
 
@@ -26,27 +26,27 @@ Point = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one more costs: a slope for each layer, for all together, and for the resident size that ps shows."""
+    """Memory per additional one: a slope for each layer, for all together, and for the resident size shown by ps."""
 
     layers: dict[str, Slope | NoSlope]
-    """By the names of LAYERS."""
+    """Slopes by the names of LAYERS."""
     full: Slope | NoSlope
     resident: Slope | NoSlope
     largest_n: int
 
     @property
     def user(self) -> Slope | NoSlope:
-        """The process's own memory."""
+        """Slope of the process's own memory."""
         return self.layers["user"]
 
     @property
     def slopes(self) -> dict[str, Slope | NoSlope]:
-        """All of them, by the names of LAYERS, FULL and RSS."""
+        """All slopes by the names of LAYERS, FULL and RSS."""
         return {**self.layers, FULL: self.full, RSS: self.resident}
 
 
 def cost(rows: Iterable[Row], stage: str = "held") -> Cost:
-    """Return the cost of one more, from the valid rows. ``stage`` is ``held`` (in flight, or a block) or ``parked``."""
+    """Return the memory per additional one, from the valid rows; ``stage`` is ``held`` or ``parked``."""
     many = [row for row in rows if row.valid]
     slopes = {name: _slope(many, name, stage) for name in (*LAYERS, FULL, RSS)}
     full, resident = slopes.pop(FULL), slopes.pop(RSS)
@@ -54,14 +54,14 @@ def cost(rows: Iterable[Row], stage: str = "held") -> Cost:
 
 
 def n_of(row: Row) -> int:
-    """Return N: fetches held in flight, or building blocks."""
+    """Return N: the number of fetches held in flight, or of building blocks."""
     return row.measured.held_in_flight or 0 if isinstance(row, Memory) else int(row.workload.n)
 
 
 def size_of(row: Row, layer: str, stage: str = "held") -> int | None:
-    """Return the bytes of a layer, or of FULL; None when unknown.
+    """Return the bytes of a layer, or of FULL; None if unknown.
 
-    Of a process's own layers that is all that it has; of the system's, what was added since before the trial.
+    For a layer of the process this is its whole size; for a system-wide layer, its growth since the base.
     """
     if layer == FULL:
         return _sum(size_of(row, one, stage) for one in LAYERS)
@@ -72,7 +72,7 @@ def size_of(row: Row, layer: str, stage: str = "held") -> int | None:
 
 
 def added(row: Row, layer: str, stage: str = "held") -> int | None:
-    """Return the bytes of a layer, or of FULL, that were added since nothing was held; None when unknown."""
+    """Return the growth of a layer, or of FULL, since the base in bytes; None if unknown."""
     if layer == FULL:
         return _sum(added(row, one, stage) for one in LAYERS)
     if layer in _OWN:
@@ -88,7 +88,7 @@ def _change(row: Row, key: str, stage: str) -> int | None:
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
-    """Return the sum; None where one of them is unknown."""
+    """Return the sum; None if a size is unknown."""
     found = list(sizes)
     return None if None in found else sum(size for size in found if size is not None)
 

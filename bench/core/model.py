@@ -1,10 +1,11 @@
-"""The closed loop as a formula: what throughput should be, where more in flight stops helping, what CPU time moves.
+"""A model of the closed loop: expected throughput, the knee, and the sensitivity of throughput to CPU time.
 
-N fetches in flight, each of which takes the added latency L and what else it takes, r, bring X(N) = min(N / (L + r),
-1 / c) pages per second: a client whose core needs c for a page cannot bring more than 1 / c. The two asymptotes meet at
-the knee, N* = (L + r) / c. These are the asymptotic bounds of closed queueing networks (P. J. Denning and J. P. Buzen,
-"The Operational Analysis of Queueing Network Models", 1978; E. D. Lazowska et al., "Quantitative System Performance",
-1984, chapter 5). Pure.
+Each of N fetches in flight takes the added latency L and a remainder r. The throughput in pages per second is
+X(N) = min(N / (L + r), 1 / c), because a client whose core needs c per page cannot exceed 1 / c. The two asymptotes
+meet at the knee, N* = (L + r) / c.
+
+These are the asymptotic bounds of closed queueing networks (P. J. Denning and J. P. Buzen, "The Operational Analysis of
+Queueing Network Models", 1978; E. D. Lazowska et al., "Quantitative System Performance", 1984, chapter 5). Pure.
 """
 
 import math
@@ -18,20 +19,21 @@ from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import CONFIDENCE
 
 LEAST_CAPS = 4
-"""Fewer numbers in flight make no curve."""
+"""Minimum number of numbers in flight for a fit."""
 FULL = 0.95
-"""From this share of its core on, a client has no CPU time left: each bit that a page needs more is throughput lost."""
+"""Minimum share of its core at which a client has no CPU time left: more CPU time per page lowers throughput."""
 WITH_ROOM = 0.70
-"""Up to this share of its core, CPU time is not what throughput waits for."""
+"""Maximum share of its core at which CPU time does not limit throughput."""
 CLEARLY_ABOVE = 1.5
-"""So many times the knee is clearly above it."""
+"""Multiple of the knee that is clearly above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """By which share throughput falls, for a CPU time a page that grows by a small share: |d ln X / d ln c|.
+    """Relative loss of throughput per relative growth of CPU time per page: |d ln X / d ln c|.
 
-    1: a slowdown is seen in full. 0.003: one of 5 % moves throughput by 0.015 %. It lies between ``low`` and ``high``.
+    1: throughput shows a slowdown in full. 0.003: a slowdown of 5 % lowers throughput by 0.015 %. The value is between
+    ``low`` and ``high``.
     """
 
     low: float
@@ -45,22 +47,22 @@ class Fit:
     added_ns: float
     """L, the mean of the added latency."""
     besides_ns: float
-    """r, what a fetch takes besides; at least 0."""
+    """r, the remaining time of a fetch; at least 0."""
     cpu_ns: float
-    """c, by the ceiling 1 / c: the time a page when the core is full."""
+    """c, from the ceiling 1 / c: the time per page when the core is full."""
     knee: float
     """N* = (L + r) / c."""
     low: float
     high: float
-    """The knee's interval of 95 %, by the covariance of the fit."""
+    """Ends of the knee's 95 % interval, from the covariance of the fit."""
 
     @property
     def ceiling_per_s(self) -> float:
-        """The most pages per second."""
+        """Maximum pages per second."""
         return 1e9 / self.cpu_ns
 
     def per_s(self, in_flight: float) -> float:
-        """Return the pages per second with so many in flight."""
+        """Return the pages per second at a number in flight."""
         return min(in_flight / (self.added_ns + self.besides_ns) * 1e9, self.ceiling_per_s)
 
 
@@ -72,17 +74,17 @@ class NoFit:
 
 
 def knee(added_ns: float, cpu_ns: float) -> float:
-    """Return (L + c) / c: the knee of a loop in which a fetch takes its latency and its CPU time, and nothing else."""
+    """Return (L + c) / c: the knee of a loop whose fetches take only their latency and their CPU time."""
     return (added_ns + cpu_ns) / cpu_ns
 
 
 def bound_per_s(in_flight: float, added_ns: float, cpu_ns: float) -> float:
-    """Return the most pages per second of that loop, X(N) = min(N / (L + c), 1 / c), which it has far from its knee."""
+    """Return the maximum pages per second of that loop, X(N) = min(N / (L + c), 1 / c), reached far from the knee."""
     return min(in_flight / (added_ns + cpu_ns), 1 / cpu_ns) * 1e9
 
 
 def core_share(row: Row) -> float:
-    """Return the client's CPU time as a share of the time that it was measured for: 1 is a full core."""
+    """Return the client's CPU time as a share of the measured time: 1 is a full core."""
     if row.kind == "arm":
         return float(row.measured.cpu_share)
     cpu_ns: int = row.measured.cpu_user_ns + row.measured.cpu_system_ns
@@ -91,9 +93,9 @@ def core_share(row: Row) -> float:
 
 
 def sensitivity(rows: Sequence[Row]) -> Sensitivity | None:
-    """Return the sensitivity of throughput to CPU time in the valid rows of one cell; None where there is none.
+    """Return the sensitivity of throughput to CPU time in the valid rows of one cell; None without valid rows.
 
-    Of the medians over the rounds. See ``sensitivity_of`` for the rule.
+    It is computed from the medians over the rounds by ``sensitivity_of``.
     """
     own = [row for row in rows if row.valid and cpu_per_page_ns(row) and pages_per_s(row)]
     if not own:
@@ -113,17 +115,17 @@ def sensitivity(rows: Sequence[Row]) -> Sensitivity | None:
 def sensitivity_of(
     *, cpu_ns: float, added_ns: float, in_flight: float, pages: float, per_s: float, core_share: float
 ) -> Sensitivity:
-    """Return the sensitivity of a throughput, by what held it up.
+    """Return the sensitivity of a throughput, by what limited it.
 
     The core was full (``FULL``, or clearly above the knee and with little room): 1.
 
-    It had room (``WITH_ROOM``, and not above the knee): of each turn, L + r = N / X, a fetch needs its CPU for c, so
-    c / (L + r), which is c / (L + c) where a fetch takes nothing else. That is the loop in its steady state, and
-    ``low``. A crawl also begins: the last of N fetches starts N - 1 times c after the first, and that lag stays to the
-    end. With it, which is the greater part where a crawl has few turns, it is ``high``. With one in flight both are
-    the core's share.
+    The core had room (``WITH_ROOM``, and not above the knee): a turn takes L + r = N / X, and c of it is CPU time. So
+    the sensitivity in the steady state is c / (L + r), or c / (L + c) if a fetch takes nothing else. This is ``low``.
+    At the start of a crawl, the last of N fetches starts (N - 1) * c after the first, and this lag stays to the end.
+    ``high`` includes it; in a crawl of few turns it is the greater part. With one in flight, both are the share of the
+    core.
 
-    Between the two, or above the knee with a core that waits (for the server, for a lock): from c / (L + r) to 1.
+    Between the two, or above the knee with a core that waits (for the server or a lock): from c / (L + r) to 1.
     """
     turns = pages / in_flight
     makespan_ns = pages / per_s * 1e9
@@ -141,10 +143,10 @@ def sensitivity_of(
 def fit(cells: Sequence[Cell]) -> Fit | NoFit:
     """Fit the model to the valid rows of one strategy at one added latency, of one setting.
 
-    By least squares of the logarithm (``scipy.optimize.curve_fit``), so that a thousand in flight weigh no more than
-    one. L is known; r and c are fitted. Without numbers in flight on both sides of the knee there is nothing to fit;
-    nor without a core that was full beyond it, because 1 / c is a ceiling by CPU time. A crawl with fewer pages than
-    may be in flight is left out: it never was full.
+    The fit is least squares of the logarithm (``scipy.optimize.curve_fit``), so that a thousand in flight weigh no more
+    than one. L is known; r and c are fitted. There is no fit without numbers in flight on both sides of the knee, or if
+    the core was not full beyond it, because 1 / c is a ceiling of CPU time. A crawl with fewer pages than its cap is
+    left out, because it never reached the cap.
     """
     used = [cell for cell in cells if cell.pages >= cell.in_flight]
     points = [
@@ -178,7 +180,7 @@ def _fit(points: Sequence[tuple[int, float]], caps: Sequence[int], added_ns: flo
         return np.minimum(np.asarray(log_n) - log_turn, -log_cpu)
 
     def start(cap: int) -> tuple[float, float]:
-        """Return the best parameters if the knee were just above ``cap``: each asymptote through its own points."""
+        """Return the best parameters for a knee just above ``cap``: each asymptote through its own points."""
         rising = numbers <= math.log(cap)
         return max(least, float(np.mean((numbers - rates)[rising]))), float(-np.mean(rates[~rising]))
 

@@ -1,4 +1,4 @@
-"""From an experiment to the ordered list of its trials. Pure: the same experiment gives the same plan."""
+"""The ordered list of an experiment's trials. Pure: the same experiment gives the same plan."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,15 +11,15 @@ from inflight.bench.core.experiment import Experiment
 from inflight.bench.core.grid import Grid, Kind, Workload
 from inflight.strategies import Description
 
-# What the estimate goes by; a plan is never changed by it. Rough figures of a 2.6 GHz core.
+# Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
 _START_NS = {"shared": 270_000_000, "own": 550_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000}
 _MEMORY_NS = 300_000_000
 _SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 50_000_000, 22, 20, 4
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
-"""A slice lasts for several rounds of all that is in flight, and no longer than this."""
+"""A slice lasts for several turns of all fetches in flight, at most _MOST_SLICE_NS."""
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
-"""More threads than this that are ready at once spend most CPU time on waking each other: so much for a page."""
+"""With more ready threads than this, most CPU time goes into wake-ups: _EACH_THREAD_NS per page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ class Trial:
     stack: str
     workload: Workload
     reachable: int
-    """The most that can be in flight: the cap, or the size of the site, or what the model can do."""
+    """Maximum number of fetches in flight: the minimum of the cap, the size of the site and the limit of the model."""
     threads_each: int = 0
-    """How many threads the model needs for a fetch in flight."""
+    """Number of threads that the model needs per fetch in flight."""
     said: Mapping[str, Any] = field(default_factory=dict)
-    """What else its row says of what was asked for, such as the comparison that it belongs to."""
+    """Further values of the workload in its row, such as its comparison."""
 
     @property
     def kind(self) -> Kind:
-        """Whether it is timed, or held for its memory."""
+        """``crawl`` (timed) or ``memory`` (held)."""
         return self.workload.kind
 
     @property
@@ -60,7 +60,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class BareTrial:
-    """One cell that is no crawl of one strategy by itself (``bench.core.bare``, ``bench.core.scale``), once."""
+    """One cell of ``bench.core.bare`` or ``bench.core.scale``, once."""
 
     id: str
     round: int
@@ -68,17 +68,17 @@ class BareTrial:
 
     @property
     def kind(self) -> BareKind:
-        """What it is."""
+        """Kind of the cell."""
         return self.cell.kind
 
     @property
     def strategy(self) -> str:
-        """The block, the probe or the resource; of a swarm its strategy, of other clients their name."""
+        """The block, the probe or the resource; for a swarm its strategy, for other clients their name."""
         return self.cell.subject
 
     @property
     def stack(self) -> str:
-        """Whose HTTP stack is compared, if any is."""
+        """Whose HTTP stack is used: ``shared``, ``own`` or ``none``."""
         return self.cell.stack
 
     @property
@@ -94,19 +94,19 @@ class BareTrial:
 
 AnyTrial = Trial | BareTrial | BlockTrial
 RowTrial = Trial | BareTrial | ArmTrial
-"""What a row is about: a trial, or one arm of a block."""
+"""The subject of one row: a trial, or one arm of a block."""
 
 
 def row_trials(trial: AnyTrial) -> Sequence[RowTrial]:
-    """Return what the rows of a trial are about."""
+    """Return the subjects of the rows of a trial."""
     return trial.trials if isinstance(trial, BlockTrial) else [trial]
 
 
 def expand(experiment: Experiment, described: dict[str, Description]) -> list[AnyTrial]:
-    """Return every trial: rounds of one trial of each cell, each round in an order of its own, from the seed.
+    """Return all trials: each round has one trial of each cell, shuffled by the seed.
 
-    The blocks of the first ``[[throughput]]`` table come first in each round: the first figures are there early, and
-    these blocks are spread over the whole run, so that what disturbs the machine for a while disturbs few of them.
+    The blocks of the first ``[[throughput]]`` table come first in each round. So the first figures are available early,
+    and these blocks are spread over the whole run: a temporary disturbance of the machine affects only few of them.
     """
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
@@ -120,7 +120,7 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
 
 
 def estimate_ns(trials: Iterable[AnyTrial]) -> int:
-    """Return about how long the trials take together."""
+    """Return the estimated total time of the trials."""
     return sum(trial.expected_ns for trial in trials)
 
 
@@ -154,7 +154,7 @@ def block_of(
     number: int,
     settings: Mapping[str, Any] | None = None,
 ) -> BlockTrial:
-    """Return the block of some strategies on a workload; the reference is ``callbacks``, or else the first of them."""
+    """Return the block of strategies on a workload; the reference is ``callbacks``, or else the first strategy."""
     first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
     ordered = [first, *(one for one in chosen if one is not first)]
     reference, *others = (_arm(one, workload, settings or {}) for one in ordered)
@@ -163,7 +163,7 @@ def block_of(
 
 
 def _against_itself(grid: Grid, workload: Workload, strategy: Description, number: int) -> BlockTrial:
-    """Return the block of one strategy in two settings; its arms are named by those in which they differ."""
+    """Return the block of one strategy with two settings; the arms are named by the settings that differ."""
     arm = _arm(strategy, workload, grid.settings)
     against = grid.against or {}
     reference, other = (replace(one, name=_named(one, against)) for one in (replace(arm, **against), arm))
@@ -187,10 +187,10 @@ def _block(
     number: int,
     threaded: Collection[str],
 ) -> BlockTrial:
-    """Return a block of a reference arm, its placebo and others.
+    """Return a block of a reference arm, its placebo and other arms.
 
-    The placebo is left out where a latency is added: there each slice lasts for twenty latencies. ``threaded`` names
-    the strategies that have a thread for each fetch.
+    With an added latency there is no placebo, because each slice lasts for twenty latencies. ``threaded`` names the
+    strategies with a thread per fetch.
     """
     reference = replace(reference, role="reference")
     waits_ns = workload.mean_latency_ns
@@ -203,7 +203,7 @@ def _block(
 
 
 def _round_ns(arm: Arm, threaded: Collection[str]) -> int:
-    """Return how long a slice of an arm lasts by the CPU time of its pages, about."""
+    """Return the estimated CPU time of the pages in one slice of an arm."""
     if arm.strategy in threaded and arm.in_flight > _CROWD_OF_THREADS:
         return _EACH_THREAD_NS * arm.in_flight
     return max(_SLICE_NS, min(_MOST_SLICE_NS, _CROWD_NS * arm.in_flight))
@@ -231,7 +231,7 @@ def _bare(experiment: Experiment, described: dict[str, Description], number: int
 
 
 def _with_stack(cell: Bare, described: dict[str, Description]) -> Bare:
-    """Say of a swarm whose stack its strategy has: an experiment knows strategies by their names only."""
+    """Return a swarm with the stack of its strategy; an experiment has only the strategy's name."""
     return replace(cell, stack=described[cell.subject].stack) if cell.kind == "swarm" else cell
 
 
@@ -240,13 +240,13 @@ def _can(cell: Bare, strategy: Description) -> bool:
 
 
 def _makes_sense(grid: Grid, workload: Workload, strategy: Description, number: int) -> bool:
-    """Leave out what a model with a limit of its own cannot do more of: it would be the same trial again."""
+    """Return whether a strategy takes part; a cap above its own limit would only repeat a trial."""
     fits = strategy.most_in_flight is None or workload.in_flight <= strategy.most_in_flight
     return fits and grid.takes_part(strategy.name, number)
 
 
 def reachable(workload: Workload, strategy: Description) -> int:
-    """Return the most that can be in flight: the cap, or the size of the site, or what the model can do."""
+    """Return the maximum in flight: the minimum of the cap, the size of the site and the limit of the model."""
     limits = [workload.in_flight, workload.site.pages]
     return min(limits if strategy.most_in_flight is None else [*limits, strategy.most_in_flight])
 

@@ -1,22 +1,22 @@
-"""A row: everything that is known of one trial, as one line of JSON. The only thing that both halves share.
+"""Rows: everything known about one trial, as one line of JSON. Both halves of the harness share nothing else.
 
-``inflight.bench.core.records`` says what a row may hold, and judges each line that is read; ``row.schema.json`` is made
+``inflight.bench.core.records`` defines what a row may hold and validates each line; ``row.schema.json`` is generated
 from it.
 
 Format history (``format`` in every row):
 
 1   2026-11: first.
 2   2026-11: the kinds block, probe and limit, in which no strategy crawls (``stack`` is "none"); layers of memory.
-3   2026-11: the kind pair, two sides that take turns; no longer made, and refused.
+3   2026-11: the kind pair, two sides that take turns; no longer written, and rejected.
 4   2026-11: the kinds swarm, open and client: many processes at once, constant rates of arrivals, and other clients.
 5   2026-11: the kind arm: one arm of a block, in which all arms are alive at once and take turns; the rows of a
-    comparison say so (``workload.comparison``); ``cause``. A figure that is unknown is left out, where older rows
-    have null; both are read alike.
+    comparison name it (``workload.comparison``); ``cause``. Unknown figures are absent, where older rows have null;
+    both mean the same.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from inflight.bench.core.records.parts import NEWEST_FORMAT as FORMAT
@@ -24,32 +24,32 @@ from inflight.bench.core.records.parts import Cause, Check, Kind, Row, Status
 
 __all__ = ["FORMAT", "Cause", "Check", "Kind", "Row", "RowsError", "Status", "append", "drop_unfinished", "read"]
 ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest.json"
-"""What lies in the folder of a run: its rows, its machine, and what a self-test came to."""
+"""Files in the folder of a run: its rows, its machine, and the result of a self-test."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
 
 class RowsError(Exception):
-    """A file of rows that cannot be read; the message says which line, and what to do."""
+    """A file of rows cannot be read. The message names the line and what to do."""
 
 
 def append(folder: Path, row: Row) -> None:
-    """Write the row behind the others, and hand it to the operating system before returning."""
+    """Append the row to the file, and flush it to the operating system."""
     with (folder / ROWS_FILE).open("a", encoding="utf-8") as file:
         file.write(row.to_json() + "\n")
         file.flush()
 
 
 def read(folder: Path) -> list[Row]:
-    """Return the rows of a run, in the order in which they were written.
+    """Return the rows of a run in the order in which they were written.
 
-    A last line without its line end was being written when the run was cut off; it is left out. Raises RowsError for
-    a folder that is not a run, and for any other line that is not a row.
+    A last line without a newline is ignored: the run was interrupted while it was written. Raises RowsError if the
+    folder is not a run, or if any other line is not a row.
     """
     return list(_rows(folder / ROWS_FILE))
 
 
 def drop_unfinished(folder: Path) -> None:
-    """Cut off a half-written last line, so that the next row begins on a line of its own."""
+    """Remove an unfinished last line, so that the next row starts on its own line."""
     path = folder / ROWS_FILE
     if not path.exists():
         return
@@ -57,6 +57,24 @@ def drop_unfinished(folder: Path) -> None:
     whole = data[: data.rfind(b"\n") + 1]
     if len(whole) < len(data):
         path.write_bytes(whole)
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether a folder contains the rows of a run, at least one."""
+    path = folder / ROWS_FILE
+    return path.is_file() and path.stat().st_size > 0
+
+
+def newest(results: Path, wanted: Callable[[Path], bool] = is_run, what: str = "run") -> Path:
+    """Return the newest run in a folder of results, by name: names begin with the time. Raises RowsError if none."""
+    try:
+        folders = sorted((path for path in results.iterdir() if path.is_dir()), reverse=True)
+    except OSError as error:
+        raise RowsError(f"no {what} in {results}: {error.strerror}; `inflight run` makes one") from error
+    for folder in folders:
+        if is_run(folder) and wanted(folder):
+            return folder
+    raise RowsError(f"no {what} in {results}; `inflight run` makes one, or name its folder")
 
 
 def _rows(path: Path) -> Iterator[Row]:

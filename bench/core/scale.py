@@ -1,8 +1,8 @@
-"""Trials beyond one process: swarms, open loops and the comparison of clients, as an experiment's tables ask for them.
+"""Cells beyond one process: the tables of swarms and open loops, and the cells of clients.
 
-- A **swarm** is one strategy in many processes, steered by Locust, with all its fetches in flight at once.
-- An **open** loop starts requests at a constant rate, whatever has been answered.
-- A **client** is one of several programs that see the same server; ``inflight selftest`` compares them, no table does.
+- A **swarm** is one strategy in many processes, controlled by Locust, with all its fetches in flight at once.
+- An **open** loop starts requests at a constant rate, independent of the answers.
+- A **client** is one of several programs that use the same server. Only ``inflight selftest`` compares them.
 """
 
 import ipaddress
@@ -22,19 +22,18 @@ MOST_PROCESSES = 10_000
 MOST_RATE = 100_000
 MOST_OPEN_SECONDS = 3600
 MOST_USERS = 20_000
-MOST_ROUNDS = 1000
 MOST_HOLD_NS = 3_600_000_000_000
 SWARM_BODY_BYTES = 256
-"""Small pages: a swarm is about what waits, and a million large bodies would be about their bytes."""
+"""Default body size in swarms. Pages are small, because a swarm measures waiting fetches, not the transfer of bytes."""
 
 _SWARM_NS, _SWARM_EACH_NS = 10_000_000_000, 150_000
 _AROUND_NS = 3_000_000_000
 _ONLY_PAGES = {"links": 0, "redirects": 0.0, "missing": 0.0, "faults": {}}
-"""What a swarm's site has none of: each fetch in flight is one page that answers 200, so nothing leads to more."""
+"""Values of each swarm's site: each fetch in flight is one page with status 200 and without links."""
 
 
 def parse(kind: BareKind, table: Any, common_site: Any, strategies: Iterable[str], where: str) -> BareGrid:
-    """Turn a [[swarm]] or an [[open]] table into its cells. Raises ExperimentError, also for a target elsewhere."""
+    """Parse a [[swarm]] or an [[open]] table. Raises ExperimentError, also for a target on another machine."""
     judge.need(isinstance(table, dict), f"{where} must be a table")
     own_site = table.get("site", {})
     judge.need(isinstance(common_site, dict) and isinstance(own_site, dict), f"{where}: site must be a table")
@@ -50,7 +49,7 @@ def parse(kind: BareKind, table: Any, common_site: Any, strategies: Iterable[str
 
 
 def open_loops(table: Mapping[str, Any], where: str, common_site: Mapping[str, Any] | None = None) -> BareGrid:
-    """Return the cells of an [[open]] table, whose target may be any host. Raises ExperimentError."""
+    """Parse an [[open]] table, whose target may be any host. Raises ExperimentError."""
     judge.check_keys(table, ("rates", "latency", "seconds", "users", "target", "rounds", "site"), where)
     rates = _rates(table.get("rates"), f"{where}: rates")
     duration = judge.seconds(table.get("seconds", 10), f"{where}: seconds") or 0.0
@@ -72,7 +71,7 @@ def open_loops(table: Mapping[str, Any], where: str, common_site: Mapping[str, A
         for rate in rates
     )
     written = {key: _written(SiteConfig.from_dict(values), "delay") for key, values in site.items()}
-    return BareGrid("open", dict(table) | written, cells, _rounds(table, where))
+    return BareGrid("open", dict(table) | written, cells, judge.rounds(table, where))
 
 
 def swarm(
@@ -84,7 +83,7 @@ def swarm(
     processes: int | None = None,
     hold: str = "0",
 ) -> Bare:
-    """Return the cell of one strategy with so many fetches in flight; its site has a page for each."""
+    """Return the cell of one strategy at a number in flight; its site has one page per fetch."""
     hold_ns = parse_duration_ns(hold)
     told = "".join(f"/{key}={n}" for key, n in (("ramp", ramp_per_s), ("processes", processes)) if n is not None)
     values = {
@@ -99,14 +98,14 @@ def swarm(
 
 
 def client(name: str, site: SiteConfig, in_flight: int, duration: float, stack: str = "own") -> Bare:
-    """Return the cell of one client (``locust``, ``wrk`` or a strategy) that asks a site for so many seconds."""
+    """Return the cell of one client (``locust``, ``wrk`` or a strategy) on a site, for a number of seconds."""
     cell = f"client/latency={site.delay}/in_flight={in_flight}"
     values = {"id": cell, "in_flight": in_flight, "seconds": duration} | _latency_of(site)
     return Bare("client", name, values, round(duration * 1e9) + _AROUND_NS, stack)
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine by its loopback: 127.0.0.0/8, ::1 or localhost."""
+    """Return whether a host is on the loopback: 127.0.0.0/8, ::1 or localhost."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:
@@ -122,8 +121,8 @@ def _swarms(table: dict[str, Any], common_site: dict[str, Any], strategies: tupl
     judge.check_list(sizes, int, f"{where}: in_flight")
     for name in judge.distinct(chosen, f"{where}: strategies"):
         judge.check_known(name, strategies, "strategy", where)
-    ramp = _optional(table, "ramp_per_s", MOST_IN_FLIGHT, where)
-    processes = _optional(table, "processes", MOST_PROCESSES, where)
+    ramp = judge.optional(table, "ramp_per_s", MOST_IN_FLIGHT, where)
+    processes = judge.optional(table, "processes", MOST_PROCESSES, where)
     hold = _hold(table.get("hold", "0"), f"{where}: hold")
     site = _swarm_site(common_site, table.get("site", {}), where)
     cells = tuple(
@@ -138,11 +137,11 @@ def _swarms(table: dict[str, Any], common_site: dict[str, Any], strategies: tupl
         for n in judge.distinct(sizes or (), f"{where}: in_flight")
         for name in chosen
     )
-    return BareGrid("swarm", table | {"site": _written(site, "delay", "pages")}, cells, _rounds(table, where))
+    return BareGrid("swarm", table | {"site": _written(site, "delay", "pages")}, cells, judge.rounds(table, where))
 
 
 def _swarm_site(common: dict[str, Any], own: dict[str, Any], where: str) -> SiteConfig:
-    """Return the site of a swarm; what the experiment's common site says of links and the like is for its crawls."""
+    """Return the site of a swarm; it ignores links and the like of the experiment's common site."""
     for key, only in _ONLY_PAGES.items():
         wrong = f"{where}: {key} must be {only!r} in a swarm's site, not {own.get(key)!r}; each fetch is one page"
         judge.need(own.get(key, only) == only, wrong)
@@ -153,7 +152,7 @@ def _swarm_site(common: dict[str, Any], own: dict[str, Any], where: str) -> Site
 
 
 def _target(table: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the words of the id and the values of the workload where another server is asked."""
+    """Return [(part of the id, values of the workload)] for a target other than the fake server."""
     _host(table["target"], f"{where}: target")
     for key in ("latency", "site"):
         judge.need(key not in table, f"{where}: a target has a {key} of its own; leave one of the two out")
@@ -162,7 +161,7 @@ def _target(table: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, A
 
 
 def _sites(latencies: Any, site: dict[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the same for each latency of the synthetic site."""
+    """Return (part of the id, values of the workload) for each latency of the synthetic site."""
     judge.check_list(latencies, str, f"{where}: latency")
     judge.need("delay" not in site, f'{where}: the site\'s delay is given as "latency" here')
     delays = judge.distinct(
@@ -181,7 +180,7 @@ def _latency_of(site: SiteConfig) -> dict[str, Any]:
 
 
 def _written(site: SiteConfig, *given_elsewhere: str) -> dict[str, Any]:
-    """Return a site as a table has it, complete, so that it is read back as the same."""
+    """Return the complete table of a site, without the keys that are given elsewhere."""
     return {key: value for key, value in site.to_dict().items() if key not in given_elsewhere}
 
 
@@ -195,23 +194,15 @@ def _rates(values: Any, where: str) -> tuple[int | float, ...]:
 
 
 def _hold(text: Any, where: str) -> str:
-    """Return how long the gates stay shut when all are in flight. Raises ExperimentError."""
+    """Validate how long the gates stay shut when all fetches are in flight. Raises ExperimentError."""
     judge.need(isinstance(text, str), f"{where} must be a time such as 30s, not {text!r}")
     hold_ns = judge.judged(partial(parse_duration_ns, text), where)
     judge.need(hold_ns <= MOST_HOLD_NS, f"{where} must be at most an hour, not {text!r}")
     return str(text)
 
 
-def _optional(table: Mapping[str, Any], key: str, most: int, where: str) -> int | None:
-    return None if key not in table else judge.whole(table[key], 1, most, f"{where}: {key}")
-
-
-def _rounds(table: Mapping[str, Any], where: str) -> int | None:
-    return _optional(table, "rounds", MOST_ROUNDS, where)
-
-
 def _host(target: Any, where: str) -> str:
-    """Return the host of an http URL. Raises ExperimentError for what is none."""
+    """Return the host of an http URL. Raises ExperimentError for any other text."""
     judge.need(isinstance(target, str), f"{where} must be an http URL, not {target!r}")
     try:
         parts = urlsplit(target)

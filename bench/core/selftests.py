@@ -1,4 +1,4 @@
-"""The latest self-test of this machine: what a verdict quotes as its measured error rates."""
+"""The latest self-test of this machine, whose error rates a verdict quotes."""
 
 import json
 import math
@@ -10,13 +10,13 @@ from inflight.bench.core.rows import SELFTEST_FILE
 
 FORMAT = 2
 SAME = ("cpu", "system", "usable_cores", "python", "neighbour")
-"""What must be alike in ``machine.json`` for a self-test to speak for a later run."""
+"""Values of ``machine.json`` that a self-test and a later run must share."""
 
 
 def latest(places: Iterable[Path], machine: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the newest self-test of a machine like this one in folders of results, or in their ``reference``.
+    """Return the newest self-test of the same machine in folders of results or their ``reference``; None without one.
 
-    None when there is none. One that cannot be read is passed over: it cannot be quoted.
+    An unreadable self-test is skipped.
     """
     tests = (test for place in places for test in _readable(place))
     found = [test for test in tests if all(test["machine"].get(key) == machine.get(key) for key in SAME)]
@@ -34,7 +34,7 @@ def _readable(out: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_quotable(test: dict[str, Any]) -> bool:
-    """Tell whether there is all that a verdict and its plan quote."""
+    """Return whether a self-test has all figures that a verdict and its plan quote."""
     try:
         alarms = test["false_alarms"]["resampled"]
         figures = [alarms["alarms"], alarms["decisions"], alarms["blocks"]]

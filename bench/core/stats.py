@@ -1,23 +1,24 @@
-"""How sure a comparison is: means of log ratios over blocks, and the one rule that says whether two sides differ. Pure.
+"""Statistics of comparisons: means of log ratios over blocks, and the one rule for whether two sides differ. Pure.
 
-All values are natural logarithms, so that a difference is the logarithm of a ratio. The unit of analysis is the block
-(a round of a run is one): values of common blocks are compared as pairs, because what disturbs a block disturbs both.
+All values are natural logarithms, so a difference is the logarithm of a ratio. The unit of analysis is the block (a
+round of a run is a block). Values of common blocks are compared as pairs, as a disturbance affects the whole block.
 """
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from statistics import fmean, stdev
 from typing import Any, Literal, TypeVar
 
 CONFIDENCE = 0.95
 MARGIN = math.log(1.02)
-"""A smaller difference is no reason to prefer one side."""
+"""Minimum difference that counts: 2 %."""
 MOST = 709.0
-"""The exponential of more is no number."""
+"""Maximum argument of ``math.exp``."""
 LEAST_SD = 0.001
-"""No timing repeats to better than 0.1 %: values that agree by chance are not that sure."""
+"""Minimum standard deviation: no timing repeats to better than 0.1 %, even if a few values agree by chance."""
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = Literal["differs", "same", "unknown"]
@@ -63,7 +64,7 @@ class Estimate:
         return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
 
     def is_within(self, margin: float, confidence: float = CONFIDENCE) -> bool:
-        """Tell whether it is within a margin of 0, by two one-sided t tests (D. J. Schuirmann, 1987)."""
+        """Return whether the value is within a margin of 0, by two one-sided t tests (D. J. Schuirmann, 1987)."""
         interval = self.interval(2 * confidence - 1)
         return -margin < interval.low and interval.high < margin
 
@@ -93,14 +94,14 @@ def welch(one: Sequence[float], other: Sequence[float]) -> Estimate:
 
 
 def compare(one: Logs, other: Logs) -> Estimate:
-    """Return how much higher one side is: by pairs where two blocks are common, else by Welch. Neither may be empty."""
+    """Return ``one - other``: by pairs if two or more blocks are common, else by Welch. Neither may be empty."""
     if len(common := one.keys() & other.keys()) > 1:
         return mean([one[block] - other[block] for block in common])
     return welch(list(one.values()), list(other.values()))
 
 
 def answer(found: Estimate, p: float | None = None, margin: float = MARGIN) -> Answer:
-    """Say whether two sides differ: by more than chance and by 2 %; ``same`` if they are surely within the margin.
+    """Return ``differs`` for a significant difference of at least 2 %, ``same`` if it is surely within the margin.
 
     ``p`` is the p value after a correction for several comparisons.
     """
@@ -110,7 +111,7 @@ def answer(found: Estimate, p: float | None = None, margin: float = MARGIN) -> A
 
 
 def differs(one: Logs, other: Logs, margin: float = MARGIN) -> Answer:
-    """Say whether two sides differ; unknown where a side is empty."""
+    """Return whether two sides differ; ``unknown`` if a side is empty."""
     return answer(compare(one, other), margin=margin) if one and other else "unknown"
 
 
@@ -129,7 +130,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Return p values for which 5 % at most of those below 5 % are expected to be false.
 
-    Y. Benjamini and Y. Hochberg, 1995. Where nothing differs, this is the chance that anything is said to, as Holm's.
+    Y. Benjamini and Y. Hochberg, 1995. If nothing differs, this bounds the chance of any false one, as Holm's.
     """
     from scipy.stats import false_discovery_control
 
@@ -137,9 +138,23 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def adjusted(family: Mapping[Key, Estimate], correct: Callable[[Sequence[float]], list[float]]) -> dict[Key, float]:
-    """Return the p value of each comparison, corrected for their number; those of single values are none."""
+    """Return the p value of each comparison, corrected for their number; single values have 1 and do not count."""
     known = {key: found.p for key, found in family.items() if math.isfinite(found.error)}
     return dict.fromkeys(family, 1.0) | dict(zip(known, correct(list(known.values())), strict=True))
+
+
+def ends_differ(series: Sequence[Logs]) -> bool:
+    """Return whether the greatest of several figures is greater than the least by more than chance.
+
+    Choosing the two figures that are farthest apart means comparing all pairs, so the p values are corrected for their
+    number (Benjamini and Hochberg). If no figure differs from another, the result is true in 5 % of cases.
+    """
+    order = sorted((own for own in series if own), key=lambda own: fmean(own.values()))
+    pairs = {(n, m): compare(order[m], order[n]) for n, m in combinations(range(len(order)), 2)}
+    if not pairs:
+        return False
+    ends = (0, len(order) - 1)
+    return answer(pairs[ends], adjusted(pairs, benjamini_hochberg)[ends]) == "differs"
 
 
 @lru_cache(maxsize=4096)

@@ -1,6 +1,6 @@
-"""Numbers as people read them: integers in nanoseconds and bytes become ``12.4 µs`` and ``16.6 kB``. Pure.
+"""Formatting of numbers: integers in nanoseconds and bytes become ``12.4 µs`` and ``16.6 kB``. Pure.
 
-``digits`` is the number of significant digits: the caller knows how many the noise leaves.
+``digits`` is the number of significant digits; the caller chooses it by the noise.
 """
 
 import math
@@ -8,17 +8,17 @@ import re
 from collections.abc import Callable
 
 Write = Callable[[float, int], str]
-"""Makes text of a value, with so many significant digits."""
+"""Formats a value with a number of significant digits."""
 
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _SIZES = ((1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"))
 _MOST_LOG = 600.0
-"""The logarithm of the largest ratio that is written out."""
+"""Logarithm of the largest ratio that is written."""
 _LATENCY = re.compile(r"(\d)(ns|us|ms|s)\b")
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a number with so many significant digits, and thousands separators: ``9,810``, ``12.4``, ``0.0123``."""
+    """Write a number with significant digits and thousands separators: ``9,810``, ``12.4``, ``0.0123``."""
     rounded = _round(value, digits)
     if rounded == 0:
         return "0"
@@ -27,7 +27,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def count(value: int) -> str:
-    """Write how many: ``1,000``."""
+    """Write a count: ``1,000``."""
     return f"{value:,}"
 
 
@@ -42,7 +42,7 @@ def size(value_bytes: float, digits: int = 3) -> str:
 
 
 def size_and_error(value_bytes: float, error_bytes: float) -> str:
-    """Write a size with what it may be off by: ``25.5 ±0.1 kB``; one digit of the error, and at most three in all."""
+    """Write a size with its error: ``25.5 ±0.1 kB``; one digit of the error, and at most three in all."""
     factor, name = _unit(value_bytes, 3, _SIZES)
     value, error = value_bytes / factor, error_bytes / factor
     most = 0 if factor == 1 else 2 - math.floor(math.log10(max(1.0, abs(_round(value, 3)))))
@@ -64,12 +64,12 @@ def rate(per_s: float, digits: int = 3) -> str:
 
 
 def number_tick(value: float) -> str:
-    """Write a number beside a tick: round values, so no zeros that say nothing."""
+    """Write a number beside a tick, without trailing zeros."""
     return f"{value:,.10g}"
 
 
 def duration_tick(value_ns: float) -> str:
-    """Write a duration beside a tick, likewise: ``50 ms``."""
+    """Write a duration beside a tick, without trailing zeros: ``50 ms``."""
     number_text, unit = duration(value_ns).split()
     return f"{number_text.rstrip('0').rstrip('.') if '.' in number_text else number_text} {unit}"
 
@@ -80,7 +80,7 @@ def times(ratio: float, digits: int = 2) -> str:
 
 
 def change(logarithm: float) -> str:
-    """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; as a ratio from ten times on: ``12x``."""
+    """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; from ten times on as a ratio: ``12x``."""
     within = min(_MOST_LOG, max(-_MOST_LOG, logarithm))
     share = 100 * math.expm1(within)
     if within >= math.log(10) or share < -99.95:
@@ -89,7 +89,7 @@ def change(logarithm: float) -> str:
 
 
 def change_size(logarithm: float) -> str:
-    """Write the size of a change, as of a noise or a bound, which has no sign: ``5.0 %``."""
+    """Write the size of a change without a sign, as for a noise or a bound: ``5.0 %``."""
     return change(logarithm).removeprefix("+")
 
 
@@ -100,7 +100,7 @@ def change_between(low: float, high: float) -> str:
 
 
 def latency(text: str) -> str:
-    """Write an added latency, given in the words of the experiment: ``50 ms``; ``no added latency`` for ``0``."""
+    """Write an added latency as given in the experiment: ``50 ms``; ``no added latency`` for ``0``."""
     if text == "0":
         return "no added latency"
     return _LATENCY.sub(lambda match: f"{match[1]} {match[2].replace('us', 'µs')}", text)

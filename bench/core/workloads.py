@@ -1,41 +1,39 @@
-"""Which workloads are the same, and which belong to one curve: the one definition that tables, plots and answers share.
+"""Equality of workloads, and curves of workloads; tables, plots and answers share these definitions. Pure.
 
-Two workloads are the same when all that they are made of is equal: site, number of pages, latency, connections, CPU
-work, number in flight, and whatever else a row says, but for the arm of a block, which is what crawls. A curve over the
-number in flight has workloads that differ in that number alone, and in the number of pages where the longer crawl
-belongs to the larger number in flight. Pure.
+Two workloads are the same if all their values are equal (site, number of pages, latency, connections, CPU work, number
+in flight ...), except for the id and the arm of a block. The workloads of a curve differ in the number in flight alone,
+or also in the number of pages if a larger number in flight has the longer crawl.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
-from inflight.bench.core.records.values import Table
+from inflight.bench.core.records.values import Table, plain_values
 
 Size = tuple[int, int]
-"""A number in flight, and the number of pages."""
+"""(number in flight, number of pages)"""
 
 
-def identity(workload: Mapping[str, Any] | Table) -> str:
-    """Return a text that two workloads share when they are the same; the id does not count."""
+def identity(workload: Table) -> str:
+    """Return a text that is equal for equal workloads; the id does not count."""
     return alike(workload, but_for=())
 
 
-def alike(workload: Mapping[str, Any] | Table, but_for: Sequence[str]) -> str:
-    """Return a text that two workloads share when they differ at most in these values; ``site.pages`` is the site's."""
-    values = {key: value for key, value in workload.items() if key not in {"id", "arm", *but_for}}
+def alike(workload: Table, but_for: Sequence[str]) -> str:
+    """Return a text that is equal for workloads that differ only in these values; ``site.pages`` is one of the site."""
+    values = {key: value for key, value in plain_values(workload).items() if key not in {"id", "arm", *but_for}}
     if isinstance(site := values.get("site"), dict):
         values["site"] = {key: value for key, value in site.items() if f"site.{key}" not in but_for}
     return json.dumps(values, sort_keys=True)
 
 
 def curves(sizes: Iterable[Size]) -> dict[Size, str]:
-    """Return the curve of each size, by its name; the sizes are of workloads that differ in nothing else.
+    """Return the name of the curve of each size. The workloads differ in nothing else.
 
-    The name is empty where they all do, because each number in flight has one number of pages, and more in flight never
-    have fewer pages. Where they do not, workloads with the same number of pages make a curve; of the rest those with
-    the same number of pages for each fetch in flight; what is left is by itself.
+    All sizes make one curve, with an empty name, if each number in flight has one number of pages, and more in flight
+    never have fewer pages. Otherwise sizes with the same number of pages make a curve. Of the rest, sizes with the same
+    number of pages per fetch in flight make a curve. Any other size is a curve of its own.
     """
     found = sorted(set(sizes))
     if all(one[0] < other[0] and one[1] <= other[1] for one, other in pairwise(found)):

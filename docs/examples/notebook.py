@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from inflight import load
-from inflight.bench.core.stored_runs import newest
+from inflight.bench.core.rows import newest
 
 # %% [markdown]
 # ## The run

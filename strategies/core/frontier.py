@@ -1,4 +1,4 @@
-"""What was seen, what is in flight, and what to fetch next: the rules of the crawl, the same for every model.
+"""The rules of the crawl, the same for every model: URLs seen, in flight, and to fetch next.
 
 The frontier does no I/O, takes no lock and never waits. A strategy that calls it from several threads guards it
 itself; that is part of what the model costs.
@@ -41,7 +41,7 @@ _CONTEXT_FREE = re.compile(rb"/(?!/)[!-~]*")
 
 
 class Frontier:
-    """Hand out each URL once, and take back what became of it.
+    """Hand out each URL once, and collect its result.
 
     ``in_flight`` counts the fetches started and not yet finished, ``peak_in_flight`` the most there ever were;
     ``finished`` holds them with their timestamps (nanoseconds of ``clock``), in the order in which they ended.
@@ -66,7 +66,7 @@ class Frontier:
 
     @property
     def done(self) -> bool:
-        """Whether all that was admitted is finished."""
+        """Whether all admitted URLs are finished."""
         return len(self.finished) == len(self._seen)
 
     def roots(self) -> list[Fetch]:
@@ -75,7 +75,7 @@ class Frontier:
         return self._admit(dict.fromkeys(self._roots), self._max_redirects, self._clock())
 
     def start(self, fetch: Fetch) -> None:
-        """Note that a try begins now; its deadline is ``fetch.deadline_ns``."""
+        """Record that a try starts now; its deadline is ``fetch.deadline_ns``."""
         now = self._clock()
         fetch.started_ns = now
         fetch.deadline_ns = now + self._timeout_ns
@@ -85,7 +85,7 @@ class Frontier:
             self.peak_in_flight = self.in_flight
 
     def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
-        """Note that the response is whole; return the fetches that it asks for."""
+        """Record a complete response; return the new fetches that follow from it."""
         now = self._clock()
         fetch.status, fetch.content_type, fetch.encoding, location, fetch.size, links, _ = response
         self._end(fetch, now)
@@ -96,7 +96,7 @@ class Frontier:
         return ()
 
     def fail(self, fetch: Fetch, error: OSError | ProtocolError) -> Sequence[Fetch]:
-        """Note that a try failed; return the same fetch when it is worth another, to be started again."""
+        """Record a failed try; return the same fetch if it is to be tried again."""
         if fetch.tries < self._max_tries and not fetch.finished_ns and not isinstance(error, _INCURABLE):
             self.in_flight -= 1
             return (fetch,)
@@ -130,7 +130,7 @@ class Frontier:
         return new
 
     def _meet(self, href: bytes) -> str | None:
-        """Return the URL to follow for a link that is met for the first time, and admit it if it is new."""
+        """Return the URL to follow for a link that appears for the first time, and admit it if it is new."""
         page, known, new, now = self._meeting
         url: str | None
         if PLAIN_PATH.fullmatch(href):  # on the page's own host, and normal as it is
@@ -183,7 +183,7 @@ class Frontier:
 
 
 class KnownLinks(dict[bytes, str | None]):
-    """What ``href`` values mean on the pages of one origin; asks ``meet`` about those it does not know.
+    """URLs of ``href`` values on the pages of one origin; it calls ``meet`` for unknown ones.
 
     Pages repeat their links, so most are found here at the cost of a look-up. Only a value that means the same on
     every page of the origin (an absolute path in ASCII) is kept.
@@ -198,7 +198,7 @@ class KnownLinks(dict[bytes, str | None]):
 
 
 class Meeting(NamedTuple):
-    """What ``Frontier._meet`` needs to know while the links of one page are looked up."""
+    """Context for ``Frontier._meet`` while the links of one page are looked up."""
 
     page: Fetch
     known: KnownLinks
@@ -207,7 +207,7 @@ class Meeting(NamedTuple):
 
 
 def describe(error: OSError | ProtocolError) -> str:
-    """Name the kind of error, and behind a colon what more is known; the same words for every model."""
+    """Return the kind of error and its details after a colon, in the same words for every model."""
     for cls in type(error).__mro__:
         if kind := _ERROR_KINDS.get(cls.__name__):
             break

@@ -13,7 +13,7 @@ from inflight.strategies.core.links import find_links
 
 USER_AGENT = "inflight"
 CHUNK_BYTES = 64 * 1024
-"""How much every strategy asks for in one read: the same for all, so that none makes fewer system calls."""
+"""Maximum bytes per read, the same for all strategies, so that none makes fewer system calls."""
 
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # noqa: S105  (of RFC 9110: no secret)
 _TEXT = r"[\t\x20-\x7e\x80-\xff]*"
@@ -40,11 +40,11 @@ _LINKED_TYPES = frozenset({"text/html", "application/xml"})
 
 
 class ProtocolError(Exception):
-    """The peer sent something that is not an HTTP response; the connection is of no further use."""
+    """The peer sent something that is not an HTTP response; the connection cannot be used any more."""
 
 
 class ClosedEarlyError(ProtocolError):
-    """The peer closed the connection before the response was whole; another try may succeed."""
+    """The peer closed the connection before the response was complete; another try may succeed."""
 
 
 class TooLargeError(ProtocolError):
@@ -60,7 +60,7 @@ class Response(NamedTuple):
     location: str | None
     size: int
     links: list[bytes]
-    """The ``href`` values as they stand in the page, in order; empty unless status and type say to look."""
+    """The ``href`` values as written in the page, in order; empty unless status and type allow links."""
     keep_alive: bool
     """Whether the connection may carry another request."""
 
@@ -75,7 +75,7 @@ def make_response(
 
 
 def is_stale(error: OSError | ProtocolError, parser: "ResponseParser") -> bool:
-    """Say whether a request on a kept connection failed only because the server had closed that connection.
+    """Return whether a request on a kept connection failed only because the server had closed that connection.
 
     True when the connection broke before one byte of the answer came: the request may then be sent again on a new
     connection, and the try does not count (RFC 9112, section 9.3.1).
@@ -84,7 +84,7 @@ def is_stale(error: OSError | ProtocolError, parser: "ResponseParser") -> bool:
 
 
 def request_tail(host: str, *, keep_alive: bool) -> str:
-    """Return everything in a GET request behind its target; ``host`` as it goes into the Host field."""
+    """Return the part of a GET request after its target; ``host`` is the value of the Host field."""
     connection = "" if keep_alive else "Connection: close\r\n"
     return f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {USER_AGENT}\r\nAccept: */*\r\n{connection}\r\n"
 
@@ -121,11 +121,11 @@ class ResponseParser:
 
     @property
     def untouched(self) -> bool:
-        """Whether not one byte of the next response has come yet."""
+        """Whether no byte of the next response has arrived yet."""
         return self._head is None and self._buffer is None
 
     def feed(self, data: bytes) -> Response | None:
-        """Take what arrived (``b""``: the peer closed); return the response once it is whole, else None.
+        """Take received bytes (``b""``: the peer closed); return the response when it is complete, else None.
 
         Raises ClosedEarlyError, TooLargeError, or ProtocolError for anything that is not HTTP.
         """
@@ -236,7 +236,7 @@ class ResponseParser:
         )
 
     def _finish(self, body: bytearray, *, extra: bool) -> Response:
-        """Return the response. Bytes behind it answer nothing that was asked: the connection is not kept."""
+        """Return the response. If unrequested bytes follow it, the connection is not kept."""
         head = self._head
         assert head is not None
         self._head = self._buffer = self._body = None
@@ -278,7 +278,7 @@ def _read_head(data: bytes) -> _Head:
 
 
 def _body_length(status: int, fields: dict[str, str]) -> int:
-    """Say how long the body is, or how its end is told (RFC 9112, section 6.3)."""
+    """Return the length of the body, or how its end is marked (RFC 9112, section 6.3)."""
     if status == 101:
         raise ProtocolError("the server switched protocols unasked")
     if status < 200 or status in _NO_BODY:
@@ -300,7 +300,7 @@ def _body_length(status: int, fields: dict[str, str]) -> int:
 
 
 def _keeps_alive(minor: str, connection: str | None) -> bool:
-    """Say whether the connection stays open (RFC 9112, section 9.3)."""
+    """Return whether the connection stays open (RFC 9112, section 9.3)."""
     if connection is None:
         return minor == "1"
     options = {option.strip(" \t") for option in connection.split(",")}
@@ -308,7 +308,7 @@ def _keeps_alive(minor: str, connection: str | None) -> bool:
 
 
 def _in_utf8(value: str) -> str:
-    """Read a field value as UTF-8, as servers send URLs that are not ASCII; what is none means no URL to anybody."""
+    """Decode a field value as UTF-8, because servers send URLs that are not ASCII; other bytes are no valid URL."""
     return value if value.isascii() else value.encode("latin-1").decode("utf-8", "surrogateescape")
 
 

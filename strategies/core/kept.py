@@ -1,4 +1,4 @@
-"""Connections that wait because their worker's next fetch goes to another origin: which of them to keep. No I/O.
+"""Idle connections, put aside when the next fetch of their worker goes to another origin. No I/O.
 
 A worker holds on to its connection from one fetch to the next. When the origin changes it puts the connection aside
 here, and takes one that any worker has put aside for the new origin, if there is one. So at most as many connections to
@@ -23,16 +23,16 @@ class Kept(Generic[T]):
         self._connections: list[tuple[Origin, T]] = []
 
     def __iter__(self) -> Iterator[T]:
-        """Iterate over all of them, to close them."""
+        """Iterate over all connections, to close them."""
         return (connection for _, connection in self._connections)
 
     def put(self, origin: Origin, connection: T) -> T | None:
-        """Put a connection aside; return the one that has to be closed in exchange, if any."""
+        """Put a connection aside; return the one to close for it, if any."""
         self._connections.append((origin, connection))
         return self._connections.pop(0)[1] if len(self._connections) > MAX_KEPT else None
 
     def take(self, origin: Origin) -> T | None:
-        """Take the newest connection to an origin, if there is one."""
+        """Remove and return the newest connection to an origin, if any."""
         for place in reversed(range(len(self._connections))):
             if self._connections[place][0] is origin:
                 return self._connections.pop(place)[1]

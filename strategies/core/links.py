@@ -1,4 +1,4 @@
-"""What a page links to: ``href`` values found in a body, and the URLs that they mean.
+"""Links of a page: ``href`` values in a body, and their URLs.
 
 The rules are the crawl's (docs/crawl.md): values in single or double quotes, joined to the page's URL, fragment
 removed, other schemes than http ignored.
@@ -14,13 +14,13 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 _COMMON_HREF = re.compile(rb'href(?<![\w-]href)="([^"]*)"')
 _HREF = re.compile(rb"""href(?<![\w-]href)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 PLAIN_PATH = re.compile(rb"/(?!/)[0-9A-Za-z/_~-]*(?:\.[0-9A-Za-z_~-]+)?")
-"""An absolute path that is a normal one already: joining and normalising would only repeat it."""
+"""An absolute path that is already normal, so that joining and normalising would not change it."""
 _LABEL = "[0-9A-Za-z_%-]{1,63}"  # an empty or longer one makes getaddrinfo raise UnicodeError
 _ZONE = r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]+)*"
 """An interface, of 15 characters at most (IFNAMSIZ); getaddrinfo raises UnicodeError for empty or longer parts."""
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(?:%(?!.{{16}}){_ZONE})?")
 _BRACKETED = re.compile(r"\[[^][]*:[^][]*\](?::[0-9]*)?")
-"""An IPv6 address and perhaps a port. Versions of urllib differ in what else they accept with brackets."""
+"""An IPv6 address and perhaps a port. Versions of urllib differ in the other texts with brackets that they accept."""
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _PAGE_ENCODINGS = frozenset(
     {
@@ -38,7 +38,7 @@ _NAMES = {"windows-31j": "cp932", "windows-874": "cp874", "windows-949": "cp949"
 
 
 def find_links(body: bytes) -> list[bytes]:
-    """Return the ``href`` values of a page in order, as they stand there."""
+    """Return the ``href`` values of a page as written, in order."""
     wanted = body.lower().count(b"href")
     if not wanted:
         return []
@@ -49,7 +49,7 @@ def find_links(body: bytes) -> list[bytes]:
 
 
 def resolve(base: str, href: bytes, encoding: str | None) -> str | None:
-    """Return the normalised URL that ``href`` on page ``base`` means, or None when it is not plain http.
+    """Return the normalised URL of ``href`` on page ``base``, or None if it is not plain http.
 
     ``encoding`` is that of the page, needed when the value is not ASCII.
     """
@@ -62,7 +62,7 @@ def resolve(base: str, href: bytes, encoding: str | None) -> str | None:
 
 @lru_cache(maxsize=256)
 def _codec(encoding: str | None) -> str:
-    """Return the codec that reads a page in this encoding: that of a page encoding, or utf-8 for any other name."""
+    """Return the codec for a page in this encoding: that of a page encoding, or utf-8 for any other name."""
     label = (encoding or "utf-8").lower()
     try:
         name = codecs.lookup(_NAMES.get(label, label)).name
@@ -72,7 +72,7 @@ def _codec(encoding: str | None) -> str:
 
 
 def join(base: str, reference: str) -> str | None:
-    """Join a reference to the URL it was found at (RFC 3986, section 5); None when the result is not plain http."""
+    """Join a reference to the URL it was found at (RFC 3986, section 5); None if the result is not plain http."""
     try:
         return normalise(urljoin(base, reference.strip(" \t\r\n\f")))
     except ValueError:  # urllib's word for a host or port that is none
@@ -99,7 +99,7 @@ def normalise(url: str) -> str | None:
 
 
 class HostRule:
-    """Decide which hosts a crawl may visit: those of its roots, strictly or leniently.
+    """The hosts that a crawl may visit: those of its roots, strictly or leniently.
 
     Strict allows a leading ``www.`` more or less; lenient compares the last two labels; IP addresses must match
     exactly either way.
@@ -111,7 +111,7 @@ class HostRule:
         self._answers: dict[str, bool] = {}
 
     def allows(self, host: str) -> bool:
-        """Say whether a URL with this host is followed."""
+        """Return whether a URL with this host is followed."""
         answer = self._answers.get(host)
         if answer is None:
             answer = self._answers[host] = self._reduce(host) in self._allowed

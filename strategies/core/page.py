@@ -1,11 +1,11 @@
-"""A fetch while it is going on, and the page that is left of it."""
+"""A fetch while it is in progress, and the page that it becomes."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 
 class Origin(NamedTuple):
-    """Where requests for one ``scheme://host:port`` go, and the bytes they share."""
+    """The address of one ``scheme://host:port``, and the bytes that its requests share."""
 
     host: str
     port: int
@@ -13,7 +13,7 @@ class Origin(NamedTuple):
     """``http://host[:port]``: every URL of this origin begins with it; the rest is the request target."""
     prefix_length: int
     tail: str
-    """Everything in a request behind its target."""
+    """The part of a request after its target."""
 
 
 class Fetch:
@@ -73,7 +73,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one URL came to: one record for each URL that was fetched, whatever became of it.
+    """The result of one URL: one record for each URL that was fetched, whether it succeeded or failed.
 
     ``status`` is None when no try got a whole response; then ``error`` says why the last one did not. ``size`` is
     the length of the body in bytes. ``num_urls`` counts the different followable URLs that the page links to,
@@ -93,7 +93,7 @@ class Page:
 
     @classmethod
     def of(cls, fetch: Fetch) -> "Page":
-        """Freeze a finished fetch."""
+        """Make the page of a finished fetch."""
         return cls(
             fetch.url,
             fetch.status,

@@ -1,4 +1,4 @@
-"""What is left of a crawl's timestamps: quantiles, histograms, a time line. Pure, and run after the crawl has ended."""
+"""Summary of a crawl's timestamps: quantiles, histograms, a time line. Pure; runs after the crawl has ended."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -7,13 +7,13 @@ from itertools import accumulate
 from typing import Any
 
 SIGNIFICANT_BITS = 6
-"""A histogram's buckets are 1/64 of their power of two wide, so at most 1.6 % of what they hold."""
+"""A bucket of a histogram is 1/64 of its power of two wide, so at most 1.6 % of its values."""
 
 _QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999))
 
 
 def summary(values_ns: Sequence[int]) -> dict[str, Any]:
-    """Return count, mean, quantiles and extremes of durations, and their histogram, all in nanoseconds."""
+    """Return count, mean, minimum, maximum, quantiles and histogram of durations, all in nanoseconds."""
     if not values_ns:
         return {"count": 0}
     ordered = sorted(values_ns)
@@ -34,7 +34,7 @@ def quantile(ordered: Sequence[int], share: float) -> int:
 
 
 def histogram(values_ns: Sequence[int]) -> dict[str, Any]:
-    """Count values in buckets of constant relative width: ``counts`` is a list of [least value, how many]."""
+    """Count values in buckets of constant relative width: ``counts`` is a list of [least value, count]."""
     counts = Counter(map(bucket_start, values_ns))
     return {"significant_bits": SIGNIFICANT_BITS, "counts": sorted(map(list, counts.items()))}
 
@@ -62,12 +62,12 @@ def timeline(spans_ns: Sequence[tuple[int, int]], begin_ns: int, bin_ns: int) ->
 
 
 def time_when_full(starts_ns: Sequence[int], in_flight: int) -> int | None:
-    """Return when the ``in_flight``-th start was: until then a closed loop warms up. None: it never was full."""
+    """Return when the ``in_flight``-th start was: until then a closed loop warms up. None: there was none."""
     return sorted(starts_ns)[in_flight - 1] if len(starts_ns) > in_flight else None
 
 
 def steady_state(spans_ns: Sequence[tuple[int, int]], in_flight: int) -> dict[str, Any] | None:
-    """Look at the time in which a closed loop is full: from the ``in_flight``-th start to the last one.
+    """Summarise the period in which a closed loop is at its cap: from the ``in_flight``-th start to the last one.
 
     Returns its length, how many spans finished in it, their mean duration, and the time-average of the spans that
     were open in it: what Little's law (L = X W) relates. None when the loop was never full.

@@ -1,4 +1,4 @@
-"""CPU work: what the consumer of a page computes, in pure Python, the same amount of the same thing for every model.
+"""CPU work of the consumer of a page: the same computation in pure Python, in the same amount, for every model.
 
 A strategy calls ``consume(job)`` once for each response, when it is whole and before ``frontier.finish``, in the place
 where a program of its model would look into the page: in the worker thread, in the callback, in the coroutine. It holds
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BLOCK = bytes(range(256))
 TABLE = tuple((167 * n + 13) % 256 for n in range(256))
-"""Each number below 256 once, in an order that looks like none."""
+"""A fixed permutation of the numbers below 256, in an irregular order."""
 _consumed = itertools.count()  # one step of it is one call in C: no thread can come between
 
 
@@ -42,7 +42,7 @@ def unit(table: Sequence[int]) -> int:
 
 
 def consume(job: "Job") -> None:
-    """Do the CPU work of one page; nothing where the job asks for none."""
+    """Do the CPU work of one page, if the job asks for any."""
     if job.work_units:
         table = own_table()
         for _ in range(job.work_units):
@@ -51,12 +51,12 @@ def consume(job: "Job") -> None:
 
 
 def consumed_pages() -> int:
-    """Return how many pages this process has done the CPU work of. Ends the count: ask once."""
+    """Return the number of pages with the CPU work done. This ends the count, so it can be called only once."""
     return next(_consumed)
 
 
 def cost_ns(units: int, times: int = 5) -> int:
-    """Return what so many units cost here, in nanoseconds of this thread's CPU time: the median of several times."""
+    """Return the CPU time of a number of units in this thread in nanoseconds: the median of several measurements."""
     return sorted(_costs_ns(units, times))[times // 2]
 
 

@@ -90,7 +90,7 @@ def test_a_strategy_beside_itself_gives_a_verdict_and_keeps_its_rows(tmp_path: P
         (number, arm) for number in range(1, hurried.BLOCKS + 1) for arm in ("A", "B", "A again")
     ]
     assert all(row.valid and row.kind == "arm" and row.run == folder.name for row in found)
-    assert {len(row.measured["windows"]) for row in found} == {2}
+    assert {len(row.measured.windows) for row in found} == {2}
     assert set(verdict["effects"]) == {"cpu_per_page"}
     assert verdict["folder"] == str(folder.relative_to(tmp_path))
     assert json.loads((folder / JSON_FILE).read_text(encoding="utf-8")) == verdict

@@ -101,9 +101,9 @@ def test_a_block_has_two_windows_of_each_of_its_three_arms(block: Run) -> None:
     assert {role: row.strategy for role, row in found.arms.items()} == {
         "reference": "A", "compared": "B", "placebo": "A again"
     }  # fmt: skip
-    assert {role: len(row.measured["windows"]) for role, row in found.arms.items()} == dict.fromkeys(found.arms, 2)
-    assert [row.knobs["strategy"] for row in found.rows] == ["callbacks", "sequential", "callbacks"]
-    assert [row.measured["peak_in_flight"] for row in found.rows] == [100, 1, 100]
+    assert {role: len(row.measured.windows or ()) for role, row in found.arms.items()} == dict.fromkeys(found.arms, 2)
+    assert [row.knobs.strategy for row in found.rows] == ["callbacks", "sequential", "callbacks"]
+    assert [row.measured.peak_in_flight for row in found.rows] == [100, 1, 100]
     assert set(read.values(found)) == set(TIMED)
 
 
@@ -114,9 +114,9 @@ def test_settings_and_variables_reach_the_side_that_they_are_for(block: Run) -> 
     found = block(a, b)
 
     assert_good(found)
-    assert [row.knobs["variables"] for row in found.rows] == [a.variables, b.variables, a.variables]
-    assert [row.measured["peak_in_flight"] for row in found.rows] == [7, 100, 7]
-    assert read.arm(found, "B")["connection"] == "per-fetch"
+    assert [row.knobs.variables for row in found.rows] == [a.variables, b.variables, a.variables]
+    assert [row.measured.peak_in_flight for row in found.rows] == [7, 100, 7]
+    assert read.arm(found, "B").connection == "per-fetch"
 
 
 def test_what_a_strategy_prints_disturbs_nothing(block: Run, mine: Mine) -> None:
@@ -135,7 +135,7 @@ def test_a_planted_slowdown_is_seen_on_its_side(block: Run) -> None:
 
     assert_good(found)
     assert read.values(found)["cpu_per_page"] > 0.5
-    assert read.arm(found, "B")["planted_loops"] == 8_000
+    assert read.arm(found, "B").planted_loops == 8_000
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_memory_is_read_at_two_numbers_in_flight_of_each_side(block: Run) -> Non
     found = block(CALLBACKS, Arm("B", "native_asyncio"), memory=True)
 
     assert found.failed is None
-    sizes = {row.workload["in_flight"] for own in found.memory.values() for row in own}
+    sizes = {row.workload.in_flight for own in found.memory.values() for row in own}
     assert sizes == set(MEMORY_SIZES[1])
     if read.why_no_memory([found]) is None:  # other programs on this machine can make one of the four readings red
         assert read.figure([found], "B", "memory") > read.figure([found], "A", "memory") > 0

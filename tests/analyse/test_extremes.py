@@ -5,8 +5,7 @@ from random import Random
 
 import pytest
 
-from inflight.bench.core.extremes import differ
-from inflight.bench.core.stats import Logs
+from inflight.bench.core.stats import Logs, ends_differ
 
 
 def series(random: Random, number: int, rounds: int, noise: float, lead: float = 1.0) -> list[Logs]:
@@ -23,7 +22,7 @@ def series(random: Random, number: int, rounds: int, noise: float, lead: float =
 def test_what_is_the_same_is_hardly_ever_told_apart(number: int, rounds: int, noise: float) -> None:
     random = Random(number * 100 + rounds)
 
-    alarms = sum(differ(series(random, number, rounds, noise)) for _ in range(200))
+    alarms = sum(ends_differ(series(random, number, rounds, noise)) for _ in range(200))
 
     assert alarms <= 20, "designed: at most 5 %; more than 20 of 200 would be a chance of less than one in a thousand"
 
@@ -31,12 +30,12 @@ def test_what_is_the_same_is_hardly_ever_told_apart(number: int, rounds: int, no
 def test_what_is_three_times_as_high_is_told_apart_with_three_rounds() -> None:
     random = Random(1)
 
-    assert sum(differ(series(random, 4, 3, 0.05, 3)) for _ in range(100)) >= 95
+    assert sum(ends_differ(series(random, 4, 3, 0.05, 3)) for _ in range(100)) >= 95
 
 
 def test_without_two_rounds_or_two_series_nothing_is_known() -> None:
-    assert not differ([{1: 0.0}, {1: 9.0}])
-    assert not differ([{1: 0.0, 2: 0.0}, {1: 9.0}])
-    assert not differ([{1: 0.0, 2: 0.0}])
-    assert not differ([])
-    assert not differ([{1: 0.0, 2: 0.001}, {1: 0.01, 2: 0.011}]), "below 2 %, however sure"
+    assert not ends_differ([{1: 0.0}, {1: 9.0}])
+    assert not ends_differ([{1: 0.0, 2: 0.0}, {1: 9.0}])
+    assert not ends_differ([{1: 0.0, 2: 0.0}])
+    assert not ends_differ([])
+    assert not ends_differ([{1: 0.0, 2: 0.001}, {1: 0.01, 2: 0.011}]), "below 2 %, however sure"

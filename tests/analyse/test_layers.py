@@ -4,9 +4,8 @@ from typing import Any
 
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, LAYERS, added, cost, size_of
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
-from tests.made_rows import bare_row, memory_row
+from tests.made_rows import bare_row, edited, memory_row
 
 EACH = {"uss_bytes": 16_600, "page_tables_bytes": 4_160, "kernel_stack_bytes": 16_384, "slab_bytes": 7_900}
 START = {"uss_bytes": 9_000_000, "page_tables_bytes": 80_000, "kernel_stack_bytes": 2_000_000, "slab_bytes": 90_000_000}
@@ -75,7 +74,7 @@ def test_parked_workers_have_readings_of_their_own() -> None:
     def row(n: int) -> Row:
         made = memory_row("callbacks", n)
         extra = {"parked_uss_bytes": 9_000_000 + 700 * n, "parked_disturbed": None}
-        return changed(made, measured=made.measured | extra)
+        return edited(made, measured=extra)
 
     found = cost(map(row, SIZES), "parked").user
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from inflight.bench.core.figures import (
     BEND,
-    Histogram,
     NoSlope,
     Slope,
     Spread,
@@ -23,6 +22,7 @@ from inflight.bench.core.figures import (
     quantile,
     spread,
 )
+from inflight.bench.core.records.parts import Histogram
 
 SIZES = (400, 800, 1200, 1600, 2000)
 jitters = st.lists(st.integers(-50_000, 50_000), min_size=10, max_size=10)
@@ -37,9 +37,9 @@ def slope_of(jitter: list[int], per_fetch: int = 3000, shift: int = 0, scale: in
     return found
 
 
-def histogram(values: list[int], bits: int = 6) -> dict[str, object]:
+def histogram(values: list[int], bits: int = 6) -> Histogram:
     counts = Counter(value // bucket_width(value, bits) * bucket_width(value, bits) for value in values)
-    return {"significant_bits": bits, "counts": sorted(map(list, counts.items()))}
+    return Histogram(significant_bits=bits, counts=sorted(counts.items()))
 
 
 def test_the_slope_of_a_line_without_noise_is_exact_and_so_is_its_interval() -> None:
@@ -263,7 +263,13 @@ def test_the_share_of_longer_values_falls_to_none(values: list[int]) -> None:
 
 
 def test_the_share_of_longer_values_is_exact_at_the_ends_of_buckets() -> None:
-    assert exceedance(Histogram(6, ((10, 1), (20, 2), (30, 1)))) == [(11, 0.75), (21, 0.25), (31, 0)]
+    counted = Histogram(significant_bits=6, counts=[(10, 1), (20, 2), (30, 1)])
+
+    assert exceedance(counted) == [
+        (11, 0.75),
+        (21, 0.25),
+        (31, 0),
+    ]
 
 
 def test_nothing_cannot_be_merged() -> None:

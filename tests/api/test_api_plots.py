@@ -11,7 +11,7 @@ from inflight.bench.api import NotInRunError, Results
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
 from tests.api.made_results import HOSTILE, made, reference
-from tests.made_rows import MS, crawl_row, grid, memory_row
+from tests.made_rows import MS, crawl_row, edited, grid, memory_row
 
 PLOTS: dict[str, tuple[str, dict[str, Any]]] = {
     "throughput": ("plot_throughput", {}),
@@ -83,7 +83,7 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
 
 def test_a_setting_among_several_is_named() -> None:
     row = crawl_row(times_ns=[5])
-    worked = changed(row, workload=row.workload | {"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
+    worked = edited(row, workload={"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
     results = made([row, changed(row, round=2), crawl_row("other"), worked])
 
     assert results.plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight (CPU work none)")

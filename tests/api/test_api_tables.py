@@ -7,13 +7,12 @@ import pytest
 
 import inflight
 from inflight.bench.api import Results
-from inflight.bench.core.records import changed
 from inflight.bench.measure.process import ROOT
 from inflight.bench.report import tidy
 from inflight.bench.report.frames import COLUMNS
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_blocks import block
-from tests.made_rows import MS, arm_row, bare_row, crawl_row, memory_row, memory_rows
+from tests.made_rows import MS, arm_row, bare_row, crawl_row, edited, memory_row, memory_rows
 
 DOCS = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -93,7 +92,7 @@ def test_cells_without_a_valid_trial_say_so() -> None:
 
 def test_cpu_work_is_part_of_cell_and_trial() -> None:
     row = crawl_row()
-    worked = changed(row, workload=row.workload | {"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
+    worked = edited(row, workload={"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
     results = made([row, worked])
 
     assert sorted(zip(results.cells["cpu"], results.cells["cpu_ns"], strict=True)) == [("0", 0), ("2ms", 2 * MS)]
@@ -126,7 +125,7 @@ def test_memory_in_layers_has_a_line_each() -> None:
 def test_the_time_line_has_a_line_a_bin() -> None:
     row = crawl_row(in_flight=7)
     line = {"bin_ns": 10 * MS, "completions": [0, 3, 4], "in_flight": [7, 4, 0]}
-    table = made([changed(row, measured=row.measured | {"timeline": line}), crawl_row(status="failed")]).timeline
+    table = made([edited(row, measured={"timeline": line}), crawl_row(status="failed")]).timeline
 
     assert table["at_ns"].tolist() == [10 * MS, 20 * MS, 30 * MS]
     assert table["completions"].tolist() == [0, 3, 4]
@@ -137,7 +136,7 @@ def test_the_time_line_has_a_line_a_bin() -> None:
 def test_samples_have_a_line_a_look_and_older_rows_have_none() -> None:
     seen = {"at_ns": [1, 2], "threads": [1, 9], "rss_bytes": [10**10, 3], "cpu_ns": [0, 5]}
     row = crawl_row()
-    results = made([row, changed(row, measured=row.measured | {"samples": seen})])
+    results = made([row, edited(row, measured={"samples": seen})])
 
     assert results.samples[list(seen)].to_dict("list") == seen
     assert made([row]).samples.empty
@@ -173,6 +172,6 @@ def test_times_have_their_quantiles() -> None:
 @pytest.mark.parametrize("name", ["timeline", "samples"])
 def test_an_arm_has_no_line_over_time_whatever_its_row_holds(name: str) -> None:
     row = arm_row()
-    strange = changed(row, measured=row.measured | {"timeline": "{x}", "samples": "{x}"})
+    strange = edited(row, measured={"timeline": "{x}", "samples": "{x}"})
 
     assert len(tidy.table(name, [strange])) == 0

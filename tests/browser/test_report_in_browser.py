@@ -17,7 +17,7 @@ from inflight.bench.core.rows import Row
 from inflight.bench.report import page as report_page
 from inflight.bench.report.files import Extras
 from tests.browser.conftest import Browser
-from tests.made_rows import MACHINE, crawl_row
+from tests.made_rows import MACHINE, crawl_row, edited
 from tests.patience import HANG_S
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -32,8 +32,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / reference.name
     shutil.copytree(reference, folder)
     for row in rows.read(reference):
-        other = row.workload | {"id": f"other/{row.workload['id']}", "latency": "40ms", "mean_latency_ns": 40_000_000}
-        rows.append(folder, changed(row, trial=f"other/{row.trial}", workload=other))
+        other = {"id": f"other/{row.workload.id}", "latency": "40ms", "mean_latency_ns": 40_000_000}
+        rows.append(folder, edited(row, trial=f"other/{row.trial}", workload=other))
     return folder
 
 

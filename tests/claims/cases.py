@@ -9,7 +9,6 @@ from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.verdicts import Word
 from tests.claims.made_claim_rows import (
     arm_rows,
-    bare_row,
     block_rows,
     held_row,
     held_rows,
@@ -17,7 +16,7 @@ from tests.claims.made_claim_rows import (
     probe_rows,
     timed_rows,
 )
-from tests.made_rows import RED
+from tests.made_rows import RED, bare_row, edited
 
 Case = tuple[str, str, list[Row], Word]
 """Claim, what the rows are like, the rows, the verdict."""
@@ -47,7 +46,7 @@ def memory() -> Iterator[Case]:
     yield "thread-memory", "across ten", block_rows("thread", 10_000, jitter=0.2), UNSURE
     yield "thread-memory", "four sizes", block_rows("thread", 45_000, sizes=(1, 2, 3, 4)), UNSURE
     rows = block_rows("thread", 45_000)
-    disturbed = [changed(row, measured=row.measured | {"held_disturbed": "+9 tasks"}) for row in rows]
+    disturbed = [edited(row, measured={"held_disturbed": "+9 tasks"}) for row in rows]
     yield "thread-memory", "disturbed", disturbed, UNSURE
     yield "coroutine-memory", "all below", _coroutines(600, 700, 1200, 3000, 3400), HOLDS
     yield "coroutine-memory", "with a stream above", _coroutines(600, 700, 1200, 3000, 12_000), DIFFERS
@@ -192,7 +191,7 @@ def demonstrations() -> Iterator[Case]:
     yield "grow-on-demand", "coroutines late", _grown(20, 1.1), DIFFERS
     yield "grow-on-demand", "not on demand", _grown(1001, 0.2), NOT_HERE
     yield "grow-on-demand", "one round", [row for row in _grown(20, 0.2) if row.round == 1], UNSURE
-    few = [row for row in _grown(20, 0.2) if (row.workload["in_flight"], row.round) != (10, 2)]
+    few = [row for row in _grown(20, 0.2) if (row.workload.in_flight, row.round) != (10, 2)]
     yield "grow-on-demand", "one round of few", few, UNSURE
     late = [row for row in _grown(20, 1.1) if (row.strategy, row.round) == ("generators", 2)]
     mixed = [row for row in _grown(20, 0.9) if (row.strategy, row.round) != ("generators", 2)]

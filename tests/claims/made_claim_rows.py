@@ -4,39 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Kind, Row, Status
+from inflight.bench.core.records.values import plain_values
+from inflight.bench.core.rows import Row
 from inflight.bench.studies.throughput.record import Arm, ArmMeasured
-from tests.made_rows import GREEN, MS, NO_TIMELINE, RED, RUN, completed, crawl_row, memory_row, needed
+from tests.made_rows import MS, NO_TIMELINE, RUN, bare_row, completed, crawl_row, edited, memory_row
 
 SIZES = (1000, 2000, 4000, 7000, 10_000)
 _MEANS = {"0": 0, "5ms": 5 * MS, "50ms": 50 * MS, "100ms": 100 * MS, "lognormal 100ms 500ms": 130 * MS}
 _BASE = 10_000_000
-
-
-def bare_row(
-    kind: Kind,
-    subject: str,
-    workload: dict[str, Any],
-    measured: dict[str, Any],
-    *,
-    number: int = 1,
-    status: Status = "ok",
-    reason: str | None = None,
-    red: bool = False,
-) -> Row:
-    """Make the row of a block, a probe or a limit."""
-    made = crawl_row(subject, number=number, status=status, reason=reason)
-    told = {"id": f"{kind}/{subject}/{sorted(workload.items())}"} | workload
-    return changed(
-        made,
-        kind=kind,
-        stack="none",
-        workload=told,
-        trial=f"{told['id']}/round={number}",
-        measured=completed(measured, needed(kind, subject)) if status == "ok" else {},
-        server={},
-        checks=(RED,) if red else (GREEN,) if status == "ok" else (),
-    )
 
 
 def block_rows(
@@ -100,13 +75,8 @@ def held_row(
     made = memory_row(strategy, n, number=number, connection=connection, **more)
     if made.status != "ok":
         return made
-    measured = made.measured | _layers(n, each_bytes, 0.5) | {"reach_ns": 700 * MS, "listen_drops": 0}
-    return changed(
-        made,
-        measured=measured | (changes or {}),
-        server=made.server | (server or {}),
-        workload=made.workload | {"site": made.workload["site"] | (site or {})},
-    )
+    measured = _layers(n, each_bytes, 0.5) | {"reach_ns": 700 * MS, "listen_drops": 0} | (changes or {})
+    return edited(made, measured=measured, server=server or {}, workload={"site": site or {}})
 
 
 def timed_rows(
@@ -134,18 +104,13 @@ def timed_rows(
             connection=connection,
             **more,
         )
-        workload = {"latency": latency, "mean_latency_ns": _MEANS[latency]}
-        site = {"site": made.workload["site"] | {"delay": latency}}
+        workload = {"latency": latency, "mean_latency_ns": _MEANS[latency], "site": {"delay": latency}}
         measured = (
-            made.measured
-            | {"timeline": NO_TIMELINE}
-            | (changes or {})
-            | {read: round(value) if read.endswith("_ns") else value}
+            {"timeline": NO_TIMELINE} | (changes or {}) | {read: round(value) if read.endswith("_ns") else value}
             if made.measured
             else {}
         )
-        knobs = made.knobs | {"gil": gil}
-        found.append(changed(made, workload=made.workload | workload | site, measured=measured, knobs=knobs))
+        found.append(edited(made, workload=workload, measured=measured, knobs={"gil": gil}))
     return found
 
 
@@ -176,11 +141,15 @@ def arm_rows(
     found = []
     for row in timed:
         block = f"{cell or (latency, in_flight)}/round={row.round}"
-        measured = row.measured | {"block": block, "cpu_share": 0.95} | (changes or {}) if row.measured else {}
-        measured = completed(measured, Arm.NEEDED["measured"]) if measured else {}
+        measured = plain_values(row.measured)
+        if measured:
+            measured |= {"block": block, "cpu_share": 0.95} | (changes or {})
+            measured = completed(measured, Arm.NEEDED["measured"])
         measured = {name: measured[name] for name in measured if name in ArmMeasured.__struct_fields__}
         trial = f"{cell}/{row.trial}/{role}"
-        made = changed(row, kind="arm", trial=trial, measured=measured, workload=row.workload | {"arm": arm})
+        made = changed(
+            row, kind="arm", trial=trial, measured=measured, workload=plain_values(row.workload) | {"arm": arm}
+        )
         found.append(made)
     return found
 

@@ -209,7 +209,7 @@ def of_blocks() -> Needed:
 
 def block_rows(block: AnyTrial, started_at: str = LATER) -> list[Row]:
     """Make the rows of all arms of a block, as another run named them."""
-    made = crawl_row().measured | {"block": "of another run"}
+    made = plain_values(crawl_row().measured) | {"block": "of another run"}
     return [
         changed(
             crawl_row(part.strategy),

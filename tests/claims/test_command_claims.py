@@ -107,7 +107,7 @@ def test_one_interpreter_is_measured_with_and_without_its_lock(tmp_path: Path) -
     assert done.code == 0, done.err
     found = rows.read(newest(tmp_path / "out"))
     assert [row.reason for row in found if row.status != "ok"] == []
-    locks = {(row.workload["arm"]["variables"]["PYTHON_GIL"], row.knobs["gil"]) for row in found}
+    locks = {(row.workload.arm.variables["PYTHON_GIL"], row.knobs.gil) for row in found}
     assert locks == {("0", False), ("1", True)}
 
 

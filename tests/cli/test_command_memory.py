@@ -92,7 +92,7 @@ def test_what_the_machine_does_not_allow_is_said_before_and_becomes_a_skipped_ro
     assert first.startswith("left out, 1 trial: 5,000 in flight need 5,064 descriptors, but RLIMIT_NOFILE")
     assert "use at most 236" in first
     skipped = [row for row in rows.read(folder_of(tmp_path)) if row.status == "skipped"]
-    assert [(row.workload["in_flight"], row.reason) for row in skipped] == [(5000, first.partition(": ")[2])]
+    assert [(row.workload.in_flight, row.reason) for row in skipped] == [(5000, first.partition(": ")[2])]
 
 
 def test_when_nothing_is_allowed_nothing_is_started(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_the_memory_budget_ends_a_trial_and_the_others_go_on(tmp_path: Path) -> 
     done = inflight("run", experiment, "--memory-budget", "50MB", folder=tmp_path)
 
     assert done.code == 0, done.err
-    by_n = {row.workload["n"]: row for row in rows.read(folder_of(tmp_path))}
+    by_n = {row.workload.n: row for row in rows.read(folder_of(tmp_path))}
     assert by_n[100].status == "ok"
     assert by_n[500_000].status == "failed"
     assert str(by_n[500_000].reason).endswith("MB were used, 50 MB allowed")

@@ -71,6 +71,6 @@ def test_a_small_run_has_its_warm_up_in_its_rows(tmp_path: Path) -> None:
 
     (rows_file,) = (tmp_path / "results").glob("*/rows.jsonl")
     row = Row.from_json(rows_file.read_text(encoding="utf-8").splitlines()[0])
-    assert 0 < row.measured["warm_up_ns"] < row.measured["makespan_ns"]
+    assert 0 < row.measured.warm_up_ns < row.measured.makespan_ns
     assert (done.code, row.failed_checks) == (0, ())
     assert {check.name for check in row.checks} >= {"client ports left", "limits allow it", "throughput steady"}

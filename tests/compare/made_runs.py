@@ -11,7 +11,7 @@ from inflight.bench.core.records import changed
 from inflight.bench.core.rows import MACHINE_FILE, Row
 from inflight.bench.studies.stored.read import Comparison, compare_sides
 from inflight.bench.studies.stored.side import of_rows
-from tests.made_rows import MACHINE, crawl_row, memory_rows
+from tests.made_rows import MACHINE, crawl_row, edited, memory_rows
 
 STRATEGIES = ("callbacks", "generators")
 
@@ -61,14 +61,14 @@ def slowed(many: Iterable[Row], factor: float, strategy: str = "callbacks") -> l
 
 def scaled(row: Row, key: str, factor: float) -> Row:
     """Return the row with one figure multiplied; whole numbers stay whole."""
-    value = row.measured[key]
+    value = getattr(row.measured, key)
     new = round(value * factor) if isinstance(value, int) else value * factor
-    return changed(row, measured=row.measured | {key: new})
+    return edited(row, measured={key: new})
 
 
 def with_ceiling(many: Iterable[Row], per_s: float | None) -> list[Row]:
     """Return rows whose null client got so many responses a second."""
-    return [changed(row, server=row.server | {"ceiling_per_s": per_s}) for row in many]
+    return [edited(row, server={"ceiling_per_s": per_s}) for row in many]
 
 
 def saved(folder: Path, many: Iterable[Row], machine: dict[str, Any] | None = None) -> Path:

@@ -9,9 +9,9 @@ from pathlib import Path
 from random import Random
 
 from inflight.bench.core import rows
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
 from tests.compare.made_runs import compare
+from tests.made_rows import edited
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 COMPARISONS = 20
@@ -21,15 +21,15 @@ FIGURES = ("cpu_per_page_ns", "pages_per_s")
 def crawls() -> list[Row]:
     """Return the valid arms of the newest quick run, without the placebo."""
     found = rows.read(max(REFERENCE.glob("*-quick")))
-    return [row for row in found if row.kind == "arm" and row.valid and row.workload["arm"]["role"] != "placebo"]
+    return [row for row in found if row.kind == "arm" and row.valid and row.workload.arm.role != "placebo"]
 
 
 def noise_of_each(found: Sequence[Row]) -> dict[tuple[str, str], float]:
     """Return for each cell a noise (SD of logarithms), half-way on a scale of ratios between its own and all cells'."""
     groups: dict[tuple[str, str], list[float]] = {}
     for row in found:
-        key = row.strategy, row.workload["id"]
-        groups.setdefault(key, []).append(math.log(row.measured["cpu_per_page_ns"]))
+        key = row.strategy, row.workload.id
+        groups.setdefault(key, []).append(math.log(row.measured.cpu_per_page_ns))
     own = {key: statistics.variance(logs) for key, logs in groups.items() if len(logs) > 1}
     shared = statistics.fmean(own.values())
     return {key: (max(own.get(key, shared), 1e-6) * shared) ** 0.25 for key in groups}
@@ -41,17 +41,17 @@ def drawn(
     """Return a made-up run: each cell's median, times a logarithmic noise of its own, times a factor on CPU time."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in found:
-        groups.setdefault((row.strategy, row.workload["id"]), []).append(row)
+        groups.setdefault((row.strategy, row.workload.id), []).append(row)
     made = []
     for key, own in groups.items():
-        middle = {name: statistics.median(row.measured[name] for row in own) for name in FIGURES}
+        middle = {name: statistics.median(getattr(row.measured, name) for row in own) for name in FIGURES}
         for row in own:
             slower = math.exp(draw.gauss(0, noise[key])) * factor
             values = {
                 "cpu_per_page_ns": round(middle["cpu_per_page_ns"] * slower),
                 "pages_per_s": middle["pages_per_s"] / slower,
             }
-            made.append(changed(row, run=run, measured=row.measured | values))
+            made.append(edited(row, run=run, measured=values))
     return made
 
 

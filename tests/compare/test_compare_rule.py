@@ -78,8 +78,8 @@ def test_the_noise_of_a_run_is_the_mean_square_within_its_cells() -> None:
 
     groups: dict[tuple[str, str], list[float]] = {}
     for row in base:
-        logs = groups.setdefault((row.strategy, row.workload["id"]), [])
-        logs.append(math.log(row.measured["cpu_per_page_ns"]))
+        logs = groups.setdefault((row.strategy, row.workload.id), [])
+        logs.append(math.log(row.measured.cpu_per_page_ns))
     assert noise.freedom == sum(len(logs) - 1 for logs in groups.values())
     assert noise.variance == pytest.approx(statistics.fmean(statistics.variance(logs) for logs in groups.values()))
 

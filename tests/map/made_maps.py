@@ -43,7 +43,7 @@ def map_rows(
                         in_flight=cap, number=number, pages_per_s=per_s, cpu_per_page_ns=round(cost),
                     )
                 )  # fmt: skip
-            fast = 3 * found[-1].measured["pages_per_s"]
+            fast = 3 * found[-1].measured.pages_per_s
             found.append(
                 arm_row(
                     "callbacks again",

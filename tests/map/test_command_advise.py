@@ -195,7 +195,7 @@ def test_verify_measures_that_very_workload(results: Path, tmp_path: Path, machi
     measured = rows.read(Path(found["folder"]))
     assert {row.strategy for row in measured} == {one["strategy"] for one in found["models"]}
     assert len(measured) == 6
-    assert {(row.workload["latency"], row.workload["cpu"], row.workload["in_flight"]) for row in measured} == {
+    assert {(row.workload.latency, row.workload.cpu, row.workload.in_flight) for row in measured} == {
         ("20ms", "100us", 8)
     }
     assert done.code == (0 if found["holds"] else 3)

@@ -9,13 +9,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
 from inflight.bench.present import page
 from inflight.bench.studies.decision_map import plot as plot_map
 from inflight.bench.studies.decision_map import show as map_table
 from inflight.bench.studies.decision_map.read import decide, of_rows
-from tests.made_rows import crawl_row
+from tests.made_rows import crawl_row, edited
 from tests.map.made_maps import MODELS, map_rows
 
 HOSTILE = "a|b\x1b[31m<b>$x$\n" + "n" * 300
@@ -41,9 +40,9 @@ def texts(figure: Figure) -> list[str]:
 
 def test_two_latencies_with_the_same_mean_are_two_columns_without_a_boundary(rows: list[Row]) -> None:
     twins = [
-        changed(row, workload=row.workload | {"latency": "exponential 50ms", "id": f"{row.workload['id']}/twin"})
+        edited(row, workload={"latency": "exponential 50ms", "id": f"{row.workload.id}/twin"})
         for row in rows
-        if row.workload["latency"] == "50ms"
+        if row.workload.latency == "50ms"
     ]
     with page.settings():
         figure = plot_map.draw(c.cells([*rows, *twins]), page.looks(MODELS), "where it comes from")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -68,10 +67,10 @@ def running(processes: set[psutil.Process]) -> list[psutil.Process]:
 
 def assert_good(row: Row, cap: int = GOOD_CAP) -> None:
     """See that a row says of a whole block what it should."""
-    measured: dict[str, Any] = row.measured
+    measured = row.measured
     assert (row.status, row.reason) == ("ok", None)
     assert {check.name for check in row.failed_checks} <= OF_THE_MACHINE
-    assert [window["cycle"] for window in measured["windows"]] == list(range(CYCLES))
-    assert measured["requests"] == measured["tries"] == measured["pages"] > 0
-    assert measured["held_in_flight"] == measured["peak_in_flight"] == cap
-    assert measured["failed_pages"] == 0
+    assert [window.cycle for window in measured.windows] == list(range(CYCLES))
+    assert measured.requests == measured.tries == measured.pages > 0
+    assert measured.held_in_flight == measured.peak_in_flight == cap
+    assert measured.failed_pages == 0

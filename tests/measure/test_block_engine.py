@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.core.arm import Arm, placebo
+from inflight.bench.core.records.values import plain_values
 from inflight.bench.measure import server
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.server import Server
@@ -19,7 +20,7 @@ def test_a_block_has_a_row_of_as_many_windows_for_each_arm(fake: Server, latency
 
     for row in rows.values():
         assert_good(row, cap=1 if row.strategy == "sequential" else GOOD_CAP)
-        assert row.measured.get("worked_pages") == (row.measured["pages"] if cpu != "0" else None)
+        assert row.measured.worked_pages == (row.measured.pages if cpu != "0" else None)
 
 
 def test_a_window_with_too_few_pages_is_prolonged(fake: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +56,7 @@ def test_a_worker_that_dies_in_mid_block_is_no_harm_to_the_others(
 
     died = rows.pop("callbacks again")
     assert (died.status, died.reason) == ("failed", "the worker was killed by signal 9 (SIGKILL)")
-    assert "windows" not in died.measured
+    assert died.measured.windows is None
     for row in rows.values():
         assert_good(row)
 
@@ -76,4 +77,4 @@ def test_a_server_that_dies_in_mid_block_fails_all_arms_with_the_reason(monkeypa
         assert row.status == "failed"
         assert "the fake server died in mid-trial" in (row.reason or "")
         assert "was killed by signal 9" in (row.reason or "")
-        assert dict(row.measured.items()) == {"server_lost": True}
+        assert plain_values(row.measured) == {"server_lost": True}

@@ -45,12 +45,12 @@ def test_so_many_are_held_and_read_as_were_asked_for(fake: Server, name: str) ->
     row = run(fake, name, FEW[name])
 
     assert (row.status, row.reason, row.valid) == ("ok", None, True)
-    assert row.measured["started"] == FEW[name]
-    assert row.measured["held_uss_bytes"] > row.measured["base_uss_bytes"]
-    assert row.measured["ps_rss_bytes"] == pytest.approx(row.measured["held_rss_bytes"], rel=0.2)
-    grown = row.measured["held_threads"] - row.measured["base_threads"]
+    assert row.measured.started == FEW[name]
+    assert row.measured.held_uss_bytes > row.measured.base_uss_bytes
+    assert row.measured.ps_rss_bytes == pytest.approx(row.measured.held_rss_bytes, rel=0.2)
+    grown = row.measured.held_threads - row.measured.base_threads
     assert grown == (FEW[name] if name == "thread" else 0)
-    connected = row.measured["held_connections"] - row.measured["base_connections"]
+    connected = row.measured.held_connections - row.measured.base_connections
     assert connected == (FEW[name] if name in bare.WITH_SOCKET else 0)
     VALIDATOR.validate(json.loads(row.to_json()))
 
@@ -72,8 +72,8 @@ def test_a_block_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fak
     assert row.status == "failed"
     assert row.reason is not None
     assert row.reason.endswith("MB were used, 60 MB allowed")
-    assert row.measured["base_uss_bytes"] > 0, "what was known is kept"
-    assert "held_uss_bytes" not in row.measured
+    assert row.measured.base_uss_bytes > 0, "what was known is kept"
+    assert row.measured.held_uss_bytes is None
 
 
 def shortage_in_a_process(name: str, n: int, port: int, descriptors: int) -> tuple[int, str]:

@@ -8,12 +8,11 @@ from inflight.bench.core import rows
 from inflight.bench.core.experiment import Experiment
 from inflight.bench.core.grid import Grid
 from inflight.bench.core.plan import AnyTrial
-from inflight.bench.core.records import changed
 from inflight.bench.measure import host, process
 from inflight.bench.measure import run as runs
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
-from tests.made_rows import crawl_row
+from tests.made_rows import crawl_row, edited
 
 CPUS = host.Cpus(None, None)
 
@@ -27,9 +26,7 @@ def folder_of(tmp_path: Path, **measured: int) -> Path:
     """Make a folder with a row that asked for 2 ms of CPU work, if it measured any."""
     (tmp_path / rows.ROWS_FILE).touch()
     if measured:
-        row = crawl_row()
-        workload = row.workload | {"cpu": "2ms", "cpu_ns": 2_000_000}
-        row = changed(row, workload=workload, measured=row.measured | measured)
+        row = edited(crawl_row(), workload={"cpu": "2ms", "cpu_ns": 2_000_000}, measured=measured)
         rows.append(tmp_path, row)
     return tmp_path
 

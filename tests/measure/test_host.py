@@ -35,7 +35,7 @@ def test_server_and_worker_of_a_run_have_cores_of_their_own_if_it_pins(tmp_path:
 
     allowed = os.sched_getaffinity(0)
     cpus = {name: set(found) for name, found in json.loads(seen.read_text(encoding="utf-8")).items()}
-    assert row.knobs["cpus"] == sorted(cpus["worker"])
+    assert row.knobs.cpus == sorted(cpus["worker"])
     if not pin or len(allowed) == 1:
         assert cpus == {"worker": allowed, "server": allowed, "harness": allowed}
     else:

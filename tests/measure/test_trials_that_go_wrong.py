@@ -223,19 +223,19 @@ def test_each_ending_of_a_worker_has_its_words(endings: dict[str, Row], name: st
 def test_a_wrong_answer_keeps_its_figures_and_has_a_red_check(endings: dict[str, Row], name: str) -> None:
     row = endings[name]
 
-    assert row.measured["makespan_ns"] > 0
+    assert row.measured.makespan_ns > 0
     assert "answer correct" in [check.name for check in row.failed_checks]
 
 
 def test_pages_that_failed_are_no_throughput(endings: dict[str, Row]) -> None:
     measured = endings["fails_all"].measured
 
-    assert (measured["pages"], measured["failed_pages"], measured["pages_per_s"]) == (1, 1, 0)
+    assert (measured.pages, measured.failed_pages, measured.pages_per_s) == (1, 1, 0)
     assert "no unexpected failures" in [check.name for check in endings["fails_all"].failed_checks]
 
 
 def test_what_was_known_before_a_crash_is_kept(endings: dict[str, Row]) -> None:
-    assert endings["raises"].knobs["strategy"] == "raises"
+    assert endings["raises"].knobs.strategy == "raises"
     assert not endings["does_not_import"].knobs
 
 
@@ -257,7 +257,7 @@ def test_a_worker_that_hangs_is_killed_at_its_deadline(hanging: dict[str, Row], 
 
     assert (row.status, row.reason) == ("timeout", "the worker was not done by its deadline, and was killed")
     assert row.duration_ns >= 5e9
-    assert row.knobs["strategy"] == name
+    assert row.knobs.strategy == name
 
 
 def test_nothing_of_a_killed_worker_is_left(hanging: dict[str, Row], workshop: Workshop) -> None:
@@ -352,7 +352,7 @@ def test_a_new_strategy_is_one_file_and_nothing_to_register(tmp_path: Path) -> N
     by_default = workshop.python("-m", "inflight", "run", "smoke", "--list")
 
     assert (row.strategy, row.status) == ("brand_new", "ok")
-    assert row.workload["in_flight"] == 1, "the model's own limit counts"
+    assert row.workload.in_flight == 1, "the model's own limit counts"
     assert "brand_new" in listed.stdout
     assert "A model that nobody has registered" in listed.stdout
     assert "/brand_new/" in by_default.stdout

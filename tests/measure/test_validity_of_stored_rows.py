@@ -7,6 +7,7 @@ import pytest
 
 from inflight.bench.core import rows
 from inflight.bench.core.model import core_share
+from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import validity
 from inflight.bench.measure.checks import Judgement
@@ -19,22 +20,22 @@ def of(row: Row) -> Evidence:
     """Return what the row still tells of its evidence: all that these checks look at."""
     return Evidence(
         kind="crawl",
-        planned_in_flight=min(row.workload["in_flight"], row.workload["site"]["pages"]),
-        cap=row.workload["in_flight"],
-        mean_latency_ns=row.workload["mean_latency_ns"],
+        planned_in_flight=min(row.workload.in_flight, row.workload.site.pages),
+        cap=row.workload.in_flight,
+        mean_latency_ns=row.workload.mean_latency_ns,
         mean_delay_ns=0.0,
-        cpu_ns=row.workload.get("cpu_ns", 0),
+        cpu_ns=row.workload.cpu_ns or 0,
         answer_difference=None,
-        pages_answered=row.measured["pages"] - row.measured["failed_pages"],
-        failures=row.measured["failed_pages"],
-        expected_failures=row.measured["failed_pages"],
-        client_share=core_share(row) if len(row.knobs["cpus"]) == 1 else None,
-        measured=row.measured,
-        server=row.server,
+        pages_answered=row.measured.pages - row.measured.failed_pages,
+        failures=row.measured.failed_pages,
+        expected_failures=row.measured.failed_pages,
+        client_share=core_share(row) if len(row.knobs.cpus or ()) == 1 else None,
+        measured=plain_values(row.measured),
+        server=plain_values(row.server),
         host={"ephemeral_ports": 28_232},
-        knobs=row.knobs,
+        knobs=plain_values(row.knobs),
         wanted_knobs={},
-        descriptors_needed=row.workload["in_flight"],
+        descriptors_needed=row.workload.in_flight,
         threads_needed=0,
         threads_allowed=None,
     )

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from inflight.bench.core.records import changed
+from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import Row, Status
 from inflight.bench.studies.probes.record import PROBES
 from tests.made_rows import MS, completed, memory_row
@@ -113,7 +114,7 @@ def held_row(
     in_flight = [*rising, *[n] * (plateau_ms // 10), *falling]
     completions = [*[0] * (len(in_flight) - len(falling)), *[n // max(1, len(falling))] * len(falling)]
     measured = {
-        **row.measured,
+        **plain_values(row.measured),
         **stage("base", 0, (0, 0, 0, 0)),
         **stage("held", n, costs, jitter),
         **({} if parked is None else stage("parked", n, parked, jitter)),

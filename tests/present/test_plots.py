@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, name_looks, page, scales
 from inflight.bench.report.plots import save_all
-from tests.made_rows import MACHINE, crawl_row, grid, memory_row, memory_rows
+from tests.made_rows import MACHINE, crawl_row, edited, grid, memory_row, memory_rows
 
 HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
 ALL = ["throughput", "times", "cpu", "layers"]
@@ -205,8 +204,8 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 @pytest.mark.parametrize(("share", "times"), [(1.01, 2), (0.99, 0)])
 def test_what_a_strategy_exceeded_is_not_drawn_as_the_servers_ceiling(tmp_path: Path, share: float, times: int) -> None:
     rows = grid(latencies=("0", "50ms"))
-    most = max(row.measured["pages_per_s"] for row in rows)
-    drawn([changed(row, server=row.server | {"ceiling_per_s": most * share}) for row in rows], tmp_path)
+    most = max(row.measured.pages_per_s for row in rows)
+    drawn([edited(row, server={"ceiling_per_s": most * share}) for row in rows], tmp_path)
 
     shown = words(tmp_path / "throughput.svg")
     assert shown.count("server's ceiling") == times

@@ -10,7 +10,6 @@ import pytest
 from matplotlib.axes import Axes
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row, read
 from inflight.bench.present import page
 from inflight.bench.report import plots
@@ -18,7 +17,7 @@ from inflight.bench.report.answer import answer
 from inflight.bench.studies.memory import show as memory_table
 from inflight.bench.studies.swarm import read as swarms
 from inflight.bench.studies.throughput import show
-from tests.made_rows import MACHINE, crawl_row, grid, memory_row
+from tests.made_rows import MACHINE, crawl_row, edited, grid, memory_row
 from tests.present.made_memory_rows import held_row
 from tests.swarm.made_swarm_rows import swarm_row
 
@@ -95,7 +94,7 @@ def test_a_setting_that_is_alone_in_its_number_of_pages_is_one_curve() -> None:
 )
 def test_a_workload_that_differs_in_any_value_is_a_setting_of_its_own(more: dict[str, Any]) -> None:
     rows = [crawl_row(pages_per_s=1000.0), crawl_row(pages_per_s=3000.0)]
-    rows[1] = changed(rows[1], workload=rows[1].workload | more)
+    rows[1] = edited(rows[1], workload=more)
 
     cells = c.cells(rows)
 
@@ -105,14 +104,14 @@ def test_a_workload_that_differs_in_any_value_is_a_setting_of_its_own(more: dict
 
 def test_the_site_counts_and_the_id_does_not() -> None:
     other, same = crawl_row(site={"links": 3}), crawl_row(number=2)
-    same = changed(same, workload=same.workload | {"id": "crawl-7/latency=0/in_flight=100/keep-alive"})
+    same = edited(same, workload={"id": "crawl-7/latency=0/in_flight=100/keep-alive"})
 
     assert sorted(len(cell.rows) for cell in c.cells([crawl_row(), other, same])) == [1, 2]
 
 
 def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_settings() -> None:
     rows = [memory_row(held=held, connection="per-fetch") for held in (10, 20, 10, 20)]
-    rows[2:] = [changed(row, workload=row.workload | {"parked": True}) for row in rows[2:]]
+    rows[2:] = [edited(row, workload={"parked": True}) for row in rows[2:]]
 
     found = c.cells(rows, "memory")
 
@@ -121,11 +120,7 @@ def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_settings() -> None:
 
 
 def test_swarms_whose_users_share_pages_are_no_swarms_of_the_same_setting() -> None:
-    rows = [
-        changed(row, workload=row.workload | {"site": row.workload["site"] | {"pages": pages}})
-        for row in [swarm_row()]
-        for pages in (100, 5)
-    ]
+    rows = [edited(row, workload={"site": {"pages": pages}}) for row in [swarm_row()] for pages in (100, 5)]
 
     assert len(swarms.swarms(rows)) == 2
 
@@ -136,7 +131,7 @@ def test_tables_of_memory_that_differ_in_their_site_have_different_titles() -> N
         for n in (2000, 4000, 6000, 8000, 10_000)
         for number in (1, 2)
     ]
-    others = [changed(row, workload=row.workload | {"site": row.workload["site"] | {"links": 7}}) for row in rows]
+    others = [edited(row, workload={"site": {"links": 7}}) for row in rows]
 
     titles = [grid.title for grid in memory_table.grids([*rows, *others])]
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
-from tests.made_rows import MS, NO_TIMELINE, crawl_row
+from tests.made_rows import MS, NO_TIMELINE, crawl_row, edited
 
 BIN_NS = 10 * MS
 CAP = 10
@@ -30,7 +29,7 @@ def runner(
         strategy, latency=latency, in_flight=in_flight, pages=pages, pages_per_s=pages / end_ns * 1e9, **more
     )
     waiting = [min(in_flight, pages - sum(done[: n + 1])) for n in range(len(done))]
-    measured = row.measured | {"makespan_ns": end_ns}
+    measured: dict[str, Any] = {"makespan_ns": end_ns}
     measured["timeline"] = {"bin_ns": BIN_NS, "completions": list(done), "in_flight": waiting}
     if sampled:
         numbers = range(1, len(done) + 1)
@@ -42,4 +41,4 @@ def runner(
         }
     if cut_off or row.status not in {"ok", "wrong"}:
         measured["timeline"] = NO_TIMELINE
-    return changed(row, measured=measured)
+    return edited(row, measured=measured)

@@ -2,9 +2,8 @@
 
 import pytest
 
-from inflight.bench.core.records import changed
 from inflight.bench.studies.race.read import MOST_LANES, MOST_RACES, Lane, Race, races
-from tests.made_rows import MS, memory_row
+from tests.made_rows import MS, edited, memory_row
 from tests.race.made_races import BIN_NS, runner
 
 SLOW = [0] * 39 + [10]
@@ -54,9 +53,9 @@ def test_strategies_that_differ_by_less_than_their_rounds_share_a_place() -> Non
 
 def test_single_rounds_share_a_place_below_a_fifth() -> None:
     near = runner("generators", QUICK)
-    near = changed(near, measured=near.measured | {"makespan_ns": 119 * MS})
+    near = edited(near, measured={"makespan_ns": 119 * MS})
     far = runner("thread_pool", QUICK)
-    far = changed(far, measured=far.measured | {"makespan_ns": 121 * MS})
+    far = edited(far, measured={"makespan_ns": 121 * MS})
 
     assert places(only(runner("callbacks", QUICK), near, far)) == {"callbacks": 1, "generators": 1, "thread_pool": 3}
 
@@ -195,7 +194,7 @@ def test_the_race_with_the_most_between_first_and_last_is_first_and_latencies_ta
 def test_cpu_work_is_named_and_keeps_workloads_apart() -> None:
     def working(name: str) -> object:
         row = runner(name, QUICK)
-        return changed(row, workload=row.workload | {"id": "with work", "cpu": "2ms", "cpu_ns": 2 * MS})
+        return edited(row, workload={"id": "with work", "cpu": "2ms", "cpu_ns": 2 * MS})
 
     found = races([working("a"), working("b"), runner("a", QUICK), runner("b", QUICK)])  # type: ignore[list-item]
 

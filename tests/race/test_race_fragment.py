@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import read
 from inflight.bench.studies.race.page import Fragment, fragment, page
 from inflight.bench.studies.race.read import MOST_LANES
 from inflight.bench.studies.race.show import HEADS
+from tests.made_rows import edited
 from tests.race.made_races import runner
 
 RACE_RUN = next(Path(__file__).parents[2].glob("results/reference/*-race"))
@@ -128,7 +128,7 @@ def test_without_a_script_the_tables_say_how_it_ended(raced: Fragment) -> None:
 
 def test_the_data_agrees_with_the_rows(raced: Fragment) -> None:
     rows = {
-        (row.workload["in_flight"], row.workload["latency"], row.strategy, -(-row.measured["makespan_ns"] // 1000))
+        (row.workload.in_flight, row.workload.latency, row.strategy, -(-row.measured.makespan_ns // 1000))
         for row in read(RACE_RUN)
         if row.kind == "crawl"
     }
@@ -203,7 +203,7 @@ def test_a_hostile_name_is_text_and_nothing_else(name: str) -> None:
 def test_a_hostile_workload_is_text_too() -> None:
     hostile = "<b>$tables</b>\u2028"
     rows = [runner(name, cut_off=False) for name in ("a", "b")]
-    rows = [changed(row, workload=row.workload | {"latency": hostile}) for row in rows]
+    rows = [edited(row, workload={"latency": hostile}) for row in rows]
 
     found = fragment(rows)
 

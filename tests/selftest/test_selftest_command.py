@@ -56,7 +56,7 @@ def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path
     assert done.returncode == selftest_command.code(found)
     (folder,) = tmp_path.iterdir()
     assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
-    names = {row.workload["id"] for row in rows.read(folder)}
+    names = {row.workload.id for row in rows.read(folder)}
     assert names >= {"compare/aa", "compare/planted-5", "compare/planted-10"}
     assert names >= {f"client/latency={latency}/in_flight=50" for latency in ("0", "10ms", "50ms")}
     assert [one["latency"] for one in found["clients"]["latencies"]] == ["50ms", "10ms", "0"]

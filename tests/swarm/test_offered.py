@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.open_loop.read import Curve, Point, curves, names
 from inflight.bench.studies.open_loop.show import title
-from tests.made_rows import MS, crawl_row
+from tests.made_rows import MS, crawl_row, edited
 from tests.swarm.made_open_rows import RATES, TARGET, open_row, open_run
 
 
 def measured(row: Row, **values: Any) -> Row:
-    return changed(row, measured=row.measured | values)
+    return edited(row, measured=values)
 
 
 def only(rows: list[Row]) -> Curve:
@@ -36,7 +35,7 @@ def test_a_curve_has_every_rate_once_the_lowest_first() -> None:
 
 def test_the_site_comes_before_targets_and_short_latencies_before_long_ones() -> None:
     slow = open_row(latency="50ms")
-    slow = changed(slow, workload=slow.workload | {"mean_latency_ns": 50 * MS})
+    slow = edited(slow, workload={"mean_latency_ns": 50 * MS})
 
     found = curves([open_row(target=TARGET), slow, open_row()])
 
@@ -45,7 +44,7 @@ def test_the_site_comes_before_targets_and_short_latencies_before_long_ones() ->
 
 def test_places_that_look_alike_are_told_apart_by_users_or_by_number() -> None:
     other = open_row()
-    other = changed(other, workload=other.workload | {"site": other.workload["site"] | {"body_bytes": 9}})
+    other = edited(other, workload={"site": {"body_bytes": 9}})
 
     assert len(set(names(curves([open_row(), open_row(users=5), other])))) == 3
     assert names(curves([open_row(), open_row(users=5)]))[0].endswith(", 5 users")

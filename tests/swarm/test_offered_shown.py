@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
 from inflight.bench.present import page
 from inflight.bench.report.answer import answer
@@ -22,7 +21,7 @@ from inflight.bench.studies.open_loop.plot import plots
 from inflight.bench.studies.open_loop.read import KINDS
 from inflight.bench.studies.open_loop.show import sections
 from tests.cli.command import inflight
-from tests.made_rows import MACHINE, grid
+from tests.made_rows import MACHINE, edited, grid
 from tests.present.test_plots_memory import beyond, overlapping, text_of
 from tests.selftest.made_clients import client_row
 from tests.swarm.made_open_rows import TARGET, open_row, open_run
@@ -77,7 +76,7 @@ def test_nothing_that_was_planned_is_missing_from_the_table_and_no_line_is_too_w
 
 def test_failures_are_told_where_there_are_any() -> None:
     row = open_row(1000)
-    row = changed(row, measured=row.measured | {"failed": 12})
+    row = edited(row, measured={"failed": 12})
 
     assert "failed" not in printed([open_row(1000)])
     assert "1,000/s: 12 requests failed." in printed([row])

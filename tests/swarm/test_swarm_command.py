@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.core import rows
+from inflight.bench.core.cells import knob
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.swarm.plan_text import TRUST
 from tests.cli.command import INFLIGHT, inflight, running, survivors
@@ -45,7 +46,7 @@ def test_three_models_hold_two_thousand_fetches_confirmed_by_the_gates(tmp_path:
         assert row.measured.client_processes == 2
         assert row.measured.held_uss_bytes > row.measured.base_uss_bytes
         assert row.measured.locust.requests == IN_FLIGHT
-        assert row.knobs["gevent"] is False
+        assert knob(row, "gevent") is False
         assert max(row.measured.timeline.held) == IN_FLIGHT
     assert "2,000" in done.out
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from inflight.bench.core.records import changed
 from inflight.bench.core.rows import SCHEMA_FILE, Row
 from inflight.bench.present import page
 from inflight.bench.present.console import trial_line
@@ -24,7 +23,7 @@ from inflight.bench.report.results import Results
 from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
 from inflight.bench.studies.swarm import plot
 from inflight.bench.studies.swarm.show import figures, sections
-from tests.made_rows import MACHINE, crawl_row
+from tests.made_rows import MACHINE, crawl_row, edited
 from tests.present.test_plots_memory import beyond, overlapping, text_of
 from tests.swarm.made_swarm_rows import (
     KILLED,
@@ -127,7 +126,7 @@ def test_red_trials_and_those_that_held_none_cost_nothing() -> None:
     row = swarm_row()
 
     assert each(swarm_row(red="no listen drops"))["bytes_per_fetch"] is None
-    assert each(changed(row, measured=row.measured | {"held_in_flight": 0}))["bytes_per_fetch"] is None
+    assert each(edited(row, measured={"held_in_flight": 0}))["bytes_per_fetch"] is None
 
 
 def test_the_json_says_how_many_how_soon_and_what_stopped_it() -> None:

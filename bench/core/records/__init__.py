@@ -1,7 +1,7 @@
-"""Typed records: what a line of rows.jsonl may say, judged once, where it is read.
+"""Typed records: one type for each kind of row in rows.jsonl, validated once, when a line is read.
 
-A record has one type for each kind of trial. ``read`` reads a line, or says in one sentence which value is wrong, by
-its path, and what was expected. What a record does not know is left out: nothing reads what nothing has judged.
+``read`` parses a line. Its error is one sentence: the path of the wrong value, and what was expected. Unknown keys are
+dropped, so nothing reads a value that was not validated.
 """
 
 import json
@@ -31,14 +31,14 @@ Record = (
     | Arm
 )
 MOST_SHOWN = 200
-"""Of a sentence about a wrong value, which may have the value in it."""
+"""Maximum length of an error message, which may contain the wrong value."""
 GONE = {"pair": "a row of kind pair was written by inflight 0.1; run the comparison again"}
-"""What to say of rows of kinds that are no longer made."""
+"""Error messages for kinds of rows that are no longer written."""
 _DECODER = msgspec.json.Decoder(float_hook=values.number)
 
 
 def read(line: str) -> Row:
-    """Return the record that a line of rows.jsonl is. Raises ValueError, with one sentence, for anything else."""
+    """Parse a line of rows.jsonl. Raises ValueError with a one-sentence message for an invalid line."""
     try:
         return _record(_decoded(line))
     except (ValueError, RecursionError) as error:
@@ -46,7 +46,7 @@ def read(line: str) -> Row:
 
 
 def make(**found: Any) -> Row:
-    """Return the record of a trial that has just ended, from plain values. Raises ValueError as ``read`` does."""
+    """Make the record of a trial in the newest format from plain values. Raises ValueError as ``read`` does."""
     try:
         return _record({"format": NEWEST_FORMAT} | found)
     except ValueError as error:
@@ -54,7 +54,7 @@ def make(**found: Any) -> Row:
 
 
 def changed(row: Row, **values: Any) -> Row:
-    """Return a row with other values for some of its fields."""
+    """Return a copy of a row with some fields replaced."""
     return make(**msgspec.to_builtins(row) | {name: msgspec.to_builtins(value) for name, value in values.items()})
 
 
@@ -71,7 +71,7 @@ def _decoded(line: str) -> dict[str, Any]:
 
 
 def _without_half_characters(line: str) -> bytes:
-    """Return a line with a ``?`` for each half of a surrogate pair, which JSON can name and UTF-8 cannot write."""
+    """Replace each lone surrogate, which JSON can escape and UTF-8 cannot encode, with ``?``."""
     return json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -83,12 +83,12 @@ def _record(found: dict[str, Any]) -> Row:
         measured = probes.judged(record.workload.probe, found["measured"], "$.measured", is_ok=record.status == "ok")
         return msgspec.structs.replace(record, measured=measured)
     if isinstance(record, swarm.Swarm):
-        values.plain(record.knobs, "$.knobs")  # whatever strategies say, so no type has judged it
+        values.plain(record.knobs, "$.knobs")  # reported by strategies, so it has no type
     return record
 
 
 def _sentence(message: str) -> str:
-    """Return what msgspec says with the path in front: ``measured.pages: expected `int`, got `str```."""
+    """Return the message of msgspec with the path in front: ``measured.pages: expected `int`, got `str```."""
     what, _, where = message.partition(" - at `$")
     where, what = where.removesuffix("`").removeprefix("."), what.replace(" | null`", "`")
     if what.endswith("`NumberOutOfRange`"):

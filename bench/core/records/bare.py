@@ -1,8 +1,8 @@
-"""Trials in which no strategy crawls on its own terms: probes and limits."""
+"""Records of probes and limits."""
 
 from typing import Any, ClassVar, Literal
 
-from inflight.bench.core.records.parts import Knobs, Needed, Row, Server
+from inflight.bench.core.records.parts import Needed, Uncrawled, Workload
 from inflight.bench.core.records.values import (
     Bytes,
     Closed,
@@ -20,112 +20,102 @@ from inflight.bench.core.records.values import (
 Argument = Name | Count | bool
 
 
-class ProbeWorkload(Closed, frozen=True, kw_only=True):
-    """What was asked for, of a row of kind probe."""
+class ProbeWorkload(Workload, frozen=True, kw_only=True):
+    """Workload of a probe."""
 
-    id: Name
-    """Names the workload within its experiment."""
     probe: Name
-    """Which probe: bench/studies/probes/programs/ has its program."""
+    """Name of the probe; its program is in bench/studies/probes/programs/."""
     arguments: dict[Name, Argument]
-    """What it was told."""
+    """Arguments of the program."""
 
 
-class LimitWorkload(Closed, frozen=True, kw_only=True):
-    """What was asked for, of a row of kind limit."""
+class LimitWorkload(Workload, frozen=True, kw_only=True):
+    """Workload of a limit."""
 
-    id: Name
-    """Names the workload within its experiment."""
     resource: Literal["threads", "descriptors", "ports", "backlog", "memory"]
-    """What is limited."""
+    """The limited resource."""
     through_shared: bool
-    """Whether limits shared with other processes were gone through."""
+    """Whether the search may exhaust limits shared with other processes."""
 
 
 class Ceiling(Closed, frozen=True, kw_only=True):
-    """One limit, and how many more of the resource it lets the process have."""
+    """One limit of a resource."""
 
     name: Name
     """The limit's name."""
     most: Limit
-    """How many more it allows; below 0 where more is in use than it allows."""
+    """Remaining amount of the resource; below 0 if more is in use than allowed."""
     shared: bool
-    """With other processes: who goes up to it takes from them."""
+    """Whether other processes share the limit, so that using it up affects them."""
     evidence: Text
-    """The figures of the limit."""
+    """Figures of the limit, in a sentence."""
     remedy: Text
-    """What to raise, and how."""
+    """How to raise the limit."""
 
 
 class NextCeiling(Closed, frozen=True, kw_only=True):
-    """The limit that would bind after the one that did."""
+    """The next limit after the one that was reached."""
 
     name: Name
     """The limit's name."""
     most: Limit
-    """How many more it allows."""
+    """Remaining amount of the resource."""
 
 
 class LimitMeasured(Open, frozen=True, kw_only=True):
-    """What was predicted and found of a resource."""
+    """Predicted and found amount of a resource."""
 
     predicted: Maybe[Limit] = None
-    """How many more the lowest limit leaves, before anything was tried; null where no limit is known."""
+    """Amount that the lowest limit leaves, before the search; null if no limit is known."""
     predicted_by: Maybe[Text] = None
-    """Which limit that is."""
+    """Name of the lowest limit."""
     found: Maybe[Count] = None
-    """How far a process really came; null where nothing was tried."""
+    """Amount that a process reached; null if nothing was tried."""
     bound_by: Maybe[Text] = None
-    """The limit that refused, or before which the search stopped; null where neither happened."""
+    """Name of the limit that was reached, or that the search stopped short of; null: none."""
     stopped_by: Maybe[Literal["failure", "shared limit", "memory budget", "deadline", "died", "not tried"]] = None
-    """What ended the search."""
+    """Why the search ended."""
     ceilings: Maybe[list[Ceiling]] = None
-    """What each limit allows, the lowest first."""
+    """All limits, the lowest first."""
     evidence: Maybe[list[Text]] = None
-    """The figures behind it, in sentences."""
+    """The figures behind the result, in sentences."""
     next: Maybe[NextCeiling] = None
-    """The limit after that; null where none is known."""
+    """The next limit; null if none is known."""
     remedy: Maybe[Text] = None
-    """What to raise."""
+    """How to raise the limit that was reached."""
     timeline: Maybe[list[tuple[Ns, Count]]] = None
-    """[nanoseconds since the start, how many there were]."""
+    """[nanoseconds since the start, amount reached]."""
     start_ns: Maybe[Ns] = None
-    """What starting one took."""
+    """Time to start one."""
     maps_per_thread: Maybe[Number] = None
-    """Memory mappings of one thread."""
+    """Memory mappings per thread."""
     parent_could_fork: Maybe[bool] = None
     """Whether the parent process could still start another at the limit."""
     processes: Maybe[PositiveCount] = None
-    """In how many processes."""
+    """Number of processes in the search."""
     small_stack_bytes: Maybe[Bytes] = None
-    """The smaller stack that was tried too."""
+    """Smaller stack size that was also tried."""
     small_stack_found: Maybe[Count] = None
-    """How far the process came with it."""
+    """Amount that a process reached with the smaller stack."""
 
 
-class LimitFound(Row, tag="limit", frozen=True, kw_only=True):
-    """How much of a resource this machine lets a process have."""
+class LimitFound(Uncrawled, tag="limit", frozen=True, kw_only=True):
+    """Amount of a resource that this machine allows a process."""
 
     SINCE = 2
     NEEDED: ClassVar[Needed] = {"measured": ("stopped_by", "evidence")}
     IS_CHECKED = False
 
-    stack: Literal["none"]
     workload: LimitWorkload
     measured: LimitMeasured
-    server: Server
-    knobs: Knobs
 
 
-class Probe(Row, frozen=True, kw_only=True):
-    """A small program that shows one claim."""
+class Probe(Uncrawled, frozen=True, kw_only=True):
+    """A small program that tests one claim."""
 
     SINCE = 2
     IS_CHECKED = False
 
-    stack: Literal["none"]
     workload: ProbeWorkload
     measured: Any
-    """What the program of the probe returns; bench/studies/probes/record.py has the record of each."""
-    server: Server
-    knobs: Knobs
+    """Result of the program; bench/studies/probes/record.py has a record for each probe."""

@@ -1,8 +1,19 @@
-"""Trials in which a strategy crawls, and building blocks, whose memory is read alike."""
+"""Records of crawls, and of building blocks, whose memory is read in the same way."""
 
 from typing import ClassVar, Literal
 
-from inflight.bench.core.records.parts import Knobs, Layers, Needed, Row, Samples, Server, Site, Steady, Timeline, Times
+from inflight.bench.core.records.parts import (
+    Crawled,
+    Layers,
+    Needed,
+    Samples,
+    SiteWorkload,
+    Steady,
+    Timeline,
+    Times,
+    Uncrawled,
+    Workload,
+)
 from inflight.bench.core.records.values import (
     Bytes,
     Closed,
@@ -14,7 +25,6 @@ from inflight.bench.core.records.values import (
     Number,
     PositiveCount,
     PositiveNs,
-    Share,
     Text,
 )
 
@@ -22,76 +32,67 @@ Metric = Literal["cpu_per_page", "throughput", "memory"]
 
 
 class ArmOf(Closed, frozen=True, kw_only=True):
-    """One strategy with its settings; what has its default value is left out."""
+    """One strategy with its settings; settings with their default value are absent."""
 
     name: Name
-    """Names the arm within its block."""
+    """Name of the arm within its block."""
     strategy: Name
-    """The strategy's id."""
+    """Id of the strategy."""
     role: Literal["reference", "placebo", "compared"]
-    """reference: others are held against it. placebo: the reference once more. compared: any other arm."""
+    """reference: the others are compared with it. placebo: a copy of the reference. compared: any other arm."""
     label: Name
-    """Names the arm by all that is not the default."""
+    """Name of the arm with all settings that are not the default."""
     in_flight: Maybe[PositiveCount] = None
-    """The in-flight cap; left out where it is 100."""
+    """The in-flight cap; absent: 100."""
     connection: Maybe[Connection] = None
-    """The use of connections; left out where it is keep-alive."""
+    """The use of connections; absent: keep-alive."""
     revision: Maybe[Name] = None
-    """The git revision of its strategies; left out where the files were taken as they are."""
+    """Git revision of its strategies; absent: the files as they are."""
     repository: Maybe[Name] = None
-    """The repository that they are from; left out where they are those of the harness."""
+    """Git repository of its strategies; absent: those of the harness."""
     python: Maybe[Name] = None
-    """The interpreter of its worker; left out where it is that of the harness."""
+    """Interpreter of its worker; absent: that of the harness."""
     requirements: Maybe[list[Text]] = None
-    """What was installed into an environment of its own; left out where there is none."""
+    """Requirements installed into its own environment; absent: no such environment."""
     variables: Maybe[dict[Name, Text]] = None
-    """Environment variables of its worker; left out where there are none."""
+    """Environment variables of its worker; absent: none."""
     cores: Maybe[PositiveCount] = None
-    """How many cores its worker may use; left out where it is one."""
+    """Number of cores for its worker; absent: 1."""
     planted_loops: Maybe[Count] = None
-    """A known slowdown: iterations of an empty loop that are added to each page; left out where there is none."""
+    """A planted slowdown: number of empty loop iterations added to each page; absent: none."""
 
 
 class ComparisonOf(Closed, frozen=True, kw_only=True):
-    """The comparison that a row belongs to."""
+    """The comparison of a row."""
 
     name: Name
-    """Names it within its run."""
+    """Name of the comparison within its run."""
     metrics: list[Metric]
-    """What was asked for. Nothing is left where memory alone was, of a model that can keep only one in flight."""
+    """Metrics asked for; empty if that was memory alone, and the model can keep only one fetch in flight."""
     gated: list[Metric]
-    """What a verdict goes by: fixed before the first block, by a block that is not stored."""
+    """Metrics that the verdict is based on: chosen before the first block, by a block that is not stored."""
 
 
-class CrawlWorkload(Closed, frozen=True, kw_only=True):
+class CrawlWorkload(SiteWorkload, frozen=True, kw_only=True):
     """What was asked for."""
 
-    id: Name
-    """Names the workload within its experiment."""
-    latency: Name
-    """The added latency, in the words of the experiment: 0, 50ms, lognormal 50ms 400ms."""
-    mean_latency_ns: Ns
-    """Its mean."""
     in_flight: PositiveCount
-    """The in-flight cap: the most fetches that may be open at a time."""
+    """The in-flight cap: maximum number of fetches open at a time."""
     connection: Connection
-    """keep-alive: one connection a worker, opened again when the server closed it. per-fetch: a new one for each
-    fetch.
-    """
-    site: Site
+    """keep-alive: one connection per worker, reopened if the server closed it. per-fetch: one connection per fetch."""
     cpu: Maybe[Text] = None
-    """The CPU work of each page, in the words of the experiment, such as 2ms; absent for none."""
+    """CPU work per page, as the experiment wrote it, such as 2ms; absent: none."""
     cpu_ns: Maybe[PositiveNs] = None
-    """The same in nanoseconds of one core, as it was asked for."""
+    """CPU work per page that was asked for, on one core."""
     parked: Maybe[Literal[True]] = None
-    """Memory is read once more when all fetches but one have been answered, and their workers wait."""
+    """Memory is read again when all fetches but one have been answered and their workers wait."""
     arm: Maybe[ArmOf] = None
-    """Which arm of a block it is; of a row of kind memory, in a comparison only."""
+    """The arm of a block; in a row of kind memory, only if it belongs to a comparison."""
     comparison: Maybe[ComparisonOf] = None
-    """The comparison that it belongs to; absent where it belongs to none."""
+    """The comparison that the row belongs to, if any."""
 
     def __post_init__(self) -> None:
-        """Refuse CPU work without its words or without its time, and a comparison of no arm. Raises ValueError."""
+        """Reject cpu without cpu_ns or the reverse, and a comparison without an arm. Raises ValueError."""
         if (self.cpu is None) != (self.cpu_ns is None):
             raise ValueError("of cpu and cpu_ns one alone")
         if self.comparison is not None and self.arm is None:
@@ -99,129 +100,114 @@ class CrawlWorkload(Closed, frozen=True, kw_only=True):
 
 
 class Measured(Layers, frozen=True, kw_only=True):
-    """What was measured on the client's side; empty when the trial did not get that far."""
+    """Measurements of the client; empty if the trial ended before them."""
 
-    pages: Maybe[Count] = None
-    """Pages in the answer, failed ones included."""
-    failed_pages: Maybe[Count] = None
-    """Pages that failed after all their tries; they are no throughput."""
     pages_per_s: Maybe[Number] = None
     """Throughput: verified pages per second of makespan."""
     makespan_ns: Maybe[Ns] = None
-    """From the call of crawl to its return."""
+    """Time from the call of crawl to its return."""
     cpu_per_page_ns: Maybe[Ns] = None
-    """CPU time of the client process during the crawl, user and system, a verified page."""
+    """CPU time of the client process during the crawl, user and system, per verified page."""
     cpu_user_ns: Maybe[Ns] = None
     """User CPU time of the client process during the crawl (getrusage)."""
     cpu_system_ns: Maybe[Ns] = None
     """System CPU time of the client process during the crawl (getrusage)."""
     voluntary_switches: Maybe[Count] = None
-    """Context switches because the process waited."""
+    """Number of voluntary context switches: the process waited."""
     involuntary_switches: Maybe[Count] = None
-    """Context switches because its time was over, or another process more urgent."""
+    """Number of involuntary context switches: the process was preempted."""
     switches_per_page: Maybe[Number] = None
-    """Context switches of both kinds, a page."""
+    """Context switches of both kinds, per page."""
     gc_collections: Maybe[Count] = None
-    """Collections of the garbage collector during the crawl."""
+    """Number of garbage collections during the crawl."""
     gc_total_ns: Maybe[Ns] = None
-    """How long they took together."""
+    """Total time of these collections."""
     gc_max_ns: Maybe[Ns] = None
-    """How long the longest took."""
+    """Time of the longest one."""
     peak_in_flight: Maybe[Count] = None
-    """The most fetches that were in flight at a time, as the client counted."""
-    tries: Maybe[Count] = None
-    """Tries to fetch a page, of all pages."""
+    """Maximum number of fetches in flight at a time, counted by the client."""
     peak_threads: Maybe[PositiveCount] = None
-    """The most threads that were seen; looked at now and then, so perhaps not the most that there were."""
+    """Maximum number of threads seen in samples; the true maximum may be higher."""
     uss_bytes: Maybe[Bytes] = None
-    """Memory of the worker alone (USS), at rest after the crawl."""
+    """Private memory of the worker (USS), at rest after the crawl."""
     pss_bytes: Maybe[Bytes] = None
-    """USS and its share of what is shared (PSS), at rest after the crawl; where the system tells."""
+    """USS and the proportional share of shared memory (PSS), at rest after the crawl, if the system reports it."""
     rss_bytes: Maybe[Bytes] = None
     """Resident memory (RSS), at rest after the crawl."""
     held_in_flight: Maybe[Count] = None
-    """Requests that the server had received and not answered when memory was read."""
+    """Number of requests that the server had received and not answered when memory was read."""
     service: Maybe[Times] = None
     """Service times: started to finished."""
     response: Maybe[Times] = None
-    """Response times: admitted to the frontier, to finished. The loop is closed, so they are not what independent
-    users would see.
+    """Response times: admitted to the frontier, to finished. The loop is closed, so independent users would see others.
     """
     queueing: Maybe[Times] = None
     """Queueing delays: admitted to started."""
     timeline: Maybe[Timeline] = None
     """The crawl over time."""
     steady_service: Maybe[Times] = None
-    """Service times of the fetches that were started when the closed loop had been full once: without warm-up."""
+    """Service times of the fetches started after the cap was first reached, so without warm-up."""
     steady_response: Maybe[Times] = None
     """Response times of the same fetches."""
     run_delay_ns: Maybe[Ns] = None
-    """How long the client's main thread could run and had to wait for its core; absent where unknown."""
+    """Time in which the client's main thread was runnable but waited for its core; absent if unknown."""
     samples: Maybe[Samples] = None
-    """What was seen of the worker from outside while it crawled: lists of equal length, at most 200."""
+    """Samples of the worker taken from outside during the crawl."""
     work_units: Maybe[PositiveCount] = None
-    """The CPU work of each page, in units of inflight.strategies.core.work; absent for none."""
+    """CPU work per page, in units of inflight.strategies.core.work; absent: none."""
     work_ns: Maybe[Ns] = None
-    """What the CPU work of a page costs in this worker, measured after its crawl: CPU time, median of five."""
+    """CPU time of the CPU work of one page in this worker, measured after its crawl: median of five."""
     worked_pages: Maybe[Count] = None
-    """For how many responses the CPU work was done."""
+    """Number of responses with the CPU work done."""
     warm_up_ns: Maybe[Ns] = None
-    """From the call of crawl until as many fetches had been started as may be in flight; null when there were no
-    more. Absent from rows before it was measured.
+    """Time from the call of crawl until the cap was reached in started fetches; null if there were no more fetches.
+    Older rows lack it.
     """
     port_refusals: Maybe[Count] = None
-    """Pages that failed because the client had no port left (EADDRNOTAVAIL)."""
+    """Number of pages that failed because the client had no free port (EADDRNOTAVAIL)."""
     ephemeral_ports: Maybe[Count] = None
-    """How many ports the kernel gives to clients; null where unknown."""
+    """Size of the kernel's ephemeral port range; null if unknown."""
     steady: Maybe[Steady] = None
-    """The time in which as many fetches were in flight as may be; null when there was none."""
+    """The period in which the number of fetches in flight was at the cap; null if there was none."""
     others_ns: Maybe[Ns] = None
-    """How long others used the client's core during the crawl (its busy time less the client's CPU time), in ticks
-    of 10 ms; absent where it has not one core.
+    """Time in which other processes used the client's core during the crawl (its busy time minus the client's CPU
+    time), in ticks of 10 ms; absent unless the client is pinned to one core.
     """
-    steal_share: Maybe[Share] = None
-    """Share of the pinned cores' time that the hypervisor took away; null where this is not counted."""
-    listen_drops: Maybe[Count] = None
-    """Connections lost in full listen queues (ListenOverflows, ListenDrops); null where this is not counted."""
     reach_ns: Maybe[Ns] = None
-    """From the order to crawl until the gate had confirmed that all were in flight."""
+    """Time from the order to crawl until the gate confirmed that all were in flight."""
     reach_cpu_ns: Maybe[Ns] = None
-    """CPU time of the worker until then, in ticks of 10 ms."""
+    """CPU time of the worker in that time, in ticks of 10 ms."""
     reach_server_cpu_ns: Maybe[Ns] = None
-    """CPU time of the server until then."""
+    """CPU time of the server in that time."""
     drain_ns: Maybe[Ns] = None
-    """From opening the gate until the crawl had ended."""
+    """Time from opening the gate to the end of the crawl."""
     started: Maybe[Count] = None
-    """How many building blocks were started."""
+    """Number of building blocks started."""
     start_ns: Maybe[Ns] = None
-    """How long that took."""
+    """Time to start them."""
     cpu_ns: Maybe[Ns] = None
-    """CPU time that it took."""
+    """CPU time to start them."""
     ps_rss_bytes: Maybe[Bytes] = None
-    """Resident memory as ps -o rss= shows it."""
+    """Resident memory as shown by ps -o rss=."""
     held_disturbed: Maybe[Text] = None
-    """What of others had moved the layers of the whole system between the base and the time when N were held; null:
-    nothing.
-    """
+    """How other processes changed the system-wide layers between base and held; null: they did not."""
     parked_disturbed: Maybe[Text] = None
-    """The same for the time when all workers but one were parked."""
+    """How other processes changed them between base and parked; null: they did not."""
 
     def __post_init__(self) -> None:
-        """Refuse times of the same fetches that differ in their number. Raises ValueError."""
+        """Reject different numbers of times for the same fetches. Raises ValueError."""
         for alike in ((self.service, self.response, self.queueing), (self.steady_service, self.steady_response)):
             if len({None if times is None else times.count for times in alike}) > 1:
                 raise ValueError("times of the same fetches that differ in their number")
 
 
-class BlockWorkload(Closed, frozen=True, kw_only=True):
-    """What was asked for, of a row of kind block."""
+class BlockWorkload(Workload, frozen=True, kw_only=True):
+    """Workload of a building block."""
 
-    id: Name
-    """Names the workload within its experiment."""
     block: Name
-    """Which building block."""
+    """Name of the building block."""
     n: PositiveCount
-    """How many."""
+    """Number of blocks to start."""
 
 
 _ANSWER = (
@@ -236,23 +222,20 @@ _SIZES = ("held_uss_bytes", "held_rss_bytes")
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
 
 
-class Crawl(Row, frozen=True, kw_only=True):
+class Crawl(Crawled, frozen=True, kw_only=True):
     """A timed crawl."""
 
     NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
     ABOVE_0 = ("pages", "peak_in_flight", "pages_per_s", "makespan_ns", "cpu_per_page_ns")
 
-    stack: Literal["shared", "own"]
     workload: CrawlWorkload
     measured: Measured
-    server: Server
-    knobs: Knobs
 
 
-class Memory(Row, frozen=True, kw_only=True):
-    """A crawl in which the server holds every response while the layers of memory are read.
+class Memory(Crawled, frozen=True, kw_only=True):
+    """A crawl in which the server holds all responses while the layers of memory are read.
 
-    Its times say nothing, but reach_ns and drain_ns.
+    Of its times, only reach_ns and drain_ns are meaningful.
     """
 
     NEEDED: ClassVar[Needed] = {
@@ -262,22 +245,16 @@ class Memory(Row, frozen=True, kw_only=True):
     }
     ABOVE_0 = ("held_in_flight", *_SIZES)
 
-    stack: Literal["shared", "own"]
     workload: CrawlWorkload
     measured: Measured
-    server: Server
-    knobs: Knobs
 
 
-class Block(Row, frozen=True, kw_only=True):
-    """So many of one building block, held for their memory."""
+class Block(Uncrawled, frozen=True, kw_only=True):
+    """N of one building block, held while memory is read."""
 
     SINCE = 2
     NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES)}
     ABOVE_0 = _SIZES
 
-    stack: Literal["none"]
     workload: BlockWorkload
     measured: Measured
-    server: Server
-    knobs: Knobs

@@ -1,4 +1,4 @@
-"""Parts that records of several kinds share."""
+"""The row, and the parts that records of several kinds share."""
 
 import json
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ from inflight.bench.core.records.values import (
 
 Kind = Literal["crawl", "memory", "block", "probe", "limit", "swarm", "open", "client", "arm"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
-"""ok: the right answer came. wrong: an answer, but not the right one. failed: crash, rubbish or a dead server. timeout:
-killed at its deadline. skipped: never started.
+"""ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its deadline.
+skipped: never started.
 """
 Cause = Literal["not installed", "no interpreter", "limit", "memory budget"]
-"""Why a trial was skipped or broke off, where a program decides by it; ``reason`` is for people."""
+"""Why a trial was skipped or aborted, as a code for programs; ``reason`` is the text for people."""
 NEWEST_FORMAT = 5
 Needed = dict[str, tuple[str, ...]]
 HttpStatus = Annotated[str, Meta(pattern=r"^[1-5][0-9][0-9]$")]
@@ -43,80 +43,425 @@ StartedAt = Annotated[
 
 
 def same_length(*lists: Sequence[object]) -> None:
-    """Raise ValueError unless lists of a time line are as long as each other."""
+    """Raise ValueError unless all lists of a time line have the same length."""
     if len({len(values) for values in lists}) > 1:
         raise ValueError("lists of different lengths in a time line")
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
-    """One named reason to believe the row, or not to."""
+    """One validity check of a trial."""
 
     name: Name
     """The check's name."""
     verdict: Literal["passed", "failed", "not applicable"]
-    """What it found."""
+    """Its outcome."""
     detail: Text
-    """The figures that it went by."""
+    """The figures that it is based on."""
+
+
+class Disturbances(Open, frozen=True, kw_only=True):
+    """What disturbed a trial from outside."""
+
+    listen_drops: Maybe[Count] = None
+    """Connections lost in full listen queues (ListenOverflows, ListenDrops); null where the kernel does not count them.
+    """
+    steal_share: Maybe[Share] = None
+    """Share of CPU time that the hypervisor took away, on the pinned cores; null where this is not counted."""
+
+
+class Answer(Disturbances, frozen=True, kw_only=True):
+    """The answer of a crawl, in counts."""
+
+    pages: Maybe[Count] = None
+    """Pages that have a result, failed ones included."""
+    failed_pages: Maybe[Count] = None
+    """Pages that failed after all their tries, or whose strategy process was lost; they are no throughput."""
+    tries: Maybe[Count] = None
+    """Attempts to fetch a page, over all pages."""
+
+
+LAYERS = {
+    "uss_bytes": "private memory of the process (USS)",
+    "rss_bytes": "resident memory of the process",
+    "pss_bytes": "proportional share of resident memory (PSS)",
+    "page_tables_bytes": "page tables of the process (VmPTE)",
+    "kernel_stack_bytes": "kernel stacks of the whole system (KernelStack)",
+    "slab_bytes": "slab of the whole system, including both ends of every loopback connection",
+    "socket_bytes": "pages of data in TCP sockets, of the whole system",
+    "all_page_tables_bytes": "page tables of the whole system",
+    "available_bytes": "memory available in the whole system",
+    "unused_bytes": "memory used by neither processes nor the kernel, in the whole system; swarms only",
+    "tcp_sockets": "TCP sockets of the network namespace",
+    "time_waits": "TCP connections in TIME_WAIT",
+    "tasks": "threads of all processes",
+    "threads": "threads of the worker",
+    "connections": "connections of the server",
+    "server_uss_bytes": "USS of the server",
+    "server_rss_bytes": "RSS of the server",
+    "server_pss_bytes": "PSS of the server",
+    "server_page_tables_bytes": "page tables of the server",
+}
+MOMENTS = {
+    "base": "Before the load",
+    "held": "While N were held",
+    "parked": "While all workers but one were parked",
+}
+
+
+def _layers() -> list[tuple[str, Any, Any]]:
+    """Return one field for each layer at each moment."""
+    fields: list[tuple[str, Any, Any]] = []
+    for moment, when in MOMENTS.items():
+        for layer, what in LAYERS.items():
+            meta = Meta(description=f"{when}: {what}; null if unknown.")
+            kind: Any = Bytes if layer.endswith("_bytes") else Count
+            fields.append((f"{moment}_{layer}", Annotated[kind | None, meta], None))
+    return fields
+
+
+if TYPE_CHECKING:
+    Layers = Answer
+else:
+    Layers = defstruct("Layers", _layers(), bases=(Answer,), kw_only=True)
+
+
+class Workload(Closed, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    id: Name
+    """Names the workload within its experiment."""
+
+
+class Site(Closed, frozen=True, kw_only=True):
+    """The synthetic site, from which it can be built again."""
+
+    seed: Count
+    """Pages, sizes, delays and faults are functions of the seed and the page's number."""
+    pages: PositiveCount
+    """Number of pages."""
+    links: Count
+    """Number of links on each HTML page."""
+    body_bytes: Bytes
+    """Mean size of a page's body; a page is larger if its links need more."""
+    body_spread: Number
+    """Sizes are uniform in body_bytes * (1 +- body_spread)."""
+    redirects: Share
+    """Share of pages that redirect."""
+    redirect_chain: Count
+    """Number of redirects from the head of a chain to its last page."""
+    redirect_targets: Count
+    """Number of pages that all redirects lead to; 0: each chain has its own."""
+    missing: Share
+    """Share of pages that do not exist (404)."""
+    non_html: Share
+    """Share of pages that are not HTML and so have no links."""
+    delay: Text
+    """The added latency, as given to the server."""
+    faults: dict[Name, Share]
+    """Share of pages with each kind of fault, among those that can have it."""
+    drip_ns: Ns
+    """The time over which a response with the fault drip is spread."""
+
+
+class SiteWorkload(Workload, frozen=True, kw_only=True):
+    """A workload on the synthetic site."""
+
+    latency: Name
+    """The added latency, as the experiment wrote it: 0, 50ms, lognormal 50ms 400ms."""
+    mean_latency_ns: Ns
+    """Its mean."""
+    site: Site
+
+
+class Histogram(Closed, frozen=True, kw_only=True):
+    """Histogram of durations."""
+
+    significant_bits: Annotated[int, Meta(ge=1, le=64)]
+    """Number of bits after the first one in which all values of a bucket agree. A bucket is at most
+    2**-significant_bits of its values wide.
+    """
+    counts: Annotated[list[tuple[Ns, PositiveCount]], Meta(min_length=1)]
+    """[least value of the bucket in nanoseconds, count], in ascending order, without empty buckets."""
+
+    def __post_init__(self) -> None:
+        """Reject buckets that are not in ascending order."""
+        starts = [start_ns for start_ns, _ in self.counts]
+        if any(one >= other for one, other in pairwise(starts)):
+            raise ValueError("buckets that do not rise")
+
+    @property
+    def total(self) -> int:
+        """Number of values counted."""
+        return sum(count for _, count in self.counts)
+
+
+class TimesTold(Closed, frozen=True, kw_only=True):
+    """Summary of durations, as far as a client reports it."""
+
+    count: Count
+    """Number of durations."""
+    mean_ns: Maybe[Ns] = None
+    """Mean."""
+    min_ns: Maybe[Ns] = None
+    """Minimum."""
+    p50_ns: Maybe[Ns] = None
+    """Median. All quantiles are nearest-rank, so they are real samples."""
+    p90_ns: Maybe[Ns] = None
+    """90 % quantile."""
+    p99_ns: Maybe[Ns] = None
+    """99 % quantile; unreliable below 1,000 samples."""
+    p999_ns: Maybe[Ns] = None
+    """99.9 % quantile."""
+    max_ns: Maybe[Ns] = None
+    """Maximum."""
+    histogram: Maybe[Histogram] = None
+    """Histogram of all durations."""
+
+
+class Times(TimesTold, frozen=True, kw_only=True):
+    """Summary of the durations of all finished fetches."""
+
+    def __post_init__(self) -> None:
+        """Reject missing quantiles, quantiles out of order, and a histogram with another count."""
+        rising = (self.min_ns, self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.max_ns)
+        known = [value for value in rising if value is not None]
+        if self.count and (len(known) < len(rising) or self.mean_ns is None or self.histogram is None):
+            raise ValueError("durations without a mean, a quantile or a histogram")
+        if known != sorted(known):
+            raise ValueError("quantiles that do not rise")
+        if self.histogram is not None and self.histogram.total != self.count:
+            raise ValueError(f"a histogram of {self.histogram.total} durations instead of {self.count}")
+
+
+class Timeline(Closed, frozen=True, kw_only=True):
+    """The crawl over time."""
+
+    bin_ns: BinNs
+    """Length of a bin, at least one microsecond."""
+    completions: list[Count]
+    """Number of fetches finished in each bin."""
+    in_flight: list[Count]
+    """Number of fetches in flight at the end of each bin."""
+
+    def __post_init__(self) -> None:
+        """Reject lists of different lengths, and a total time above the maximum."""
+        same_length(self.completions, self.in_flight)
+        if self.bin_ns * len(self.completions) > MOST_NS:
+            raise ValueError("bins of a time line that are too long")
+
+
+class Samples(Closed, frozen=True, kw_only=True):
+    """Samples of the worker taken from outside during the crawl: lists of equal length, at most 200 long."""
+
+    at_ns: list[Ns]
+    """Times of the samples since the order to crawl, in ascending order."""
+    threads: list[Count]
+    """Number of threads."""
+    rss_bytes: list[Bytes]
+    """Resident memory (RSS)."""
+    cpu_ns: list[Ns | None]
+    """CPU time since the order to crawl; null if unknown."""
+
+    def __post_init__(self) -> None:
+        """Reject lists of different lengths, and times out of order."""
+        same_length(self.at_ns, self.threads, self.rss_bytes, self.cpu_ns)
+        if self.at_ns != sorted(self.at_ns):
+            raise ValueError("times that do not rise")
+
+
+class Steady(Closed, frozen=True, kw_only=True):
+    """The period in which the number of fetches in flight was at the cap."""
+
+    window_ns: PositiveNs
+    """Length of the period."""
+    completions: Count
+    """Number of fetches finished in it."""
+    mean_service_ns: Ns
+    """Their mean service time."""
+    mean_in_flight: Number
+    """Mean number of fetches in flight."""
+
+
+class Window(Disturbances, frozen=True, kw_only=True):
+    """Figures of a client and its server during the measured window; empty if the trial ended before it."""
+
+    completed: Maybe[Count] = None
+    """Number of requests with the right answer."""
+    failed: Maybe[Count] = None
+    """Number of all other requests."""
+    completed_per_s: Maybe[Number] = None
+    """Completed requests per second."""
+    client_cpu_share: Maybe[Number] = None
+    """CPU time of the client as a share of one core."""
+    server_cpu_share: Maybe[Number] = None
+    """CPU time of the server as a share of one core; null for a target other than the fake server."""
+    errors: Maybe[dict[Name, PositiveCount]] = None
+    """Error messages of the client, with their counts."""
+
+
+class LocustCounts(Closed, frozen=True, kw_only=True):
+    """Counters of Locust."""
+
+    requests: Count
+    """Number of requests."""
+    failures: Count
+    """Number of failed requests."""
+
+
+class Server(Open, frozen=True, kw_only=True):
+    """Counters of the fake server during the trial; empty if the trial ended before they were read."""
+
+    requests: Maybe[Count] = None
+    """Number of requests received."""
+    in_flight: Maybe[Count] = None
+    """Number of requests received and not answered, at the end."""
+    peak_in_flight: Maybe[Count] = None
+    """Maximum number of requests in flight at a time."""
+    connections: Maybe[Count] = None
+    """Number of connections open at the end."""
+    peak_connections: Maybe[Count] = None
+    """Maximum number of connections open at a time."""
+    total_connections: Maybe[Count] = None
+    """Number of connections accepted."""
+    bytes_sent: Maybe[Count] = None
+    """Number of bytes sent."""
+    responses_by_status: Maybe[dict[HttpStatus, Count]] = None
+    """Number of responses by status."""
+    faults: Maybe[dict[Name, Count]] = None
+    """Number of injected faults by kind."""
+    lateness_count: Maybe[Count] = None
+    """Number of responses with an added latency."""
+    lateness_p50_ns: Maybe[Ns] = None
+    """How late these responses were sent: median."""
+    lateness_p90_ns: Maybe[Ns] = None
+    """Their 90 % quantile."""
+    lateness_p99_ns: Maybe[Ns] = None
+    """Their 99 % quantile."""
+    first_lateness_p99_ns: Maybe[Ns] = None
+    """99 % quantile of the first responses on kept connections, which the other quantiles leave out."""
+    first_lateness_count: Maybe[Count] = None
+    """Number of first responses on kept connections with an added latency."""
+    ceiling_per_s: Maybe[Number] = None
+    """Responses per second to a null client, which parses nothing, before the trials and without added latency; null
+    if it was not measured.
+    """
+    run_delay_share: Maybe[Number] = None
+    """Share of the time in which the server was runnable but waited for its core; null if unknown."""
+    lateness_max_ns: Maybe[Ns] = None
+    """Their maximum."""
+    cpu_user_ns: Maybe[Ns] = None
+    """User CPU time of the server since its start."""
+    cpu_system_ns: Maybe[Ns] = None
+    """System CPU time of the server since its start."""
+    cpu_ns: Maybe[Ns] = None
+    """CPU time of the server during the trial."""
+    cpu_share: Maybe[Number] = None
+    """CPU time of the server during the trial as a share of one core."""
+    clock_ns: Maybe[ClockNs] = None
+    """The server's clock at the end."""
+    held: Maybe[bool] = None
+    """Whether the gate was shut at the end."""
+    cached_pages: Maybe[Count] = None
+    """Number of rendered pages in its cache."""
+    cached_bytes: Maybe[Bytes] = None
+    """Size of these pages."""
+
+
+class Knobs(Open, frozen=True, kw_only=True):
+    """Settings in effect, as reported by the worker; empty if it ended before it reported them."""
+
+    strategy: Maybe[Text] = None
+    """The loaded strategy."""
+    python: Maybe[Text] = None
+    """Version of the interpreter."""
+    implementation: Maybe[Text] = None
+    """Name of the interpreter, such as cpython."""
+    executable: Maybe[Text] = None
+    """File name of the interpreter, without its folder."""
+    gil: Maybe[bool] = None
+    """Whether the global interpreter lock is enabled."""
+    switch_interval_ns: Maybe[Ns] = None
+    """Switch interval of threads."""
+    gc_enabled: Maybe[bool] = None
+    """Whether the garbage collector is enabled."""
+    gc_thresholds: Maybe[list[Count]] = None
+    """Thresholds of the garbage collector."""
+    selector: Maybe[Text] = None
+    """Default selector of the platform."""
+    versions: Maybe[dict[Name, Text]] = None
+    """Versions of the distributions required by the strategy."""
+    cpus: Maybe[list[Count]] = None
+    """Cores that the worker may run on; null if the system does not report them."""
+    descriptor_limit: Maybe[Limit] = None
+    """Maximum number of open descriptors; -1: no limit."""
+    variables: Maybe[dict[Name, Text | None]] = None
+    """Values of the arm's environment variables, as seen by its worker; null if one was not set."""
+    block: Maybe[Text] = None
+    """The building block that was started."""
+    stack_bytes: Maybe[Limit] = None
+    """Stack size (address space) of each thread; null if the system does not report it."""
+    locust: Maybe[Text] = None
+    """Version of Locust, if it sent the requests."""
+    users: Maybe[Count] = None
+    """Number of Locust users."""
 
 
 class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
-    """One trial: what was asked for, what was measured, and whether to believe it. Each kind has a record of its own.
+    """One trial: the workload, the measurements and the validity checks. Each kind of trial has its own record.
 
-    ``measured``, ``server`` and ``knobs`` are empty when the trial did not get that far.
+    ``measured``, ``server`` and ``knobs`` are empty if the trial ended before they were known.
     """
 
     SINCE: ClassVar[int] = 1
-    """The format that brought this kind."""
+    """The first format with this kind."""
     NEEDED: ClassVar[Needed] = {}
-    """What a trial that ended well has, by part of the row."""
+    """Figures that are present if the status is ok, by part of the row."""
     ABOVE_0: ClassVar[tuple[str, ...]] = ()
-    """What it has measured above 0, so it is never null."""
+    """Figures of ``measured`` that are above 0 if the status is ok."""
     IS_CHECKED: ClassVar[bool] = True
-    """Whether a trial of this kind that ended well has checks."""
+    """Whether a row of this kind has checks if the status is ok."""
 
     format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]
-    """The format of the row; bench/core/rows.py has the history. A newer format only adds kinds and figures, so rows of
-    older ones are valid as they are.
+    """Format of the row; bench/core/rows.py has the history. A newer format only adds kinds and figures, so older rows
+    stay valid.
     """
     run: Name
-    """The run's name, which is also its folder's."""
+    """Name of the run and of its folder."""
     trial: Name
-    """Names the cell and the round; the same in every run of the same experiment."""
+    """Id of the trial: cell and round. It is the same in every run of the same experiment."""
     round: Annotated[int, Meta(ge=1, le=10**6)]
-    """Which round the trial belongs to, from 1."""
+    """Number of the round, from 1."""
     strategy: Name
-    """The strategy's id (the name of its file in strategies/); of the other kinds, the building block, the probe, the
-    resource, or the client (locust, wrk).
+    """Id of the strategy (the name of its file in strategies/); for other kinds, the building block, the probe, the
+    resource or the client (locust, wrk).
     """
     stack: Literal["shared", "own", "none"]
-    """shared: parses with strategies.core; own: brings an HTTP stack of its own, so not only the concurrency model
-    differs; none: no strategy crawls in this trial.
+    """shared: parses with strategies.core. own: has its own HTTP stack, so more than the concurrency model differs.
+    none: no strategy crawls in this trial.
     """
     status: Status
-    """ok: the right answer came. wrong: an answer, but not the right one. failed: crash, rubbish or a dead server.
-    timeout: killed at its deadline. skipped: never started.
+    """ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its
+    deadline. skipped: never started.
     """
     reason: Text | None
-    """Says more for every status but ok."""
+    """Details for every status except ok."""
     cause: Maybe[Cause] = None
-    """Why the trial was skipped or broke off; left out where it is none of these. limit: the machine does not allow
-    it.
-    """
+    """Why the trial was skipped or aborted, as a code; absent for other causes."""
     started_at: StartedAt
-    """When the trial started: ISO 8601, with its offset from UTC."""
+    """Start time of the trial: ISO 8601 with the offset from UTC."""
     duration_ns: Ns
-    """How long the trial took the harness, with starting and stopping the worker."""
+    """Wall time of the trial, including starting and stopping the worker."""
     checks: tuple[Check, ...]
-    """Reasons to believe the row, or not to; empty when the trial did not get that far. A row with a failed check is
-    red: shown, kept, and part of no conclusion.
+    """Validity checks; empty if the trial ended before them. A row with a failed check is red: it is kept and shown,
+    and excluded from all conclusions.
     """
     workload: Any
     measured: Any
-    server: Any
-    knobs: Any
+    server: Server
+    knobs: Knobs
 
     def __post_init__(self) -> None:
-        """Refuse what the status of the row contradicts. Raises ValueError."""
+        """Reject values that contradict the status. Raises ValueError."""
         if self.format < self.SINCE:
             raise ValueError(f"a row of format {self.format}, which did not have this kind")
         if (self.status == "ok") != (self.reason is None) or self.reason == "":
@@ -138,342 +483,44 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> Kind:
-        """Which kind of trial it was."""
+        """The kind of trial."""
         found: Kind = self.__struct_config__.tag  # type: ignore[assignment]
         return found
 
     @property
     def valid(self) -> bool:
-        """Whether the row may be part of a conclusion."""
+        """Whether conclusions may use the row."""
         return self.status == "ok" and not self.failed_checks
 
     @property
     def failed_checks(self) -> tuple[Check, ...]:
-        """The red ones."""
+        """The checks that failed."""
         return tuple(check for check in self.checks if check.verdict == "failed")
 
     @property
     def of_comparison(self) -> bool:
-        """Whether it belongs to a comparison of two arms, and so to no table of strategies."""
+        """Whether the row belongs to a comparison of two arms, so that tables of strategies leave it out."""
         return getattr(self.workload, "comparison", None) is not None
 
     def to_json(self) -> str:
-        """Return the row as one line, without its line end."""
+        """Return the row as one line of JSON, without a newline."""
         return json.dumps(plain_values(self), separators=(",", ":"), allow_nan=False)
 
     @staticmethod
     def from_json(line: str) -> "Row":
-        """Read one line. Raises ValueError, with a sentence, for anything that is not a row of a known format."""
+        """Parse one line. Raises ValueError with a one-sentence message for anything but a row of a known format."""
         from inflight.bench.core import records
 
         return records.read(line)
 
 
-LAYERS = {
-    "uss_bytes": "memory of the process's own (USS)",
-    "rss_bytes": "resident memory of the process",
-    "pss_bytes": "its share of resident memory, pages of others counted in part",
-    "page_tables_bytes": "page tables of the process (VmPTE)",
-    "kernel_stack_bytes": "kernel stacks of the whole system (KernelStack)",
-    "slab_bytes": "slab of the whole system, with both ends of every loopback connection",
-    "socket_bytes": "pages of data in TCP sockets, of the whole system",
-    "all_page_tables_bytes": "page tables of the whole system",
-    "available_bytes": "memory available in the whole system",
-    "unused_bytes": "memory that neither a process nor the kernel uses, in the whole system; swarms only",
-    "tcp_sockets": "TCP sockets of the network namespace",
-    "time_waits": "TCP connections in TIME_WAIT",
-    "tasks": "threads of all processes",
-    "threads": "threads of the worker",
-    "connections": "connections that the server has",
-    "server_uss_bytes": "USS of the server",
-    "server_rss_bytes": "RSS of the server",
-    "server_pss_bytes": "PSS of the server",
-    "server_page_tables_bytes": "page tables of the server",
-}
-MOMENTS = {
-    "base": "Before the trial's own",
-    "held": "When N were held",
-    "parked": "When all workers but one were parked",
-}
+class Crawled(Row, frozen=True, kw_only=True):
+    """A trial in which a strategy or another client crawls."""
+
+    stack: Literal["shared", "own"]
 
 
-def _layers() -> list[tuple[str, Any, Any]]:
-    """Return the fields of all layers at all moments."""
-    fields: list[tuple[str, Any, Any]] = []
-    for moment, when in MOMENTS.items():
-        for layer, what in LAYERS.items():
-            meta = Meta(description=f"{when}: {what}; null where unknown.")
-            kind: Any = Bytes if layer.endswith("_bytes") else Count
-            fields.append((f"{moment}_{layer}", Annotated[kind | None, meta], None))
-    return fields
+class Uncrawled(Row, frozen=True, kw_only=True):
+    """A trial in which no strategy crawls."""
 
-
-if TYPE_CHECKING:
-    Layers = Open
-else:
-    Layers = defstruct("Layers", _layers(), bases=(Open,), kw_only=True)
-
-
-class Site(Closed, frozen=True, kw_only=True):
-    """The synthetic site, from which it can be built again."""
-
-    seed: Count
-    """Pages, sizes, delays and faults are functions of the seed and the page's number."""
-    pages: PositiveCount
-    """How many pages."""
-    links: Count
-    """Links on each HTML page."""
-    body_bytes: Bytes
-    """The mean size of a page's body; a page that needs more for its links is larger."""
-    body_spread: Number
-    """Sizes are uniform in body_bytes * (1 +- body_spread)."""
-    redirects: Share
-    """Share of pages that redirect."""
-    redirect_chain: Count
-    """Redirects from the head of a chain to its last page."""
-    redirect_targets: Count
-    """How many pages all redirects lead to; 0: each chain to one of its own."""
-    missing: Share
-    """Share of pages that are not there (404)."""
-    non_html: Share
-    """Share of pages that are no HTML, so have no links."""
-    delay: Text
-    """The added latency again, as the server was given it."""
-    faults: dict[Name, Share]
-    """The share of pages with each kind of fault, of those that can have one."""
-    drip_ns: Ns
-    """The time over which a response with the fault drip is spread."""
-
-
-class Histogram(Closed, frozen=True, kw_only=True):
-    """Durations in buckets."""
-
-    significant_bits: Annotated[int, Meta(ge=1, le=64)]
-    """A bucket holds values that agree in their first bit and so many more: it is at most 2**-significant_bits of its
-    values wide.
-    """
-    counts: Annotated[list[tuple[Ns, PositiveCount]], Meta(min_length=1)]
-    """[least value of the bucket in nanoseconds, how many], in order; empty buckets are left out."""
-
-    def __post_init__(self) -> None:
-        """Refuse buckets that do not rise."""
-        starts = [start_ns for start_ns, _ in self.counts]
-        if any(one >= other for one, other in pairwise(starts)):
-            raise ValueError("buckets that do not rise")
-
-
-class TimesTold(Closed, frozen=True, kw_only=True):
-    """Durations, as far as a client tells them."""
-
-    count: Count
-    """How many."""
-    mean_ns: Maybe[Ns] = None
-    """Mean."""
-    min_ns: Maybe[Ns] = None
-    """Least."""
-    p50_ns: Maybe[Ns] = None
-    """Median; all quantiles are of nearest rank, so real samples."""
-    p90_ns: Maybe[Ns] = None
-    """90 % quantile."""
-    p99_ns: Maybe[Ns] = None
-    """99 % quantile; rests on too little below 1,000 samples."""
-    p999_ns: Maybe[Ns] = None
-    """99.9 % quantile."""
-    max_ns: Maybe[Ns] = None
-    """Greatest."""
-    histogram: Maybe[Histogram] = None
-    """All of them, in buckets."""
-
-
-class Times(TimesTold, frozen=True, kw_only=True):
-    """Durations of all finished fetches."""
-
-    def __post_init__(self) -> None:
-        """Refuse durations without their quantiles, quantiles that do not rise, and a histogram of other durations."""
-        rising = (self.min_ns, self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.max_ns)
-        known = [value for value in rising if value is not None]
-        if self.count and (len(known) < len(rising) or self.mean_ns is None or self.histogram is None):
-            raise ValueError("durations without a mean, a quantile or a histogram")
-        if known != sorted(known):
-            raise ValueError("quantiles that do not rise")
-        if self.histogram is not None:
-            counted = sum(count for _, count in self.histogram.counts)
-            if counted != self.count:
-                raise ValueError(f"a histogram of {counted} durations instead of {self.count}")
-
-
-class Timeline(Closed, frozen=True, kw_only=True):
-    """The crawl over time."""
-
-    bin_ns: BinNs
-    """Length of a bin: a microsecond or more."""
-    completions: list[Count]
-    """Fetches finished in each bin."""
-    in_flight: list[Count]
-    """Fetches in flight at the end of each bin."""
-
-    def __post_init__(self) -> None:
-        """Refuse lists of different lengths, and more time than a trial takes."""
-        same_length(self.completions, self.in_flight)
-        if self.bin_ns * len(self.completions) > MOST_NS:
-            raise ValueError("bins of a time line that are too long")
-
-
-class Samples(Closed, frozen=True, kw_only=True):
-    """What was seen of the worker from outside while it crawled: lists of equal length, at most 200."""
-
-    at_ns: list[Ns]
-    """When, since the crawl was ordered; in order."""
-    threads: list[Count]
-    """How many threads there were."""
-    rss_bytes: list[Bytes]
-    """Resident memory (RSS)."""
-    cpu_ns: list[Ns | None]
-    """CPU time since the crawl was ordered; null where unknown."""
-
-    def __post_init__(self) -> None:
-        """Refuse lists of different lengths, and times that are not in order."""
-        same_length(self.at_ns, self.threads, self.rss_bytes, self.cpu_ns)
-        if self.at_ns != sorted(self.at_ns):
-            raise ValueError("times that do not rise")
-
-
-class Steady(Closed, frozen=True, kw_only=True):
-    """The time in which as many fetches were in flight as may be."""
-
-    window_ns: PositiveNs
-    """Its length."""
-    completions: Count
-    """Fetches finished in it."""
-    mean_service_ns: Ns
-    """Their mean service time."""
-    mean_in_flight: Number
-    """The mean number in flight."""
-
-
-class Window(Open, frozen=True, kw_only=True):
-    """What a client and its server did in the time that is looked at; empty when the trial did not get that far."""
-
-    completed: Maybe[Count] = None
-    """Requests that were answered rightly."""
-    failed: Maybe[Count] = None
-    """Requests that were not."""
-    completed_per_s: Maybe[Number] = None
-    """Answered a second."""
-    client_cpu_share: Maybe[Number] = None
-    """CPU time of the client as a share of the window, of one core."""
-    server_cpu_share: Maybe[Number] = None
-    """CPU time of the server likewise; null for a target other than the fake server."""
-    errors: Maybe[dict[Name, PositiveCount]] = None
-    """What went wrong, in the client's words, and how often."""
-    listen_drops: Maybe[Count] = None
-    """Connections lost in full listen queues; null where the kernel does not count them."""
-    steal_share: Maybe[Share] = None
-    """Share of CPU time that the hypervisor took; null where the system does not say."""
-
-
-class LocustCounts(Closed, frozen=True, kw_only=True):
-    """What Locust counted."""
-
-    requests: Count
-    """Requests in Locust's statistics."""
-    failures: Count
-    """Failures in Locust's statistics."""
-
-
-class Server(Open, frozen=True, kw_only=True):
-    """What the fake server counted during the trial; empty when the trial did not get that far."""
-
-    requests: Maybe[Count] = None
-    """Requests received."""
-    in_flight: Maybe[Count] = None
-    """Requests received and not answered, at the end."""
-    peak_in_flight: Maybe[Count] = None
-    """The most of them at a time."""
-    connections: Maybe[Count] = None
-    """Connections open at the end."""
-    peak_connections: Maybe[Count] = None
-    """The most open at a time."""
-    total_connections: Maybe[Count] = None
-    """Connections accepted."""
-    bytes_sent: Maybe[Count] = None
-    """Bytes sent."""
-    responses_by_status: Maybe[dict[HttpStatus, Count]] = None
-    """Responses by their status."""
-    faults: Maybe[dict[Name, Count]] = None
-    """Faults made, by kind."""
-    lateness_count: Maybe[Count] = None
-    """Responses that were delayed on purpose."""
-    lateness_p50_ns: Maybe[Ns] = None
-    """How much later than due they were sent: median."""
-    lateness_p90_ns: Maybe[Ns] = None
-    """90 % quantile."""
-    lateness_p99_ns: Maybe[Ns] = None
-    """99 % quantile."""
-    first_lateness_p99_ns: Maybe[Ns] = None
-    """99 % quantile of the first responses on kept connections, which are not among the others."""
-    first_lateness_count: Maybe[Count] = None
-    """How many first responses on kept connections were delayed on purpose."""
-    ceiling_per_s: Maybe[Number] = None
-    """Responses per second that the server gave a client that parses nothing, before the trials, without added
-    latency; null where it was not looked for.
-    """
-    run_delay_share: Maybe[Number] = None
-    """Share of the time in which the server could run and had to wait for its core; null where unknown."""
-    lateness_max_ns: Maybe[Ns] = None
-    """Greatest."""
-    cpu_user_ns: Maybe[Ns] = None
-    """User CPU time of the server since its start."""
-    cpu_system_ns: Maybe[Ns] = None
-    """System CPU time of the server since its start."""
-    cpu_ns: Maybe[Ns] = None
-    """CPU time of the server during the trial."""
-    cpu_share: Maybe[Number] = None
-    """The same as a share of the trial's time: of one core."""
-    clock_ns: Maybe[ClockNs] = None
-    """The server's clock at the end."""
-    held: Maybe[bool] = None
-    """Whether the gate was shut at the end."""
-    cached_pages: Maybe[Count] = None
-    """Pages that it had rendered and kept."""
-    cached_bytes: Maybe[Bytes] = None
-    """Their size."""
-
-
-class Knobs(Open, frozen=True, kw_only=True):
-    """What the worker says it really ran with; empty when it did not get that far."""
-
-    strategy: Maybe[Text] = None
-    """The strategy that it loaded."""
-    python: Maybe[Text] = None
-    """The interpreter's version."""
-    implementation: Maybe[Text] = None
-    """The interpreter's name, such as cpython."""
-    executable: Maybe[Text] = None
-    """The name of the interpreter's file, without its folder."""
-    gil: Maybe[bool] = None
-    """Whether the global interpreter lock is on."""
-    switch_interval_ns: Maybe[Ns] = None
-    """How long a thread may keep the lock when others want it."""
-    gc_enabled: Maybe[bool] = None
-    """Whether the garbage collector is on."""
-    gc_thresholds: Maybe[list[Count]] = None
-    """Its thresholds."""
-    selector: Maybe[Text] = None
-    """The platform's default selector."""
-    versions: Maybe[dict[Name, Text]] = None
-    """Versions of the distributions that the strategy requires."""
-    cpus: Maybe[list[Count]] = None
-    """The cores that the worker may run on; null where the system does not tell."""
-    descriptor_limit: Maybe[Limit] = None
-    """The most descriptors that it may open; -1: no limit."""
-    variables: Maybe[dict[Name, Text | None]] = None
-    """Environment variables that were set on purpose, as the worker of an arm found them; null where one was not."""
-    block: Maybe[Text] = None
-    """The building block that the worker started."""
-    stack_bytes: Maybe[Limit] = None
-    """The address space of the stack of each of its threads; null where the system does not tell."""
-    locust: Maybe[Text] = None
-    """The version of Locust, where it sent the requests."""
-    users: Maybe[Count] = None
-    """How many users Locust had."""
+    stack: Literal["none"]

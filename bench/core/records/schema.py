@@ -1,4 +1,4 @@
-"""Write the JSON schema of a row (2020-12), made from the records: ``python -m inflight.bench.core.records.schema``."""
+"""Generate the JSON schema of a row (2020-12) from the records: ``python -m inflight.bench.core.records.schema``."""
 
 import argparse
 import ast
@@ -17,14 +17,14 @@ from inflight.bench.core.rows import SCHEMA_FILE
 _HEAD = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": f"A row of inflight, format {NEWEST_FORMAT}",
-    "description": "One line of rows.jsonl: everything that is known of one trial. Integers are nanoseconds (_ns) and "
-    "bytes (_bytes); shares are between 0 and 1. Made from bench/core/records by `make schema`; what a schema cannot "
-    "say, such as lists of equal length, is checked there too.",
+    "description": "One line of rows.jsonl: everything known about one trial. Integers are nanoseconds (_ns) and "
+    "bytes (_bytes); shares are between 0 and 1. Generated from bench/core/records by `make schema`. The records also "
+    "check rules that a schema cannot express, such as lists of equal length.",
 }
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema of a row: one definition for each record and each part of one."""
+    """Return the schema of a row, with one definition for each record and each of its parts."""
     found = msgspec.json.schema(Record)
     definitions = found["$defs"]
     for kind in get_args(Record):
@@ -33,18 +33,18 @@ def schema() -> dict[str, Any]:
         if part.__name__ in definitions:
             _describe(definitions[part.__name__], part)
     for definition in definitions.values():
-        if "description" in definition:  # a docstring, which Python keeps indented before 3.13
+        if "description" in definition:  # a docstring; Python before 3.13 keeps its indentation
             definition["description"] = inspect.cleandoc(definition["description"])
     return _HEAD | found
 
 
 def text() -> str:
-    """Return the schema as it stands in the file."""
+    """Return the schema as the text of its file."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _rules(kind: type[Row]) -> dict[str, Any]:
-    """Return what the status of a row asks of its other parts."""
+    """Return the conditions that the status of a row sets for its other parts."""
     parts: dict[str, Any] = {part: {"required": list(names)} for part, names in kind.NEEDED.items()}
     if kind.ABOVE_0:
         parts.setdefault("measured", {})["properties"] = {
@@ -61,7 +61,7 @@ def _rules(kind: type[Row]) -> dict[str, Any]:
 
 
 def _structs(kinds: Iterable[type[Struct]]) -> Iterator[type[Struct]]:
-    """Return the records, the types that they inherit from, and all parts of them, found by the modules they are in."""
+    """Yield all structs in the modules of the records and of their base classes."""
     modules = {inspect.getmodule(base) for kind in kinds for base in kind.__mro__}
     for module in modules:
         for value in vars(module).values():
@@ -70,7 +70,7 @@ def _structs(kinds: Iterable[type[Struct]]) -> Iterator[type[Struct]]:
 
 
 def _describe(definition: dict[str, Any], part: type[Struct]) -> None:
-    """Add to each property what the text under its field says, in the class itself or in one that it inherits from."""
+    """Add the docstring of each field, own or inherited, to its property."""
     for base in reversed(part.__mro__):
         for name, words in _field_texts(base):
             if name in definition["properties"]:
@@ -79,10 +79,10 @@ def _describe(definition: dict[str, Any], part: type[Struct]) -> None:
 
 
 def _field_texts(part: type) -> Iterator[tuple[str, str]]:
-    """Return the names of the fields of a class, and the text under each."""
+    """Yield each field of a class that has a docstring, with that docstring."""
     try:
         tree = ast.parse(inspect.getsource(part))
-    except (OSError, TypeError):  # made while running, or a class of msgspec's
+    except (OSError, TypeError):  # made at run time, or a class of msgspec
         return
     body = tree.body[0]
     if not isinstance(body, ast.ClassDef):

@@ -1,6 +1,5 @@
-"""The values of which records are made: numbers within bounds, text, and tables that know all their keys or not."""
+"""Value types of records: bounded numbers, text, and tables with or without unknown keys."""
 
-from collections.abc import Iterator, KeysView
 from typing import Annotated, Any, Literal, Optional, TypeVar
 
 import msgspec
@@ -8,16 +7,16 @@ from msgspec import Meta, Struct
 
 T = TypeVar("T")
 Maybe = Optional[T]  # noqa: UP045 - a generic alias
-"""A value that may be left out; null means the same."""
+"""An optional value: absent and null mean the same."""
 
 MOST_NS = 10**17
-"""Three years, which no trial takes: sums of such durations are exact, and no product of two leaves a float."""
+"""Three years. Sums of such durations are exact integers, and a product of two fits into a float."""
 MOST_BYTES = 10**16
 MOST = 10**12
 DEEPEST = 20
-"""Tables within tables, of what has no known keys."""
+"""Maximum nesting depth of tables whose keys are not known."""
 LEAST_NUMBER, MOST_NUMBER = 1e-20, 1e15
-"""A number with a fraction is 0 or between these; its reciprocal and its square are numbers too."""
+"""Bounds of the absolute value of a float other than 0, so that its reciprocal and its square are finite."""
 
 Ns = Annotated[int, Meta(ge=0, le=MOST_NS)]
 PositiveNs = Annotated[int, Meta(ge=1, le=MOST_NS)]
@@ -28,7 +27,7 @@ ChangeBytes = Annotated[int, Meta(ge=-MOST_BYTES, le=MOST_BYTES)]
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 PositiveCount = Annotated[int, Meta(ge=1, le=MOST)]
 Limit = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""What a system allows, or what that leaves: below 0 where more is in use, and -1 for no limit at all."""
+"""A limit of the system, or what is left of it: below 0 if more is in use; -1 also stands for no limit."""
 Share = Annotated[float, Meta(ge=0, le=1)]
 Number = Annotated[float, Meta(ge=0, le=MOST_NUMBER)]
 PositiveNumber = Annotated[float, Meta(gt=0, le=MOST_NUMBER)]
@@ -39,77 +38,44 @@ Connection = Literal["keep-alive", "per-fetch"]
 
 
 class Table(Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """A table of a row: its known figures as attributes; None where a figure is absent."""
+    """Part of a row. Known figures are attributes; an absent figure is None."""
 
     def __bool__(self) -> bool:
-        """Tell whether there is any figure."""
+        """Return whether any figure is present."""
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
-
-    # Access by name, for readers that have not been moved to attributes.
-
-    def keys(self) -> KeysView[str]:
-        """Return the names of the figures that are there."""
-        return {name: None for name in self.__struct_fields__ if getattr(self, name) is not None}.keys()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
-
-    def __contains__(self, name: object) -> bool:
-        return getattr(self, str(name), None) is not None
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.__struct_fields__:
-            raise KeyError(name)
-        return getattr(self, name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a figure, or a default where it is absent."""
-        found = getattr(self, name, None)
-        return default if found is None else found
-
-    def items(self) -> Any:
-        """Return names and plain values of the figures that are there."""
-        return plain_values(self).items()
-
-    def values(self) -> Any:
-        """Return the plain values of the figures that are there."""
-        return plain_values(self).values()
-
-    def __or__(self, other: Any) -> dict[str, Any]:
-        return {**plain_values(self), **other}
 
 
 class Closed(Table, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A table whose keys are all known: a key that is not is a mistake."""
+    """A table that rejects unknown keys."""
 
 
 class Open(Table, frozen=True, kw_only=True):
-    """A table that may have more keys than are known here, so that a figure can be added without a new format."""
+    """A table that ignores unknown keys, so that a new figure needs no new format."""
 
 
 def whole_values(table: Struct) -> dict[str, Any]:
-    """Return a table as JSON values, with null for what is absent."""
+    """Return a table as JSON values, with None for absent figures."""
     return dict.fromkeys(table.__struct_fields__) | plain_values(table)
 
 
 def plain_values(table: Struct) -> dict[str, Any]:
-    """Return a table as JSON values, without what is absent."""
+    """Return a table as JSON values, without absent figures."""
     found: dict[str, Any] = msgspec.to_builtins(table)
     return found
 
 
 class NumberOutOfRange:
-    """Stands for a number that is too large or too small for a record; no type of a record takes it."""
+    """Placeholder for a number out of range; no record type accepts it."""
 
 
 def number(digits: str) -> Any:
-    """Return a number with a fraction, as it stands in JSON, or a ``NumberOutOfRange``."""
+    """Parse a JSON float; return a ``NumberOutOfRange`` if it is out of bounds."""
     value = float(digits)
     return value if value == 0 or LEAST_NUMBER <= abs(value) <= MOST_NUMBER else NumberOutOfRange()
 
 
 def plain(value: Any, path: str, depth: int = 0) -> None:
-    """Raise ValueError for a value of no known key that is not plain JSON with numbers within bounds."""
+    """Raise ValueError unless a value without a known type is plain JSON with numbers within bounds."""
     if isinstance(value, NumberOutOfRange) or (isinstance(value, int) and abs(value) >= 2**63):
         raise ValueError(f"Number out of range - at `{path}`")
     if depth > DEEPEST:

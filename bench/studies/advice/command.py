@@ -15,9 +15,8 @@ from inflight.bench.core.experiment import Experiment
 from inflight.bench.core.figures import Slope
 from inflight.bench.core.grid import MOST_CPU_NS, Grid
 from inflight.bench.core.plan import estimate_ns, row_trials
-from inflight.bench.core.rows import MACHINE_FILE, Row, RowsError
+from inflight.bench.core.rows import MACHINE_FILE, Row, RowsError, is_run
 from inflight.bench.core.selftests import SAME
-from inflight.bench.core.stored_runs import is_run
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.studies.advice import read, show

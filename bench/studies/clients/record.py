@@ -1,25 +1,18 @@
 """The record of one of several clients of the same server, in a closed loop."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from inflight.bench.core.records.parts import Knobs, Needed, Row, Server, Site, TimesTold, Window
-from inflight.bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
+from inflight.bench.core.records.parts import Crawled, Needed, SiteWorkload, TimesTold, Window
+from inflight.bench.core.records.values import Count, Maybe, Number, PositiveCount, PositiveNumber
 
 
-class ClientWorkload(Closed, frozen=True, kw_only=True):
+class ClientWorkload(SiteWorkload, frozen=True, kw_only=True):
     """What was asked for, of a row of kind client."""
 
-    id: Name
-    """Names the workload within its experiment."""
-    latency: Name
-    """The added latency, in the words of the experiment."""
-    mean_latency_ns: Ns
-    """Its mean."""
     in_flight: PositiveCount
     """How many connections, with a request in flight on each."""
     seconds: PositiveNumber
     """For how long, after the warm-up."""
-    site: Site
 
 
 class ClientMeasured(Window, frozen=True, kw_only=True):
@@ -37,14 +30,11 @@ class ClientMeasured(Window, frozen=True, kw_only=True):
     """Requests that Locust's statistics have, where it was Locust."""
 
 
-class Client(Row, frozen=True, kw_only=True):
+class Client(Crawled, frozen=True, kw_only=True):
     """How one of several clients sees the same server, in a closed loop."""
 
     SINCE = 4
     NEEDED: ClassVar[Needed] = {"measured": ("completed", "failed", "completed_per_s", "service", "server_requests")}
 
-    stack: Literal["shared", "own"]
     workload: ClientWorkload
     measured: ClientMeasured
-    server: Server
-    knobs: Knobs

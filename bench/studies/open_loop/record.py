@@ -2,15 +2,13 @@
 
 from typing import ClassVar, Literal
 
-from inflight.bench.core.records.parts import Knobs, LocustCounts, Needed, Row, Server, Site, Times, Window, same_length
+from inflight.bench.core.records.parts import Crawled, LocustCounts, Needed, Site, Times, Window, Workload, same_length
 from inflight.bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
 
 
-class OpenWorkload(Closed, frozen=True, kw_only=True):
+class OpenWorkload(Workload, frozen=True, kw_only=True):
     """What was asked for, of a row of kind open."""
 
-    id: Name
-    """Names the workload within its experiment."""
     rate_per_s: PositiveNumber
     """How many requests are to be started a second."""
     seconds: PositiveNumber
@@ -72,7 +70,7 @@ class OpenMeasured(Window, frozen=True, kw_only=True):
     """Why it was not, in words; null where it was."""
 
 
-class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
+class OpenLoop(Crawled, tag="open", frozen=True, kw_only=True):
     """Requests that are sent at a constant rate of arrivals, whatever has been answered."""
 
     SINCE = 4
@@ -84,8 +82,5 @@ class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
     }
     ABOVE_0 = ("offered_per_s",)
 
-    stack: Literal["shared", "own"]
     workload: OpenWorkload
     measured: OpenMeasured
-    server: Server
-    knobs: Knobs

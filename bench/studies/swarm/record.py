@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Literal
 
-from inflight.bench.core.records.parts import Layers, LocustCounts, Needed, Row, Server, Site, same_length
+from inflight.bench.core.records.parts import Crawled, Layers, LocustCounts, Needed, Site, Workload, same_length
 from inflight.bench.core.records.values import (
     ChangeBytes,
     Closed,
@@ -17,11 +17,9 @@ from inflight.bench.core.records.values import (
 )
 
 
-class SwarmWorkload(Closed, frozen=True, kw_only=True):
+class SwarmWorkload(Workload, frozen=True, kw_only=True):
     """What was asked for, of a row of kind swarm."""
 
-    id: Name
-    """Names the workload within its experiment."""
     in_flight: PositiveCount
     """How many fetches are to be in flight at once, in all strategy processes together."""
     ramp_per_s: PositiveCount | None
@@ -99,8 +97,6 @@ class Locust(LocustCounts, frozen=True, kw_only=True):
 class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """What was measured of a swarm; empty when the trial did not get that far."""
 
-    tries: Maybe[Count] = None
-    """Tries to fetch a page, of all pages."""
     planned_in_flight: Maybe[Count] = None
     """What the limits of this machine allow of what was asked for; all of it where none binds."""
     bound_by: Maybe[BoundBy] = None
@@ -123,10 +119,6 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """From the order to go until the last strategy process had finished."""
     timeline: Maybe[SwarmTimeline] = None
     """The swarm over time."""
-    pages: Maybe[Count] = None
-    """Pages that have a result."""
-    failed_pages: Maybe[Count] = None
-    """Pages that failed after all their tries, and those whose strategy process was lost."""
     errors: Maybe[dict[Name, PositiveCount]] = None
     """What went wrong, in the client's words, and how often."""
     client_cpu_ns: Maybe[Ns] = None
@@ -143,10 +135,6 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """Processes that were lost before they had finished."""
     late: Maybe[list[Latecomer]] = None
     """Processes that came late."""
-    listen_drops: Maybe[Count] = None
-    """Connections lost in full listen queues; null where the kernel does not count them."""
-    steal_share: Maybe[Share] = None
-    """Share of CPU time that the hypervisor took; null where the system does not say."""
     ephemeral_ports: Maybe[Count] = None
     """How many ports the kernel gives to clients; null where unknown."""
     port_refusals: Maybe[Count] = None
@@ -157,7 +145,7 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """
 
 
-class Swarm(Row, frozen=True, kw_only=True):
+class Swarm(Crawled, frozen=True, kw_only=True):
     """One strategy in many processes, with as many servers, steered by Locust.
 
     The servers hold every response while the layers of memory are read.
@@ -172,9 +160,7 @@ class Swarm(Row, frozen=True, kw_only=True):
     }
     ABOVE_0 = ("planned_in_flight", "makespan_ns")
 
-    stack: Literal["shared", "own"]
     workload: SwarmWorkload
     measured: SwarmMeasured
-    server: Server
-    knobs: dict[str, Any]
+    knobs: dict[str, Any]  # type: ignore[assignment]
     """What the strategy processes say they ran with: one value where all agree, else a list of all."""

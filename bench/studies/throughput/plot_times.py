@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.figures import P99_SAMPLES, Histogram, Spread, exceedance, merge, quantile, spread
+from inflight.bench.core.figures import P99_SAMPLES, Spread, exceedance, merge, quantile, spread
+from inflight.bench.core.records.parts import Histogram, Times
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.name_looks import Look
@@ -73,10 +74,10 @@ def histogram(cell: Cell, kind: Kind) -> Histogram | None:
     return merge(many) if many else None
 
 
-def histogram_of(row: Row, kind: Kind) -> Any:
+def histogram_of(row: Row, kind: Kind) -> Histogram | None:
     """Return a row's times from when the cap was reached on; all of them where that leaves too few for a p99."""
-    times = getattr(row.measured, f"steady_{kind}" if _is_steady(row, kind) else kind, None)
-    return times and times.histogram
+    times: Times | None = getattr(row.measured, f"steady_{kind}" if _is_steady(row, kind) else kind, None)
+    return times.histogram if times else None
 
 
 def _is_steady(row: Row, kind: Kind) -> bool:
@@ -129,4 +130,4 @@ def _quantile(cell: Cell, share: float) -> Spread:
     """Return a quantile of all rounds together, which is drawn, with the range of each round's own."""
     rounds = {(row.run, row.round): one for row in cell.valid_rows if (one := histogram_of(row, "service"))}
     each = spread([quantile(merge([one]), share) for one in rounds.values()], rounds)
-    return replace(each, median=float(quantile(merge(rounds.values()), share)))
+    return replace(each, median=float(quantile(merge(list(rounds.values())), share)))

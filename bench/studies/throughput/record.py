@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from inflight.bench.core.records.crawls import ArmOf, CrawlWorkload
-from inflight.bench.core.records.parts import Knobs, Needed, Row, Server, Times
+from inflight.bench.core.records.parts import Answer, Crawled, Needed, Times
 from inflight.bench.core.records.values import (
     Bytes,
     ClockNs,
@@ -44,7 +44,7 @@ class Window(Open, frozen=True, kw_only=True):
     """Pages that were finished in it; with an added latency, a fraction of a page at its ends is counted too."""
 
 
-class ArmMeasured(Open, frozen=True, kw_only=True):
+class ArmMeasured(Answer, frozen=True, kw_only=True):
     """What was measured; empty when the arm did not get that far."""
 
     block: Maybe[Name] = None
@@ -65,12 +65,6 @@ class ArmMeasured(Open, frozen=True, kw_only=True):
     """Cycles of the block that an outside signal calls disturbed."""
     requests: Maybe[Count] = None
     """Requests of the arm that the server received, from its first to its last page."""
-    pages: Maybe[Count] = None
-    """Pages in the answer, from the first to the last one, failed ones included."""
-    failed_pages: Maybe[Count] = None
-    """Pages that failed after all their tries."""
-    tries: Maybe[Count] = None
-    """Tries to fetch a page, of all pages."""
     peak_in_flight: Maybe[Count] = None
     """The most fetches that were in flight at a time, as the client counted."""
     held_in_flight: Maybe[Count] = None
@@ -87,15 +81,11 @@ class ArmMeasured(Open, frozen=True, kw_only=True):
     """What the CPU work of a page costs in this worker, measured after its crawl: CPU time, median of five."""
     worked_pages: Maybe[Count] = None
     """For how many responses the CPU work was done."""
-    steal_share: Maybe[Share] = None
-    """Share of the pinned cores' time that the hypervisor took during the block; null where this is not counted."""
     server_lost: Maybe[Literal[True]] = None
     """The server was lost in mid-block: the failure is not the arm's."""
-    listen_drops: Maybe[Count] = None
-    """Connections lost in full listen queues during the block; null where this is not counted."""
 
 
-class Arm(Row, frozen=True, kw_only=True):
+class Arm(Crawled, frozen=True, kw_only=True):
     """One arm of a block."""
 
     SINCE = 5
@@ -108,8 +98,5 @@ class Arm(Row, frozen=True, kw_only=True):
     }
     ABOVE_0 = ("pages_per_s", "cpu_per_page_ns")
 
-    stack: Literal["shared", "own"]
     workload: ArmWorkload
     measured: ArmMeasured
-    server: Server
-    knobs: Knobs

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import extremes, units
+from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import Spread, differ
+from inflight.bench.core.stats import ends_differ
 from inflight.bench.present import words
 
 WIDE = 1.5
@@ -80,7 +81,7 @@ def _verdict(ordered: Sequence[Spread]) -> str:
         return " (one round)"
     if len(ordered) == 1:
         return ""
-    is_apart = extremes.differ([spread.logs for spread in ordered])
+    is_apart = ends_differ([spread.logs for spread in ordered])
     return f": {units.times(most.median / least.median)}" if is_apart else ": not significant, corrected for all pairs"
 
 

@@ -135,7 +135,7 @@ def stack_ripping(rows: Sequence[Row]) -> Outcome:
         ),
     ]
     told = (
-        f"{name}: {_chain(said, 'traceback')}" + (f" (lost: {', '.join(said['lost'])})" if said.lost else "")
+        f"{name}: {_chain(said, 'traceback')}" + (f" (lost: {', '.join(said.lost)})" if said.lost else "")
         for name, said in sorted(named.items())
     )
     return outcome(tried, parts, found, told)
