@@ -13,6 +13,7 @@ from tests.made_rows import bare_row, crawl_row
     ("measured", "said"),
     [
         ({"found": 9, "stopped_by": "failure", "bound_by": "a"}, "9 threads, then no more: a"),
+        ({"found": 9, "stopped_by": "failure", "bound_by": ["a", "b"]}, "9 threads, then no more: ambiguous: a or b"),
         ({"found": 9, "stopped_by": "failure"}, "9 threads, then no more: a limit without a name"),
         ({"stopped_by": "deadline"}, "An unknown number of threads, stopped by the deadline: no limit was reached"),
     ],

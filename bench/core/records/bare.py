@@ -1,5 +1,6 @@
 """Trials in which no strategy crawls on its own terms: probes and limits."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from inflight.bench.core.records.parts import Knobs, Needed, Row, Server
@@ -66,16 +67,25 @@ class NextCeiling(Closed, frozen=True, kw_only=True):
     """How many more it allows."""
 
 
+LimitNames = Text | list[Text]
+"""Which limit binds: its name, or the names of all that cannot be told apart."""
+
+
+def limit_text(names: str | Sequence[str] | None) -> str | None:
+    """Write which limit binds; None where none is known."""
+    return names if names is None or isinstance(names, str) else f"ambiguous: {' or '.join(names)}"
+
+
 class LimitMeasured(Open, frozen=True, kw_only=True):
     """What was predicted and found of a resource."""
 
     predicted: Maybe[Limit] = None
     """How many more the lowest limit leaves, before anything was tried; null where no limit is known."""
-    predicted_by: Maybe[Text] = None
+    predicted_by: Maybe[LimitNames] = None
     """Which limit that is."""
     found: Maybe[Count] = None
     """How far a process really came; null where nothing was tried."""
-    bound_by: Maybe[Text] = None
+    bound_by: Maybe[LimitNames] = None
     """The limit that refused, or before which the search stopped; null where neither happened."""
     stopped_by: Maybe[Literal["failure", "shared limit", "memory budget", "deadline", "died", "not tried"]] = None
     """What ended the search."""

@@ -77,7 +77,7 @@ def find(
         return FINDERS[resource](guard, budget, through_shared=through_shared).to_dict()
     except ProbeError as error:
         stopped: StoppedBy = guard.breach() or "not tried"
-        return Finding(known(resource), None, None, stopped, [str(error)]).to_dict()
+        return Finding(known(resource), None, (), stopped, [str(error)]).to_dict()
 
 
 def predict(resource: str) -> list[Ceiling]:
@@ -108,7 +108,7 @@ def thread_shortage(threads_wanted: int) -> str | None:
     if threads_wanted <= most:
         return None
     return (
-        f"{threads_wanted:,} threads are more than {lowest(found)} allows "
+        f"{threads_wanted:,} threads are more than {' or '.join(lowest(found))} allows "
         f"({found[0].evidence}); use at most {most:,}, or raise it: {found[0].remedy}"
     )
 

@@ -11,7 +11,9 @@ from inflight.bench.measure.limits.growth import Reading
 SHARED_PART = 0.9
 """How far a ramp goes into what other processes need too."""
 ALIKE = 0.01
-"""Two limits that are no further apart than this are not told apart."""
+"""Relative difference up to which two limits count as equal."""
+Names = tuple[str, ...]
+"""The limits that bind: one, several that cannot be told apart, or none that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +44,14 @@ def ceilings(bounds: Sequence[Bound], readings: Sequence[Reading] = ()) -> list[
     )
 
 
-def lowest(found: Sequence[Ceiling]) -> str | None:
-    """Name the limit that binds first: one, or ``ambiguous: A or B`` where they are as good as equal."""
-    if not found:
-        return None
-    return named([ceiling.name for ceiling in found if ceiling.most <= found[0].most * (1 + ALIKE)])
+def lowest(found: Sequence[Ceiling]) -> Names:
+    """Return the limits that bind first."""
+    return tuple(ceiling.name for ceiling in found if ceiling.most <= found[0].most * (1 + ALIKE))
 
 
-def named(names: Sequence[str]) -> str:
-    """Name one limit, or say that it is one of several."""
-    return names[0] if len(names) == 1 else f"ambiguous: {' or '.join(names)}"
-
-
-def following(found: Sequence[Ceiling], bound_by: str | None) -> Ceiling | None:
-    """Return what would bind next, once what bound first is raised."""
-    first = (bound_by or "").removeprefix("ambiguous: ").split(" or ")
-    return next((ceiling for ceiling in found if ceiling.name not in first), None)
+def following(found: Sequence[Ceiling], bound_by: Names) -> Ceiling | None:
+    """Return the limit that binds next, after the first ones are raised."""
+    return next((ceiling for ceiling in found if ceiling.name not in bound_by), None)
 
 
 def polite(found: Sequence[Ceiling]) -> tuple[int, Ceiling] | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from inflight.bench.measure.limits import growth
 from inflight.bench.measure.limits.bounds import Bound
-from inflight.bench.measure.limits.ceilings import ALIKE, named
+from inflight.bench.measure.limits.ceilings import ALIKE, Names
 from inflight.bench.measure.limits.growth import Reading
 
 _KINDS = {"maps": "maps", "vm_bytes": "size", "data_bytes": "size", "memory_bytes": "size", "one": "tasks"}
@@ -34,11 +34,9 @@ def full(bound: Bound, readings: Sequence[Reading]) -> bool:
     return bound.used is not None and one_more is not None and bound.used + one_more >= bound.limit * (1 - ALIKE)
 
 
-def culprit(bounds: Sequence[Bound], readings: Sequence[Reading], symptoms: Mapping[str, str]) -> str | None:
-    """Name the limit that bound, ``ambiguous: A or B``, or None where no limit that is known fits."""
+def culprit(bounds: Sequence[Bound], readings: Sequence[Reading], symptoms: Mapping[str, str]) -> Names:
+    """Return the limits that may have refused. A limit with a counted refusal rules out all others."""
     kinds = suspects(symptoms)
-    counted = [bound.name for bound in bounds if bound.reached and _KINDS[bound.costs] in kinds]
-    if counted:
-        return named(counted)
-    names = [bound.name for bound in bounds if _KINDS[bound.costs] in kinds and full(bound, readings)]
-    return named(names) if names else None
+    fitting = [bound for bound in bounds if _KINDS[bound.costs] in kinds]
+    counted = tuple(bound.name for bound in fitting if bound.reached)
+    return counted or tuple(bound.name for bound in fitting if full(bound, readings))

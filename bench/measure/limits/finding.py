@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from inflight.bench.measure.limits.bounds import Bound, not_known
-from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, following, lowest, polite
+from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, Names, following, lowest, polite
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.limits.watch import Ramp
 
@@ -30,7 +30,7 @@ class Finding:
 
     ceilings: Sequence[Ceiling]
     found: int | None
-    bound_by: str | None
+    bound_by: Names
     stopped_by: StoppedBy
     evidence: Sequence[str]
     timeline: Sequence[Sequence[int]] = ()
@@ -43,9 +43,9 @@ class Finding:
         then = following(self.ceilings, self.bound_by or predicted_by)
         return {
             "predicted": self.ceilings[0].most if self.ceilings else None,
-            "predicted_by": predicted_by,
+            "predicted_by": _of_row(predicted_by),
             "found": self.found,
-            "bound_by": self.bound_by,
+            "bound_by": _of_row(self.bound_by),
             "stopped_by": self.stopped_by,
             "ceilings": [asdict(ceiling) for ceiling in self.ceilings],
             "evidence": list(self.evidence),
@@ -80,7 +80,7 @@ def found(
     known: Sequence[Ceiling],
     ramp: Ramp,
     end: Stop,
-    culprit: str | None,
+    culprit: Names,
     evidence: Sequence[str],
     extras: dict[str, Any] | None = None,
 ) -> Finding:
@@ -112,11 +112,11 @@ def stopped_by(ramp: Ramp, end: Stop) -> StoppedBy:
     return ramp.ended
 
 
-def bound_by(ramp: Ramp, end: Stop, culprit: str | None) -> str | None:
-    """Name the limit that refused, or the one before which the ramp stopped; None where neither happened."""
+def bound_by(ramp: Ramp, end: Stop, culprit: Names) -> Names:
+    """Return the limits that may have refused, or the one below which the ramp stopped."""
     if ramp.ended == "failure":
         return culprit
-    return end.name if ramp.ended == "reached" else None
+    return (end.name,) if ramp.ended == "reached" and end.name is not None else ()
 
 
 def why(ramp: Ramp, end: Stop, what: str) -> str:
@@ -131,11 +131,15 @@ def why(ramp: Ramp, end: Stop, what: str) -> str:
     }[ramp.ended]
 
 
-def remedy(ceilings: Sequence[Ceiling], names: str | None) -> str | None:
-    """Return what to raise for a limit, or for each of several."""
-    wanted = (names or "").removeprefix("ambiguous: ").split(" or ")
-    found = [ceiling.remedy for ceiling in ceilings if ceiling.name in wanted]
+def remedy(ceilings: Sequence[Ceiling], names: Names) -> str | None:
+    """Return what to raise for these limits."""
+    found = [ceiling.remedy for ceiling in ceilings if ceiling.name in names]
     return "; and ".join(dict.fromkeys(found)) or None
+
+
+def _of_row(names: Names) -> str | list[str] | None:
+    """Return names as a row has them: null for none, a text for one, a list for several."""
+    return list(names) if len(names) > 1 else names[0] if names else None
 
 
 def sentences(bounds: Sequence[Bound]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from inflight.bench.measure.limits import diagnose, look
 from inflight.bench.measure.limits.bounds import BACKLOG, Bound, bounds, not_known
-from inflight.bench.measure.limits.ceilings import ALIKE, Ceiling, ceilings, named, polite
+from inflight.bench.measure.limits.ceilings import ALIKE, Ceiling, Names, ceilings, polite
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.limits.finding import NO_LIMIT_KNOWN, Finding, Stop, found, sentences, stop
 from inflight.bench.measure.limits.ramps import MIB
@@ -34,10 +34,9 @@ def find_descriptors(guard: Guard, budget_bytes: int, *, through_shared: bool) -
     return found("descriptors", before, known, ramp, end, culprit, sentences(at_the_end))
 
 
-def descriptors_culprit(known: Sequence[Bound], errno: str | None) -> str | None:
-    """Name the limit of the process or of the system, as the errno says, that is full."""
-    names = [bound.name for bound in known if bound.shared == (errno in OF_ALL) and diagnose.full(bound, ())]
-    return named(names) if names else None
+def descriptors_culprit(known: Sequence[Bound], errno: str | None) -> Names:
+    """Return the full limits, of the system or of the process; the errno says which of the two."""
+    return tuple(bound.name for bound in known if bound.shared == (errno in OF_ALL) and diagnose.full(bound, ()))
 
 
 FURTHER = 1.05
@@ -57,7 +56,7 @@ def find_memory(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Fin
         own = next((ceiling for ceiling in known if not ceiling.shared), None)
         if own is None or own.most > _may_take(known, budget_bytes, through_shared=through_shared):
             evidence = [NOT_TRIED, *sentences(in_bytes(before)), *not_known("memory", before)]
-            return Finding(known, None, None, "not tried", evidence)
+            return Finding(known, None, (), "not tried", evidence)
         end = Stop(
             int(own.most * FURTHER) + MIB, "memory budget", f"{own.name} did not bind: stopped by itself above it"
         )
@@ -67,14 +66,13 @@ def find_memory(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Fin
     return found("memory", before, known, ramp, end, memory_culprit(at_the_end), sentences(at_the_end))
 
 
-def memory_culprit(known: Sequence[Bound]) -> str | None:
-    """Name the limit of the process's own that the next MiB would pass."""
-    names = [
+def memory_culprit(known: Sequence[Bound]) -> Names:
+    """Return the limits of the process itself that one more MiB would exceed."""
+    return tuple(
         bound.name
         for bound in known
         if not bound.shared and bound.used is not None and bound.used + MIB >= bound.limit * (1 - ALIKE)
-    ]
-    return named(names) if names else None
+    )
 
 
 def _may_take(known: Sequence[Ceiling], budget_bytes: int, *, through_shared: bool) -> int:
@@ -129,19 +127,18 @@ def find_backlog(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Fi
             OWN_FULL | {"EADDRINUSE"},
         )
         after = look.look(os.getpid())
-    full = [
-        bound
+    full = tuple(
+        bound.name
         for bound in bounds("backlog", before)
         if not bound.shared and diagnose.full(replace(bound, used=ramp.count), ())
-    ]
+    )
     evidence = [
         f"the listener asked listen(2) for {BACKLOG:,}; it gets no more than net.core.somaxconn (listen(2))",
         *_overflows(before.listen_overflows, after.listen_overflows),
         *sentences([bound for bound in bounds("backlog", before) if bound.shared]),
         *_half_open(before.sysctls.get("net.ipv4.tcp_max_syn_backlog")),
     ]
-    culprit = named([bound.name for bound in full]) if full else _ports_culprit(before, ramp.errno)
-    return found("backlog", before, known, ramp, end, culprit, evidence)
+    return found("backlog", before, known, ramp, end, full or _ports_culprit(before, ramp.errno), evidence)
 
 
 def spread(
@@ -177,13 +174,13 @@ def private_address(number: int) -> str:
     return wanted
 
 
-def _ports_culprit(facts: Facts, errno: str | None) -> str | None:
-    """Name what an errno stands for: no port left, or not even many processes have descriptors enough."""
+def _ports_culprit(facts: Facts, errno: str | None) -> Names:
+    """Return the limit that an errno stands for: of ports, or of the descriptors of all the processes together."""
     if errno in OWN_FULL:
-        return "RLIMIT_NOFILE"
+        return ("RLIMIT_NOFILE",)
     if errno != "EADDRINUSE":
-        return None
-    return next((bound.name for bound in bounds("ports", facts) if bound.unit == "ports"), None)
+        return ()
+    return tuple(bound.name for bound in bounds("ports", facts) if bound.unit == "ports")
 
 
 def _meaning(address: str, found: int) -> str:
