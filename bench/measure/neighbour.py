@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 
 from inflight.bench.measure.host import Cpus, usable_cores
 from inflight.bench.measure.neighbour_worker import KINDS
-from inflight.bench.measure.process import environment
+from inflight.bench.measure.process import start
 
 SHARE = 0.5
 MOST_S = 4 * 3600.0
@@ -46,13 +46,8 @@ def beside(kind: str | None, cpus: Cpus) -> AbstractContextManager[None]:
 
 @contextmanager
 def _on(core: int, kind: str, share: float, most_s: float) -> Iterator[None]:
-    words = (kind, core, share, SEED, most_s, os.getpid())
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "inflight.bench.measure.neighbour_worker", *map(str, words)],
-        stdin=subprocess.DEVNULL,
-        env=environment(),
-        start_new_session=True,  # a Ctrl-C at the terminal is the parent's to handle
-    )
+    words = map(str, (kind, core, share, SEED, most_s, os.getpid()))
+    process = start(["inflight.bench.measure.neighbour_worker", *words], stdin=subprocess.DEVNULL)
     try:
         yield
     finally:

@@ -144,8 +144,7 @@ class Worker:
         code = self.process.returncode
         if code is None:
             return "the worker closed its output and went on running"
-        how = f"was killed by signal {-code}{_signal_name(-code)}" if code < 0 else f"exited with {code}"
-        return f"the worker {how}{self.last_words()}"
+        return f"the worker {how_it_ended(code)}{self.last_words()}"
 
     def last_words(self) -> str:
         """Return the last line of standard error, if any, as a clause."""
@@ -187,12 +186,12 @@ class Runtime:
     """More options of the interpreter."""
 
 
-def _signal_name(number: int) -> str:
-    """Return the name of a signal in brackets; real-time signals have none."""
-    try:
-        return f" ({signal.Signals(number).name})"
-    except ValueError:
-        return ""
+def how_it_ended(code: int) -> str:
+    """Describe the end of a process by its return code. Real-time signals have no name."""
+    if code >= 0:
+        return f"exited with {code}"
+    known = -code in {number.value for number in signal.Signals}
+    return f"was killed by signal {-code}" + (f" ({signal.Signals(-code).name})" if known else "")
 
 
 DEFAULT = Runtime()
@@ -202,6 +201,20 @@ def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
     """Return the environment for a process of ours: that of the harness, without what would change what is measured."""
     kept = {name: value for name, value in os.environ.items() if name in _HARMLESS or not name.startswith(_MEDDLING)}
     return kept | dict(runtime.variables) | {"PYTHONPATH": str(runtime.strategies or ROOT)}
+
+
+def start(command: Sequence[str], runtime: Runtime = DEFAULT, **streams: Any) -> "subprocess.Popen[bytes]":
+    """Start a module of ours, given with its arguments.
+
+    It has a session of its own, so that Ctrl-C at the terminal reaches the harness alone. With ``-P`` and PYTHONPATH it
+    imports this harness, and nothing from the current folder.
+    """
+    return subprocess.Popen(
+        [runtime.python or sys.executable, *runtime.flags, "-P", "-m", *command],
+        env=environment(runtime),
+        start_new_session=True,
+        **streams,
+    )
 
 
 @contextmanager
@@ -217,15 +230,7 @@ def running(
     ``command`` is a module and its arguments. If this process cannot end it any more, the kernel does.
     """
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            # -P: what lies in the current folder is not imported by accident; PYTHONPATH: this very harness is.
-            [runtime.python or sys.executable, *runtime.flags, "-P", "-m", *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=environment(runtime),
-            start_new_session=True,
-        )
+        process = start(command, runtime, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         try:
             pin(process.pid, cpus)
             worker = Worker(process, errors, time.monotonic() + lifetime_s)
@@ -246,13 +251,7 @@ def output(command: Sequence[str], cpus: set[int] | None, timeout_s: float) -> t
 
     Raises subprocess.TimeoutExpired when it takes longer; it is killed then, as at a Ctrl-C, which is not its affair.
     """
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", *command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        env=environment(),
-        start_new_session=True,
-    ) as program:
+    with start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:
         pin(program.pid, cpus)
         try:
             said, _ = program.communicate(timeout=timeout_s)

@@ -5,14 +5,13 @@ import json
 import select
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from inflight.bench.measure.process import TICK_S, TrialError, environment, output, pin
+from inflight.bench.measure.process import TICK_S, TrialError, how_it_ended, output, pin, start
 from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 20
@@ -33,7 +32,7 @@ class ServerError(TrialError):
 class Server:
     """A running fake server. Use ``running()`` to get one."""
 
-    process: "subprocess.Popen[str]"
+    process: "subprocess.Popen[bytes]"
     ports: list[int]
     control: socket.socket
     ceiling_per_s: float | None = None
@@ -120,8 +119,7 @@ class Server:
         code = self.process.returncode
         if code is None:
             return "the fake server does not answer"
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"the fake server {how}"
+        return f"the fake server {how_it_ended(code)}"
 
 
 @contextmanager
@@ -130,26 +128,8 @@ def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECO
 
     A server that leaves a command without an answer for ``answer_s`` is lost.
     """
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "inflight.fake_server",
-        "--port",
-        "0",
-        "--ports",
-        str(ports),
-        "--control-port",
-        "0",
-    ]
-    process = subprocess.Popen(
-        [*command, "--exit-with-stdin", "--ready-line"],
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # a Ctrl-C at the terminal is the harness's to handle
-    )
+    options = f"--port 0 --ports {ports} --control-port 0 --exit-with-stdin --ready-line".split()
+    process = start(["inflight.fake_server", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         pin(process.pid, cpus)
         listening, control_port = _await_ready(process)
@@ -160,7 +140,7 @@ def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECO
         _stop(process)
 
 
-def _await_ready(process: "subprocess.Popen[str]") -> tuple[list[int], int]:
+def _await_ready(process: "subprocess.Popen[bytes]") -> tuple[list[int], int]:
     assert process.stdout is not None
     # One short line, written at once: when something can be read, all of it can.
     if not select.select([process.stdout], [], [], START_SECONDS)[0]:
@@ -170,10 +150,10 @@ def _await_ready(process: "subprocess.Popen[str]") -> tuple[list[int], int]:
         ready = json.loads(line)
         return ready["ports"], ready["control_port"]
     except (ValueError, KeyError) as error:
-        raise ServerError(f"the fake server did not start: it said {line.strip()!r}") from error
+        raise ServerError(f"the fake server did not start: it printed {line[:60]!r}") from error
 
 
-def _stop(process: "subprocess.Popen[str]") -> None:
+def _stop(process: "subprocess.Popen[bytes]") -> None:
     """End the server: politely by closing its input, else by force."""
     assert process.stdin is not None
     assert process.stdout is not None

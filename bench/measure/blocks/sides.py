@@ -170,9 +170,6 @@ def _git(repository: Path, *arguments: str) -> bytes:
 def _describe(arm: Arm, folder: Path) -> Description:
     try:
         return strategies.describe(arm.strategy, folder)
-    except KeyError:
-        there = ", ".join(sorted(path.stem for path in folder.glob("*.py") if path.stem not in {"__init__", "base"}))
-        raise ExperimentError(f"{arm.label}: there is no strategy {arm.strategy!r}; there are {there}") from None
     except (StrategyError, OSError) as error:
         raise ExperimentError(f"{arm.label}: {error}") from error
 

@@ -54,18 +54,19 @@ def serve(kind: Callable[[dict[str, Any], Say], Part]) -> None:
 
 
 def take_order() -> tuple[Say, dict[str, Any]]:
-    """Become a worker: return how to speak to the harness, and its first line.
-
-    If the harness vanishes, nobody kills a hanging worker: after ``lifetime_s`` of the order the kernel does.
-    Ctrl-C is the harness's affair.
-    """
+    """Become a worker: return how to speak to the harness, and its first line."""
     say = take_over_stdout()
     order = json.loads(sys.stdin.readline())
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    live_for(order["lifetime_s"])
     raise_descriptor_limit()
     return say, order
+
+
+def live_for(seconds: float) -> None:
+    """Have the kernel end this process after some time, in case the harness is gone; leave Ctrl-C to the harness."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def take_over_stdout() -> Say:

@@ -11,7 +11,7 @@ from itertools import repeat
 from typing import Any
 
 from inflight.bench.measure.worker import Say, serve
-from inflight.bench.measure.worker.crawl import StrategyPart, worked
+from inflight.bench.measure.worker.crawl import StrategyPart, path_of, totals, worked
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
@@ -62,10 +62,7 @@ def outcome(frontier: Frontier, windows: Sequence[Sequence[int]]) -> dict[str, A
     timed = within(fetches, windows)
     return {
         "windows": [seen(fetches, begin, end) for begin, end in windows],
-        "pages": len(fetches),
-        "failed_pages": sum(fetch.status is None for fetch in fetches),
-        "tries": sum(fetch.tries for fetch in fetches),
-        "peak_in_flight": frontier.peak_in_flight,
+        **totals(frontier),
         "service": record.summary([fetch.finished_ns - fetch.started_ns for fetch in timed]),
         "answer": laps(fetches),
     }
@@ -78,12 +75,12 @@ def laps(fetches: Iterable[Fetch]) -> list[list[Any]]:
     """
     of_page: dict[str, list[Fetch]] = {}
     for fetch in fetches:
-        of_page.setdefault(fetch.url[len(fetch.origin.prefix) + PAGE_AT :], []).append(fetch)
+        of_page.setdefault(path_of(fetch)[PAGE_AT:], []).append(fetch)
     lines: list[list[Any]] = []
     for own in of_page.values():
         own.sort(key=lambda fetch: fetch.url)
         runs = [own] if _are_alike(own) else [[fetch] for fetch in own]
-        lines += [[run[0].url[len(run[0].origin.prefix) :], len(run), run[0].status, run[0].size] for run in runs]
+        lines += [[path_of(run[0]), len(run), run[0].status, run[0].size] for run in runs]
     return lines
 
 
@@ -91,7 +88,7 @@ def _are_alike(own: Sequence[Fetch]) -> bool:
     """Tell whether these fetches of one page are of laps without a gap, and brought the same."""
     if len({(fetch.status, fetch.size) for fetch in own}) > 1:
         return False
-    numbers = [fetch.url[len(fetch.origin.prefix) :][LAP_AT:PAGE_AT] for fetch in own]
+    numbers = [path_of(fetch)[LAP_AT:PAGE_AT] for fetch in own]
     return all(number.isdigit() for number in numbers) and list(map(int, numbers)) == list(
         range(int(numbers[0]), int(numbers[0]) + len(numbers))
     )

@@ -17,6 +17,7 @@ from inflight.bench.measure.worker import Part, Say, knobs_of_interpreter, serve
 from inflight.strategies.base import Job
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.page import Fetch
 
 BIN_NS = 10_000_000
 SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL)
@@ -175,8 +176,24 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
         "timeline": record.timeline(spans_ns, begin_ns, BIN_NS),
         "warm_up_ns": None if full_ns is None else full_ns - begin_ns,
         "steady": record.steady_state(spans_ns, job.max_in_flight),
-        "answer": [[fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size, fetch.error] for fetch in fetches],
+        "answer": [[path_of(fetch), fetch.status, fetch.size, fetch.error] for fetch in fetches],
     }
+
+
+def totals(frontier: Frontier) -> dict[str, int]:
+    """Return the counts of a whole crawl."""
+    fetches = frontier.finished
+    return {
+        "pages": len(fetches),
+        "failed_pages": sum(fetch.status is None for fetch in fetches),
+        "tries": sum(fetch.tries for fetch in fetches),
+        "peak_in_flight": frontier.peak_in_flight,
+    }
+
+
+def path_of(fetch: Fetch) -> str:
+    """Return the path of a fetch, which begins with a slash."""
+    return fetch.url[len(fetch.origin.prefix) :]
 
 
 def last_line(bug: BaseException) -> str:

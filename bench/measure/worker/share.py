@@ -26,7 +26,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from inflight.bench.measure.worker import Say, serve
-from inflight.bench.measure.worker.crawl import StrategyPart
+from inflight.bench.measure.worker.crawl import StrategyPart, path_of, totals
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
 
@@ -75,12 +75,9 @@ def root_urls(bases: Sequence[str], first: int, count: int) -> tuple[str, ...]:
 def outcome(frontier: Frontier) -> dict[str, Any]:
     """Return what is left of a crawl: counts, errors, and a digest of the answer, which may be long."""
     fetches = frontier.finished
-    pages = ((fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size) for fetch in fetches)
+    pages = ((path_of(fetch), fetch.status, fetch.size) for fetch in fetches)
     return {
-        "pages": len(fetches),
-        "failed_pages": sum(fetch.status is None for fetch in fetches),
-        "tries": sum(fetch.tries for fetch in fetches),
-        "peak_in_flight": frontier.peak_in_flight,
+        **totals(frontier),
         "errors": dict(Counter(fetch.error for fetch in fetches if fetch.error is not None)),
         "digest": digest(pages),
     }

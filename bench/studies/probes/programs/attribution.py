@@ -77,11 +77,13 @@ def _mappings() -> Counter[str] | None:
 
     glibc maps it as one piece and takes the access away from its lowest page, the guard (pthread_attr_setguardsize(3)).
     """
-    if not (lines := _text(Path("/proc/self/smaps")).splitlines()):
+    from inflight.bench.measure import procfs
+
+    if not (text := procfs.text_of("/proc/self/smaps")):
         return None
     found: Counter[str] = Counter()
     kind, guarded = "", False
-    for line in lines:
+    for line in text.splitlines():
         if head := re.match(r"[0-9a-f]+-[0-9a-f]+ (....) \S+ \S+ \d+\s*(.*)", line):
             kind = _kind(head[2], guarded=guarded)
             guarded = head[1].startswith("---")
@@ -100,29 +102,22 @@ def _kind(name: str, *, guarded: bool) -> str:
 
 def _slabs() -> Counter[str] | None:
     """Return the bytes of the objects in use, by cache (slabinfo(5): name, active_objs, num_objs, objsize ...)."""
-    try:
-        lines = Path("/proc/slabinfo").read_text(encoding="ascii").splitlines()[2:]
-    except OSError:
+    from inflight.bench.measure import procfs
+
+    if (text := procfs.text_of("/proc/slabinfo")) is None:
         return None
+    lines = text.splitlines()[2:]
     return Counter({name: int(active) * int(size) for name, active, _, size, *_ in map(str.split, lines)})
 
 
 def _tables() -> Counter[str] | None:
     """Return the page tables of this process and the kernel stacks of the whole system, in bytes."""
-    found: Counter[str] = Counter()
-    for path, key, what in (
-        ("/proc/self/status", "VmPTE", "page tables (VmPTE)"),
-        ("/proc/meminfo", "KernelStack", "kernel stacks (KernelStack)"),
-    ):
-        size = re.search(rf"^{key}:\s+(\d+) kB$", _text(Path(path)), re.MULTILINE)
-        if size is None:
-            return None
-        found[what] = int(size[1]) * 1024
-    return found
+    from inflight.bench.measure import procfs
 
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    process, system = (procfs.sizes(procfs.text_of(f"/proc/{name}")) for name in ("self/status", "meminfo"))
+    if "VmPTE" not in process or "KernelStack" not in system:
+        return None
+    return Counter({"page tables (VmPTE)": process["VmPTE"], "kernel stacks (KernelStack)": system["KernelStack"]})
 
 
 def _change(before: Counter[str] | None, after: Counter[str] | None, n: int) -> list[list[Any]] | None:
