@@ -94,7 +94,7 @@ def test_memory_is_refused_by_a_limit_that_the_next_piece_would_pass() -> None:
             "refused: RuntimeError: no (EAGAIN)",
         ),
         (Ramp(70, "died", 1, "was killed by signal 9"), "died", (), "killed by signal 9"),
-        (Ramp(50, "deadline", 1), "deadline", (), "by the deadline"),
+        (Ramp(50, "deadline", 1), "deadline", (), "the deadline had passed"),
         (Ramp(50, "memory budget", 1), "memory budget", (), "too little memory"),
     ],
 )

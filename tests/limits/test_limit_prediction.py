@@ -121,7 +121,7 @@ def test_the_first_maps_then_the_process_ids() -> None:
     first, second, *_ = predicted(facts())
 
     assert (first.name, first.most, first.shared) == ("vm.max_map_count", 20_000, False)
-    assert "one thread more takes 3.00 maps" in first.evidence
+    assert "each further thread takes 3.00 maps" in first.evidence
     assert first.remedy == "sysctl -w vm.max_map_count=120100"
     assert (second.name, second.most, second.shared) == ("kernel.pid_max", 32_768 - 300 - 100, True)
     assert lowest([first, second]) == ("vm.max_map_count",)

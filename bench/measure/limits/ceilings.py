@@ -9,7 +9,7 @@ from inflight.bench.measure.limits.bounds import Bound
 from inflight.bench.measure.limits.growth import Reading
 
 SHARED_PART = 0.9
-"""How far a ramp goes into what other processes need too."""
+"""Share of what a shared limit leaves at which a ramp stops."""
 ALIKE = 0.01
 """Relative difference up to which two limits count as equal."""
 Names = tuple[str, ...]
@@ -18,20 +18,20 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """One limit, and how many more of the resource it lets this process have."""
+    """One limit, and how much more of the resource it allows this process."""
 
     name: str
     most: int
     shared: bool
-    """With other processes: who goes up to it takes from them."""
+    """Whether other processes share it."""
     evidence: str
     remedy: str
 
 
 def ceilings(bounds: Sequence[Bound], readings: Sequence[Reading] = ()) -> list[Ceiling]:
-    """Return what the bounds allow, the lowest first; a bound whose cost a piece is unknown says nothing.
+    """Return what each bound allows, the lowest first. A bound with an unknown cost per piece is left out.
 
-    Where it is unknown how much is in use, all of it is taken to be free: an upper bound, and the evidence says so.
+    Where the amount in use is unknown, it counts as zero: an upper bound, and the evidence says so.
     """
     found = [(bound, growth.room(readings, bound.costs, bound.limit - (bound.used or 0))) for bound in bounds]
     return sorted(
@@ -55,7 +55,7 @@ def following(found: Sequence[Ceiling], bound_by: Names) -> Ceiling | None:
 
 
 def polite(found: Sequence[Ceiling]) -> tuple[int, Ceiling] | None:
-    """Return where to stop for the sake of others, and for which limit; None where nothing is shared."""
+    """Return the count at which to stop for the sake of other processes, and its limit; None where none is shared."""
     shared = next((ceiling for ceiling in found if ceiling.shared), None)
     return None if shared is None else (math.floor(SHARED_PART * shared.most), shared)
 
@@ -64,4 +64,4 @@ def _each(bound: Bound, readings: Sequence[Reading]) -> str:
     slope = growth.each(readings, bound.costs)
     if bound.costs == "one" or slope is None:
         return ""
-    return f"; one thread more takes {f'{slope:.2f} maps' if bound.costs == 'maps' else f'{slope / 1000:,.0f} kB'}"
+    return f"; each further thread takes {f'{slope:.2f} maps' if bound.costs == 'maps' else f'{slope / 1000:,.0f} kB'}"

@@ -1,8 +1,8 @@
-"""Which limit refused: from what is full at the failure, and from how the system refuses other things. Pure.
+"""Identify the limit that refused, from the limits that are full and from how other system calls fail. Pure.
 
-CPython drops the errno of a thread that could not be started, so other calls are asked, which keep theirs: a page more,
-a stack more, a process more (mmap(2): ENOMEM for too many maps and for too little of something; fork(2): EAGAIN for too
-many tasks, whichever limit counted them).
+CPython drops the errno of a thread that could not be started. Other calls keep theirs, so one more page, stack and
+process are tried (mmap(2): ENOMEM for too many maps and for too little memory or address space; fork(2): EAGAIN for too
+many tasks, whichever limit counts them).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _KINDS = {"maps": "maps", "vm_bytes": "size", "data_bytes": "size", "memory_byte
 
 
 def suspects(symptoms: Mapping[str, str]) -> frozenset[str]:
-    """Return which kinds of limit fit the answers of the calls that were tried at the failure."""
+    """Return the kinds of limit that fit the results of the calls tried at the failure."""
     if symptoms.get("process") == "EAGAIN":
         return frozenset({"tasks"})
     if symptoms.get("page") == "ENOMEM":
@@ -27,7 +27,7 @@ def suspects(symptoms: Mapping[str, str]) -> frozenset[str]:
 
 
 def full(bound: Bound, readings: Sequence[Reading]) -> bool:
-    """Tell whether one more would not have fitted, or nearly not."""
+    """Return whether one more piece would not fit, or only just."""
     if bound.reached:
         return True
     one_more = growth.each(readings, bound.costs)
