@@ -74,6 +74,6 @@ def test_a_server_that_dies_in_mid_block_fails_all_arms_with_the_reason(monkeypa
 
     for row in rows.values():
         assert row.status == "failed"
-        assert "the fake server died in mid-trial" in (row.reason or "")
+        assert "the fake server died during the trial" in (row.reason or "")
         assert "was killed by signal 9" in (row.reason or "")
         assert dict(row.measured.items()) == {"server_lost": True}

@@ -84,5 +84,5 @@ def test_a_run_goes_on_with_the_units_that_it_began_with(tmp_path: Path, monkeyp
 def test_a_machine_that_cannot_be_calibrated_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "output", lambda *_: (1, b""))
 
-    with pytest.raises(runs.RunError, match="cannot find out how much CPU work"):
+    with pytest.raises(runs.RunError, match="cannot calibrate the CPU work"):
         runs._unit_ns(folder_of(tmp_path), trials("1ms"), CPUS)

@@ -56,7 +56,7 @@ def test_what_breaks_a_trial_off_is_its_status_its_reason_and_its_cause(error: E
 def test_a_trial_whose_server_died_says_so() -> None:
     row = row_of(WorkerError("no answer"), alive=False)
 
-    assert (row.status, row.reason) == ("failed", "the fake server died in mid-trial (no answer)")
+    assert (row.status, row.reason) == ("failed", "the fake server died during the trial (no answer)")
 
 
 def test_a_wrong_answer_keeps_its_figures_and_checks() -> None:
@@ -70,7 +70,7 @@ def test_figures_that_no_row_can_have_are_a_failed_row_and_end_no_run() -> None:
     row = row_of(measured={"started": -1})
 
     assert row.status == "failed"
-    assert str(row.reason).startswith("what was measured cannot be: measured.started: ")
+    assert str(row.reason).startswith("invalid measurement: measured.started: ")
     assert row.measured.started is None
 
 

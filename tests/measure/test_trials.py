@@ -259,7 +259,7 @@ def test_a_server_that_was_stopped_says_how_it_ended() -> None:
     with server.running(None) as started:
         started.tell("stop")
         started.process.wait(HANG_S)
-        with pytest.raises(ServerError, match="the fake server ended with exit code 0"):
+        with pytest.raises(ServerError, match="the fake server exited with 0"):
             started.stats()
 
         assert not started.alive

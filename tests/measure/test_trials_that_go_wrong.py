@@ -117,7 +117,7 @@ ENDINGS = {
     ),
     "closes_every_descriptor_and_stays": (
         "def crawl(job, frontier):\n    os.closerange(0, 100)\n    time.sleep(1000)",
-        ("failed", "the worker closed its output and went on running"),
+        ("failed", "the worker closed its output but is still running"),
     ),
     "writes_rubbish_to_every_descriptor": (
         (
@@ -129,7 +129,7 @@ ENDINGS = {
             "            pass\n"
             "    honest(job, frontier)"
         ),
-        ("failed", r"the worker printed rubbish: b'rub\xffbish'"),
+        ("failed", r"the worker sent an invalid message: b'rub\xffbish'"),
     ),
     "forges_a_message": (
         (
@@ -255,7 +255,7 @@ def hanging(workshop: Workshop) -> dict[str, Row]:
 def test_a_worker_that_hangs_is_killed_at_its_deadline(hanging: dict[str, Row], name: str) -> None:
     row = hanging[name]
 
-    assert (row.status, row.reason) == ("timeout", "the worker was not done by its deadline, and was killed")
+    assert (row.status, row.reason) == ("timeout", "the worker did not finish by its deadline and was killed")
     assert row.duration_ns >= 5e9
     assert row.knobs["strategy"] == name
 
@@ -291,7 +291,7 @@ def test_a_memory_trial_that_breaks_off_does_not_shut_the_gate_for_the_next(work
     found = workshop.measure(mixed)
 
     assert [(row.strategy, row.kind, row.reason) for row in found] == [
-        ("holds_too_few", "memory", "only 1 of 3 fetches came to be in flight"),
+        ("holds_too_few", "memory", "only 1 of 3 fetches were in flight at the deadline"),
         ("dies_when_held", "crawl", None),
         ("dies_when_held", "memory", "the worker was killed by signal 9 (SIGKILL)"),
         ("holds_too_few", "crawl", None),
@@ -319,7 +319,7 @@ def test_a_server_that_dies_in_mid_trial_is_named_and_replaced(workshop: Worksho
             assert (row.status, row.reason) == ("ok", None)
         else:
             assert row.status == "failed"
-            assert "the fake server died in mid-trial" in (row.reason or "")
+            assert "the fake server died during the trial" in (row.reason or "")
             assert "killed by signal 9" in (row.reason or "")
 
 
