@@ -60,7 +60,7 @@ def test_a_commit_that_keeps_files_back_is_refused_instead_of_completed_with_our
     (repository / ".gitattributes").write_text(f"strategies/{name} export-ignore\n", encoding="utf-8")
     commit(repository, "keep one back")
 
-    with pytest.raises(ExperimentError, match=f"git does not hand out strategies/{name}"):
+    with pytest.raises(ExperimentError, match=f"git does not export strategies/{name}"):
         prepare(arm("callbacks", "HEAD", repository), tmp_path / "place")
 
 

@@ -196,7 +196,7 @@ def test_a_commit_whose_links_lead_out_of_the_folder_is_refused(repository: Path
     commit(repository, "a link")
 
     assert refusal(arm("callbacks", "HEAD", repository), place) == (
-        f"{repository} at HEAD has strategies/out.py, which is no plain file of its own"
+        f"{repository} at HEAD has strategies/out.py, which is not a plain file inside it"
     )
 
 

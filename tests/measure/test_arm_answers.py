@@ -22,7 +22,7 @@ def line(page: int, laps: int = 3, **other: Any) -> list[Any]:
 WHOLE = [line(page) for page in range(10)]
 PATH, SIZE = WHOLE[0][0], WHOLE[0][3]
 AFTER = f"/p/{(FIRST_LAP + 1) * 10}"
-STRANGE = "came twice, without the lap before it, or is not of the site"
+STRANGE = "came twice, skipped a lap, or is not a page of the site"
 MISTAKES = {
     "a page that never came": (WHOLE[1:], "1 of 10 pages are missing"),
     "nothing": ([], "10 of 10 pages are missing"),

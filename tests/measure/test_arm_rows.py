@@ -36,6 +36,6 @@ def test_an_arm_without_a_page_in_its_windows_is_a_failed_row(latency: str, monk
 
     (row,) = arms.run(block, {}, cast("Server", SERVER), Setting("run", host.ANY, lambda _: 1.0))
 
-    assert (row.status, row.reason) == ("failed", "no page was finished in its windows")
+    assert (row.status, row.reason) == ("failed", "no page was finished in any window")
     stored: Any = Row.from_json(row.to_json())
     assert stored == row

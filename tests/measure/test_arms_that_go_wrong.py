@@ -35,7 +35,7 @@ BAD = {
     ),
     "exceeds_its_cap": (
         "def crawl(job, frontier):\n    honest_callbacks(dataclasses.replace(job, max_in_flight=9), frontier)",
-        ("failed", r"[3-9] in flight, where the cap is 2"),
+        ("failed", r"[3-9] in flight, above the cap of 2"),
     ),
     "ends_early": ("def crawl(job, frontier):\n    pass", ("failed", "the crawl ended early")),
     "dies": (
@@ -56,7 +56,7 @@ BAD = {
     ),
     "forgets_a_page": (
         "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished.pop(0)",
-        ("wrong", "came twice, without the lap before it, or is not of the site"),
+        ("wrong", "came twice, skipped a lap, or is not a page of the site"),
     ),
 }
 
@@ -64,25 +64,25 @@ BAD = {
 SLOW = {
     "never_reaches_its_cap": (
         "def crawl(job, frontier):\n    honest(job, frontier)",
-        ("failed", "[01] in flight, where 2 are due, 2 s after the gate was shut"),
+        ("failed", "[01] of 2 in flight 2 s after the gate was closed"),
     ),
     "hangs": (
         "def crawl(job, frontier):\n    time.sleep(1000)",
-        ("failed", "0 in flight, where 2 are due, 2 s after the gate was shut"),
+        ("failed", "0 of 2 in flight 2 s after the gate was closed"),
     ),
     "spins": (
         "def crawl(job, frontier):\n    while True:\n        pass",
-        ("failed", "0 in flight, where 2 are due, 2 s after the gate was shut"),
+        ("failed", "0 of 2 in flight 2 s after the gate was closed"),
     ),
 }
 LAST = {
     "hangs_in_the_end": (
         "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    time.sleep(1000)",
-        ("timeout", "the worker did not say 'crawled' within 1 s, and was killed"),
+        ("timeout", "the worker did not send 'crawled' within 1 s and was killed"),
     ),
     "hangs_when_imported": (
         "time.sleep(1000)",
-        ("timeout", "the worker did not say 'ready' within 1 s, and was killed"),
+        ("timeout", "the worker did not send 'ready' within 1 s and was killed"),
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Run one probe as told on the command line and on standard input (the package's docstring is the contract)."""
+"""Run one probe, given on the command line and on standard input (see the docstring of the package)."""
 
 import sys
 
@@ -9,7 +9,7 @@ LONGEST_LINE_BYTES = 1 << 20
 
 
 def main() -> int:
-    """Measure, and say what came out. Returns the exit code."""
+    """Measure and print the result; return the exit code."""
     say = take_over_stdout()
     try:
         name = find_probe(sys.argv[1:])
