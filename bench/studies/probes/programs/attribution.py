@@ -6,8 +6,8 @@ Three looks at the same N building blocks (``inflight.bench.measure.building_blo
   stacks. It records every allocation, so the size of the process means nothing in this look.
 - ``mappings``: memory of the process, by the kind of mapping (/proc/PID/smaps, proc(5)), without tracemalloc.
 - ``kernel``: objects in use, by the name of their slab cache (/proc/slabinfo, slabinfo(5)). It is readable by root
-  only, and covers the whole system. Small objects without a cache of their own are in kmalloc-...; both ends of a connection
-  are counted.
+  only, and covers the whole system. Small objects without a cache of their own are in kmalloc-...; both ends of a
+  connection are counted.
 """
 
 import linecache
