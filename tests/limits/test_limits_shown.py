@@ -1,4 +1,4 @@
-"""What a run found of limits: a section whose title is the end of the ramp of threads."""
+"""The section of limits, whose title is the end of the ramp of threads."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def test_the_title_says_what_is_known_of_the_end_of_the_ramp(measured: dict[str,
     assert told.items() >= {"resource": "threads", "valid": True, **measured}.items()
 
 
-def test_the_lowest_shared_limit_is_the_one_that_was_kept_off() -> None:
+def test_the_lowest_shared_limit_is_the_one_that_was_avoided() -> None:
     ceilings = [
         Ceiling(name=name, most=most, shared=shared, evidence="", remedy="")
         for name, most, shared in (("mine", 1, False), ("far", 3, True), ("near", 2, True))

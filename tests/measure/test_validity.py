@@ -12,7 +12,7 @@ STEADY = {"window_ns": 100_000, "completions": 1000, "mean_service_ns": 1000, "m
 
 
 def line(*completions: int) -> dict[str, Any]:
-    """Return the time line of a loop of ten that is full from its first bin on, until all has been started."""
+    """Return the timeline of a loop of ten that is full from its first bin until the last start."""
     in_flight = [10] * (len(completions) - 1) + [0]
     return {"timeline": {"bin_ns": 10_000_000, "completions": list(completions), "in_flight": in_flight}}
 
@@ -69,7 +69,7 @@ SOUND: dict[str, Any] = {
 
 
 def evidence(**changes: Any) -> Evidence:
-    """Return sound evidence with changes; those in a dict are made inside it: ``server={"cpu_share": 1}``."""
+    """Return good evidence with changes, also to items of a dict: ``server={"cpu_share": 1}``."""
     values = dict(SOUND)
     for name, change in changes.items():
         values[name] = values[name] | change if isinstance(change, dict) else change
@@ -104,7 +104,7 @@ SHORT = STEADY | {"window_ns": 4_000, "completions": 20}
 
 
 def count(samples: int) -> dict[str, int]:
-    """Return service times of so many fetches, all so short that they break no other check."""
+    """Return service times of this many fetches, short enough to fail no other check."""
     return {"count": samples, "mean_ns": 1_000_000 // samples, "max_ns": 1000}
 
 
@@ -305,7 +305,7 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("name", "changes", "verdict", "words"), BOTH_SIDES)
-def test_a_check_judges_by_its_bound_and_says_its_figures(
+def test_a_check_applies_its_bound_and_reports_its_figures(
     name: str, changes: dict[str, Any], verdict: str, words: str
 ) -> None:
     found = the(name, **changes)
@@ -314,19 +314,19 @@ def test_a_check_judges_by_its_bound_and_says_its_figures(
     assert words in found.detail
 
 
-def test_every_check_is_seen_on_both_sides() -> None:
+def test_every_check_is_tested_on_both_sides() -> None:
     red = {name for name, _, verdict, _ in BOTH_SIDES if verdict == "failed"}
 
     assert red == set(CHECKS) - {SAMPLES}, "few samples are no reason to disbelieve the rest"
 
 
-def test_a_red_check_makes_no_other_red() -> None:
+def test_a_failed_check_fails_no_other() -> None:
     for name, changes, verdict, _ in BOTH_SIDES:
         made = judge(CHECKS, evidence(**changes))
         assert {found.name for found in made if found.verdict == "failed"} == ({name} if verdict == "failed" else set())
 
 
-def test_evidence_of_a_crawl_that_brought_nothing_can_be_judged() -> None:
+def test_a_crawl_without_pages_can_be_checked() -> None:
     nothing = {"pages": 0, "peak_in_flight": 0, "tries": 0, "steady": None, "service": {"count": 0, "mean_ns": 1000}}
     idle = {"peak_in_flight": 0, "requests": 0, "cpu_share": 0.0, "lateness_count": 0}
 

@@ -1,4 +1,4 @@
-"""Where the bytes go: printed block by block, look by look, and nothing made up for what is unknown."""
+"""Where the bytes go: a table for each block, with unknown values shown as unknown."""
 
 from typing import Any
 
