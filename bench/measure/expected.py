@@ -68,11 +68,11 @@ def difference(expected: Answer, got: Answer) -> str | None:
     counts = f"{len(missing)} pages missing, {len(extra)} too many, {len(unlike)} different"
     if unlike:
         path = min(unlike)
-        return f"{counts}; for example {path}: expected {told(expected[path])}, got {told(got[path])}"
+        return f"{counts}; for example {path}: expected {described(expected[path])}, got {described(got[path])}"
     return f"{counts}; for example {min(missing or extra)}"
 
 
-def told(result: tuple[int | None, int]) -> str:
+def described(result: tuple[int | None, int]) -> str:
     """Describe the result of a page."""
     status, size = result
     return "a failure" if status is None else f"status {status} with {size} bytes"

@@ -30,7 +30,7 @@ from inflight.bench.measure.process import DEFAULT, Runtime, SkipError, TrialErr
 from inflight.bench.measure.server import Server
 
 
-def _nobody(_sentence: str) -> None:
+def _ignore(_sentence: str) -> None:
     """Ignore a message."""
 
 
@@ -55,7 +55,7 @@ class Setting:
     """Cost of a unit of CPU work on the client's core; None where no trial asks for CPU work."""
     hosting: Hosting = ALONE
     """The participants of a swarm."""
-    tell: Callable[[str], None] = _nobody
+    tell: Callable[[str], None] = _ignore
     """Called with the progress of a swarm."""
     halves: host.Cpus = host.ANY
     """The cores of the servers and of the strategy processes of a swarm."""

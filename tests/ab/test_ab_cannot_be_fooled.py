@@ -65,7 +65,7 @@ def test_a_commit_that_keeps_files_back_is_refused_instead_of_completed_with_our
 
 
 def test_a_strategy_that_the_repository_lacks_is_not_taken_from_ours(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match="there is no strategy 'callbacks'; there are mine"):
+    with pytest.raises(ExperimentError, match="there is no strategy 'callbacks'; known: mine"):
         prepare(arm("callbacks", None, with_mine(tmp_path / "fork", HONEST)), tmp_path / "place")
 
 

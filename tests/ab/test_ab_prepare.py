@@ -205,8 +205,8 @@ def test_a_strategy_that_a_revision_does_not_have_is_refused_with_those_that_it_
 ) -> None:
     sentence = refusal(arm("calbacks", "HEAD", repository), place)
 
-    assert sentence.startswith("calbacks@HEAD: there is no strategy 'calbacks'; there are ")
-    assert sentence.split("; there are ")[1].split(", ") == sorted(strategies.names())
+    assert sentence.startswith("calbacks@HEAD: there is no strategy 'calbacks'; known: ")
+    assert sentence.split("; known: ")[1].split(", ") == sorted(strategies.names())
 
 
 @pytest.mark.parametrize("name", ["../../etc/x", "core", "base", "__init__", "x" * 300])

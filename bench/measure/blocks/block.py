@@ -153,9 +153,9 @@ def observe(
     with ExitStack() as stack:
         for one in arms:
             with _blamed(one):
-                told = _order(one, block, site, unit_ns)
+                wanted = _order(one, block, site, unit_ns)
                 one.worker = stack.enter_context(
-                    process.running([PROGRAM], told, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
+                    process.running([PROGRAM], wanted, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
                 )
         _each(arms, partial(_begin, block=block, server=server, cpus=cpus))
         _each(arms, partial(_await_cap, block=block, server=server))

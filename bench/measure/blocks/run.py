@@ -14,7 +14,7 @@ from inflight.bench.measure.blocks.block import Running, Slice
 from inflight.bench.measure.blocks.checks import CHECKS, Evidence
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.expected import lap_answer, told
+from inflight.bench.measure.expected import described, lap_answer
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
@@ -151,7 +151,7 @@ def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str
             return f"{path} came twice, skipped a lap, or is not a page of the site"
         waiting.remove(path)
         if (status, size) != expected[path]:
-            return f"{path}: expected {told(expected[path])}, got {told((status, size))}"
+            return f"{path}: expected {described(expected[path])}, got {described((status, size))}"
     return f"{len(waiting)} of {config.pages} pages are missing" if waiting else None
 
 

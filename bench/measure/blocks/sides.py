@@ -79,8 +79,9 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
         _check_whole(_git(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER), folder, where)
     there = sorted(path.stem for path in target.glob("*.py") if path.stem not in {"__init__", "base"})
     if arm.strategy not in there:
-        told = ", ".join(there) or "none"
-        raise ExperimentError(f"{arm.label}: there is no strategy {arm.strategy!r:.80}; there are {told}")
+        raise ExperimentError(
+            f"{arm.label}: there is no strategy {arm.strategy!r:.80}; known: {', '.join(there) or 'none'}"
+        )
     if not (target / "__init__.py").is_file():  # a repository with only strategies of its own
         own = [path.relative_to(target) for path in target.rglob("*.py")]
         shutil.copytree(
@@ -190,8 +191,8 @@ def interpreter(name: str | None, option: str = "--python") -> str | None:
         raise ExperimentError(f"{option}: {found} does not run as a Python interpreter: {error}") from error
     if len(version) != 2 or version < LEAST_PYTHON:
         said = (done.stderr.strip().splitlines() or [""])[0]
-        told = ".".join(map(str, version)) or "no Python" + (f" ({said})" if said else "")
-        raise ExperimentError(f"{option}: {found} is {told}; Python 3.11 or newer is needed")
+        actual = ".".join(map(str, version)) or "no Python" + (f" ({said})" if said else "")
+        raise ExperimentError(f"{option}: {found} is {actual}; Python 3.11 or newer is needed")
     own = executable.strip()
     return own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100  (a resolved path would leave the venv)
 
@@ -228,14 +229,14 @@ def _run(command: list[str], failure: str) -> None:
             start_new_session=True,
         ) as process:
             try:
-                told, _ = process.communicate(timeout=INSTALL_SECONDS)
+                output, _ = process.communicate(timeout=INSTALL_SECONDS)
             except BaseException:
                 os.killpg(process.pid, signal.SIGKILL)  # with its children
                 raise
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExperimentError(f"{failure}: {error}") from error
     if process.returncode:
-        said = [line for line in told.splitlines() if line.strip()]
+        said = [line for line in output.splitlines() if line.strip()]
         errors = [line for line in said if line.startswith("ERROR")] or said
         raise ExperimentError(f"{failure}: {errors[-1].strip() if errors else 'no reason was given'}")
 

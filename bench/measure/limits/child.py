@@ -32,7 +32,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Take what is asked for until the input ends."""
+    """Follow the orders until the input ends."""
     die_with_parent(int(sys.argv[1]))
     say, order = take_order()
     orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
@@ -63,13 +63,13 @@ def main() -> None:
 
 def advance(ramp: Iterator[int], most: int, every: int, begin_ns: int, say: Say) -> tuple[int, str | None, str | None]:
     """Continue to ``most`` or to a failure; return the count, and of a failure the error and the name of its errno."""
-    count = told = 0
+    count = reported = 0
     try:
         for count in ramp:
             if count >= most:
                 return count, None, None
-            if count >= told + every:
-                told = count
+            if count >= reported + every:
+                reported = count
                 say({"event": "at", "count": count, "ns": time.perf_counter_ns() - begin_ns})
     except RefusedError as refusal:
         return refusal.args[0], refusal.args[1], refusal.args[2]

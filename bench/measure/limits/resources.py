@@ -161,7 +161,7 @@ def spread(
 
 
 def private_address(number: int) -> str:
-    """Return a loopback address that nobody else uses, where the system has more than one; else the usual one.
+    """Return an unused loopback address, where the system has more than one; else the usual one.
 
     On Linux all of 127/8 is local (the route ``local 127.0.0.0/8`` of the table local).
     """

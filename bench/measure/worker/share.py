@@ -62,8 +62,8 @@ class SharePart(StrategyPart):
         self._reporter.begin(self.frontier)
         timed = self.timed()
         self._reporter.end()
-        told = {name: timed[name] for name in ("error", "cause", "cpu_ns")}
-        return {"event": "crawled", **told, **outcome(self.frontier), "reporting_cpu_ns": self._reporter.cpu_ns}
+        crawled = {name: timed[name] for name in ("error", "cause", "cpu_ns")}
+        return {"event": "crawled", **crawled, **outcome(self.frontier), "reporting_cpu_ns": self._reporter.cpu_ns}
 
 
 def root_urls(bases: Sequence[str], first: int, count: int) -> tuple[str, ...]:

@@ -130,7 +130,7 @@ def start_threads(model: Any, job: Job, frontier: Frontier, *, daemon: bool) -> 
         waiting.put(fetch)
     for _ in range(job.max_in_flight):
         threading.Thread(target=work, daemon=daemon).start()
-    waiting.join()  # here each of them would be told to end
+    waiting.join()  # here each of them would be ended
 
 
 SOON_OVER = {"connection": "per-fetch", "timeout_ns": 500_000_000}
