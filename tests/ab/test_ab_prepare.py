@@ -235,7 +235,7 @@ def test_a_broken_strategy_is_refused_and_only_where_it_is_asked_for(
     assert "strategies/broken.py is no strategy: " in sentence
     assert lack in sentence
     assert prepare(arm("mine", None, folder), place / "mine").described.name == "mine"
-    assert "there are " in refusal(arm("absent", None, folder), place / "absent")
+    assert "; known: " in refusal(arm("absent", None, folder), place / "absent")
 
 
 def test_a_strategy_that_needs_what_is_not_installed_leads_to_the_option_that_installs_it(
