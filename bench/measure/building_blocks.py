@@ -1,7 +1,7 @@
-"""Building blocks: what concurrency is made of, each held N times, waiting, with nothing around it.
+"""Building blocks of concurrency, such as threads and tasks: N of one kind that wait and do nothing else.
 
-``BLOCKS`` maps a name to the function that starts N of them and returns what keeps them alive. Threads and tasks wait
-for a lock that another one holds, as in the scripts of the authors whose figures are tested (docs/claims.md).
+``BLOCKS`` maps a name to the function that starts N of them and returns the objects that keep them alive. Threads and
+tasks wait for a held lock, as in the scripts of the authors whose figures are tested (docs/claims.md).
 """
 
 import asyncio
@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 
 class Held(NamedTuple):
-    """What was started: how many, and the objects that keep it alive."""
+    """The number of started blocks, and the objects that keep them alive."""
 
     started: int
     alive: Any
 
 
 class ShortageError(Exception):
-    """The machine gave fewer than were asked for; ``started`` says how many."""
+    """Fewer could be started than wanted; ``started`` says how many."""
 
     def __init__(self, started: int, cause: BaseException) -> None:
         super().__init__(f"only {started:,} could be started: {cause}")
@@ -37,13 +37,13 @@ def threads(n: int, _port: int) -> Held:
             thread = threading.Thread(target=lock.acquire, daemon=True)
             thread.start()
             alive.append(thread)
-    except (RuntimeError, MemoryError) as error:  # CPython's words for a failed pthread_create
+    except (RuntimeError, MemoryError) as error:  # CPython's errors for a failed pthread_create
         raise ShortageError(len(alive), error) from error
     return Held(n, (lock, alive))
 
 
 def generators(n: int, _port: int) -> Held:
-    """Start generators that stand at their first yield."""
+    """Start generators that are suspended at their first yield."""
 
     def wait() -> Generator[None, None, None]:
         yield
@@ -55,7 +55,7 @@ def generators(n: int, _port: int) -> Held:
 
 
 def generator_tasks(n: int, _port: int) -> Held:
-    """Start generators in tasks of our own (``strategies.generators``), each waiting for a future of its own."""
+    """Start generators in tasks of ``strategies.generators``, each waiting for its own future."""
     from inflight.strategies.generators import Future, Loop, Task
 
     def wait() -> Generator[Future, None, None]:
@@ -70,7 +70,7 @@ def generator_tasks(n: int, _port: int) -> Held:
 
 
 def asyncio_tasks(n: int, _port: int) -> Held:
-    """Start asyncio tasks that wait for a lock; the loop turns until all do, and then stands still."""
+    """Start asyncio tasks that wait for a lock; the loop runs until all of them wait, and then stops."""
 
     async def start() -> list[asyncio.Task[Any]]:
         lock = asyncio.Lock()
@@ -88,7 +88,7 @@ def asyncio_tasks(n: int, _port: int) -> Held:
 
 
 def asyncio_sockets(n: int, port: int) -> Held:
-    """Start asyncio tasks, each with a connected socket, that wait for something to arrive (loop.sock_recv)."""
+    """Start asyncio tasks, each with a connected socket, that wait for data (loop.sock_recv)."""
     import socket
 
     async def wait(arrivals: Arrivals) -> None:
@@ -104,7 +104,7 @@ def asyncio_sockets(n: int, port: int) -> Held:
 
 
 def asyncio_streams(n: int, port: int) -> Held:
-    """Start asyncio tasks, each with a connected stream, that wait for something to arrive (StreamReader.read)."""
+    """Start asyncio tasks, each with a connected stream, that wait for data (StreamReader.read)."""
 
     async def wait(arrivals: Arrivals) -> None:
         async with arrivals.gate:
@@ -117,7 +117,7 @@ def asyncio_streams(n: int, port: int) -> Held:
 
 
 class Arrivals:
-    """How many have connected, the gate that lets so many try at a time, and why one could not."""
+    """The number of connected tasks, the gate that limits concurrent attempts, and an error if one failed."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -126,7 +126,7 @@ class Arrivals:
 
 
 _CONNECTING = 256
-"""As in ``strategies.native_asyncio``: what is only needed while connecting should not be there N times at once."""
+"""Maximum number of concurrent attempts, as in ``strategies.native_asyncio``: it bounds the memory for connecting."""
 
 BLOCKS: dict[str, Callable[[int, int], Held]] = {
     "thread": threads,
@@ -139,7 +139,7 @@ BLOCKS: dict[str, Callable[[int, int], Held]] = {
 
 
 def _connected(n: int, wait: Callable[[Arrivals], Coroutine[Any, Any, None]]) -> Held:
-    """Start N tasks that connect, and let the loop turn until all have; then it stands still."""
+    """Start N tasks that connect; run the loop until all have connected, and then stop it."""
 
     async def waiter(arrivals: Arrivals) -> None:
         try:
@@ -163,7 +163,7 @@ def _connected(n: int, wait: Callable[[Arrivals], Coroutine[Any, Any, None]]) ->
 
 
 def end() -> None:
-    """End this process without taking the blocks down one by one: a million of them would take minutes."""
+    """End this process without freeing the blocks one by one, which takes minutes for a million."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -1,7 +1,7 @@
-"""How much CPU work a unit is on this machine: ``python -m inflight.bench.measure.calibrate`` prints it in nanoseconds.
+"""The cost of a unit of CPU work: ``python -m inflight.bench.measure.calibrate`` prints it in nanoseconds.
 
-A program of its own, so that it can be run on the client's core, and with nothing else in its process. All trials of a
-run go by one calibration: what they compute is then the same, whatever the machine is busy with meanwhile.
+It is a separate program, so that it runs on the client's core with nothing else in its process. All trials of a run use
+one calibration, so they compute the same, however busy the machine is.
 """
 
 from inflight.strategies.core.work import cost_ns
@@ -11,7 +11,7 @@ BURSTS = 25
 
 
 def main() -> None:
-    """Print what a unit costs: the median of bursts of a few milliseconds, behind a first one that warms up."""
+    """Print the cost of a unit: the median of bursts of a few milliseconds, after a burst that warms up."""
     cost_ns(BURST_UNITS)
     print(cost_ns(BURST_UNITS, BURSTS) / BURST_UNITS)
 

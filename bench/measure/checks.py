@@ -1,7 +1,7 @@
-"""What checks of several studies have in common: each function judges some figures, and says which they are.
+"""Checks that several studies share: each function judges some figures and returns them with its verdict.
 
-A study lists its own checks by name (``judge`` makes them all). Red rows are shown and kept, and are part of no
-conclusion.
+A study lists its own checks by name, and ``judge`` runs them all. Rows that fail a check are kept and shown, but
+excluded from conclusions.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,34 +13,34 @@ MS = 1_000_000
 MOST_WAITING_SHARE = 0.05
 MOST_STEAL_SHARE = 0.02
 SAMPLES = {"p50": 20, "p90": 100, "p99": 1000, "p99.9": 10_000}
-"""How many samples leave ten beyond the quantile."""
+"""Number of samples that leaves ten beyond the quantile."""
 
 Judgement = tuple[Literal["passed", "failed", "not applicable"], str]
 Evidence = TypeVar("Evidence")
 
 
 def judge(checks: Mapping[str, Callable[[Evidence], Judgement]], evidence: Evidence) -> tuple[Check, ...]:
-    """Make every check of a list."""
+    """Run every check of a list."""
     return tuple(Check(name, *one(evidence)) for name, one in checks.items())
 
 
 def passed_if(fine: bool, figures: str) -> Judgement:
-    """Return that a check has passed, or else failed, with the figures that it went by."""
+    """Return the verdict of a check with its figures."""
     return ("passed" if fine else "failed"), figures
 
 
 def not_applicable(why: str) -> Judgement:
-    """Return that a check says nothing here."""
+    """Return that a check does not apply, and why."""
     return "not applicable", why
 
 
 def answer(difference: str | None, pages: int) -> Judgement:
-    """Check that the pages, their statuses and sizes are those of the seeded site."""
+    """Check that pages, statuses and sizes are those of the seeded site."""
     return passed_if(difference is None, difference or f"{pages} pages as the site has them")
 
 
 def failures(failed: int, planned: int = 0) -> Judgement:
-    """Check that only those pages failed that the site makes fail: a failure is never throughput."""
+    """Check that exactly the pages failed that the site makes fail."""
     return passed_if(failed == planned, f"{failed} pages failed, the site makes {planned} fail")
 
 
@@ -55,17 +55,17 @@ def core(share: float, limit: float) -> Judgement:
 
 
 def waiting(share: float | None) -> Judgement:
-    """Check that nothing else ran on the client's core: its thread hardly ever waited for it."""
+    """Check that nothing else ran on the client's core, so that its thread hardly waited for it."""
     if share is None:
-        return not_applicable("unknown here")
+        return not_applicable("unknown on this system")
     figures = f"waited {share:.1%} of the time for its core, limit {MOST_WAITING_SHARE:.0%}"
     return passed_if(share <= MOST_WAITING_SHARE, figures)
 
 
 def lateness(server: Mapping[str, Any], mean_latency_ns: float) -> Judgement:
-    """Check that the added latency was what was asked for: p99 late by at most 1 ms and 2 % of the mean.
+    """Check that the added latency was exact: p99 late by at most 1 ms and 2 % of the mean.
 
-    A quantile needs ten samples beyond it to be one: below 1,000 responses the p90 is judged, below 100 the median.
+    A quantile needs ten samples beyond it: below 1,000 responses the p90 is judged, below 100 the median.
     """
     count = server["lateness_count"]
     if not count:
@@ -83,15 +83,15 @@ def drops(count: int | None) -> Judgement:
 
 
 def steal(share: float | None) -> Judgement:
-    """Check that the hypervisor did not take the cores away."""
+    """Check that the hypervisor did not take CPU time away."""
     if share is None:
-        return not_applicable("this system does not say")
+        return not_applicable("unknown on this system")
     figures = f"{share:.1%} of CPU time stolen, limit {MOST_STEAL_SHARE:.0%}"
     return passed_if(share <= MOST_STEAL_SHARE, figures)
 
 
 def quantiles(count: int) -> Judgement:
-    """Check which quantiles rest on enough samples: ten beyond each."""
+    """Check which quantiles have enough samples: ten beyond each."""
     enough = [name for name, least in SAMPLES.items() if count >= least]
     if not enough:
         return not_applicable(f"{count} samples: enough for no quantile")
@@ -100,7 +100,7 @@ def quantiles(count: int) -> Judgement:
 
 
 def knobs(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Judgement:
-    """Check that what was set for the worker is what the worker found."""
+    """Check that the worker ran with the settings that were chosen for it."""
     wrong = [
         f"{name}: wanted {value!r}, got {found.get(name)!r}"
         for name, value in wanted.items()
@@ -110,9 +110,9 @@ def knobs(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Judgement:
 
 
 def work(measured: Mapping[str, Any], pages: int, cpu_ns: int, tolerance: float) -> Judgement:
-    """Check that the CPU work was done for so many pages, and that it cost about what was asked for."""
+    """Check that the CPU work was done for this many pages, and that its cost is within the tolerance."""
     if not cpu_ns:
-        return not_applicable("no CPU work was asked for")
+        return not_applicable("no CPU work")
     done, cost_ns = measured["worked_pages"], measured["work_ns"]
     figures = f"done for {done} of {pages} pages, {cost_ns / MS:.3g} of {cpu_ns / MS:.3g} ms"
     return passed_if(done == pages and abs(cost_ns / cpu_ns - 1) <= tolerance, figures)

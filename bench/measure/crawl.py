@@ -1,4 +1,4 @@
-"""A trial of one strategy on one workload: a fresh worker, watched from outside, and its answer checked."""
+"""A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked."""
 
 import time
 from dataclasses import replace
@@ -19,9 +19,9 @@ from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.crawl"
 LEAST_NS = 20_000_000
-"""Between two looks, at first; each takes about 40 µs of the harness's core."""
+"""Initial time between two samples. Each sample costs about 40 µs of the harness's core."""
 MOST_SAMPLES = 200
-"""When there are so many, every other one is dropped, and from then on half as many are taken."""
+"""Number of samples at which every other one is dropped and the interval doubles."""
 
 
 def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
@@ -30,7 +30,7 @@ def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
 
 
 def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
-    """Drive worker and server through one trial, and note what they and the kernel say."""
+    """Drive worker and server through one trial; record their counts and the kernel's."""
     workload = trial.workload
     server.configure(workload.site)
     order = {"strategy": trial.strategy, "job": _job(trial, server, setting).to_dict()}
@@ -73,9 +73,10 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
 
 
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:
-    """Return what the worker is to do. A held fetch has as much time as its trial: the gate is no fault of its own.
+    """Return the job of the worker.
 
-    Nor is the CPU work of all others that a fetch in flight may have to wait for.
+    The gate holds the fetches of a memory trial, so their timeout is the deadline of the trial. With CPU work, the
+    timeout allows for the work of all other fetches in flight.
     """
     workload = trial.workload
     roots = root_paths(workload.site, workload.roots)
@@ -94,13 +95,13 @@ def _job(trial: Trial, server: Server, setting: Setting) -> Job:
 
 
 def _memory(pid: int) -> dict[str, int]:
-    """Read the memory of a process at rest: its own (USS), its share (PSS, where known), resident (RSS)."""
+    """Read the memory of an idle process: unique (USS), proportional (PSS, if known) and resident (RSS)."""
     found = memory.of_process(pid)
     return {key: size for key in ("uss_bytes", "rss_bytes", "pss_bytes") if (size := found[key]) is not None}
 
 
 def counts(server: Server, cpus: host.Cpus) -> dict[str, Any]:
-    """Return what server and kernel have counted until now."""
+    """Return the current counts of server and kernel."""
     return {
         "server": server.stats(),
         "run_delay_ns": host.run_delay_ns(server.process.pid),
@@ -110,7 +111,7 @@ def counts(server: Server, cpus: host.Cpus) -> dict[str, Any]:
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the server and the kernel counted during the trial."""
+    """Return what server and kernel counted during the trial."""
     old, new = before["server"], after["server"]
     delay_ns = host.since(before["run_delay_ns"], after["run_delay_ns"])
     delay_share = None if delay_ns is None else delay_ns / max(1, new["clock_ns"] - old["clock_ns"])
@@ -120,7 +121,7 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str
 
 
 def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]:
-    """Return the figures that people quote; failed pages are no throughput."""
+    """Return the headline figures. Failed pages do not count as throughput."""
     verified = pages - failed
     cpu_ns = outcome["cpu_user_ns"] + outcome["cpu_system_ns"]
     return {
@@ -133,7 +134,7 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
 
 
 def evidence_of(trial: Trial, cpus: host.Cpus, seen: Observation, answer: Answer) -> validity.Evidence:
-    """Return what the checks go by."""
+    """Return the evidence for the checks."""
     workload = trial.workload
     crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
     expected = expected_answer(*crawl)
@@ -172,9 +173,9 @@ def _client_share(cpus: host.Cpus, measured: dict[str, Any]) -> float | None:
 
 
 class Sampler:
-    """Look at a process from outside now and then: its threads, resident memory and CPU time.
+    """Sample the threads, resident memory and CPU time of a process from outside.
 
-    From outside, so that it costs the worker nothing; seldom, because the harness shares the server's core.
+    This costs the worker nothing. Samples are rare, because the harness shares the server's core.
     """
 
     def __init__(self, observed: psutil.Process) -> None:
@@ -185,12 +186,12 @@ class Sampler:
         self.begin()
 
     def begin(self) -> None:
-        """Count time and CPU time from now on."""
+        """Restart time and CPU time from zero."""
         self._begin_ns = self._next_ns = time.monotonic_ns()
         self._begin_cpu_ns = host.cpu_ns(self._observed.pid)
 
     def sample(self) -> None:
-        """Take a sample if it is time for one."""
+        """Take a sample if one is due."""
         now_ns = time.monotonic_ns()
         if now_ns < self._next_ns:
             return

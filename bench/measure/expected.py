@@ -1,4 +1,4 @@
-"""The right answer of a crawl, worked out from the seeded site alone: no socket, and none of the crawl's own code."""
+"""The expected answer of a crawl, computed from the seeded site alone, without sockets or code of the crawlers."""
 
 from collections import deque
 from functools import lru_cache
@@ -7,12 +7,12 @@ from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import Site, SiteConfig
 
 Answer = dict[str, tuple[int | None, int]]
-"""Path -> (status, body bytes); (None, 0) for a page that no try can get."""
+"""Path -> (status, body bytes); (None, 0) for a page that always fails."""
 
 
 @lru_cache(maxsize=16)
 def expected_answer(config: SiteConfig, roots: int, max_redirects: int) -> Answer:
-    """Return what a crawl from the first ``roots`` pages must bring."""
+    """Return the expected answer of a crawl from the first ``roots`` pages."""
     site = Site(config)
     answer: Answer = {}
     waiting = deque((n, max_redirects) for n in range(roots))
@@ -38,7 +38,7 @@ def expected_answer(config: SiteConfig, roots: int, max_redirects: int) -> Answe
 
 @lru_cache(maxsize=16)
 def mean_delay_ns(config: SiteConfig, roots: int, max_redirects: int) -> float:
-    """Return the mean of the delays of the pages that the right answer has."""
+    """Return the mean delay of the pages of the expected answer."""
     site = Site(config)
     numbers = [site.number(path) for path in expected_answer(config, roots, max_redirects)]
     delays_ns = [site.page(n).delay_ns for n in numbers if n is not None]
@@ -47,20 +47,20 @@ def mean_delay_ns(config: SiteConfig, roots: int, max_redirects: int) -> float:
 
 @lru_cache(maxsize=16)
 def lap_answer(config: SiteConfig) -> Answer:
-    """Return what the first lap of an endless site brings; so do all others, whose paths only differ in their lap."""
+    """Return the answer of the first lap of an endless site; all laps are alike, except for the lap in their paths."""
     site = Site(config)
     pages = (site.page(n) for n in range(site.first, site.first + config.pages))
     return {page.path: (page.status, page.body_bytes) for page in pages}
 
 
 def root_paths(config: SiteConfig, count: int) -> list[str]:
-    """Return the paths of the first ``count`` pages, where a crawl with that many in flight begins."""
+    """Return the paths of the first ``count`` pages, from which a crawl starts."""
     site = Site(config)
     return [site.url_path(n) for n in range(site.first, site.first + count)]
 
 
 def difference(expected: Answer, got: Answer) -> str | None:
-    """Say in one sentence how two answers differ, with one example; None when they do not."""
+    """Describe the difference of two answers in one sentence, with an example; None when there is none."""
     missing, extra = expected.keys() - got.keys(), got.keys() - expected.keys()
     unlike = [path for path in expected.keys() & got.keys() if expected[path] != got[path]]
     if not (missing or extra or unlike):
@@ -68,11 +68,11 @@ def difference(expected: Answer, got: Answer) -> str | None:
     counts = f"{len(missing)} pages missing, {len(extra)} too many, {len(unlike)} different"
     if unlike:
         path = min(unlike)
-        return f"{counts}; for example {path}: expected {told(expected[path])}, got {told(got[path])}"
+        return f"{counts}; for example {path}: expected {described(expected[path])}, got {described(got[path])}"
     return f"{counts}; for example {min(missing or extra)}"
 
 
-def told(result: tuple[int | None, int]) -> str:
-    """Say what a page brought."""
+def described(result: tuple[int | None, int]) -> str:
+    """Describe the result of a page."""
     status, size = result
     return "a failure" if status is None else f"status {status} with {size} bytes"

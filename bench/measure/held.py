@@ -1,4 +1,4 @@
-"""The held part of a memory trial: bring exactly N fetches into flight, read every layer at rest, let them go."""
+"""The held phase of a memory trial: get exactly N fetches in flight, read every layer at rest, release them."""
 
 import time
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from inflight.bench.measure.server import Server
 def observe(
     trial: Trial, server: Server, worker: process.Worker, measured: dict[str, Any], budget_bytes: int | None
 ) -> None:
-    """Start the crawl against a shut gate, and note memory before, when N are held, and perhaps when N are parked.
+    """Crawl against a closed gate; record memory before, with N fetches held, and optionally with N connections parked.
 
-    Sizes are noted as ``base_``, ``held_`` and ``parked_`` with the names of ``memory.of_process`` and
-    ``memory.of_system``; those of the server's process as ``..._server_...``. ``reach_ns`` is the time from the order
-    until the gate held N; what worker and server computed until then are ``reach_cpu_ns`` and ``reach_server_cpu_ns``.
+    The keys are ``base_``, ``held_`` and ``parked_`` with the names of ``memory.of_process`` and ``memory.of_system``;
+    those of the server's process have ``server_`` in between. ``reach_ns`` is the time from the order until the gate
+    held N fetches. ``reach_cpu_ns`` and ``reach_server_cpu_ns`` are the CPU times of worker and server until then.
     """
     server.tell("hold")
     measured |= layers("base", worker, server)
@@ -41,13 +41,13 @@ def observe(
 
 
 REST_S = 3
-"""So long a reading waits for memory to come to rest, and for others to have gone."""
+"""Maximum time that a reading waits for memory to settle and for others to end."""
 MOST_STRANGERS = 5
-"""So many tasks or sockets of others pass: the kernel's workers come and go, and weigh little against 1,000 of ours."""
+"""Number of tasks or sockets of others that is tolerated: the kernel's workers come and go."""
 
 
 class Guard:
-    """Watch that a process, or all that has been started since, does not take more memory than it was allowed."""
+    """A memory budget for one process, or for everything started since."""
 
     def __init__(self, budget_bytes: int | None, pid: int | None = None) -> None:
         self._budget_bytes = budget_bytes
@@ -55,7 +55,7 @@ class Guard:
         self._unused_bytes = memory.unused_bytes()
 
     def check(self) -> None:
-        """Raise WorkerError when the budget is used up; the worker is killed by whoever holds it."""
+        """Raise WorkerError when the budget is used up."""
         if self._budget_bytes is None:
             return
         taken = self._unused_bytes - memory.unused_bytes()
@@ -69,7 +69,7 @@ class Guard:
 
 
 def layers(stage: str, worker: process.Worker, server: Server) -> dict[str, Any]:
-    """Return every layer of memory as soon as it is at rest, under names that begin with the stage."""
+    """Return every layer of memory once it is at rest, under names that begin with the stage."""
     own, system = memory.at_rest(worker.pid, _patience_s(worker))
     found: Layers = {
         **own,
@@ -82,9 +82,10 @@ def layers(stage: str, worker: process.Worker, server: Server) -> dict[str, Any]
 
 
 def layers_since(base: dict[str, Any], stage: str, worker: process.Worker, server: Server) -> dict[str, Any]:
-    """Return the layers once only this trial has moved them since ``base``; else, after REST_S, marked as disturbed.
+    """Return the layers once only this trial has changed them since ``base``; after REST_S, mark them as disturbed.
 
-    ``{stage}_disturbed`` is None, or says what of others came or went: then nothing is known of the kernel's layers.
+    ``{stage}_disturbed`` is None, or describes the processes and sockets of others that came or went. The kernel's
+    layers are unknown then.
     """
     give_up_s = _patience_s(worker)
     while True:
@@ -95,16 +96,16 @@ def layers_since(base: dict[str, Any], stage: str, worker: process.Worker, serve
 
 
 def _patience_s(worker: process.Worker) -> float:
-    """Return until when to wait for rest: never so long that the trial itself would miss its deadline."""
+    """Return the time until which to wait for rest, well before the deadline of the trial."""
     now_s = time.monotonic()
     return now_s + min(REST_S, max(0.0, worker.deadline_s - now_s) / 4)
 
 
 def disturbance(base: dict[str, Any], found: dict[str, Any], stage: str) -> str | None:
-    """Say what else has moved what the kernel has for the whole system; None when nothing is seen.
+    """Describe what others changed in the kernel's system-wide memory; None when nothing is seen.
 
-    Kernel stacks and slab cannot be told apart by process; but a process or thread that came or went elsewhere shows in
-    the number of tasks, and a connection in the number of sockets, of which each of our connections has two.
+    Kernel stacks and slab are not counted per process. But a process or thread of others shows in the number of tasks,
+    and a connection in the number of sockets, of which each connection of the trial has two.
     """
     own = {
         "tasks": found[f"{stage}_threads"] - base["base_threads"],
@@ -121,13 +122,15 @@ def disturbance(base: dict[str, Any], found: dict[str, Any], stage: str) -> str 
 def _wait_until(
     is_there: Callable[[int], bool], wanted: int, server: Server, worker: process.Worker, guard: Guard
 ) -> dict[str, Any]:
-    """Wait until the gate holds as many as it should; return the server's counts of that moment."""
+    """Wait until the gate holds as many fetches as wanted; return the server's counts at that moment."""
     while not is_there((stats := server.stats())["in_flight"]):
         if time.monotonic() > worker.deadline_s:
-            raise process.WorkerTimeoutError(f"only {stats['in_flight']} of {wanted} fetches came to be in flight")
-        if worker.has_spoken:  # it should be waiting at the gate
+            raise process.WorkerTimeoutError(
+                f"only {stats['in_flight']} of {wanted} fetches were in flight at the deadline"
+            )
+        if worker.has_spoken:  # it should wait at the gate
             worker.crawled()
-            raise process.WorkerError("the strategy returned without its answers")
+            raise process.WorkerError("the strategy returned before the gate opened")
         guard.check()
         time.sleep(process.TICK_S)
     return stats

@@ -1,4 +1,4 @@
-"""The machine: what it is, which cores to use, and the kernel's counts that tell whether a trial was disturbed."""
+"""The machine: its description, the cores to use, and the kernel's counts that show whether a trial was disturbed."""
 
 import contextlib
 import importlib.metadata
@@ -25,15 +25,15 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Cpus:
-    """Which cores serve and which crawl; None where this system cannot pin, or was not asked to."""
+    """The cores that serve and the cores that crawl; None where nothing is pinned."""
 
     server: set[int] | None
     client: set[int] | None
     others: frozenset[int] = frozenset()
-    """What else this process may use."""
+    """Other cores that this process may use."""
 
     def of_client(self, cores: int) -> frozenset[int] | None:
-        """Return so many cores for a client, or as many as there are: its own, then unused ones, then the server's."""
+        """Return up to this many cores for a client: its own, then unused ones, then the server's."""
         if self.client is None:
             return None
         return frozenset([*self.client, *sorted(self.others), *(self.server or ())][:cores])
@@ -44,17 +44,17 @@ ANY = Cpus(None, None)
 
 
 def choose_cpus(*, pin: bool) -> Cpus:
-    """Pick different cores for server and client, not two threads of one core if there is a choice."""
+    """Choose different cores for server and client, and not two threads of one core if possible."""
     return apart(_pinnable(), siblings) if pin else ANY
 
 
 def halves(*, pin: bool) -> Cpus:
-    """Divide the cores between many servers and many clients; two threads of one core are not parted."""
+    """Divide the cores between many servers and many clients; threads of one core stay together."""
     return divided(_pinnable(), siblings) if pin else ANY
 
 
 def apart(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
-    """Return two of the allowed CPUs, if possible on different cores; nothing is pinned where there is only one."""
+    """Return two of the allowed CPUs, if possible on different cores; with only one CPU, nothing is pinned."""
     if len(allowed) < 2:
         return ANY
     server, *others = sorted(allowed)
@@ -64,7 +64,7 @@ def apart(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
 
 
 def divided(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
-    """Return two halves of the allowed CPUs, whole cores each, the servers' the larger; with one core, nothing."""
+    """Return two halves of the allowed CPUs, in whole cores, the larger for servers; with one core, pin nothing."""
     cores = sorted({tuple(sorted(siblings_of(cpu) & allowed)) for cpu in allowed})
     middle = (len(cores) + 1) // 2
     server, client = ({cpu for core in half for cpu in core} for half in (cores[:middle], cores[middle:]))
@@ -82,7 +82,7 @@ def _pinnable() -> set[int]:
 
 
 def cpu_ns(pid: int) -> int | None:
-    """Return the CPU time of a process so far, of all its threads, by the kernel's clock for it.
+    """Return the CPU time of a process so far, of all its threads, from the kernel's clock for the process.
 
     The number of that clock is made from the process id (clock_getcpuclockid(3); in the kernel CPUCLOCK_SCHED of
     include/linux/posix-timers.h). None where there is no such clock.
@@ -93,15 +93,15 @@ def cpu_ns(pid: int) -> int | None:
 
 
 def cpu_in_ticks_ns(pid: int) -> int:
-    """Return the CPU time of a process so far, in ticks of 10 ms, as the kernel shows it to others (proc(5), stat)."""
+    """Return the CPU time of a process so far, with a resolution of 10 ms (proc(5), stat)."""
     times = psutil.Process(pid).cpu_times()
     return round((times.user + times.system) * 1e9)
 
 
 def machine(neighbour: str | None = None) -> dict[str, Any]:
-    """Describe the machine and the software, for ``machine.json``; what is unknown is None.
+    """Return a description of machine and software for ``machine.json``; unknown values are None.
 
-    ``neighbour`` is the kind of the one that is started beside the trials on purpose, named only where there is one.
+    ``neighbour`` is the kind of neighbour that is started beside the trials on purpose.
     """
     memory = psutil.virtual_memory()
     return {
@@ -127,7 +127,7 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
 
 
 def listen_drops(root: Path = PROC) -> int | None:
-    """Return how many connections full listen queues have cost since boot, or None where nobody counts them.
+    """Return how many connections full listen queues have refused since boot; None where they are not counted.
 
     ListenDrops includes ListenOverflows (linux: net/ipv4/tcp_ipv4.c, tcp_v4_syn_recv_sock), so it alone is read.
     """
@@ -135,7 +135,7 @@ def listen_drops(root: Path = PROC) -> int | None:
 
 
 def ephemeral_ports(root: Path = PROC) -> int | None:
-    """Return how many ports the kernel gives to clients (ip_local_port_range), or None where nobody says."""
+    """Return the number of ports for clients (ip_local_port_range); None where it is unknown."""
     edges = procfs.wholes(procfs.text_of(root / "sys" / "net" / "ipv4" / "ip_local_port_range"))
     return edges[1] - edges[0] + 1 if edges else None
 
@@ -150,7 +150,7 @@ def cpu_ticks(cpus: set[int] | None) -> tuple[float, float] | None:
 
 
 def busy_ns(cpus: set[int] | None) -> int | None:
-    """Return how long the only core of ``cpus`` has been busy, interrupts included; None where there is not just one.
+    """Return how long the only core of ``cpus`` has been busy, including interrupts; None unless it is one core.
 
     In ticks of the kernel's statistics, 10 ms each (proc(5), /proc/stat).
     """
@@ -163,13 +163,13 @@ def busy_ns(cpus: set[int] | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Disturbances:
-    """What others did to this machine, counted until some moment; None where it is not counted."""
+    """Counts of disturbances by others up to a moment; None where they are not counted."""
 
     ticks: tuple[float, float] | None
     drops: int | None
 
     def since(self, before: "Disturbances") -> dict[str, Any]:
-        """Return what came between two moments: ``steal_share`` of the CPU time, and ``listen_drops``."""
+        """Return the disturbances between two moments: ``steal_share`` of the CPU time, and ``listen_drops``."""
         steal_share = None
         if before.ticks is not None and self.ticks is not None:
             stolen, all_ticks = (new - old for old, new in zip(before.ticks, self.ticks, strict=True))
@@ -178,18 +178,18 @@ class Disturbances:
 
 
 def disturbances(cpus: Cpus) -> Disturbances:
-    """Return the counts of now: steal of the cores of server and client (of all, where not pinned), listen drops."""
+    """Return the current counts: steal on the cores of server and client (on all, where not pinned), listen drops."""
     both = None if cpus.server is None or cpus.client is None else cpus.server | cpus.client
     return Disturbances(cpu_ticks(both), listen_drops())
 
 
 def since(before: int | None, after: int | None) -> int | None:
-    """Return how much a count has grown; None where it is not known at both moments."""
+    """Return the growth of a count; None where it is unknown at either moment."""
     return None if before is None or after is None else after - before
 
 
 def run_delay_ns(pid: int, root: Path = PROC) -> int | None:
-    """Return how long the main thread of a process has waited for a core although it could run; None where unknown.
+    """Return how long the main thread of a process has waited, runnable, for a core; None where unknown.
 
     The second field of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst).
     """
@@ -198,7 +198,7 @@ def run_delay_ns(pid: int, root: Path = PROC) -> int | None:
 
 
 def siblings(cpu: int, root: Path = Path("/sys/devices/system/cpu")) -> set[int]:
-    """Return the logical CPUs of the same core (format of the kernel's cpulists: "0,4" or "0-1")."""
+    """Return the logical CPUs of the same core (the kernel writes them as "0,4" or "0-1")."""
     return set(procfs.ranges(procfs.text_of(root / f"cpu{cpu}" / "topology" / "thread_siblings_list")) or {cpu})
 
 

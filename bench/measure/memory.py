@@ -1,9 +1,9 @@
-"""Memory in layers: what a process itself has, and what the kernel has for it. Read at rest only; unknown is None.
+"""Memory in layers: that of a process, and that of the kernel on its behalf. Read at rest; unknown values are None.
 
-A process's own pages (USS) are the layer that everybody looks at. The kernel keeps more for it that no RSS shows: page
-tables (counted for each process), a stack for each thread, and slab objects and buffers for each socket, file, thread
-and poll entry. The last two are counted for the whole system only, so a trial reads them before and after, and marks
-itself when something else has moved meanwhile.
+The pages of a process (USS) are the layer that is usually reported. The kernel keeps more for it that is in no RSS:
+page tables (counted per process), a stack for each thread, and slab objects and buffers for each socket, file, thread
+and poll entry. The last two are counted only for the whole system. So a trial reads them before and after, and is
+marked when something else has changed them.
 """
 
 import os
@@ -20,11 +20,11 @@ Layers = dict[str, int | None]
 
 SETTLE_S = 0.05
 STILL = 0.002
-"""Memory is at rest when two readings SETTLE_S apart differ by at most this share."""
+"""Share by which two readings, SETTLE_S apart, may differ when memory is at rest."""
 
 
 def of_process(pid: int, root: Path = Path("/proc")) -> Layers:
-    """Return the memory of a process: its own (USS), its share (PSS), resident (RSS), its page tables (VmPTE).
+    """Return the memory of a process: unique (USS), proportional (PSS), resident (RSS) and page tables (VmPTE).
 
     VmPTE: Documentation/filesystems/proc.rst in the kernel's source.
     """
@@ -38,7 +38,7 @@ def of_process(pid: int, root: Path = Path("/proc")) -> Layers:
 
 
 def of_system(root: Path = Path("/proc")) -> Layers:
-    """Return what the kernel has for all processes together, and the counts by which to tell who moved it.
+    """Return the kernel's memory for all processes together, and the counts that show who changed it.
 
     ``slab_bytes`` holds both ends of every loopback connection, files, threads, poll entries. ``socket_bytes`` are the
     pages of data in sockets (proc(5), /proc/net/sockstat: TCP mem, in pages). ``tcp_sockets`` are those of this network
@@ -60,11 +60,11 @@ def of_system(root: Path = Path("/proc")) -> Layers:
 
 
 def unused_bytes(root: Path = Path("/proc")) -> int:
-    """Return what neither a process nor the kernel uses: free pages, and pages of files, which can be read again.
+    """Return the memory that neither a process nor the kernel uses: free pages, and cached pages of files.
 
-    MemAvailable takes nearly all reclaimable slab for available (si_mem_available, mm/show_mem.c), and the inodes of
-    open sockets are accounted as reclaimable (SLAB_RECLAIM_ACCOUNT, net/socket.c), as their directory entries are: with
-    a million connections, gigabytes that nothing can give back. Where there is no meminfo: what psutil says.
+    MemAvailable counts nearly all reclaimable slab as available (si_mem_available, mm/show_mem.c). The inodes of open
+    sockets, and their directory entries, are accounted as reclaimable (SLAB_RECLAIM_ACCOUNT, net/socket.c): with a
+    million connections, gigabytes that cannot be reclaimed. Without meminfo, psutil's figure is returned.
     """
     sizes = procfs.sizes(procfs.text_of(root / "meminfo"))
     try:
@@ -75,7 +75,7 @@ def unused_bytes(root: Path = Path("/proc")) -> int:
 
 
 def at_rest(pid: int, deadline_s: float) -> tuple[Layers, Layers]:
-    """Return the layers of a process and of the system as soon as two readings agree; else, at the deadline, the last.
+    """Return the layers of a process and of the system once two readings agree, or the last ones at the deadline.
 
     ``deadline_s`` is on the clock of time.monotonic().
     """
@@ -88,7 +88,7 @@ def settled(
     sleep: Callable[[float], None],
     pause_s: float = SETTLE_S,
 ) -> tuple[Layers, Layers]:
-    """Read layers of processes and of the system again and again, and return them as ``at_rest`` does."""
+    """Read layers repeatedly, and return them as ``at_rest`` does."""
     own, system = read()
     while time.monotonic() < deadline_s:
         sleep(pause_s)
@@ -104,6 +104,6 @@ def _agree(one: Layers, other: Layers, key: str) -> bool:
 
 
 def _after(text: str | None, protocol: str, word: str) -> int | None:
-    """Return the number that follows a word in the line of a protocol."""
+    """Return the number after a word in the line of a protocol."""
     found = re.search(rf"^{protocol}:.*\b{word} (\d+)", text or "", re.MULTILINE)
     return int(found[1]) if found else None

@@ -1,10 +1,10 @@
-"""A neighbour that disturbs the machine on purpose, to see what the harness promises beside one.
+"""A neighbour that disturbs the machine on purpose, to test the harness on a busy machine.
 
     python -m inflight.bench.measure.neighbour -- make test
     python -m inflight.bench.measure.neighbour --kind memory --share 0.8 --seconds 60 -- sleep 60
 
-Each core gets a process of its own, which works in bursts of random length: see ``neighbour_worker``. The program keeps
-every core busy that it may use, and exits with the code of its command.
+Each core gets one process, which works in bursts of random length (see ``neighbour_worker``). The program disturbs
+every core that it may use, and exits with the exit code of its command.
 """
 
 import argparse
@@ -16,19 +16,19 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 
 from inflight.bench.measure.host import Cpus, usable_cores
 from inflight.bench.measure.neighbour_worker import KINDS
-from inflight.bench.measure.process import environment
+from inflight.bench.measure.process import start
 
 SHARE = 0.5
 MOST_S = 4 * 3600.0
-"""A neighbour that nobody ended, ends by itself."""
+"""Time after which an abandoned neighbour ends by itself."""
 SEED = 20260101
 
 
 @contextmanager
 def neighbour(kind: str, cores: Iterable[int], share: float = SHARE, most_s: float = MOST_S) -> Iterator[None]:
-    """Disturb each of these cores for this share of the time; ``kind`` is one of ``KINDS``.
+    """Disturb each of these cores for a share of the time; ``kind`` is one of ``KINDS``.
 
-    The neighbour ends with the block, with this process however that ends, and after ``most_s`` seconds.
+    The neighbour ends with the ``with`` block, with this process, or after ``most_s`` seconds.
     """
     with ExitStack() as stack:
         for core in cores:
@@ -37,7 +37,7 @@ def neighbour(kind: str, cores: Iterable[int], share: float = SHARE, most_s: flo
 
 
 def beside(kind: str | None, cpus: Cpus) -> AbstractContextManager[None]:
-    """Disturb the cores of client and server, or every core where nothing is pinned; without a kind, none."""
+    """Disturb the cores of client and server, or every core where nothing is pinned; do nothing without a kind."""
     if kind is None:
         return nullcontext()
     pinned = (cpus.server or set()) | (cpus.client or set())
@@ -46,13 +46,8 @@ def beside(kind: str | None, cpus: Cpus) -> AbstractContextManager[None]:
 
 @contextmanager
 def _on(core: int, kind: str, share: float, most_s: float) -> Iterator[None]:
-    words = (kind, core, share, SEED, most_s, os.getpid())
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "inflight.bench.measure.neighbour_worker", *map(str, words)],
-        stdin=subprocess.DEVNULL,
-        env=environment(),
-        start_new_session=True,  # a Ctrl-C at the terminal is the parent's to handle
-    )
+    words = map(str, (kind, core, share, SEED, most_s, os.getpid()))
+    process = start(["inflight.bench.measure.neighbour_worker", *words], stdin=subprocess.DEVNULL)
     try:
         yield
     finally:
@@ -64,10 +59,8 @@ def main() -> int:
     """Start the neighbour, run the command, end the neighbour."""
     parser = argparse.ArgumentParser(usage="%(prog)s [options] -- command ...", description=__doc__.partition("\n")[0])
     parser.add_argument("--kind", choices=KINDS, default="spin", help="what the neighbour does")
-    parser.add_argument("--share", type=float, default=SHARE, help="share of the time in which a core is busy")
-    parser.add_argument(
-        "--seconds", type=float, default=3600.0, help="the neighbour ends after this time at the latest"
-    )
+    parser.add_argument("--share", type=float, default=SHARE, help="share of the time for which a core is busy")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="maximum time after which the neighbour ends")
     parser.add_argument("command", nargs="+", help="what to run, after --")
     asked = parser.parse_args()
     if not 0 < asked.share <= 1:

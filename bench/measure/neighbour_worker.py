@@ -1,9 +1,9 @@
-"""One core's neighbour: bursts of 50 to 500 ms with pauses between them, until the time is over or the parent gone.
+"""The neighbour of one core: bursts of 50 to 500 ms with pauses, until its time is over or its parent has ended.
 
     python -m inflight.bench.measure.neighbour_worker KIND CORE SHARE SEED SECONDS PARENT
 
-"spin" computes, in the caches that belong to the core. "memory" walks through 64 MB, of which most caches hold a part:
-it takes memory bandwidth, and what others had in a shared cache.
+"spin" computes within the caches of the core. "memory" walks through 64 MB, which is larger than most caches: it uses
+memory bandwidth, and evicts the data of others from a shared cache.
 """
 
 import os
@@ -14,16 +14,17 @@ from random import Random
 
 BURST_S = (0.05, 0.5)
 LOOK_S = 0.2
-"""How often a pause is interrupted to see whether the parent is there."""
+"""Interval at which a pause is interrupted to check for the parent."""
 BLOCK_BYTES = 64 << 20
 LINE_BYTES = 64
 STRIDE_BYTES = 4096 + LINE_BYTES
-"""Each access is on another page. Accesses to a cached block of 8 MB took 0.8 ns each with this stride, to all 64 MB
+"""Distance of accesses, so that each is on another page. Accesses to a cached block of 8 MB took 0.8 ns each with this
+stride, to all 64 MB
 5.7 ns (AMD EPYC, 32 MB of L3 cache)."""
 
 
 def spinning() -> Callable[[], None]:
-    """Return some work that needs no memory."""
+    """Return work that uses no memory."""
 
     def work() -> None:
         for _ in range(1000):
@@ -33,7 +34,7 @@ def spinning() -> Callable[[], None]:
 
 
 def walking() -> Callable[[], None]:
-    """Return some work that reads one byte of every 65th cache line, beginning one line later each time."""
+    """Return work that reads one byte of every 65th cache line, one line later each time."""
     block, first = bytearray(b"\1") * BLOCK_BYTES, 0  # written, so that each page has memory of its own
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""A client that does nothing but ask: how many requests per second the server can answer when nobody works on answers.
+"""A client that ignores its answers: it measures how many requests per second the server can answer.
 
 ``python -m inflight.bench.measure.null_client PORT`` keeps CONNECTIONS connections busy with one request after another,
 counts bytes instead of parsing them, and prints ``{"per_s": ...}``. It uses nothing but the standard library.
@@ -53,7 +53,7 @@ def drive(port: int) -> float:
 
 
 def response_length(port: int) -> int:
-    """Return how many bytes one response has: all that comes before the server closes, minus one header field."""
+    """Return the size of one response: all bytes until the server closes, minus the header field for that."""
     closing = b"Connection: close\r\n"
     with socket.create_connection(("127.0.0.1", port)) as sock:
         sock.sendall(REQUEST.removesuffix(b"\r\n") + closing + b"\r\n")

@@ -1,4 +1,4 @@
-"""What is recorded says nothing of where things lie on the machine that measured: results are there to be published."""
+"""Remove the folders of this machine from recorded values, so that results can be published."""
 
 import os
 import re
@@ -7,14 +7,14 @@ from typing import Any
 
 _PATH = re.compile(r"(?:(?<![\w./~])|(?<=file://))/([^\s/'\"`,;:()<>|=]+)(?:/[^\s'\"`,;:()<>|=]*)?")
 _OF_THE_KERNEL = frozenset({"proc", "sys", "dev"})
-"""Folders that are the same on every machine; paths below them are evidence, such as /proc/net/netstat."""
+"""Folders that are the same on every machine; paths in them are evidence, such as /proc/net/netstat."""
 
 
 def without_places(value: Any) -> Any:
-    """Return a value as JSON has it, with the last part alone of each absolute path in its texts.
+    """Return a value of JSON in which each absolute path is replaced by its last part.
 
-    ``/home/me/.venv/bin/python3.11`` becomes ``python3.11``. What begins with no folder of this machine is the path of
-    a page, and stays: ``/p/3``.
+    ``/home/me/.venv/bin/python3.11`` becomes ``python3.11``. A path that begins with no folder of this machine is that
+    of a page, and stays: ``/p/3``.
     """
     if isinstance(value, dict):
         return {without_places(name): without_places(one) for name, one in value.items()}
@@ -24,12 +24,12 @@ def without_places(value: Any) -> Any:
 
 
 def _named(text: str) -> str:
-    if text.startswith("/") and _is_here(text) and os.path.lexists(text):  # there may be spaces in it
+    if text.startswith("/") and _is_here(text) and os.path.lexists(text):  # it may contain spaces
         return PurePath(text).name
     return _PATH.sub(lambda found: PurePath(found[0]).name if _is_here(found[0]) else found[0], text)
 
 
 def _is_here(path: str) -> bool:
-    """Tell whether the path begins with a folder of this machine that is not the kernel's."""
+    """Return whether the path begins with a folder of this machine, other than the kernel's."""
     first = path.split("/")[1]
     return bool(first) and first not in _OF_THE_KERNEL and os.path.lexists(f"/{first}")

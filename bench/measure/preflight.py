@@ -1,4 +1,4 @@
-"""Whether this machine allows what a trial asks for: found out before anything is started."""
+"""Whether this machine allows a trial: checked before anything is started."""
 
 from functools import lru_cache
 
@@ -9,11 +9,11 @@ from inflight.bench.core.plan import BareTrial, RowTrial, Trial
 from inflight.bench.measure import limits
 
 FEW_THREADS = 1000
-"""So many are not worth a look at the limits: any machine that runs this starts them."""
+"""Number of threads up to which the limits are not checked: every machine can start them."""
 
 
 def shortage(trial: RowTrial) -> str | None:
-    """Say which limit forbids this trial, and what the limit allows; None when none does."""
+    """Describe the limit that forbids this trial, and what it allows; None when none does."""
     if isinstance(trial, ArmTrial):
         return _of_arm(trial)
     return _of_block(trial) if isinstance(trial, BareTrial) else _of_crawl(trial)
@@ -38,22 +38,22 @@ def descriptors_needed(trial: Trial) -> int:
 
 
 def threads_needed(trial: Trial) -> int:
-    """Return how many threads the model needs beside its first one; 0 where it needs none for a fetch in flight."""
+    """Return how many threads the model needs for its fetches, besides its first one."""
     return trial.reachable * trial.threads_each
 
 
 @lru_cache
 def threads_allowed() -> int | None:
-    """Return how many threads the limits that count them leave to this process; None where nobody says.
+    """Return how many threads the limits that count threads leave to this process; None where it is unknown.
 
-    Looked up once a run, and nothing is started for it: that look is ``shortage``'s, for many threads.
+    Read once per run, without starting threads, which only ``shortage`` does for many threads.
     """
     found = limits.known("threads")
     return int(found[0].most) if found else None
 
 
 def _opens_again(trial: Trial) -> bool:
-    """Tell whether a connection may be opened while the one before it is not closed yet."""
+    """Return whether a connection may be opened before the last one is closed."""
     workload = trial.workload
     return workload.connection == "per-fetch" and workload.site.pages > workload.in_flight
 
@@ -68,5 +68,5 @@ def _of_block(trial: BareTrial) -> str | None:
 
 @lru_cache
 def _of_threads(threads: int) -> str | None:
-    """Say which limit forbids so many threads; looked up once a run, because the look itself starts some."""
+    """Describe the limit that forbids this many threads. Cached, because the calibration starts threads."""
     return limits.thread_shortage(threads) if threads > FEW_THREADS else None

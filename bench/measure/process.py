@@ -1,4 +1,4 @@
-"""The worker as the controller sees it: a process group that answers in lines of JSON by a deadline, or is killed."""
+"""The worker from outside: a process group that answers in lines of JSON by a deadline, or is killed."""
 
 import contextlib
 import json
@@ -16,18 +16,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # what is driven into a limit runs without anything that is installed
+if TYPE_CHECKING:  # the limits of a machine are measured without installed packages
     from inflight.bench.core.rows import Cause
 
 PACKAGE = Path(__file__).parents[2]
 """The folder of ``inflight``."""
 ROOT = PACKAGE.parent
-"""Where it is found: the top of a checkout, or site-packages."""
+"""The folder on the import path: the top of a checkout, or site-packages."""
 TICK_S = 0.02
 LOOK_S = 0.01
-"""So often whoever waits for a worker's word may look at it."""
+"""Interval at which ``each_tick`` is called during the wait for a message."""
 GRACE_S = 5
-"""So much longer than its deadline a worker lives that nobody ends."""
+"""Time after its deadline at which an abandoned worker ends itself."""
 _MEDDLING = (
     "PYTHON",
     "AIOHTTP_",
@@ -41,12 +41,12 @@ _MEDDLING = (
     "LOCUST_",
     "GEVENT",
 )
-"""Beginnings of variables that switch interpreters, libraries and allocators into other modes."""
+"""Prefixes of environment variables that change the modes of interpreters, libraries and allocators."""
 _HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
 
 
 class TrialError(Exception):
-    """A trial broke off; the message says how, and ``cause`` why, where that is known."""
+    """A trial failed; the message says how, and ``cause`` why, if known."""
 
     def __init__(self, message: str, cause: "Cause | None" = None) -> None:
         super().__init__(message)
@@ -54,15 +54,15 @@ class TrialError(Exception):
 
 
 class SkipError(TrialError):
-    """A trial cannot be run here."""
+    """A trial cannot run on this machine."""
 
 
 class WorkerError(TrialError):
-    """The worker did not do its part."""
+    """The worker failed."""
 
 
 class WorkerTimeoutError(WorkerError):
-    """The worker was not done by its deadline."""
+    """The worker did not finish by its deadline."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Worker:
     """On the clock of time.monotonic()."""
     buffer: bytearray = field(default_factory=bytearray)
     look_s: float = LOOK_S
-    """How long to wait for its word before ``each_tick``; who waits for many at once, waits longer."""
+    """How long to wait for a message before each call of ``each_tick``; longer where many workers are waited for."""
 
     @property
     def pid(self) -> int:
@@ -83,7 +83,7 @@ class Worker:
         return self.process.pid
 
     def send(self, message: dict[str, Any]) -> None:
-        """Write one line to the worker. Raises WorkerError when it is gone."""
+        """Write one line to the worker. Raises WorkerError when it has ended."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -92,60 +92,59 @@ class Worker:
             raise WorkerError(self.obituary()) from error
 
     def expect(self, event: str, key: str, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
-        """Wait for the worker's next line, calling ``each_tick`` meanwhile; it must be ``event`` and have ``key``."""
+        """Return the next message, which must be ``event`` and have ``key``; call ``each_tick`` during the wait."""
         message = self.hear("event", each_tick)
         if message["event"] != event:
-            raise WorkerError(f"the worker said {message['event']!r} when {event!r} was due")
+            raise WorkerError(f"the worker sent {message['event']!r} instead of {event!r}")
         if key not in message:
-            raise WorkerError(f"the worker said {event!r} without {key!r}")
+            raise WorkerError(f"the worker sent {event!r} without {key!r}")
         return message
 
     def crawled(self, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
-        """Wait until the worker has crawled, and return its message. Raises WorkerError when its strategy raised."""
+        """Return the message at the end of a crawl. Raises WorkerError when the strategy raised an exception."""
         message = self.expect("crawled", "error", each_tick)
         if message["error"] is not None:
             raise WorkerError(f"the strategy raised {message['error']}", message.get("cause"))
         return message
 
     def hear(self, key: str, each_tick: Callable[[], None] | None = None) -> dict[str, Any]:
-        """Wait for the worker's next line, calling ``each_tick`` meanwhile; it must be an object that has ``key``."""
+        """Return the next message, which must be an object with ``key``; call ``each_tick`` during the wait."""
         line = self._read_line(each_tick)
         try:
             message: dict[str, Any] = json.loads(line)
             message[key]
         except (ValueError, KeyError, TypeError) as error:
-            raise WorkerError(f"the worker printed rubbish: {line[:60]!r}") from error
+            raise WorkerError(f"the worker sent an invalid message: {line[:60]!r}") from error
         return message
 
     def kill(self) -> None:
-        """Kill it with all its children, before ``running`` would: what it still does would disturb others."""
+        """Kill it with all its children before ``running`` does, so that it does not disturb others."""
         _kill_group(self.process)
 
     def dismiss(self) -> None:
-        """End its input, so that a worker that is done exits while others are still asked."""
+        """Close its input, so that a finished worker exits while others are still running."""
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             self.process.stdin.close()
 
     @property
     def has_spoken(self) -> bool:
-        """Whether ``expect`` would return at once."""
+        """Whether a message has arrived."""
         return self.wait_for_word(0)
 
     def wait_for_word(self, seconds: float) -> bool:
-        """Wait at most so long until ``expect`` would return at once; tell whether it would."""
+        """Wait for a message at most this long; return whether one has arrived."""
         assert self.process.stdout is not None
         return b"\n" in self.buffer or bool(select.select([self.process.stdout], [], [], seconds)[0])
 
     def obituary(self) -> str:
-        """Say how the worker ended, with the last line that it wrote to standard error."""
+        """Describe how the worker ended, with the last line of its standard error."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
         code = self.process.returncode
         if code is None:
-            return "the worker closed its output and went on running"
-        how = f"was killed by signal {-code}{_signal_name(-code)}" if code < 0 else f"exited with {code}"
-        return f"the worker {how}{self.last_words()}"
+            return "the worker closed its output but is still running"
+        return f"the worker {how_it_ended(code)}{self.last_words()}"
 
     def last_words(self) -> str:
         """Return the last line of standard error, if any, as a clause."""
@@ -158,7 +157,7 @@ class Worker:
         output = self.process.stdout.fileno()
         while b"\n" not in self.buffer:
             if time.monotonic() > self.deadline_s:
-                raise WorkerTimeoutError("the worker was not done by its deadline, and was killed")
+                raise WorkerTimeoutError("the worker did not finish by its deadline and was killed")
             if select.select([output], [], [], self.look_s)[0]:
                 data = os.read(output, 1 << 20)
                 if not data:
@@ -173,35 +172,49 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a worker runs on, where that is not what the harness itself runs on."""
+    """What a worker runs on, where it differs from the harness."""
 
     python: str | None = None
     """The interpreter; None: that of the harness."""
     strategies: Path | None = None
-    """A folder in which ``inflight`` has the strategies to use (``blocks.sides`` makes it); None: our own."""
+    """A folder with a package ``inflight`` of other strategies (see ``blocks.sides``); None: those of the harness."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables that are set on purpose."""
+    """Environment variables to set."""
     cpus: frozenset[int] | None = None
-    """The cores on which it crawls, where they are not those of all workers."""
+    """The cores on which it crawls, where they differ from those of all workers."""
     flags: tuple[str, ...] = ()
-    """More options of the interpreter."""
+    """Additional options of the interpreter."""
 
 
-def _signal_name(number: int) -> str:
-    """Return the name of a signal in brackets; real-time signals have none."""
-    try:
-        return f" ({signal.Signals(number).name})"
-    except ValueError:
-        return ""
+def how_it_ended(code: int) -> str:
+    """Describe the end of a process by its return code. Real-time signals have no name."""
+    if code >= 0:
+        return f"exited with {code}"
+    known = -code in {number.value for number in signal.Signals}
+    return f"was killed by signal {-code}" + (f" ({signal.Signals(-code).name})" if known else "")
 
 
 DEFAULT = Runtime()
 
 
 def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
-    """Return the environment for a process of ours: that of the harness, without what would change what is measured."""
+    """Return the environment of the harness without variables that would change measurements."""
     kept = {name: value for name, value in os.environ.items() if name in _HARMLESS or not name.startswith(_MEDDLING)}
     return kept | dict(runtime.variables) | {"PYTHONPATH": str(runtime.strategies or ROOT)}
+
+
+def start(command: Sequence[str], runtime: Runtime = DEFAULT, **streams: Any) -> "subprocess.Popen[bytes]":
+    """Start a module of ours, given with its arguments.
+
+    It has a session of its own, so that Ctrl-C at the terminal reaches the harness alone. With ``-P`` and PYTHONPATH it
+    imports this harness, and nothing from the current folder.
+    """
+    return subprocess.Popen(
+        [runtime.python or sys.executable, *runtime.flags, "-P", "-m", *command],
+        env=environment(runtime),
+        start_new_session=True,
+        **streams,
+    )
 
 
 @contextmanager
@@ -212,20 +225,12 @@ def running(
     lifetime_s: float,
     runtime: Runtime = DEFAULT,
 ) -> Iterator[Worker]:
-    """Start a worker and give it its order, pinned to ``cpus`` if given; kill it with all its children in the end.
+    """Start a worker, pinned to ``cpus`` if given, and send its order; kill it with all its children in the end.
 
-    ``command`` is a module and its arguments. If this process cannot end it any more, the kernel does.
+    ``command`` is a module and its arguments. If this process ends first, the kernel kills the worker at its deadline.
     """
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            # -P: what lies in the current folder is not imported by accident; PYTHONPATH: this very harness is.
-            [runtime.python or sys.executable, *runtime.flags, "-P", "-m", *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=environment(runtime),
-            start_new_session=True,
-        )
+        process = start(command, runtime, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         try:
             pin(process.pid, cpus)
             worker = Worker(process, errors, time.monotonic() + lifetime_s)
@@ -236,23 +241,17 @@ def running(
 
 
 def pin(pid: int, cpus: AbstractSet[int] | None) -> None:
-    """Put a process on the given cores; on any where there are none to choose."""
+    """Pin a process to the given cores; None leaves it as it is."""
     if cpus is not None:
         os.sched_setaffinity(pid, cpus)
 
 
 def output(command: Sequence[str], cpus: set[int] | None, timeout_s: float) -> tuple[int, bytes]:
-    """Run a module of ours with its arguments to its end, on these cores; return its exit code and what it printed.
+    """Run a module of ours, given with its arguments, on these cores; return its exit code and its output.
 
-    Raises subprocess.TimeoutExpired when it takes longer; it is killed then, as at a Ctrl-C, which is not its affair.
+    Raises subprocess.TimeoutExpired when it takes longer. It is killed then, and at any other exception.
     """
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", *command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        env=environment(),
-        start_new_session=True,
-    ) as program:
+    with start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:
         pin(program.pid, cpus)
         try:
             said, _ = program.communicate(timeout=timeout_s)
@@ -266,10 +265,10 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(OSError):
-        process.stdin.close()  # a worker that is done exits by itself
+        process.stdin.close()  # a finished worker exits by itself
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(0.5)
-    _kill_group(process)  # it outlives its leader if a strategy left children
+    _kill_group(process)  # the group outlives its leader if a strategy left children
     process.wait()
     process.stdout.close()
 

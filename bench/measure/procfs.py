@@ -1,4 +1,4 @@
-"""What the kernel's text files say: text in, values out; None for what is not in it, ``UNLIMITED`` for no limit.
+"""Parsers of the kernel's text files: text in, values out. Missing values are None, no limit is ``UNLIMITED``.
 
 Formats: proc(5), cgroups(7), Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/.
 """
@@ -28,14 +28,14 @@ class Mount:
     """One mounted file system of control groups."""
 
     root: str
-    """Which of its folders is seen at ``point``."""
+    """The folder of the hierarchy that is mounted at ``point``."""
     point: str
     version: int
     controllers: frozenset[str]
 
 
 def text_of(path: str | Path) -> str | None:
-    """Return what is in a file; None where it cannot be read."""
+    """Return the text of a file; None where it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -43,13 +43,13 @@ def text_of(path: str | Path) -> str | None:
 
 
 def whole(text: str | None) -> int | None:
-    """Return the first number of a file."""
+    """Return the first number of a file, if any."""
     numbers = wholes(text)
     return numbers[0] if numbers else None
 
 
 def wholes(text: str | None) -> list[int]:
-    """Return the numbers of a file's first line, up to the first word that is none."""
+    """Return the numbers at the start of a file's first line."""
     found: list[int] = []
     for word in (text or "").split("\n", 1)[0].split():
         if not word.isdecimal():
@@ -59,7 +59,7 @@ def wholes(text: str | None) -> list[int]:
 
 
 def most(text: str | None) -> float | None:
-    """Return the limit that a file of a control group sets."""
+    """Return the limit in a file of a control group."""
     word = (text or "").strip()
     if word == "max":
         return UNLIMITED
@@ -68,13 +68,13 @@ def most(text: str | None) -> float | None:
 
 
 def keyed(text: str | None) -> dict[str, int]:
-    """Return the numbers of a file of lines of a name and a number, as in ``pids.events`` and ``memory.stat``."""
+    """Return the numbers of a file with a name and a number per line, as ``pids.events`` and ``memory.stat``."""
     pairs = (line.split() for line in (text or "").splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 
 
 def sizes(text: str | None) -> dict[str, int]:
-    """Return the bytes of the lines of ``/proc/meminfo`` or ``/proc/PID/status`` that are in kB."""
+    """Return, in bytes, the lines of ``/proc/meminfo`` or ``/proc/PID/status`` that are in kB."""
     found = re.findall(r"^(\w+):\s+(\d+) kB$", text or "", re.MULTILINE)
     return {name: int(number) * KIB for name, number in found}
 
@@ -85,7 +85,7 @@ def fields(text: str | None) -> dict[str, str]:
 
 
 def rlimits(text: str | None) -> dict[str, tuple[float, float]]:
-    """Return (soft, hard) for each name of setrlimit(2) that ``/proc/PID/limits`` tells."""
+    """Return (soft, hard) for each name of setrlimit(2) in ``/proc/PID/limits``."""
     lines = re.findall(r"^(Max [a-z ]+?) {2,}(\d+|unlimited) +(\d+|unlimited)\b", text or "", re.MULTILINE)
     return {RLIMITS[name]: (_rlimit(soft), _rlimit(hard)) for name, soft, hard in lines if name in RLIMITS}
 
@@ -95,7 +95,7 @@ def _rlimit(word: str) -> float:
 
 
 def tasks(loadavg: str | None) -> int | None:
-    """Return how many tasks the whole system has: the part behind the slash of ``/proc/loadavg`` (``nr_threads``)."""
+    """Return the number of tasks of the system: the number after the slash in ``/proc/loadavg`` (``nr_threads``)."""
     match = re.match(r"(?:\S+ ){3}\d+/(\d+)", loadavg or "")
     return int(match[1]) if match else None
 
@@ -141,9 +141,9 @@ def mounts(mountinfo: str | None) -> list[Mount]:
 
 
 def cgroup_folders(cgroup: str | None, mountinfo: str | None, controller: str) -> list[str]:
-    """Return the folders in which this controller may limit a process: its own group's and every ancestor's.
+    """Return the folders in which this controller may limit a process: of its group and of every ancestor.
 
-    What lies above the root of a container's view cannot be seen, and is not among them.
+    Groups above the root of a container's view are not visible.
     """
     found: list[str] = []
     for hierarchy, controllers, path in _memberships(cgroup):
@@ -164,7 +164,7 @@ def _memberships(cgroup: str | None) -> Iterator[tuple[str, str, str]]:
 
 
 def _below(path: str, root: str) -> PurePosixPath | None:
-    """Return a path relative to the folder that is mounted; None when it lies elsewhere (``/..`` in a namespace)."""
+    """Return a path relative to the mounted folder; None when it is outside (``/..`` in a namespace)."""
     inside = PurePosixPath(path)
     if ".." in inside.parts or not inside.is_relative_to(root):
         return None
@@ -181,5 +181,5 @@ def _parted(text: str | None, separator: str) -> list[tuple[str, str, str]]:
 
 
 def _unescaped(word: str) -> str:
-    """Undo how mountinfo writes spaces and the like: a backslash and three octal digits."""
+    """Decode the octal escapes of mountinfo, such as those for spaces."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word)

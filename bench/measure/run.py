@@ -45,28 +45,29 @@ CALIBRATION_S = 60.0
 FREE_THREADED_NAMES = ("python3.14t", "python3.13t")
 
 Report = Callable[[int, int, Sequence[Row]], None]
-"""Called after each trial with its number, how many there are, and its rows: those of a block are its arms'."""
+"""Called after each trial with its number, the number of trials, and its rows; a block has one for each arm."""
 SettingOf = Callable[[AnyTrial], Setting]
-"""Which setting a trial has: kinds differ in how much memory they may take."""
+"""Returns the setting of a trial: kinds of trials differ in their memory budget."""
 
 
 class RunError(Exception):
-    """A run that cannot be started or go on; the message says why, and what to do."""
+    """A run cannot start or continue; the message says why, and what to do."""
 
 
 def plan(experiment: Experiment, *, installed: bool = True) -> list[AnyTrial]:
     """Return the trials of an experiment.
 
-    Raises RunError when a timed one asks for more than this machine allows (of a block, all its arms do), or all trials
-    do, and when one needs Locust, which is not here (unless ``installed`` is false: the plan is only looked at). Other
-    trials and arms that ask for too much are left to ``execute``, which skips them with their reason (``shortages``
-    tells beforehand).
+    Raises RunError when this machine does not allow a timed trial (of a block: all of its arms), or no trial at all. It
+    is also raised when a trial needs Locust, which is not installed (unless ``installed`` is false, for a plan that is
+    only shown). ``execute`` skips other trials and arms that are not allowed, with the reason from ``shortages``.
     """
     trials = all_trials(experiment)
     if installed and any(trial.kind in {"swarm", "open"} for trial in trials):
         need_locust()
     if not trials:
-        raise RunError("nothing to do: none of the strategies can have so many in flight; ask for other ones, or fewer")
+        raise RunError(
+            "nothing to run: none of the strategies supports this many in flight; choose others, or fewer in flight"
+        )
     short = shortages(trials)
     forbidden = [trial for trial in trials if all(part.id in short for part in row_trials(trial))]
     for trial in forbidden:
@@ -76,38 +77,38 @@ def plan(experiment: Experiment, *, installed: bool = True) -> list[AnyTrial]:
 
 
 def need_locust() -> None:
-    """Raise RunError unless Locust is installed, and new enough. It is not imported: that would change this process."""
+    """Raise RunError unless a recent Locust is installed. It is not imported, because that changes this process."""
     if (lack := locust_lack()) is not None:
         raise RunError(f"this needs {lack}")
 
 
 def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
-    """Return for the id of each trial, or arm of one, that this machine does not allow, which limit forbids it."""
+    """Return the ids of trials and arms that this machine does not allow, each with the limit that forbids it."""
     found = {part.id: shortage(part) for trial in trials for part in row_trials(trial)}
     return {part_id: reason for part_id, reason in found.items() if reason is not None}
 
 
 def all_trials(experiment: Experiment) -> list[AnyTrial]:
-    """Return the trials of an experiment, whether or not they can be run here."""
+    """Return the trials of an experiment, whether or not they can run on this machine."""
     return expand(experiment, {name: strategies.describe(name) for name in experiment.strategies})
 
 
 class Planned(Protocol):
-    """What a run's folder says it is about."""
+    """What the folder of a run describes: an experiment or a comparison."""
 
     @property
     def name(self) -> str:
-        """A word for the folder's name."""
+        """The name, which becomes part of the folder's name."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what can be written as TOML."""
+        """Return a table that can be written as TOML."""
 
 
 def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None = None) -> Path:
-    """Make the folder of a new run, with the experiment as it is run and the machine; never one that exists.
+    """Create the folder of a new run, with the experiment and the description of the machine; never reuse a folder.
 
-    ``machine`` is what ``host.machine()`` said before this process was pinned, where it is by now. The name
-    says of a run that is disturbed on purpose that it is, so that nobody takes it for an ordinary one.
+    ``machine`` is the result of ``host.machine()`` before this process was pinned; None: it is called now. The name of
+    a run beside a neighbour ends in "-disturbed", to tell it from an ordinary run.
     """
     machine = machine or host.machine()
     now = datetime.now(UTC)
@@ -139,12 +140,12 @@ def execute(
     hosting: Hosting | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> None:
-    """Run the trials that have no row yet, append each row as its trial ends, and report it.
+    """Run the trials that have no row yet; append and report each row as its trial ends.
 
-    A trial that would take more memory than ``budget_bytes`` (by default half of what is available; of a swarm, nine
-    tenths) is ended. ``free_threaded`` is the interpreter for arms that ask for such a one, ``hosting`` who takes part
-    in a swarm, and ``tell`` is told how far it is. Raises RunError when the server cannot be started, or a row cannot
-    be written.
+    A trial that takes more memory than ``budget_bytes`` is ended. The default is half of the available memory, for a
+    swarm nine tenths. ``free_threaded`` is the interpreter for arms that need a free-threaded one, ``hosting`` are the
+    participants of a swarm, and ``tell`` is called with its progress. Raises RunError when the server cannot be started
+    or a row cannot be written.
     """
     with _alone_in(folder):
         rows.drop_unfinished(folder)
@@ -168,9 +169,9 @@ def execute(
 
 
 def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float | None:
-    """Return what a unit of CPU work costs: as this run went by before it was interrupted, or as it is measured now.
+    """Return the cost of a unit of CPU work: from the rows of a resumed run, or measured now.
 
-    None where no trial asks for CPU work. Raises RunError when it cannot be measured.
+    None where no trial has CPU work. Raises RunError when it cannot be measured.
     """
     if not any(isinstance(trial, Trial | BlockTrial) and trial.workload.cpu_ns for trial in trials):
         return None
@@ -185,29 +186,27 @@ def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float
 
 
 def _not_calibrated(why: str) -> NoReturn:
-    raise RunError(f"cannot find out how much CPU work this machine does in a time: {why}")
+    raise RunError(f"cannot calibrate the CPU work on this machine: {why}")
 
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep a second harness from running the same trials beside this one. Raises RunError when one does."""
+    """Lock the folder. Raises RunError when another process is running its trials."""
     with (folder / rows.ROWS_FILE).open("a", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise RunError(f"another inflight is writing to {folder}; wait until it has ended") from error
+            raise RunError(f"another inflight process is writing to {folder}; wait until it has ended") from error
         yield
 
 
 def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
-    """Return the ids of the trials that have all their rows. Raises RunError for rows of another plan or machine."""
+    """Return the ids of the trials with all their rows. Raises RunError for rows of another plan or machine."""
     workloads = {part.id: part.values for trial in trials for part in row_trials(trial)}
     found = rows.read(folder)
     for row in found:
         if workloads.get(row.trial) != plain_values(row.workload):
-            raise RunError(
-                f"{folder} has a row of {row.trial} that its {EXPERIMENT_FILE} does not ask for; start a new run"
-            )
+            raise RunError(f"{folder} has a row of {row.trial}, which is not in its {EXPERIMENT_FILE}; start a new run")
     if found:
         _check_machine(folder)
     there = {row.trial for row in found}
@@ -215,7 +214,7 @@ def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
 
 
 def machine_of(folder: Path) -> dict[str, Any]:
-    """Return what is kept of the machine that a run was begun on. Raises RunError when it cannot be read."""
+    """Return the stored description of the machine of a run. Raises RunError when it cannot be read."""
     try:
         found: dict[str, Any] = dict(json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
@@ -231,9 +230,7 @@ def _check_machine(folder: Path) -> None:
     except KeyError as error:
         raise RunError(f"{folder / MACHINE_FILE} is damaged ({error}); start a new run") from error
     if changed:
-        raise RunError(
-            f"this is not the machine that {folder} was begun on (other {', '.join(changed)}); start a new run"
-        )
+        raise RunError(f"{folder} was started on another machine (different {', '.join(changed)}); start a new run")
 
 
 def _run_missing(
@@ -250,7 +247,7 @@ def _run_missing(
             left_out = [part for part in row_trials(trial) if part.id in reasons]
             found = [skipped(part, folder.name, *reasons[part.id]) for part in left_out]
             if len(left_out) < len(row_trials(trial)):
-                # The processes of a swarm share all cores, and what this process starts inherits its own.
+                # The processes of a swarm use all cores, and inherit those of this process.
                 with nullcontext() if trial.kind == "swarm" else beside_the_server(cpus):
                     if isinstance(trial, BlockTrial):
                         found += _run_block(
@@ -267,7 +264,7 @@ def _run_missing(
 
 
 def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[str, tuple[Cause, str]]:
-    """Return of each trial, or arm of one, that cannot be run here, the reason why."""
+    """Return the reason of each trial or arm that cannot run on this machine."""
     parts = [part for trial in trials for part in row_trials(trial) if part.kind in {"crawl", "memory", "swarm", "arm"}]
     names = {part.id: part.arm.strategy if isinstance(part, ArmTrial) else part.strategy for part in parts}
     missing = {name: ", ".join(strategies.describe(name).missing) for name in set(names.values())}
@@ -279,7 +276,7 @@ def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[
 
 
 def _lack(arm: Arm, free_threaded: str | None) -> tuple[Cause, str] | None:
-    """Say which interpreter, or how many cores, an arm would need that are not there."""
+    """Return why the interpreter or the cores of an arm are missing; None when they are there."""
     if arm.cores > (usable := len(host.usable_cores())):
         return "limit", f"it needs {arm.cores} cores, and this process may use {usable}"
     try:
@@ -290,17 +287,17 @@ def _lack(arm: Arm, free_threaded: str | None) -> tuple[Cause, str] | None:
 
 
 def _python(arm: Arm, free_threaded: str | None) -> str | None:
-    """Return the interpreter of an arm; None: that of the harness. Raises ExperimentError when it is not there."""
+    """Return the interpreter of an arm; None: that of the harness. Raises ExperimentError when it is missing."""
     if arm.python != FREE_THREADED:
         return interpreter(arm.python)
     found = free_threaded or next(filter(None, map(shutil.which, FREE_THREADED_NAMES)), None)
     if found is None:
-        raise ExperimentError(f"no free-threaded interpreter, such as {FREE_THREADED_NAMES[-1]}, is on the path")
+        raise ExperimentError(f"no free-threaded interpreter (such as {FREE_THREADED_NAMES[-1]}) is on the PATH")
     return found
 
 
 def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting, free_threaded: str | None) -> list[Row]:
-    """Run a block whose arms are strategies of this very harness."""
+    """Run a block whose arms are strategies of this harness."""
     prepared = {}
     for arm in block.arms:
         cpus = setting.cpus.of_client(arm.cores) if arm.cores > 1 else None
@@ -326,7 +323,7 @@ _ALONE: dict[Kind, Callable[[Any, Setting], Row]] = {
     "limit": run_limit,
     "swarm": run_swarm,
 }
-"""What runs a trial of each kind: on the server that all trials of a run share, or without it."""
+"""Functions that run a trial, by kind: on the server that all trials of a run share, or without it."""
 
 
 def _append(folder: Path, row: Row) -> None:
@@ -334,13 +331,13 @@ def _append(folder: Path, row: Row) -> None:
         rows.append(folder, row)
     except OSError as error:
         raise RunError(
-            f"cannot write {folder / rows.ROWS_FILE}: {error.strerror}; the rows before this one are safe, "
-            f"and `inflight run --resume {folder}` goes on from them"
+            f"cannot write {folder / rows.ROWS_FILE}: {error.strerror}; all earlier rows are saved, "
+            f"and `inflight run --resume {folder}` continues from them"
         ) from error
 
 
 class ServerKeeper:
-    """Keep a server running for the trials of a run: a new one if the last has died."""
+    """Keep a server running for the trials of a run; replace it when it has died."""
 
     def __init__(self, cpus: host.Cpus) -> None:
         self._cpus = cpus
@@ -351,7 +348,7 @@ class ServerKeeper:
         return self
 
     def server(self) -> Server:
-        """Return a server that is alive. Raises RunError when none can be started."""
+        """Return a running server. Raises RunError when none can be started."""
         if self._server is not None and not self._server.alive:
             self._stop()
             self._context = running(self._cpus.server)
@@ -374,7 +371,7 @@ class ServerKeeper:
 
 @contextmanager
 def beside_the_server(cpus: host.Cpus) -> Iterator[None]:
-    """Run the harness itself on the server's core while trials go on, so that the worker has its core alone."""
+    """Run the harness itself on the server's core, so that the worker has its core alone."""
     if cpus.server is None:
         yield
         return

@@ -1,18 +1,17 @@
-"""The fake server as the harness sees it: a process, a port to crawl, and a control port to steer it by."""
+"""The fake server from outside: a process, ports to crawl, and a control port."""
 
 import contextlib
 import json
 import select
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from inflight.bench.measure.process import TICK_S, TrialError, environment, output, pin
+from inflight.bench.measure.process import TICK_S, TrialError, how_it_ended, output, pin, start
 from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 20
@@ -26,18 +25,18 @@ def counted_between(before: dict[str, Any], after: dict[str, Any]) -> dict[str, 
 
 
 class ServerError(TrialError):
-    """The fake server did not start, died, or answered what it should not; the message says which."""
+    """The fake server did not start, died, or refused a command; the message says which."""
 
 
 @dataclass
 class Server:
     """A running fake server. Use ``running()`` to get one."""
 
-    process: "subprocess.Popen[str]"
+    process: "subprocess.Popen[bytes]"
     ports: list[int]
     control: socket.socket
     ceiling_per_s: float | None = None
-    """The most responses per second that it can give, as ``find_ceiling`` found; None: not looked for."""
+    """Maximum responses per second, as measured by ``find_ceiling``; None: not measured."""
 
     @property
     def port(self) -> int:
@@ -51,11 +50,11 @@ class Server:
 
     @property
     def bases(self) -> list[str]:
-        """The URLs without path, at all ports: clients that open thousands of connections spread them."""
+        """The URLs without path, at all ports: clients with thousands of connections spread them over these."""
         return [f"http://127.0.0.1:{port}" for port in self.ports]
 
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
-        """Send one command and return the answer. Raises ServerError when it is refused, or nobody answers."""
+        """Send one command and return the answer. Raises ServerError when it is refused or not answered."""
         try:
             self.control.sendall(json.dumps({"do": command, **values}).encode() + b"\n")
             line = bytearray()
@@ -66,7 +65,7 @@ class Server:
                 line += data
         except OSError as error:
             obituary = self._obituary()
-            self.process.kill()  # its answer may still come, and would be taken for that to the next command
+            self.process.kill()  # a late answer would be taken for that to the next command
             raise ServerError(f"{obituary} ({error})") from error
         answer: dict[str, Any] = json.loads(line)
         if not answer["ok"]:
@@ -74,18 +73,18 @@ class Server:
         return answer
 
     def configure(self, site: SiteConfig) -> None:
-        """Serve this site from now on, every page rendered beforehand, so that the first crawl is like the others."""
+        """Serve this site from now on, with all pages rendered in advance: the first crawl is like the others."""
         self.clear()
         self.tell("configure", site=site.to_dict())
         self.tell("warm")
 
     def clear(self) -> None:
-        """Wait until nothing is left of the trial before, and go on at a new port.
+        """Wait until nothing is left of the last trial, and continue at a new port.
 
-        A trial that broke off may have left the gate shut, and requests of a killed worker that the server has yet to
-        see the end of; one that ended well leaves connections that the server has yet to close. What it leaves for a
-        minute is its client ports in TIME_WAIT: towards the same port, the next trial's connects would have to search
-        for free ones, thousands deep, and would get memory that is there already.
+        A failed trial may leave the gate closed, and requests of a killed worker that the server has not noticed yet. A
+        successful one leaves connections that the server has not closed yet. Client ports stay in TIME_WAIT for a
+        minute: with the same server port, connects of the next trial would search thousands of ports for a free one,
+        and would reuse memory that is already allocated.
         """
         self.tell("release")
         give_up_s = time.monotonic() + ANSWER_SECONDS
@@ -94,24 +93,24 @@ class Server:
         self.ports = self.tell("move")["ports"]
 
     def gates(self, number: int) -> list[int]:
-        """Go on at so many new ports, each behind a gate of its own, all of them shut; return the ports."""
+        """Continue at this many new ports, each behind a closed gate of its own; return the ports."""
         self.ports = self.tell("move", gates=number)["ports"]
         self.tell("pass", port=None)
         return self.ports
 
     def stats(self) -> dict[str, Any]:
-        """Return the server's own counts."""
+        """Return the server's counts."""
         stats: dict[str, Any] = self.tell("stats")["stats"]
         return stats
 
     def find_ceiling(self, client_cpus: set[int] | None) -> None:
-        """Let a null client on the client's core find out how many responses per second the server can give."""
+        """Measure, with a null client on the client's core, how many responses per second the server can give."""
         code, said = output(["inflight.bench.measure.null_client", str(self.port)], client_cpus, START_SECONDS)
         self.ceiling_per_s = json.loads(said)["per_s"] if code == 0 else None
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """Whether the process is running."""
         return self.process.poll() is None
 
     def _obituary(self) -> str:
@@ -120,36 +119,17 @@ class Server:
         code = self.process.returncode
         if code is None:
             return "the fake server does not answer"
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"the fake server {how}"
+        return f"the fake server {how_it_ended(code)}"
 
 
 @contextmanager
 def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECONDS) -> Iterator[Server]:
-    """Start a fake server at so many ports, pinned to ``cpus`` if given; stop it in the end, come what may.
+    """Run a fake server at this many ports, pinned to ``cpus`` if given; stop it in the end.
 
-    A server that leaves a command without an answer for ``answer_s`` is lost.
+    A server that does not answer a command within ``answer_s`` is lost.
     """
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "inflight.fake_server",
-        "--port",
-        "0",
-        "--ports",
-        str(ports),
-        "--control-port",
-        "0",
-    ]
-    process = subprocess.Popen(
-        [*command, "--exit-with-stdin", "--ready-line"],
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # a Ctrl-C at the terminal is the harness's to handle
-    )
+    options = f"--port 0 --ports {ports} --control-port 0 --exit-with-stdin --ready-line".split()
+    process = start(["inflight.fake_server", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         pin(process.pid, cpus)
         listening, control_port = _await_ready(process)
@@ -160,7 +140,7 @@ def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECO
         _stop(process)
 
 
-def _await_ready(process: "subprocess.Popen[str]") -> tuple[list[int], int]:
+def _await_ready(process: "subprocess.Popen[bytes]") -> tuple[list[int], int]:
     assert process.stdout is not None
     # One short line, written at once: when something can be read, all of it can.
     if not select.select([process.stdout], [], [], START_SECONDS)[0]:
@@ -170,11 +150,11 @@ def _await_ready(process: "subprocess.Popen[str]") -> tuple[list[int], int]:
         ready = json.loads(line)
         return ready["ports"], ready["control_port"]
     except (ValueError, KeyError) as error:
-        raise ServerError(f"the fake server did not start: it said {line.strip()!r}") from error
+        raise ServerError(f"the fake server did not start: it printed {line[:60]!r}") from error
 
 
-def _stop(process: "subprocess.Popen[str]") -> None:
-    """End the server: politely by closing its input, else by force."""
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    """End the server by closing its input; kill it if it does not end."""
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(OSError):

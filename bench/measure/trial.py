@@ -1,4 +1,4 @@
-"""The template of a trial: whatever is measured, it begins, ends for one reason, and leaves a row.
+"""The template of a trial. Every trial begins, ends for one reason, and leaves a row.
 
 ::
 
@@ -7,7 +7,7 @@
       |--------- SkipError --------------------------------> skipped
       '--------- TrialError, OSError, psutil.Error --------> failed
 
-What a trial starts, its ``observe`` ends on each of these ways, because it holds it in a ``with`` statement.
+``observe`` starts everything in ``with`` statements, so that it ends in each of these cases.
 """
 
 import time
@@ -30,40 +30,40 @@ from inflight.bench.measure.process import DEFAULT, Runtime, SkipError, TrialErr
 from inflight.bench.measure.server import Server
 
 
-def _nobody(_sentence: str) -> None:
-    """Tell nobody."""
+def _ignore(_sentence: str) -> None:
+    """Ignore a message."""
 
 
 def patience_s(trial: AnyTrial) -> float:
-    """Return after how long a trial is taken to hang. A swarm of many processes is slow to start, not each fetch."""
+    """Return the default deadline of a trial. A swarm of many processes is slow to start, but not for each fetch."""
     expected_s = trial.expected_ns / 1e9
     return 120 + 5 * expected_s if trial.kind == "swarm" else 60 + 20 * expected_s
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all trials of a run share."""
+    """Settings shared by all trials of a run."""
 
     run: str
     cpus: host.Cpus
     deadline_s: Callable[[AnyTrial], float] = patience_s
     budget_bytes: int | None = None
-    """A trial that needs more memory than this is ended before it has it; None: no bound."""
+    """Memory at which a trial is ended; None: no limit."""
     runtime: Runtime = DEFAULT
-    """What the workers run on."""
+    """The runtime of the workers."""
     unit_ns: float | None = None
-    """What a unit of CPU work costs on the client's core; None where no trial asks for any."""
+    """Cost of a unit of CPU work on the client's core; None where no trial asks for CPU work."""
     hosting: Hosting = ALONE
-    """Who takes part in a swarm."""
-    tell: Callable[[str], None] = _nobody
-    """Whom to tell how far a swarm is."""
+    """The participants of a swarm."""
+    tell: Callable[[str], None] = _ignore
+    """Called with the progress of a swarm."""
     halves: host.Cpus = host.ANY
-    """Which cores its many servers and its many strategy processes have."""
+    """The cores of the servers and of the strategy processes of a swarm."""
 
 
 @dataclass(slots=True)
 class Observation:
-    """What is gathered while a trial goes on; a trial that breaks off leaves what it had."""
+    """What a trial has gathered so far; a failed trial keeps it."""
 
     measured: dict[str, Any] = field(default_factory=dict)
     server: dict[str, Any] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Observation:
     knobs: dict[str, Any] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
     wrong: str | None = None
-    """How the answer differs from the right one; None where it does not."""
+    """The difference from the expected answer; None if there is none."""
 
 
 Observe = Callable[[Observation], None]
@@ -79,23 +79,23 @@ Observe = Callable[[Observation], None]
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """When a trial began, on the calendar and on the clock."""
+    """The start of a trial, in calendar time and on the monotonic clock."""
 
     at: datetime
     clock_ns: int
 
     @classmethod
     def now(cls) -> "Begin":
-        """Return this moment."""
+        """Return the current time."""
         return cls(datetime.now(UTC), time.monotonic_ns())
 
 
 def conduct(
     trial: RowTrial, run: str, observe: Observe, server: Server | None = None, begin: Begin | None = None
 ) -> Row:
-    """Observe a trial to its end, and return its row. ``server`` is the one that has to live as long.
+    """Observe a trial to its end, and return its row. ``server`` is the fake server that the trial depends on, if any.
 
-    The trials of a block have the same ``begin``.
+    The trials of a block share one ``begin``.
     """
     begin, seen = begin or Begin.now(), Observation()
     status, reason, cause = _ending(observe, seen, server)
@@ -113,8 +113,8 @@ def conduct(
     ended = {"status": status, "reason": without_places(reason), "cause": cause}
     try:
         return records.make(**known, **ended, **_gathered(seen))
-    except ValueError as error:  # a strategy that meddles with clocks or counts
-        ended = {"status": "failed", "reason": f"what was measured cannot be: {error}"}
+    except ValueError as error:  # a strategy that changes clocks or counts
+        ended = {"status": "failed", "reason": f"invalid measurement: {error}"}
         return records.make(**known, **ended, **_gathered(Observation()))
 
 
@@ -129,7 +129,7 @@ def _gathered(seen: Observation) -> dict[str, Any]:
 
 
 def _ending(observe: Observe, seen: Observation, server: Server | None) -> tuple[Status, str | None, Cause | None]:
-    """Observe a trial to its end, and say how it ended: with which status, for what reason, by which cause."""
+    """Observe a trial to its end; return its status, reason and cause."""
     try:
         observe(seen)
     except SkipError as error:
@@ -138,13 +138,13 @@ def _ending(observe: Observe, seen: Observation, server: Server | None) -> tuple
         status: Status = "timeout" if isinstance(error, WorkerTimeoutError) else "failed"
         reason = str(error) or type(error).__name__  # a row that is not ok has a reason
         if server is not None and not server.alive:
-            reason = f"the fake server died in mid-trial ({reason})"
+            reason = f"the fake server died during the trial ({reason})"
         return status, reason, getattr(error, "cause", None)
     return ("ok" if seen.wrong is None else "wrong"), seen.wrong, None
 
 
 def skipped(trial: RowTrial, run: str, cause: Cause, reason: str) -> Row:
-    """Return the row of a trial that cannot be run here."""
+    """Return the row of a trial that cannot run on this machine."""
 
     def observe(_seen: Observation) -> None:
         raise SkipError(reason, cause)
@@ -156,7 +156,7 @@ def skipped(trial: RowTrial, run: str, cause: Cause, reason: str) -> Row:
 def working(
     trial: AnyTrial, setting: Setting, program: str, order: Mapping[str, Any], seen: Observation
 ) -> Iterator[Worker]:
-    """Start the worker of a trial, and wait until it is ready; end it at the deadline, or when this ends."""
+    """Start the worker of a trial and wait until it is ready; kill it in the end."""
     with running([program], order, setting.cpus.client, setting.deadline_s(trial), setting.runtime) as worker:
         seen.knobs = worker.expect("ready", "knobs")["knobs"]
         yield worker

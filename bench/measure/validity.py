@@ -1,4 +1,4 @@
-"""Whether to believe a crawl: one small pure function for each named check, and the list of them all."""
+"""The validity checks of a crawl: one small pure function for each, and the list of them all."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,35 +15,35 @@ NEARLY_REACHED = 0.90
 TICK_NS = 10_000_000
 LITTLE_TOLERANCE = 0.02
 LONGEST_SHARE = 0.20
-"""Where one fetch took more of the steady state than this, what is open at its two ends is too much of it."""
+"""Share of the steady state that the longest fetch may take: fetches open at its ends distort a shorter one."""
 ROOM = 0.70
-"""A client that used no more of its core had the time to keep the loop full."""
+"""Share of its core up to which a client had the time to keep the loop full."""
 DRIFT_BINS = 20
 DRIFT_TURNS = 20
-"""With fewer turns, opening the connections is a good part of the crawl, and no drift."""
+"""Minimum number of turns: in shorter crawls, opening the connections takes much of the time."""
 MOST_DRIFT = 0.40
 WORK_TOLERANCE = 0.25
-"""A processor's clock speed changes; by more than this, the work was not what was asked for."""
+"""Tolerance for the cost of CPU work, because the clock speed of processors varies."""
 COUNTING_NOISE = 3.0
-"""Standard deviations of a Poisson count: what chance alone may make of two halves."""
+"""Standard deviations of a Poisson count by which two halves may differ by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the checks go by: the trial as planned, what the worker measured, and what was seen from outside."""
+    """Input of the checks: the planned trial, what the worker measured, and what was seen from outside."""
 
     kind: Literal["crawl", "memory"]
     planned_in_flight: int
-    """The most that can be in flight: the cap, or less where the site or the model is smaller."""
+    """Maximum in flight: the cap, or less where the site or the model is smaller."""
     cap: int
     mean_latency_ns: float
     mean_delay_ns: float
-    """The mean of the delays that the site has for just the pages of the right answer."""
+    """Mean delay of the site over the pages of the expected answer."""
     cpu_ns: int
-    """The CPU work that each page asks for."""
+    """CPU work per page."""
     answer_difference: str | None
     pages_answered: int
-    """How many pages have a response, whatever its status."""
+    """Number of pages with a response, whatever its status."""
     failures: int
     expected_failures: int
     client_share: float | None
@@ -56,17 +56,17 @@ class Evidence:
     descriptors_needed: int
     threads_needed: int
     threads_allowed: int | None
-    """What the limits that count threads leave; None where nobody says."""
+    """What the limits on threads leave; None where it is unknown."""
 
 
 Judge = Callable[[Evidence], Judgement]
 
 
 def cap(evidence: Evidence) -> Judgement:
-    """Check that the in-flight cap was reached, and never exceeded, as client and server saw it.
+    """Check that the in-flight cap was reached and never exceeded, as seen by client and server.
 
-    Without added latency a fetch may be over before the last of many workers has begun its first: there, nearly is
-    enough.
+    Without added latency, a fetch may end before the last of many workers has started its first one, so reaching 90 %
+    of the cap is enough.
     """
     client, server = evidence.measured["peak_in_flight"], evidence.server["peak_in_flight"]
     figures = f"cap {evidence.cap}, most in flight: client {client}, server {server}"
@@ -80,11 +80,11 @@ def cap(evidence: Evidence) -> Judgement:
 
 
 def server_share(evidence: Evidence) -> Judgement:
-    """Check that the server was not what was measured: it had room, or the client had none.
+    """Check that the server was not the bottleneck: it had room, or the client had none.
 
-    A busy server is no proof of a bottleneck: the less there is to do, the smaller and dearer its portions. Where the
-    client's single core was full, a faster server could not have raised the throughput by more than the rest of it;
-    then it is enough that the client asked for less than 70 % of what the server gave a null client.
+    A busy server does not prove a bottleneck: with less to do, it works in smaller and costlier portions. Where the
+    client's single core was full, a faster server could not have raised the throughput by more than the rest of that
+    core. Then it is enough that the client asked for less than 70 % of what the server gave a null client.
     """
     share, ceiling = evidence.server["cpu_share"], evidence.server.get("ceiling_per_s")
     client, demand = evidence.client_share, evidence.measured["pages_per_s"]
@@ -98,8 +98,8 @@ def server_share(evidence: Evidence) -> Judgement:
 def client_core(evidence: Evidence) -> Judgement:
     """Check that nothing else ran on the client's core.
 
-    Several threads wait for each other too. Of them it is what others used of that core, by the kernel's statistics,
-    which are exact to a tick at either end.
+    Several threads also wait for each other. For them the check uses what others used of that core, from the kernel's
+    statistics, which are exact to one tick at either end.
     """
     makespan_ns = evidence.measured["makespan_ns"]
     if evidence.measured["peak_threads"] == 1:
@@ -107,14 +107,14 @@ def client_core(evidence: Evidence) -> Judgement:
         return checks.waiting(None if delay_ns is None else delay_ns / makespan_ns)
     others_ns = evidence.measured.get("others_ns")
     if others_ns is None:
-        return not_applicable("threads, and not on one core")
+        return not_applicable("several threads that are not pinned to one core")
     share = max(0, others_ns - 2 * TICK_NS) / makespan_ns
     figures = f"others used {share:.1%} of its core, limit {checks.MOST_WAITING_SHARE:.0%}"
     return passed_if(share <= checks.MOST_WAITING_SHARE, figures)
 
 
 def timer_lateness(evidence: Evidence) -> Judgement:
-    """Check that the added latency was what was asked for."""
+    """Check that the added latency was exact."""
     verdict, figures = checks.lateness(evidence.server, evidence.mean_latency_ns)
     share = evidence.server.get("run_delay_share")
     if share is not None and verdict != "not applicable":
@@ -123,11 +123,10 @@ def timer_lateness(evidence: Evidence) -> Judgement:
 
 
 def littles_law(evidence: Evidence) -> Judgement:
-    """Check that in flight = throughput x service time fits into the cap, and is no less than the delays ask for.
+    """Check that throughput x service time is at most the cap, and at least what the delays of the site require.
 
-    By Little's law (J. D. C. Little, 1961) as many fetches were in flight on average as the client's throughput and
-    service times say. They cannot have been more than the cap; and no service can have been shorter than the delay that
-    the site has for that page, of which the client knows nothing.
+    By Little's law (J. D. C. Little, 1961) this product is the mean number of fetches in flight, which cannot exceed
+    the cap. No service time can be shorter than the site's delay for that page, which the client does not know.
     """
     if evidence.expected_failures or not evidence.measured["service"]["count"]:
         return not_applicable("pages that fail need not wait for their delay")
@@ -140,13 +139,13 @@ def littles_law(evidence: Evidence) -> Judgement:
 
 
 def steady_state(evidence: Evidence) -> Judgement:
-    """Check that the loop was full once it had been filled, and that its three means agree.
+    """Check that the loop stayed full once it had been filled, and that its means agree.
 
-    From the cap's first filling to the last start the mean in flight is counted from the open spans; it must be
-    throughput x mean service time (J. D. C. Little, 1961) within 2 %, but for what is open at the two ends: as many as
-    are in flight, each for no longer than the longest fetch. It must not be above the cap, and where a latency was
-    added and the client had time, not below it.
-    A strategy that reaches its cap once, and then starts its fetches late, is seen here only.
+    Between the first time the cap was reached and the last start, the mean in flight is counted from the open spans. It
+    must equal throughput x mean service time (J. D. C. Little, 1961) within 2 %, plus an allowance for the fetches that
+    are open at the two ends, each no longer than the longest fetch. It must not exceed the cap. Where a latency was
+    added and the client had time, it must not be below the cap either. Only this check finds a strategy that reaches
+    its cap once and then starts its fetches late.
     """
     steady = evidence.measured.get("steady")
     if not steady or not steady["mean_service_ns"]:
@@ -170,14 +169,14 @@ def steady_state(evidence: Evidence) -> Judgement:
 
 
 def drift(evidence: Evidence) -> Judgement:
-    """Check that throughput in the second half of the steady state was that in the first, within 40 %.
+    """Check that the throughput of the two halves of the steady state differs by at most 40 %.
 
-    Constant latencies make completions come in waves as large as the cap, and counts are noisy: one wave and three
-    standard deviations are allowed on top.
+    With constant latencies, completions come in waves as large as the cap, and counts are noisy: one wave and three
+    standard deviations are allowed in addition.
     """
     line = evidence.measured.get("timeline")
     if not line:
-        return not_applicable("no time line")
+        return not_applicable("no timeline")
     bins = steady_bins(line["completions"], line["in_flight"], evidence.cap)
     half = len(bins) // 2
     first, second = sum(bins[:half]), sum(bins[len(bins) - half :])
@@ -192,7 +191,7 @@ def drift(evidence: Evidence) -> Judgement:
 
 
 def steady_bins(completions: list[int], in_flight: list[int], cap: int) -> list[int]:
-    """Return the completions of the bins between the one in which the cap was filled and that of the last start."""
+    """Return the completions of the bins between the one that reached the cap and the one of the last start."""
     started = [done + still for done, still in zip(accumulate(completions), in_flight, strict=True)]
     if not started or started[-1] < cap:
         return []
@@ -202,21 +201,21 @@ def steady_bins(completions: list[int], in_flight: list[int], cap: int) -> list[
 
 
 def ports(evidence: Evidence) -> Judgement:
-    """Check that the client did not run out of ports: each connection of a trial, open or in TIME_WAIT, has its own."""
+    """Check that the client did not run out of ports. Each connection, open or in TIME_WAIT, has its own."""
     refused = evidence.measured.get("port_refusals", 0)
     if refused:
         return "failed", f"{refused} pages failed because no client port was left (EADDRNOTAVAIL)"
     opened, size = evidence.server.get("total_connections"), evidence.host.get("ephemeral_ports")
     if opened is None or size is None:
-        return not_applicable("the size of the port range is not known here")
+        return not_applicable("the size of the port range is unknown")
     return passed_if(opened < size, f"{opened} connections opened, {size} ports in the range")
 
 
 def allowances(evidence: Evidence) -> Judgement:
-    """Check that the limits of descriptors and threads allowed what the trial may need."""
+    """Check that the limits on descriptors and threads allowed what the trial may need."""
     limit = evidence.knobs.get("descriptor_limit")
     if limit is None:
-        return not_applicable("the worker's descriptor limit is not known")
+        return not_applicable("the worker's descriptor limit is unknown")
     allowed = evidence.threads_allowed
     enough = limit < 0 or evidence.descriptors_needed <= limit
     enough_threads = allowed is None or evidence.threads_needed <= allowed
@@ -227,18 +226,17 @@ def allowances(evidence: Evidence) -> Judgement:
 
 
 def requests(evidence: Evidence) -> Judgement:
-    """Check that the server received exactly the tries that the client counted, but for those on stale connections."""
+    """Check that the server received exactly the tries that the client counted."""
     verdict, figures = checks.counted_alike(evidence.measured["tries"], evidence.server["requests"])
-    if evidence.expected_failures:  # a reset connection may fail once more, as a stale one
+    if evidence.expected_failures:  # a reset connection may fail a second time, as a stale one
         return not_applicable(f"faults break connections: {figures}")
     return verdict, figures
 
 
 def timed(judge: Judge) -> Judge:
-    """Return a check for trials that are timed.
+    """Return a check that applies only to timed trials.
 
-    A memory trial is read when exactly as many are held as are due: throughput, latency and a connection that took a
-    second try are no part of its figures.
+    Memory trials are read while the gate holds all fetches, so throughput and latency are not part of their figures.
     """
 
     def judged(evidence: Evidence) -> Judgement:

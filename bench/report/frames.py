@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core.cells import CRAWLED, knob
+from inflight.bench.core.records.bare import limit_text
 from inflight.bench.core.rows import Row
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _of_server(key: str) -> Read:
 def _bound_by(row: Row) -> Any:
     """Return the name of the limit that bound; rows of swarms know more of it."""
     found = getattr(row.measured, "bound_by", None)
-    return getattr(found, "name", found)
+    return limit_text(getattr(found, "name", found))
 
 
 def _number_of(key: str) -> Read:

@@ -60,12 +60,12 @@ def test_a_commit_that_keeps_files_back_is_refused_instead_of_completed_with_our
     (repository / ".gitattributes").write_text(f"strategies/{name} export-ignore\n", encoding="utf-8")
     commit(repository, "keep one back")
 
-    with pytest.raises(ExperimentError, match=f"git does not hand out strategies/{name}"):
+    with pytest.raises(ExperimentError, match=f"git does not export strategies/{name}"):
         prepare(arm("callbacks", "HEAD", repository), tmp_path / "place")
 
 
 def test_a_strategy_that_the_repository_lacks_is_not_taken_from_ours(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match="there is no strategy 'callbacks'; there are mine"):
+    with pytest.raises(ExperimentError, match="there is no strategy 'callbacks'; known: mine"):
         prepare(arm("callbacks", None, with_mine(tmp_path / "fork", HONEST)), tmp_path / "place")
 
 

@@ -180,7 +180,7 @@ def test_a_refusal_is_one_sentence_and_leaves_nothing(
 def test_an_unknown_strategy_is_refused_before_anything_is_measured(tmp_path: Path, scratch: Path) -> None:
     sentence = inflight("ab", "callbacks", "calbacks", folder=tmp_path).sentence
 
-    assert sentence.startswith("calbacks: there is no strategy 'calbacks'; there are ")
+    assert sentence.startswith("calbacks: there is no strategy 'calbacks'; known: ")
     assert list(scratch.iterdir()) == []
 
 

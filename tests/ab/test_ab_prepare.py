@@ -196,7 +196,7 @@ def test_a_commit_whose_links_lead_out_of_the_folder_is_refused(repository: Path
     commit(repository, "a link")
 
     assert refusal(arm("callbacks", "HEAD", repository), place) == (
-        f"{repository} at HEAD has strategies/out.py, which is no plain file of its own"
+        f"{repository} at HEAD has strategies/out.py, which is not a plain file inside it"
     )
 
 
@@ -205,8 +205,8 @@ def test_a_strategy_that_a_revision_does_not_have_is_refused_with_those_that_it_
 ) -> None:
     sentence = refusal(arm("calbacks", "HEAD", repository), place)
 
-    assert sentence.startswith("calbacks@HEAD: there is no strategy 'calbacks'; there are ")
-    assert sentence.split("; there are ")[1].split(", ") == sorted(strategies.names())
+    assert sentence.startswith("calbacks@HEAD: there is no strategy 'calbacks'; known: ")
+    assert sentence.split("; known: ")[1].split(", ") == sorted(strategies.names())
 
 
 @pytest.mark.parametrize("name", ["../../etc/x", "core", "base", "__init__", "x" * 300])
@@ -235,7 +235,7 @@ def test_a_broken_strategy_is_refused_and_only_where_it_is_asked_for(
     assert "strategies/broken.py is no strategy: " in sentence
     assert lack in sentence
     assert prepare(arm("mine", None, folder), place / "mine").described.name == "mine"
-    assert "there are " in refusal(arm("absent", None, folder), place / "absent")
+    assert "; known: " in refusal(arm("absent", None, folder), place / "absent")
 
 
 def test_a_strategy_that_needs_what_is_not_installed_leads_to_the_option_that_installs_it(

@@ -180,12 +180,12 @@ ENDINGS = {
     "writes_rubbish": (
         "def crawl(job, frontier):\n    os.write(3, b'{rubbish\\n')\n",
         "failed",
-        "the worker printed rubbish: b'{rubbish'",
+        "the worker sent an invalid message: b'{rubbish'",
     ),
     "says_what_is_not_due": (
         'def crawl(job, frontier):\n    os.write(3, b\'{"event": "answer"}\\n\')\n',
         "failed",
-        "the worker said 'answer' when 'crawled' was due",
+        "the worker sent 'answer' instead of 'crawled'",
     ),
 }
 
@@ -219,7 +219,7 @@ def test_a_server_that_dies_is_neither_sides_fault(tmp_path: Path) -> None:
         found = loop.block(tmp_path, planned, 1, prepared, Place(keeper, cpus))
 
     assert (found.good, found.failed) == (False, None)
-    assert found.reasons[0].startswith("the fake server died in mid-trial")
+    assert found.reasons[0].startswith("the fake server died during the trial")
     assert read.tally([found]).dropped == 1
 
 

@@ -155,7 +155,7 @@ def test_a_run_without_one_valid_row_ends_with_1(tmp_path: Path) -> None:
         (["smoke", "--strategies", "callback"], "unknown strategy 'callback'; did you mean \"callbacks\"?"),
         (["smoke", "--strategies", ","], "--strategies names none"),
         (["wrong.toml"], 'wrong.toml: unknown key "round"; did you mean "rounds"?'),
-        (["none.toml"], "nothing to do: none of the strategies can have so many in flight"),
+        (["none.toml"], "nothing to run: none of the strategies supports this many in flight"),
         (["--resume", "nowhere"], "nowhere is not a run: it has no experiment.toml"),
         (["--resume", "."], ". is not a run: it has no experiment.toml"),
         (["--resume", "half"], "half is not a run: it has no machine.json"),
@@ -213,7 +213,7 @@ def test_a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(tiny: Path, tm
     kept = rows.read(folder)
     assert 1 <= len(kept) == len(progress) < 8
     assert last.startswith(f"inflight: cannot write {folder.relative_to(tmp_path)}/rows.jsonl: File too large")
-    assert "the rows before this one are safe" in last
+    assert "all earlier rows are saved" in last
 
     resumed = inflight("run", "--resume", folder, calm=True)
 

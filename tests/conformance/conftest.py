@@ -1,4 +1,4 @@
-"""Every strategy that is there, and servers for it to crawl."""
+"""Fixtures: every available strategy, and servers to crawl."""
 
 import gc
 import logging
@@ -32,7 +32,7 @@ def strategy(name: str) -> Strategy:
 
 @pytest.fixture
 def most_in_flight(name: str) -> int:
-    """Return how many fetches the model itself can keep in flight at most."""
+    """Return the maximum number of fetches that the model can keep in flight."""
     return strategies.describe(name).most_in_flight or 10**6
 
 
@@ -43,14 +43,14 @@ def connection(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Server]]:
-    """Give a function that starts a server for this test."""
+    """Return a function that starts a server for this test."""
     with ExitStack() as stack:
         yield lambda handler, **options: stack.enter_context(running(handler, **options))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _small_heap() -> None:
-    """Take what is loaded by now out of the collector's sight: each crawl is followed by a full collection."""
+    """Exclude loaded objects from garbage collection: each crawl is followed by a full collection."""
     gc.collect()
     gc.freeze()
 

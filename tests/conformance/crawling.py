@@ -1,4 +1,4 @@
-"""Run one crawl in this process, and see to it that nothing is left of it."""
+"""Run one crawl in this process, and check that nothing is left of it."""
 
 import asyncio
 import gc
@@ -38,7 +38,7 @@ def path_of(url: str) -> str:
 
 
 def kind_of(error: str | None) -> str | None:
-    """Return the kind of an error without what is said of the case."""
+    """Return the kind of an error without its details."""
     return error.partition(":")[0] if error else None
 
 
@@ -69,10 +69,10 @@ def nothing_left_behind() -> Iterator[None]:
 
 
 def resources() -> dict[str, Any]:
-    """Return what this process holds, besides objects."""
+    """Return the resources that this process holds, besides objects."""
     return {"threads": set(threading.enumerate()), "descriptors": psutil.Process().num_fds()}
 
 
 def unfinished_tasks() -> list["asyncio.Task[Any]"]:
-    """Return the tasks that are not done, of those that the collector looks through."""
+    """Return the unfinished tasks among the objects of the collector."""
     return [one for one in gc.get_objects() if issubclass(type(one), asyncio.Task) and not one.done()]

@@ -1,4 +1,4 @@
-"""The project's own server as a process, and what a crawl of its site must bring, worked out from the site alone."""
+"""The project's fake server as a process, and the expected records of a crawl, computed from the site alone."""
 
 import json
 import socket

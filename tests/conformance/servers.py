@@ -66,14 +66,14 @@ class Exchange:
         self.close()
 
     def hang(self) -> None:
-        """Neither answer nor close, until the client goes."""
+        """Neither answer nor close until the client disconnects."""
         with contextlib.suppress(OSError):
             while self._sock.recv(65536):
                 pass
         self.close()
 
     def send_for_ever(self, data: bytes, pause: float = 0.0) -> None:
-        """Send the same again and again, until the client goes."""
+        """Send the same data repeatedly until the client disconnects."""
         self._answer()
         with contextlib.suppress(OSError):
             while True:
@@ -82,15 +82,15 @@ class Exchange:
         self.close()
 
     def stop_reading(self) -> None:
-        """Leave the connection open and whatever comes on it unread, until the end of the test."""
+        """Leave the connection open and unread until the end of the test."""
         threading.Event().wait()
 
     def wait_until_in_flight(self, number: int) -> None:
-        """Wait until so many requests are in flight at once."""
+        """Wait until this many requests are in flight at once."""
         self._server.gate.wait_for(number)
 
     def wait_at_gate(self, number: int) -> None:
-        """Wait until so many requests were in flight at once, and then a little for those that should not come."""
+        """Wait until this many requests were in flight at once, and then briefly for any that should not come."""
         self._server.gate.wait_once_for(number)
 
     def _answer(self) -> None:
@@ -119,7 +119,7 @@ class Server:
 
 @contextlib.contextmanager
 def running(handler: Handler, host: str = "127.0.0.1") -> Iterator[Server]:
-    """Serve in a process of its own until the end of the block."""
+    """Serve in a separate process until the end of the ``with`` block."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
@@ -140,7 +140,7 @@ def running(handler: Handler, host: str = "127.0.0.1") -> Iterator[Server]:
 
 @contextlib.contextmanager
 def silent(port: int) -> Iterator[None]:
-    """Listen on 127.0.0.1 and let nobody connect: the backlog is full, so the kernel drops whatever else comes."""
+    """Listen on 127.0.0.1 with a full backlog, so that the kernel drops every further connection."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -243,7 +243,7 @@ class _Server:
 
 
 def response(status: int = 200, body: bytes = b"", kind: str | None = "text/html", **fields: str) -> bytes:
-    """Return a response with a length; ``fields`` are more header fields, ``_`` standing for ``-``."""
+    """Return a response with a length; ``fields`` are further header fields, with ``_`` for ``-``."""
     if kind is not None:
         fields = {"Content_Type": kind, **fields}
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())

@@ -63,7 +63,7 @@ class BuggyParser(ResponseParser):
 
 @contextmanager
 def planted_bug_comes_out() -> Iterator[None]:
-    """Check that the block raises the planted bug, alone or in a group."""
+    """Check that the ``with`` block raises the planted bug, alone or in a group."""
     with pytest.raises((PlantedError, BaseExceptionGroup)) as caught:
         yield
     error: BaseException = caught.value

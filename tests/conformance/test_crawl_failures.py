@@ -1,4 +1,4 @@
-"""What a crawl does about servers that are slow, endless, broken or not there."""
+"""How a crawl handles servers that are slow, endless, broken or absent."""
 
 import gzip
 import socket
@@ -23,7 +23,7 @@ LINK = b'<a href="/linked">'
 
 
 def kinds(name: str, kind: str, *others: str) -> set[str]:
-    """Return what an error may be called: one thing by all that share a parser, something near it by the rest."""
+    """Return the accepted kinds of an error: one for all that share a parser, similar ones for the rest."""
     return {kind} if strategies.describe(name).stack == "shared" else {kind, *others}
 
 
@@ -314,7 +314,7 @@ def test_a_broken_answer_is_tried_again_and_then_a_failed_page(
 
 
 @pytest.mark.parametrize("path", BREAKS)
-def test_a_server_that_recovers_is_forgiven(
+def test_a_server_that_recovers_causes_no_failure(
     strategy: Strategy, name: str, path: str, connection: str, serve: Serve
 ) -> None:
     def answer(exchange: Exchange) -> None:

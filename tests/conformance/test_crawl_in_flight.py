@@ -1,4 +1,4 @@
-"""How many fetches, connections and threads a crawl has at a time, as the server and the process see it."""
+"""The numbers of fetches, connections and threads of a crawl, as seen by the server and the process."""
 
 import threading
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def test_cap_is_not_exceeded_by_retries(strategy: Strategy, most_in_flight: int,
     assert all(found.tries == 2 for found in crawled.pages.values())
 
 
-def test_work_that_comes_late_finds_all_workers(strategy: Strategy, most_in_flight: int, serve: Serve) -> None:
+def test_late_work_is_taken_by_all_workers(strategy: Strategy, most_in_flight: int, serve: Serve) -> None:
     cap = min(6, most_in_flight)
 
     def answer(exchange: Exchange) -> None:
@@ -108,7 +108,7 @@ def test_kept_connections_are_used_again(strategy: Strategy, serve: Serve) -> No
     assert observed.connections <= 3
 
 
-def test_each_fetch_has_its_connection_when_told_so(strategy: Strategy, serve: Serve) -> None:
+def test_per_fetch_mode_opens_a_connection_for_each_fetch(strategy: Strategy, serve: Serve) -> None:
     server = serve(site({f"/{n}": page(f"/{n + 1}", f"/{n + 10}") for n in range(30)}))
 
     crawled = crawl(strategy, f"{server.url}/0", max_in_flight=3, connection="per-fetch")

@@ -1,4 +1,4 @@
-"""Which pages a crawl visits: roots, links, hosts, and what it says and records on the way."""
+"""Which pages a crawl visits: roots, links, hosts, and what it sends and records."""
 
 from collections.abc import Callable, Sequence
 
@@ -105,7 +105,7 @@ def test_a_crawl_of_many_origins_does_not_keep_a_connection_to_each(
     assert Watched.peak_descriptors <= before + MAX_KEPT + 2 + 8, "the event loop has some too"
 
 
-def test_nothing_to_do_is_done(strategy: Strategy) -> None:
+def test_a_crawl_without_roots_ends(strategy: Strategy) -> None:
     assert crawl(strategy).pages == {}
 
 

@@ -1,4 +1,4 @@
-"""How a crawl follows redirects: by itself, once each, and not for ever."""
+"""How a crawl follows redirects: by itself, once each, and not forever."""
 
 from collections.abc import Callable
 

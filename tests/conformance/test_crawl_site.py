@@ -1,4 +1,4 @@
-"""The seeded site, crawled by every strategy: the answer is what the site says, fault by fault and page by page."""
+"""The seeded site, crawled by every strategy: every page and every fault has the expected result."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def fake() -> Iterator[FakeSite]:
 
 
 def comparable(pages: dict[str, Page]) -> dict[str, Page]:
-    """Leave out what the order of the crawl decides, and what an error says beyond its kind."""
+    """Return records without what depends on the order of the crawl, and without the details of errors."""
     return {url: dataclasses.replace(page, num_new_urls=0, error=kind_of(page.error)) for url, page in pages.items()}
 
 
@@ -90,7 +90,7 @@ def test_every_fault_ends_as_the_site_says(
 
 
 def own_words(name: str, pages: dict[str, Page]) -> dict[str, Page]:
-    """Let a foreign HTTP stack call one broken connection by the name of another: it does not say which it was."""
+    """Accept one kind of broken connection for another from a foreign HTTP stack, which does not distinguish them."""
     if strategies.describe(name).stack == "shared":
         return pages
     breaks = {"connection reset", "closed early"}

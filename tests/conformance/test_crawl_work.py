@@ -27,7 +27,7 @@ def answer(exchange: Exchange) -> None:
 
 
 def counted(crawled: Callable[[], object]) -> int:
-    """Return for how many pages the CPU work was done meanwhile."""
+    """Return for how many pages the CPU work was done during a call."""
     before = work.consumed_pages()
     crawled()
     return work.consumed_pages() - before - 1

@@ -17,26 +17,26 @@ NO_STACK = OK | {"stack": "ENOMEM"}
 NO_TASK = OK | {"process": "EAGAIN"}
 
 
-def culprit(at_the_failure: Facts, symptoms: dict[str, str], before: Facts | None = None) -> str | None:
+def culprit(at_the_failure: Facts, symptoms: dict[str, str], before: Facts | None = None) -> tuple[str, ...]:
     return diagnose.culprit(full_bounds(before or facts(), at_the_failure), readings(), symptoms)
 
 
 def test_a_full_table_of_maps_is_named() -> None:
-    assert culprit(facts(process=process(maps=60_050)), NO_MAP) == "vm.max_map_count"
+    assert culprit(facts(process=process(maps=60_050)), NO_MAP) == ("vm.max_map_count",)
 
 
 def test_no_task_left_is_named_even_where_maps_are_nearly_full_too() -> None:
     both = facts(process=process(maps=60_000), tasks=32_568, low_tasks=100)
 
-    assert culprit(both, NO_TASK) == "kernel.pid_max"
-    assert culprit(both, NO_MAP) == "vm.max_map_count"
-    assert culprit(both, OK) == "ambiguous: vm.max_map_count or kernel.pid_max"
+    assert culprit(both, NO_TASK) == ("kernel.pid_max",)
+    assert culprit(both, NO_MAP) == ("vm.max_map_count",)
+    assert culprit(both, OK) == ("vm.max_map_count", "kernel.pid_max")
 
 
 def test_two_limits_on_tasks_that_are_both_full_are_ambiguous() -> None:
     both = facts(tasks=32_568, sysctls={"kernel.pid_max": 32_768, "kernel.threads-max": 32_600})
 
-    assert culprit(both, NO_TASK) == "ambiguous: kernel.pid_max or kernel.threads-max"
+    assert culprit(both, NO_TASK) == ("kernel.pid_max", "kernel.threads-max")
 
 
 def test_a_group_that_counted_a_refusal_meanwhile_is_named_whatever_else_is_full() -> None:
@@ -44,8 +44,8 @@ def test_a_group_that_counted_a_refusal_meanwhile_is_named_whatever_else_is_full
 
     full = facts(quotas=(after,), tasks=32_568)
 
-    assert culprit(full, NO_TASK, facts(quotas=(before,))) == "/cg/pids.max"
-    assert culprit(full, NO_TASK, facts(quotas=(after,))) == "kernel.pid_max"
+    assert culprit(full, NO_TASK, facts(quotas=(before,))) == ("/cg/pids.max",)
+    assert culprit(full, NO_TASK, facts(quotas=(after,))) == ("kernel.pid_max",)
 
 
 @pytest.mark.parametrize("name", ["RLIMIT_AS", "RLIMIT_DATA"])
@@ -55,12 +55,12 @@ def test_a_stack_that_does_not_fit_means_address_space(name: str) -> None:
         rlimits={name: (1000 * MIB, 1000 * MIB)},
     )
 
-    assert culprit(full, NO_STACK) == name
+    assert culprit(full, NO_STACK) == (name,)
 
 
 def test_where_nothing_known_is_full_no_limit_is_blamed() -> None:
-    assert culprit(facts(), NO_TASK) is None
-    assert culprit(facts(process=process(maps=None)), NO_MAP) is None
+    assert culprit(facts(), NO_TASK) == ()
+    assert culprit(facts(process=process(maps=None)), NO_MAP) == ()
 
 
 def test_the_errno_tells_the_limit_of_a_process_from_that_of_the_system() -> None:
@@ -71,38 +71,40 @@ def test_the_errno_tells_the_limit_of_a_process_from_that_of_the_system() -> Non
         open_files=5000,
     )
 
-    assert descriptors_culprit(bounds("descriptors", full), "EMFILE") == "RLIMIT_NOFILE"
-    assert descriptors_culprit(bounds("descriptors", full), "ENFILE") == "fs.file-max"
-    assert descriptors_culprit(bounds("descriptors", facts()), "EMFILE") is None
+    assert descriptors_culprit(bounds("descriptors", full), "EMFILE") == ("RLIMIT_NOFILE",)
+    assert descriptors_culprit(bounds("descriptors", full), "ENFILE") == ("fs.file-max",)
+    assert descriptors_culprit(bounds("descriptors", facts()), "EMFILE") == ()
 
 
 def test_memory_is_refused_by_a_limit_that_the_next_piece_would_pass() -> None:
     full = facts(process=process(vm_bytes=64 * MIB - 500_000), rlimits={"RLIMIT_AS": (64 * MIB, 64 * MIB)})
 
-    assert memory_culprit(in_bytes(full)) == "RLIMIT_AS"
-    assert memory_culprit(in_bytes(facts())) is None
+    assert memory_culprit(in_bytes(full)) == ("RLIMIT_AS",)
+    assert memory_culprit(in_bytes(facts())) == ()
 
 
 @pytest.mark.parametrize(
-    ("ramp", "by", "name", "words"),
+    ("ramp", "by", "names", "words"),
     [
-        (Ramp(90, "reached", 1), "shared limit", "kernel.pid_max", "stopped by itself"),
+        (Ramp(90, "reached", 1), "shared limit", ("kernel.pid_max",), "stopped by itself"),
         (
             Ramp(70, "failure", 1, "RuntimeError: no", "EAGAIN"),
             "failure",
-            "culprit",
+            ("culprit",),
             "refused: RuntimeError: no (EAGAIN)",
         ),
-        (Ramp(70, "died", 1, "was killed by signal 9"), "died", None, "killed by signal 9"),
-        (Ramp(50, "deadline", 1), "deadline", None, "by the deadline"),
-        (Ramp(50, "memory budget", 1), "memory budget", None, "too little memory"),
+        (Ramp(70, "died", 1, "was killed by signal 9"), "died", (), "killed by signal 9"),
+        (Ramp(50, "deadline", 1), "deadline", (), "the deadline had passed"),
+        (Ramp(50, "memory budget", 1), "memory budget", (), "too little memory"),
     ],
 )
-def test_every_end_of_a_ramp_has_its_name_and_its_sentence(ramp: Ramp, by: str, name: str | None, words: str) -> None:
+def test_every_end_of_a_ramp_has_its_limits_and_its_sentence(
+    ramp: Ramp, by: str, names: tuple[str, ...], words: str
+) -> None:
     end = Stop(90, "shared limit", "stopped by itself at 90", "kernel.pid_max")
 
     assert stopped_by(ramp, end) == by
-    assert bound_by(ramp, end, "culprit") == name
+    assert bound_by(ramp, end, ("culprit",)) == names
     assert words in why(ramp, end, "threads")
 
 
@@ -111,10 +113,10 @@ def test_the_remedy_of_an_ambiguous_limit_is_that_of_both() -> None:
 
     found = ceilings(bounds("threads", facts()), readings())
 
-    assert remedy(found, "ambiguous: vm.max_map_count or kernel.threads-max") == (
+    assert remedy(found, ("vm.max_map_count", "kernel.threads-max")) == (
         "sysctl -w vm.max_map_count=120100; and sysctl -w kernel.threads-max=400000"
     )
-    assert remedy(found, None) is None
+    assert remedy(found, ()) is None
 
 
 def test_a_long_timeline_keeps_its_ends_and_its_order() -> None:

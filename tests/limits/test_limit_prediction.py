@@ -121,10 +121,10 @@ def test_the_first_maps_then_the_process_ids() -> None:
     first, second, *_ = predicted(facts())
 
     assert (first.name, first.most, first.shared) == ("vm.max_map_count", 20_000, False)
-    assert "one thread more takes 3.00 maps" in first.evidence
+    assert "each further thread takes 3.00 maps" in first.evidence
     assert first.remedy == "sysctl -w vm.max_map_count=120100"
     assert (second.name, second.most, second.shared) == ("kernel.pid_max", 32_768 - 300 - 100, True)
-    assert lowest([first, second]) == "vm.max_map_count"
+    assert lowest([first, second]) == ("vm.max_map_count",)
 
 
 def test_two_limits_within_one_percent_are_ambiguous_and_the_third_is_next() -> None:
@@ -132,17 +132,20 @@ def test_two_limits_within_one_percent_are_ambiguous_and_the_third_is_next() -> 
         facts(sysctls={"vm.max_map_count": 60_050, "kernel.threads-max": 20_390, "kernel.pid_max": 32_768})
     )
 
-    assert lowest(found) == "ambiguous: vm.max_map_count or kernel.threads-max"
+    assert lowest(found) == ("vm.max_map_count", "kernel.threads-max")
+    answer = Finding(found, 1, ("kernel.pid_max",), "failure", []).to_dict()
+    assert answer["predicted_by"] == ["vm.max_map_count", "kernel.threads-max"]
+    assert answer["bound_by"] == "kernel.pid_max"
     after = following(found, lowest(found))
     assert after is not None
     assert after.name == "kernel.pid_max"
 
 
 def test_with_no_limit_known_nothing_is_predicted() -> None:
-    assert lowest([]) is None
-    assert following([], None) is None
+    assert lowest([]) == ()
+    assert following([], ()) is None
     assert polite([]) is None
-    assert Finding([], None, None, "not tried", []).to_dict()["predicted"] is None
+    assert Finding([], None, (), "not tried", []).to_dict()["predicted_by"] is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Nothing that a probe does outlives it: deadlines, budgets, killed parents, closed pipes."""
+"""A probe leaves nothing behind: deadlines, budgets, killed parents, closed pipes."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def generous() -> Guard:
     return Guard(time.monotonic() + 50, 0)
 
 
-def test_a_child_takes_what_it_is_told_goes_on_from_there_and_ends_with_the_probe() -> None:
+def test_a_child_continues_its_ramp_and_ends_with_the_probe() -> None:
     with probing("descriptors", generous()) as probe:
         child = psutil.Process(probe.pid)
         first = probe.ramp(10, 10)
@@ -48,7 +48,7 @@ def test_a_child_takes_what_it_is_told_goes_on_from_there_and_ends_with_the_prob
     assert survivors([child]) == []
 
 
-def test_a_child_that_is_at_it_at_the_deadline_is_killed() -> None:
+def test_a_child_is_killed_at_the_deadline() -> None:
     with probing("memory", generous()) as probe:
         probe.guard = Guard(time.monotonic() + 0.2, 0)
         ramp = probe.ramp(PLENTY, PLENTY)
@@ -76,7 +76,7 @@ def test_a_guard_keeps_a_part_of_the_memory_whatever_the_budget(budget_bytes: in
     assert 0 < least < available
 
 
-def test_a_child_that_dies_is_told_of_with_what_it_said_last() -> None:
+def test_the_error_of_a_dead_child_has_its_last_words() -> None:
     with probing("descriptors", generous()) as probe:
         os.kill(probe.pid, signal.SIGKILL)
         ramp = probe.ramp(10, 10)
@@ -85,7 +85,7 @@ def test_a_child_that_dies_is_told_of_with_what_it_said_last() -> None:
     assert "killed by signal 9" in (ramp.error or "")
 
 
-def test_a_child_that_cannot_begin_is_an_error_that_says_why() -> None:
+def test_a_child_that_cannot_start_is_an_error_with_a_reason() -> None:
     with probing("luck", generous()) as probe:
         ramp = probe.ramp(1, 1)
     assert "exited with 1: KeyError: 'luck'" in (ramp.error or "")
@@ -106,7 +106,7 @@ def test_an_exception_in_the_parent_ends_the_child() -> None:
     assert survivors(children) == []
 
 
-def test_a_find_without_time_says_so() -> None:
+def test_a_search_without_time_ends_at_the_deadline() -> None:
     answer = find("descriptors", deadline_s=0)
 
     assert (answer["stopped_by"], answer["found"], answer["bound_by"]) == ("deadline", None, None)
@@ -155,7 +155,7 @@ def test_a_child_ends_at_the_end_of_its_input(order: dict[str, int] | None) -> N
     child.stdout.close()
 
 
-def test_a_child_ends_with_its_lifetime_though_nobody_asks_it_to() -> None:
+def test_a_child_ends_with_its_lifetime() -> None:
     child = subprocess.Popen(
         [sys.executable, "-S", "-P", "-m", "inflight.bench.measure.limits.child", str(os.getpid())],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment(),

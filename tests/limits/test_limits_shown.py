@@ -1,4 +1,4 @@
-"""What a run found of limits: a section whose title is the end of the ramp of threads."""
+"""The section of limits, whose title is the end of the ramp of threads."""
 
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.made_rows import bare_row, crawl_row
     ("measured", "said"),
     [
         ({"found": 9, "stopped_by": "failure", "bound_by": "a"}, "9 threads, then no more: a"),
+        ({"found": 9, "stopped_by": "failure", "bound_by": ["a", "b"]}, "9 threads, then no more: ambiguous: a or b"),
         ({"found": 9, "stopped_by": "failure"}, "9 threads, then no more: a limit without a name"),
         ({"stopped_by": "deadline"}, "An unknown number of threads, stopped by the deadline: no limit was reached"),
     ],
@@ -25,7 +26,7 @@ def test_the_title_says_what_is_known_of_the_end_of_the_ramp(measured: dict[str,
     assert told.items() >= {"resource": "threads", "valid": True, **measured}.items()
 
 
-def test_the_lowest_shared_limit_is_the_one_that_was_kept_off() -> None:
+def test_the_lowest_shared_limit_is_the_one_that_was_avoided() -> None:
     ceilings = [
         Ceiling(name=name, most=most, shared=shared, evidence="", remedy="")
         for name, most, shared in (("mine", 1, False), ("far", 3, True), ("near", 2, True))

@@ -1,4 +1,4 @@
-"""Trials that do not wait long for other programs to be at rest, and a server that serves one after another."""
+"""Fixtures: short waits for memory to settle, and one server for all tests of a file."""
 
 from collections.abc import Iterator
 
@@ -10,12 +10,12 @@ from inflight.bench.measure.server import Server
 
 @pytest.fixture(autouse=True)
 def _in_no_peace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take readings of memory soon: what others do meanwhile is part of a row, and no test's business."""
+    """Read memory without long waits for other programs."""
     monkeypatch.setattr(held, "REST_S", 0.2)
 
 
 @pytest.fixture(scope="module")
 def fake() -> Iterator[Server]:
-    """Start the one server of a file's tests: from what one of them leaves behind, the next must not suffer."""
+    """Start one server for all tests of a file, so that each test also checks the cleanup after the last one."""
     with server.running(None) as started:
         yield started

@@ -1,4 +1,4 @@
-"""Small blocks that really run, and what a good row of theirs says."""
+"""Small blocks that really run, and the checks of a good row."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ def block_of(members: Sequence[Arm], latency: str = "2ms", cpu: str = "0") -> Bl
 
 
 def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
-    """Run a block with the strategies of a folder, and see that nothing of it goes on; return the row of each arm."""
+    """Run a block with the strategies of a folder, check that no process is left, and return the row of each arm."""
     before = children()
     rows = arms.run(
         trial,
@@ -61,12 +61,12 @@ def children() -> set[psutil.Process]:
 
 
 def running(processes: set[psutil.Process]) -> list[psutil.Process]:
-    """Leave out those that only wait for their parent to look."""
+    """Return the processes that are no zombies."""
     return [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
 
 
 def assert_good(row: Row, cap: int = GOOD_CAP) -> None:
-    """See that a row says of a whole block what it should."""
+    """Check the row of a complete block."""
     measured = row.measured
     assert (row.status, row.reason) == ("ok", None)
     assert {check.name for check in row.failed_checks} <= OF_THE_MACHINE

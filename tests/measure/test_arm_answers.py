@@ -13,7 +13,7 @@ SITE = SiteConfig(pages=10, links=3, endless=True, body_spread=0.5)
 
 
 def line(page: int, laps: int = 3, **other: Any) -> list[Any]:
-    """Make the line of a page that came as the site has it, but for these differences."""
+    """Make the line of a correct page, with these differences."""
     spec = Site(SITE).page(FIRST_LAP * 10 + page)
     values = {"path": spec.path, "status": spec.status, "size": spec.body_bytes} | other
     return [values["path"], laps, values["status"], values["size"]]
@@ -22,7 +22,7 @@ def line(page: int, laps: int = 3, **other: Any) -> list[Any]:
 WHOLE = [line(page) for page in range(10)]
 PATH, SIZE = WHOLE[0][0], WHOLE[0][3]
 AFTER = f"/p/{(FIRST_LAP + 1) * 10}"
-STRANGE = "came twice, without the lap before it, or is not of the site"
+STRANGE = "came twice, skipped a lap, or is not a page of the site"
 MISTAKES = {
     "a page that never came": (WHOLE[1:], "1 of 10 pages are missing"),
     "nothing": ([], "10 of 10 pages are missing"),
@@ -54,7 +54,7 @@ def test_whole_laps_in_any_order_are_the_site(lines: list[list[Any]], counts: li
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_each_mistake_of_an_answer_has_its_words(mistake: str) -> None:
+def test_each_wrong_answer_is_described(mistake: str) -> None:
     lines, words = MISTAKES[mistake]
 
     assert answer_difference(SITE, lines) == words

@@ -1,4 +1,4 @@
-"""Each check of an arm is red by its own figures."""
+"""Each check of an arm fails on its own figures."""
 
 from dataclasses import replace
 from typing import Any
@@ -76,25 +76,25 @@ def test_an_arm_with_good_figures_has_no_red_check() -> None:
 
 
 @pytest.mark.parametrize(("name", "evidence", "words"), RED)
-def test_each_check_is_red_by_its_own_figures_and_says_them(name: str, evidence: Evidence, words: str) -> None:
+def test_each_check_fails_on_its_own_figures_and_reports_them(name: str, evidence: Evidence, words: str) -> None:
     red = [one for one in judge(CHECKS, evidence) if one.verdict == "failed"]
 
     assert [one.name for one in red] == [name]
     assert words in red[0].detail
 
 
-def test_each_check_was_red_once() -> None:
+def test_each_check_failed_once() -> None:
     assert {name for name, _, _ in RED} == set(CHECKS)
 
 
-def test_what_nobody_asked_for_is_not_applicable() -> None:
+def test_unused_checks_are_not_applicable() -> None:
     found = {one.name: one.verdict for one in judge(CHECKS, replace(GOOD, cpu_ns=0))}
 
     assert {name for name, verdict in found.items() if verdict == "not applicable"} == {"CPU work done"}
 
 
 @pytest.mark.parametrize(("share", "client"), [(0.95, 0.99), (0.95, 0.86), (1.0, 0.9)])
-def test_a_full_server_does_no_harm_to_a_client_that_is_about_as_full(share: float, client: float) -> None:
+def test_a_full_server_is_accepted_if_the_client_is_as_full(share: float, client: float) -> None:
     evidence = replace(GOOD, server=dict(GOOD.server) | {"cpu_share": share}, client_share=client)
 
     assert CHECKS["server had room"](evidence)[0] == "passed"

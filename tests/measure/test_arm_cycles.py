@@ -26,13 +26,13 @@ def window(cycle: int = 0, share: float = 1.0, wall_ns: int = WALL_NS) -> Slice:
     return Slice(cycle, 1000, 1000 + wall_ns, cpu_ns=round(share * wall_ns), server_cpu_ns=0, requests=500)
 
 
-def test_what_is_missing_of_a_cycle_is_wall_time_without_cpu_time_over_all_its_windows() -> None:
+def test_the_missing_share_of_a_cycle_is_wall_time_without_cpu_time() -> None:
     shares = missing([running(1.0, 0.5), running(1.0, 0.9, wall_ns=3 * WALL_NS)])
 
     assert shares == pytest.approx({0: 0.0, 1: 1 - (0.5 + 3 * 0.9) / 4})
 
 
-def test_more_than_one_core_is_nothing_missing() -> None:
+def test_with_more_than_one_core_nothing_is_missing() -> None:
     assert missing([running(1.7)]) == {0: 0.0}
 
 
@@ -41,23 +41,23 @@ def test_arms_without_a_window_have_no_cycles() -> None:
     assert disturbed([running()]) == set()
 
 
-def test_a_cycle_that_misses_more_than_the_quietest_quarter_is_disturbed() -> None:
+def test_a_cycle_with_more_missing_than_the_quietest_quarter_is_disturbed() -> None:
     assert disturbed([running(0.9, 0.9, 0.9, 0.6, 0.9, 0.85, 0.7, 0.9)]) == {3, 6}
 
 
-def test_an_arm_that_ended_early_leaves_the_cycles_of_the_others() -> None:
+def test_an_arm_that_ended_early_keeps_the_cycles_of_the_others() -> None:
     assert set(missing([running(0.9, 0.9, 0.9), running(0.9)])) == {0, 1, 2}
 
 
 @given(SHARES, st.floats(0, 0.5))
-def test_what_an_arm_itself_waits_disturbs_no_cycle(shares: list[float], waited: float) -> None:
+def test_waiting_of_the_arm_itself_disturbs_no_cycle(shares: list[float], waited: float) -> None:
     everyone = [running(*([1 - waited] * len(shares)))]
 
     assert disturbed(everyone) == set()
 
 
 @given(SHARES)
-def test_a_quarter_of_the_cycles_is_never_disturbed_and_each_that_is_misses_more(shares: list[float]) -> None:
+def test_the_quietest_quarter_of_cycles_is_never_disturbed(shares: list[float]) -> None:
     everyone = [running(*shares)]
     worse, taken = disturbed(everyone), missing(everyone)
     calm = [taken[cycle] for cycle in taken if cycle not in worse]

@@ -1,4 +1,4 @@
-"""What becomes of an arm that was observed."""
+"""The row of an observed arm."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,7 +21,7 @@ SERVER = SimpleNamespace(ceiling_per_s=None, alive=True)
 
 
 @pytest.mark.parametrize("latency", ["0", "10ms"])
-def test_an_arm_without_a_page_in_its_windows_is_a_failed_row(latency: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_arm_without_pages_in_its_windows_fails(latency: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (workload,) = Grid("throughput", (latency,)).workloads("throughput")
     described = strategies.describe("callbacks")
     block = block_of(workload, [described], cycles=1, number=1)
@@ -36,6 +36,6 @@ def test_an_arm_without_a_page_in_its_windows_is_a_failed_row(latency: str, monk
 
     (row,) = arms.run(block, {}, cast("Server", SERVER), Setting("run", host.ANY, lambda _: 1.0))
 
-    assert (row.status, row.reason) == ("failed", "no page was finished in its windows")
+    assert (row.status, row.reason) == ("failed", "no page was finished in any window")
     stored: Any = Row.from_json(row.to_json())
     assert stored == row

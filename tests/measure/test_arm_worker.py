@@ -1,4 +1,4 @@
-"""What the worker of an arm makes of its fetches: whole laps in one line, and everything else told apart."""
+"""The answer of an arm's worker: one line for whole laps, separate lines for everything else."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def test_a_page_that_came_twice_has_a_line_for_each_fetch(count: int, again: int
 
 
 @given(count=st.integers(3, 6), data=st.data())
-def test_a_page_that_left_out_a_lap_has_a_line_for_each_fetch(count: int, data: st.DataObject) -> None:
+def test_a_page_that_skipped_a_lap_has_a_line_for_each_fetch(count: int, data: st.DataObject) -> None:
     left_out = data.draw(st.integers(1, count - 2))
     numbers = [lap for lap in range(count) if lap != left_out]
 
@@ -62,24 +62,24 @@ def test_a_page_that_differs_in_one_lap_has_a_line_for_each_fetch(
     assert found == [[path(3, lap), 1, *each] for lap, each in enumerate(brought)]
 
 
-def test_one_bad_page_does_not_part_the_laps_of_the_others() -> None:
+def test_one_bad_page_does_not_split_the_laps_of_the_others() -> None:
     good, bad = [fetch(path(1, lap)) for lap in range(3)], [fetch(path(2)), fetch(path(2))]
 
     assert laps([*good, *bad]) == [[path(1), 3, 200, 1200], [path(2), 1, 200, 1200], [path(2), 1, 200, 1200]]
 
 
-def test_the_first_lap_of_a_line_is_the_first_that_came() -> None:
+def test_a_line_names_the_first_lap_that_came() -> None:
     assert laps([fetch(path(1, 4)), fetch(path(1, 5))]) == [[path(1, 4), 2, 200, 1200]]
 
 
-def test_what_is_no_page_of_the_site_is_told_as_it_is() -> None:
+def test_a_page_outside_the_site_is_reported_as_it_is() -> None:
     strange = ["/", "/p/1", "/somewhere/else", "/p/abcdef3"]
 
     assert sorted(laps(map(fetch, strange))) == [[of, 1, 200, 1200] for of in sorted(strange)]
 
 
 @given(st.lists(TIMES_NS, max_size=20), TIMES_NS, TIMES_NS)
-def test_a_window_has_what_was_finished_from_its_begin_until_before_its_end(
+def test_a_window_includes_its_begin_and_excludes_its_end(
     finished_ns: list[int], begin_ns: int, length_ns: int
 ) -> None:
     end_ns = begin_ns + length_ns
@@ -91,7 +91,7 @@ def test_a_window_has_what_was_finished_from_its_begin_until_before_its_end(
 
 
 @given(st.lists(TIMES_NS, min_size=2, max_size=8, unique=True), st.lists(st.tuples(TIMES_NS, TIMES_NS)))
-def test_a_fetch_is_timed_if_one_window_has_all_of_it(edges_ns: list[int], spans_ns: list[tuple[int, int]]) -> None:
+def test_a_fetch_is_timed_if_it_is_within_one_window(edges_ns: list[int], spans_ns: list[tuple[int, int]]) -> None:
     ordered = sorted(edges_ns)
     windows = [list(edges) for edges in zip(ordered[::2], ordered[1::2], strict=False)]
     fetches = [fetch("/", started_ns=at, finished_ns=at + lasted) for at, lasted in spans_ns]

@@ -1,4 +1,4 @@
-"""Arms that raise, hang, lie and exceed: the row of each says so, and the other arms of its block go on."""
+"""Arms that raise, hang, lie or exceed the cap: each has a row that says so, and does not stop the others."""
 
 import re
 import time
@@ -35,7 +35,7 @@ BAD = {
     ),
     "exceeds_its_cap": (
         "def crawl(job, frontier):\n    honest_callbacks(dataclasses.replace(job, max_in_flight=9), frontier)",
-        ("failed", r"[3-9] in flight, where the cap is 2"),
+        ("failed", r"[3-9] in flight, above the cap of 2"),
     ),
     "ends_early": ("def crawl(job, frontier):\n    pass", ("failed", "the crawl ended early")),
     "dies": (
@@ -56,7 +56,7 @@ BAD = {
     ),
     "forgets_a_page": (
         "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished.pop(0)",
-        ("wrong", "came twice, without the lap before it, or is not of the site"),
+        ("wrong", "came twice, skipped a lap, or is not a page of the site"),
     ),
 }
 
@@ -64,25 +64,25 @@ BAD = {
 SLOW = {
     "never_reaches_its_cap": (
         "def crawl(job, frontier):\n    honest(job, frontier)",
-        ("failed", "[01] in flight, where 2 are due, 2 s after the gate was shut"),
+        ("failed", "[01] of 2 in flight 2 s after the gate was closed"),
     ),
     "hangs": (
         "def crawl(job, frontier):\n    time.sleep(1000)",
-        ("failed", "0 in flight, where 2 are due, 2 s after the gate was shut"),
+        ("failed", "0 of 2 in flight 2 s after the gate was closed"),
     ),
     "spins": (
         "def crawl(job, frontier):\n    while True:\n        pass",
-        ("failed", "0 in flight, where 2 are due, 2 s after the gate was shut"),
+        ("failed", "0 of 2 in flight 2 s after the gate was closed"),
     ),
 }
 LAST = {
     "hangs_in_the_end": (
         "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    time.sleep(1000)",
-        ("timeout", "the worker did not say 'crawled' within 1 s, and was killed"),
+        ("timeout", "the worker did not send 'crawled' within 1 s and was killed"),
     ),
     "hangs_when_imported": (
         "time.sleep(1000)",
-        ("timeout", "the worker did not say 'ready' within 1 s, and was killed"),
+        ("timeout", "the worker did not send 'ready' within 1 s and was killed"),
     ),
 }
 
@@ -105,16 +105,14 @@ def assert_only_this_goes_wrong(rows: dict[str, Row], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_an_arm_that_goes_wrong_says_why_and_leaves_the_others_going(
-    fake: Server, workshop: Workshop, name: str
-) -> None:
+def test_a_failing_arm_has_a_reason_and_does_not_stop_the_others(fake: Server, workshop: Workshop, name: str) -> None:
     rows = run(block_of([*GOOD, Arm(name, name, in_flight=BAD_CAP)]), fake, workshop.folder)
 
     assert_only_this_goes_wrong(rows, name)
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_an_arm_that_does_not_come_to_its_cap_is_waited_for_no_longer_than_its_cap_may_take(
+def test_the_wait_for_an_arm_depends_on_its_cap(
     fake: Server, workshop: Workshop, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(block, "DRAIN_S", 0)
@@ -126,7 +124,7 @@ def test_an_arm_that_does_not_come_to_its_cap_is_waited_for_no_longer_than_its_c
 
 
 @pytest.mark.parametrize(("name", "due"), [("hangs_when_imported", "ready"), ("hangs_in_the_end", "crawled")])
-def test_an_arm_that_does_not_say_its_word_does_not_use_up_the_time_of_the_others(
+def test_a_silent_arm_does_not_use_up_the_time_of_the_others(
     fake: Server, workshop: Workshop, name: str, due: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     speaking = block._speaking
@@ -144,7 +142,7 @@ def test_an_arm_that_does_not_say_its_word_does_not_use_up_the_time_of_the_other
     assert_only_this_goes_wrong(rows, name)
 
 
-def test_an_arm_that_is_left_out_does_not_run_beside_the_others(
+def test_a_failed_arm_does_not_run_beside_the_others(
     fake: Server, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(block, "DRAIN_S", 0)

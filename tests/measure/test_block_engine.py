@@ -13,7 +13,7 @@ from tests.measure.made_engine import GOOD, GOOD_CAP, assert_good, block_of, run
 
 
 @pytest.mark.parametrize(("latency", "cpu"), [("0", "0"), ("2ms", "0"), ("0", "100us")])
-def test_a_block_has_a_row_of_as_many_windows_for_each_arm(fake: Server, latency: str, cpu: str) -> None:
+def test_every_arm_of_a_block_has_a_row_with_all_windows(fake: Server, latency: str, cpu: str) -> None:
     alone = Arm("sequential", "sequential", in_flight=GOOD_CAP)
 
     rows = run(block_of([*GOOD, placebo(GOOD[0]), alone], latency, cpu), fake)
@@ -23,7 +23,7 @@ def test_a_block_has_a_row_of_as_many_windows_for_each_arm(fake: Server, latency
         assert row.measured.worked_pages == (row.measured.pages if cpu != "0" else None)
 
 
-def test_a_window_with_too_few_pages_is_prolonged(fake: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_with_too_few_pages_is_extended(fake: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     measure, seen = block._slice, []
 
     def watch(one: block.Running, **others: Any) -> None:
@@ -39,7 +39,7 @@ def test_a_window_with_too_few_pages_is_prolonged(fake: Server, monkeypatch: pyt
     assert all(each.end_ns - each.begin_ns >= 2 * 25 * block.MS for each in seen)
 
 
-def test_a_worker_that_dies_in_mid_block_is_no_harm_to_the_others(
+def test_a_worker_that_dies_during_a_block_does_not_harm_the_others(
     fake: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measure = block._slice
@@ -61,7 +61,7 @@ def test_a_worker_that_dies_in_mid_block_is_no_harm_to_the_others(
         assert_good(row)
 
 
-def test_a_server_that_dies_in_mid_block_fails_all_arms_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_dies_during_a_block_fails_all_arms(monkeypatch: pytest.MonkeyPatch) -> None:
     measure = block._slice
     with server.running(None) as doomed:
 
@@ -75,6 +75,6 @@ def test_a_server_that_dies_in_mid_block_fails_all_arms_with_the_reason(monkeypa
 
     for row in rows.values():
         assert row.status == "failed"
-        assert "the fake server died in mid-trial" in (row.reason or "")
+        assert "the fake server died during the trial" in (row.reason or "")
         assert "was killed by signal 9" in (row.reason or "")
         assert plain_values(row.measured) == {"server_lost": True}

@@ -1,4 +1,4 @@
-"""Building blocks: as many as were asked for, read at rest, and nothing of them left."""
+"""Building blocks: the requested number, read at rest, with nothing left afterwards."""
 
 import json
 import resource
@@ -36,12 +36,12 @@ def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row
     )
 
 
-def test_every_block_has_a_program_and_the_other_way_round() -> None:
+def test_every_block_has_a_program_and_every_program_a_block() -> None:
     assert set(blocks.BLOCKS) == set(bare.BLOCKS)
 
 
 @pytest.mark.parametrize("name", bare.BLOCKS)
-def test_so_many_are_held_and_read_as_were_asked_for(fake: Server, name: str) -> None:
+def test_the_requested_number_of_blocks_is_held_and_read(fake: Server, name: str) -> None:
     row = run(fake, name, FEW[name])
 
     assert (row.status, row.reason, row.valid) == ("ok", None, True)
@@ -66,7 +66,7 @@ def test_nothing_of_a_block_is_left(fake: Server) -> None:
         time.sleep(0.02)
 
 
-def test_a_block_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fake: Server) -> None:
+def test_a_block_over_its_memory_budget_is_ended(fake: Server) -> None:
     row = run(fake, "asyncio_task", 400_000, budget_bytes=60_000_000)
 
     assert row.status == "failed"
@@ -77,7 +77,7 @@ def test_a_block_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fak
 
 
 def shortage_in_a_process(name: str, n: int, port: int, descriptors: int) -> tuple[int, str]:
-    """Start blocks in a process with so many descriptors; return how many it got, and its words for that."""
+    """Start blocks in a process with this many descriptors; return how many it started, and its message."""
     program = f"""
 import os, resource
 from inflight.bench.measure import building_blocks as blocks
@@ -102,7 +102,7 @@ def test_a_block_that_does_not_get_its_descriptors_says_how_many_it_got(fake: Se
     assert "Too many open files" in message
 
 
-def test_a_server_that_is_gone_is_a_shortage_of_connections() -> None:
+def test_without_a_server_connections_are_short() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -112,7 +112,7 @@ def test_a_server_that_is_gone_is_a_shortage_of_connections() -> None:
     assert message.startswith("only 0 could be started: ")
 
 
-def test_more_sockets_than_there_are_descriptors_are_refused_before_anything_starts() -> None:
+def test_too_many_sockets_are_refused_before_the_start() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         pytest.skip("no descriptor limit here")
@@ -125,7 +125,7 @@ def test_more_sockets_than_there_are_descriptors_are_refused_before_anything_sta
     assert f"use at most {hard - 64:,}" in reason
 
 
-def test_more_threads_than_a_limit_allows_are_refused_by_its_name() -> None:
+def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
     reason = shortage(BareTrial("x", 1, bare.block("thread", bare.MOST_N)))
 
     assert reason is not None
@@ -133,11 +133,11 @@ def test_more_threads_than_a_limit_allows_are_refused_by_its_name() -> None:
     assert "use at most " in reason
 
 
-def test_a_million_coroutines_are_forbidden_by_nothing_but_memory() -> None:
+def test_a_million_coroutines_are_allowed() -> None:
     assert shortage(BareTrial("x", 1, bare.block("asyncio_task", 1_000_000))) is None
 
 
-def test_a_worker_whose_controller_has_gone_ends_at_once_and_says_nothing_of_its_tasks() -> None:
+def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:
     command = [sys.executable, "-P", "-m", "inflight.bench.studies.memory.worker"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True

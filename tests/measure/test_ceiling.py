@@ -1,4 +1,4 @@
-"""The null client finds what a real server can give at most."""
+"""The null client measures the maximum throughput of a real server."""
 
 import socket
 
@@ -9,7 +9,7 @@ from inflight.bench.measure.host import choose_cpus
 from inflight.bench.measure.server import running
 
 
-def test_a_server_knows_its_ceiling_after_the_null_client_has_been_there() -> None:
+def test_the_null_client_measures_the_ceiling_of_a_server() -> None:
     cpus = choose_cpus(pin=True)
 
     with running(cpus.server) as server:
@@ -23,7 +23,7 @@ def test_a_server_knows_its_ceiling_after_the_null_client_has_been_there() -> No
     assert stats["peak_connections"] == null_client.CONNECTIONS
 
 
-def test_the_null_client_knows_how_long_a_kept_response_is() -> None:
+def test_the_null_client_knows_the_size_of_a_response() -> None:
     with running(None) as server, socket.create_connection(("127.0.0.1", server.port)) as sock:
         expected = null_client.response_length(server.port)
         sock.sendall(null_client.REQUEST)

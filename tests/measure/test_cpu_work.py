@@ -1,4 +1,4 @@
-"""CPU work: how much of it a duration is, once for a whole run; and jobs of before there was any."""
+"""CPU work: its calibration, once for a whole run, and older jobs without it."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def trials(*cpu: str) -> list[AnyTrial]:
 
 
 def folder_of(tmp_path: Path, **measured: int) -> Path:
-    """Make a folder with a row that asked for 2 ms of CPU work, if it measured any."""
+    """Make a folder with a row of 2 ms of CPU work, if it measured any."""
     (tmp_path / rows.ROWS_FILE).touch()
     if measured:
         row = edited(crawl_row(), workload={"cpu": "2ms", "cpu_ns": 2_000_000}, measured=measured)
@@ -31,20 +31,20 @@ def folder_of(tmp_path: Path, **measured: int) -> Path:
     return tmp_path
 
 
-def test_a_job_without_work_is_the_job_that_older_strategies_know() -> None:
+def test_a_job_without_work_has_the_format_of_older_strategies() -> None:
     job = Job(("http://h/",))
 
     assert "work_units" not in job.to_dict()
     assert Job.from_dict(job.to_dict()) == job
 
 
-def test_a_job_with_work_comes_back_from_its_json() -> None:
+def test_a_job_with_work_survives_json() -> None:
     job = Job(("http://h/",), work_units=7)
 
     assert Job.from_dict(job.to_dict()) == job
 
 
-def test_a_workload_without_work_is_what_it_was_before_there_was_any() -> None:
+def test_a_workload_without_work_keeps_its_older_format() -> None:
     none, some = sorted((trial.values for trial in trials("0", "1500us")), key=lambda values: len(values["id"]))
 
     assert "cpu" not in none
@@ -59,27 +59,27 @@ def test_work_makes_a_crawl_shorter_where_it_bounds_it() -> None:
     assert [workload.site.pages for workload in grid.workloads("crawl")] == [1000, 200]
 
 
-def test_a_unit_is_measured_by_a_program_of_its_own(tmp_path: Path) -> None:
+def test_a_unit_is_measured_by_a_separate_program(tmp_path: Path) -> None:
     found = runs._unit_ns(folder_of(tmp_path), trials("1ms"), CPUS)
 
     assert found is not None
     assert 1_000 < found < 1_000_000
 
 
-def test_nothing_is_measured_where_no_trial_asks_for_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_work_no_unit_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(process, "output")
 
     assert runs._unit_ns(folder_of(tmp_path), trials("0"), CPUS) is None
 
 
-def test_a_run_goes_on_with_the_units_that_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_run_keeps_its_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(process, "output")
 
     assert runs._unit_ns(folder_of(tmp_path, work_units=100), trials("1ms"), CPUS) == 20_000
 
 
-def test_a_machine_that_cannot_be_calibrated_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_calibration_is_reported_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "output", lambda *_: (1, b""))
 
-    with pytest.raises(runs.RunError, match="cannot find out how much CPU work"):
+    with pytest.raises(runs.RunError, match="cannot calibrate the CPU work"):
         runs._unit_ns(folder_of(tmp_path), trials("1ms"), CPUS)

@@ -1,4 +1,4 @@
-"""The right answer: what a seeded site must bring, worked out without a crawl and compared with real ones."""
+"""The expected answer: computed from a seeded site without a crawl, and compared with real crawls."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def test_a_site_of_one_page_is_that_page() -> None:
     assert expected_answer(SiteConfig(pages=1, body_bytes=500), 1, 10) == {"/": (200, 500)}
 
 
-def test_without_links_the_roots_are_all() -> None:
+def test_without_links_only_the_roots_are_expected() -> None:
     config = SiteConfig(pages=10, links=0, body_bytes=700)
 
     assert expected_answer(config, 3, 10) == {"/": (200, 700), "/p/1": (200, 700), "/p/2": (200, 700)}
@@ -49,7 +49,7 @@ def test_missing_pages_answer_404_with_their_body() -> None:
     assert missing
 
 
-def test_a_chain_of_redirects_ends_where_they_are_used_up() -> None:
+def test_a_chain_of_redirects_ends_at_the_limit() -> None:
     config = SiteConfig(pages=200, links=4, redirects=0.5, redirect_chain=6, redirect_targets=3)
 
     whole, cut = expected_answer(config, 1, 10), expected_answer(config, 1, 2)
@@ -81,7 +81,7 @@ SITES = [
 
 @pytest.mark.parametrize("config", SITES)
 @pytest.mark.parametrize("roots", [1, 5])
-def test_a_real_crawl_brings_what_is_expected(fake: Server, config: SiteConfig, roots: int) -> None:
+def test_a_real_crawl_has_the_expected_answer(fake: Server, config: SiteConfig, roots: int) -> None:
     roots = min(roots, config.pages)
 
     got = crawled(fake, config, roots)
@@ -89,7 +89,7 @@ def test_a_real_crawl_brings_what_is_expected(fake: Server, config: SiteConfig, 
     assert difference(expected_answer(config, roots, 10), got) is None
 
 
-def test_the_limit_of_redirects_is_the_crawls_own(fake: Server) -> None:
+def test_the_crawl_sets_the_limit_of_redirects(fake: Server) -> None:
     for limit in (0, 1, 3):
         got = crawled(fake, SITES[3], 1, max_redirects=limit, max_in_flight=1)
         assert difference(expected_answer(SITES[3], 1, limit), got) is None

@@ -1,4 +1,4 @@
-"""Experiments: what is read, and one clear sentence for whatever is wrong."""
+"""Experiments: parsing, and one clear sentence for each mistake."""
 
 import tomllib
 from pathlib import Path

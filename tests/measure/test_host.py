@@ -1,4 +1,4 @@
-"""Which cores a run uses, as its processes are seen from outside, and the kernel's counts of what disturbed it."""
+"""The cores of a run, as seen from outside, and the kernel's counts of disturbances."""
 
 import json
 import os
@@ -119,7 +119,7 @@ def test_the_counts_of_the_kernel_are_read_from_proc_or_unknown(tmp_path: Path) 
     assert host.run_delay_ns(7, tmp_path) == 600
 
 
-def test_disturbances_are_what_came_between_two_moments() -> None:
+def test_disturbances_are_counted_between_two_moments() -> None:
     before, after = Disturbances((10.0, 1000.0), 7), Disturbances((13.0, 1060.0), 12)
 
     assert after.since(before) == {"steal_share": 0.05, "listen_drops": 5}
@@ -130,7 +130,7 @@ def test_disturbances_are_what_came_between_two_moments() -> None:
     assert Disturbances(None, None).since(before)["listen_drops"] is None
 
 
-def test_the_cpu_time_of_some_cores_is_theirs_alone() -> None:
+def test_the_cpu_time_of_some_cores_excludes_other_cores() -> None:
     before = psutil.cpu_times(percpu=True)
     last = len(before) - 1
     ticks, busy_ns = host.cpu_ticks({last}), host.busy_ns({last})

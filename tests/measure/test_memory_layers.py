@@ -1,4 +1,4 @@
-"""Memory in layers: what the kernel writes is read, what it does not write is unknown, and others are noticed."""
+"""Memory in layers: values are read, missing ones are unknown, and changes by others are noticed."""
 
 import math
 import os
@@ -39,31 +39,31 @@ def test_the_system_is_read_in_bytes(tmp_path: Path) -> None:
     }
 
 
-def test_what_a_system_does_not_tell_is_unknown_and_never_zero(tmp_path: Path) -> None:
+def test_unreadable_memory_is_unknown_and_never_zero(tmp_path: Path) -> None:
     found = memory.of_system(a_system(tmp_path, meminfo=MEMINFO))
 
     assert found["slab_bytes"] == 20000 * 1024
     assert {key for key, value in found.items() if value is None} == set(found) - {"slab_bytes", "available_bytes"}
 
 
-def test_a_system_without_proc_tells_nothing(tmp_path: Path) -> None:
+def test_without_proc_all_layers_are_unknown(tmp_path: Path) -> None:
     assert set(memory.of_system(tmp_path / "nowhere").values()) == {None}
 
 
-def test_unused_memory_is_free_or_of_files_but_not_shared(tmp_path: Path) -> None:
+def test_unused_memory_is_free_or_cached_but_not_shared(tmp_path: Path) -> None:
     parts = "MemFree:  8000 kB\nBuffers:   400 kB\nCached:   3000 kB\nSwapCached: 5 kB\nShmem:    70 kB\n"
 
     assert memory.unused_bytes(a_system(tmp_path, meminfo=MEMINFO + parts)) == (8000 + 400 + 3000 - 70) * 1024
 
 
-def test_where_the_kernel_lists_no_parts_what_is_available_counts_as_unused(tmp_path: Path) -> None:
+def test_without_meminfo_available_memory_counts_as_unused(tmp_path: Path) -> None:
     found = memory.unused_bytes(a_system(tmp_path, meminfo="MemFree: 8000 kB\nBuffers: 1 kB\nCached: 3 kB\n"))
 
     assert found == pytest.approx(psutil.virtual_memory().available, rel=0.5)
 
 
 def ladder(*readings: tuple[int | None, int | None]) -> "tuple[Callable[[], Any], list[float]]":
-    """Return a reading of USS and slab that goes on from step to step, and the pauses that were made."""
+    """Return a reader of USS and slab that advances step by step, and the list of pauses."""
     left = [({"uss_bytes": uss}, {"slab_bytes": slab}) for uss, slab in readings]
     return (lambda: left.pop(0)), []
 
@@ -91,14 +91,14 @@ def test_memory_is_at_rest_when_two_readings_agree_to_two_thousandths(
     assert pauses == [0.25] * steps
 
 
-def test_past_the_deadline_one_reading_is_all() -> None:
+def test_after_the_deadline_memory_is_read_once() -> None:
     read, pauses = ladder((1000, 9000))
 
     assert memory.settled(read, -math.inf, pauses.append) == ({"uss_bytes": 1000}, {"slab_bytes": 9000})
     assert pauses == []
 
 
-def test_a_process_has_page_tables_where_the_kernel_says_so(tmp_path: Path) -> None:
+def test_page_tables_of_a_process_are_read_if_the_kernel_reports_them(tmp_path: Path) -> None:
     own = os.getpid()
     (tmp_path / str(own)).mkdir()
 
@@ -130,7 +130,5 @@ def readings(stage: str, **values: int | None) -> dict[str, Any]:
         ({"tasks": None, "tcp_sockets": None}, None),
     ],
 )
-def test_what_others_moved_is_noticed_by_what_the_trial_did_not_add(
-    then: dict[str, int | None], said: str | None
-) -> None:
+def test_changes_by_others_are_noticed(then: dict[str, int | None], said: str | None) -> None:
     assert held.disturbance(readings("base"), readings("held", **then), "held") == said

@@ -1,4 +1,4 @@
-"""The neighbour that disturbs on purpose: it is there while it is wanted, and never longer."""
+"""The neighbour that disturbs on purpose: it runs as long as it should, and no longer."""
 
 import os
 import subprocess
@@ -82,7 +82,7 @@ def test_a_neighbour_ends_after_its_time(share: float) -> None:
             time.sleep(0.02)
 
 
-def test_work_is_done_in_bursts_for_about_the_share_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_is_done_in_bursts_for_about_the_requested_share(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = worked_s = 0.0
 
     def passing(seconds: float) -> None:
@@ -114,7 +114,7 @@ def test_the_exit_code_is_that_of_the_command(code: int) -> None:
     assert run("--", sys.executable, "-c", f"raise SystemExit({code})").returncode == code
 
 
-def test_a_share_that_is_none_is_refused() -> None:
+def test_an_invalid_share_is_refused() -> None:
     done = run("--share", "0", "--", "true")
 
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""The order of slices is balanced, whatever is drawn."""
+"""The order of slices is balanced for every seed."""
 
 from collections import Counter
 from itertools import pairwise, permutations
@@ -13,7 +13,7 @@ ARMS, SEEDS = st.integers(1, 9), st.integers()
 
 
 def whole_round(arms: int) -> int:
-    """Return how many cycles the design has."""
+    """Return the number of cycles of the design."""
     return arms if arms % 2 == 0 else 2 * arms
 
 
@@ -45,7 +45,7 @@ def test_over_whole_rounds_each_arm_has_each_place_equally_often(arms: int, roun
 
 
 @given(ARMS, st.integers(1, 40), SEEDS)
-def test_a_longer_order_begins_as_a_shorter_one_of_the_same_seed(arms: int, cycles: int, seed: int) -> None:
+def test_a_longer_order_begins_like_a_shorter_one_with_the_same_seed(arms: int, cycles: int, seed: int) -> None:
     assert balanced(arms, cycles, Random(seed)) == balanced(arms, cycles + 20, Random(seed))[:cycles]
 
 

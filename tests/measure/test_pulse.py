@@ -1,4 +1,4 @@
-"""Whether a process is alive: real processes, looked at on a clock that the test turns."""
+"""Whether a process is alive: real processes, observed with a clock of the test."""
 
 import signal
 import subprocess
@@ -54,14 +54,14 @@ def _state(process: "subprocess.Popen[str]") -> str:
 
 
 def looked_at(pulse: Pulse, clock: Clock, seconds: int) -> bool:
-    """Look once a second for so many seconds; return whether the process then counts as standing still."""
+    """Observe a process once a second for this many seconds; return whether it then counts as stalled."""
     for _ in range(seconds):
         clock.now_s += LOOK_EVERY_S
         still = pulse.stands_still(LIMIT_S)
     return still
 
 
-def test_a_process_that_nothing_wakes_up_stands_still_at_the_limit_and_not_before() -> None:
+def test_a_sleeping_process_counts_as_stalled_at_the_limit_and_not_before() -> None:
     clock = Clock()
     with running(WAITING) as process:
         await_state(process, "S")
@@ -71,7 +71,7 @@ def test_a_process_that_nothing_wakes_up_stands_still_at_the_limit_and_not_befor
         assert looked_at(pulse, clock, 1)
 
 
-def test_a_stopped_process_stands_still() -> None:
+def test_a_stopped_process_counts_as_stalled() -> None:
     clock = Clock()
     with running(BUSY) as process:
         stop(process)
@@ -80,7 +80,7 @@ def test_a_stopped_process_stands_still() -> None:
         assert looked_at(pulse, clock, LIMIT_S + 1)
 
 
-def test_a_process_that_waits_for_a_core_is_alive_however_long_it_says_nothing() -> None:
+def test_a_process_that_waits_for_a_core_is_alive() -> None:
     clock = Clock()
     with running(BUSY) as process:
         pulse = Pulse(process.pid, clock)
@@ -88,7 +88,7 @@ def test_a_process_that_waits_for_a_core_is_alive_however_long_it_says_nothing()
         assert not looked_at(pulse, clock, 10 * LIMIT_S)
 
 
-def test_a_process_that_goes_on_after_a_stop_is_alive_again() -> None:
+def test_a_process_that_continues_after_a_stop_is_alive_again() -> None:
     clock = Clock()
     with running(TALKING) as process:
         stop(process)
@@ -103,7 +103,7 @@ def test_a_process_that_goes_on_after_a_stop_is_alive_again() -> None:
         assert not looked_at(pulse, clock, LIMIT_S - 2)
 
 
-def test_time_in_which_nobody_looked_accuses_nobody() -> None:
+def test_time_without_observation_does_not_count() -> None:
     clock = Clock()
     with running(WAITING) as process:
         pulse = Pulse(process.pid, clock)
@@ -112,7 +112,7 @@ def test_time_in_which_nobody_looked_accuses_nobody() -> None:
         assert not pulse.stands_still(LIMIT_S)
 
 
-def test_a_process_that_has_ended_does_not_stand_still() -> None:
+def test_a_process_that_has_ended_does_not_count_as_stalled() -> None:
     clock = Clock()
     with running(WAITING) as process:
         pulse = Pulse(process.pid, clock)

@@ -1,4 +1,4 @@
-"""What is left of a crawl's timestamps."""
+"""Summaries of the timestamps of a crawl."""
 
 import statistics
 

@@ -1,4 +1,4 @@
-"""How long slices are, and how many pages a lap of their site has."""
+"""The length of slices, and the pages of a lap."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The template of a trial: for each way in which it can end, the row that is left."""
+"""The template of a trial: the row for each of its possible ends."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -45,7 +45,7 @@ def row_of(error: Exception | None = None, *, alive: bool = True, **seen: Any) -
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_breaks_a_trial_off_is_its_status_its_reason_and_its_cause(error: Exception, ending: Any) -> None:
+def test_an_error_becomes_status_reason_and_cause(error: Exception, ending: Any) -> None:
     row = row_of(error)
 
     assert (row.status, row.reason, row.cause) == ending
@@ -56,7 +56,7 @@ def test_what_breaks_a_trial_off_is_its_status_its_reason_and_its_cause(error: E
 def test_a_trial_whose_server_died_says_so() -> None:
     row = row_of(WorkerError("no answer"), alive=False)
 
-    assert (row.status, row.reason) == ("failed", "the fake server died in mid-trial (no answer)")
+    assert (row.status, row.reason) == ("failed", "the fake server died during the trial (no answer)")
 
 
 def test_a_wrong_answer_keeps_its_figures_and_checks() -> None:
@@ -66,14 +66,14 @@ def test_a_wrong_answer_keeps_its_figures_and_checks() -> None:
     assert row.checks
 
 
-def test_figures_that_no_row_can_have_are_a_failed_row_and_end_no_run() -> None:
+def test_invalid_figures_make_a_failed_row_and_end_no_run() -> None:
     row = row_of(measured={"started": -1})
 
     assert row.status == "failed"
-    assert str(row.reason).startswith("what was measured cannot be: measured.started: ")
+    assert str(row.reason).startswith("invalid measurement: measured.started: ")
     assert row.measured.started is None
 
 
-def test_a_bug_is_no_row() -> None:
+def test_a_bug_is_raised() -> None:
     with pytest.raises(LookupError):
         row_of(LookupError("a bug"))

@@ -1,4 +1,4 @@
-"""Trials with a real server and real workers: what a row holds when all goes well."""
+"""Trials with a real server and real workers: the rows of successful trials."""
 
 import json
 import signal
@@ -72,7 +72,7 @@ def assert_good(row: Row) -> None:
     assert red_by_itself(row) == set()
 
 
-def test_every_strategy_makes_a_row_with_all_that_a_row_has(run: Callable[..., Row], strategy: str) -> None:
+def test_every_strategy_makes_a_complete_row(run: Callable[..., Row], strategy: str) -> None:
     row = run(strategy, latency="1ms", in_flight=4)
 
     assert_good(row)
@@ -92,7 +92,7 @@ def test_every_strategy_makes_a_row_with_all_that_a_row_has(run: Callable[..., R
     assert Row.from_json(row.to_json()) == row
 
 
-def test_a_row_tells_of_the_cpu_work_of_its_pages(run: Callable[..., Row], strategy: str) -> None:
+def test_a_row_has_the_cpu_work_of_its_pages(run: Callable[..., Row], strategy: str) -> None:
     row = run(strategy, in_flight=2, pages=30, cpu=("200us",))
 
     assert (row.status, row.reason) == ("ok", None)
@@ -102,7 +102,7 @@ def test_a_row_tells_of_the_cpu_work_of_its_pages(run: Callable[..., Row], strat
     VALIDATOR.validate(json.loads(row.to_json()))
 
 
-def test_what_was_seen_from_outside_is_kept_as_a_time_line(run: Callable[..., Row]) -> None:
+def test_samples_from_outside_are_kept_as_a_timeline(run: Callable[..., Row]) -> None:
     row = run("thread_pool", latency="500ms", in_flight=10, pages=30)
 
     samples = plain_values(row.measured.samples)
@@ -115,7 +115,7 @@ def test_what_was_seen_from_outside_is_kept_as_a_time_line(run: Callable[..., Ro
     VALIDATOR.validate(json.loads(row.to_json()))
 
 
-def test_the_cap_is_used_by_every_strategy_that_can(run: Callable[..., Row], strategy: str) -> None:
+def test_every_concurrent_strategy_reaches_the_cap(run: Callable[..., Row], strategy: str) -> None:
     most = strategies.describe(strategy).most_in_flight or 7
 
     row = run(strategy, latency="500ms", in_flight=7, pages=2 * most)
@@ -124,7 +124,7 @@ def test_the_cap_is_used_by_every_strategy_that_can(run: Callable[..., Row], str
     assert row.measured.peak_in_flight == row.server.peak_in_flight == most
 
 
-def test_with_a_connection_for_each_fetch_the_server_sees_as_many(run: Callable[..., Row], strategy: str) -> None:
+def test_per_fetch_connections_are_counted_by_the_server(run: Callable[..., Row], strategy: str) -> None:
     kept, single = run(strategy, in_flight=3), run(strategy, in_flight=3, connection="per-fetch")
 
     assert_good(kept)
@@ -171,7 +171,7 @@ def test_a_second_wave_is_fetched_when_the_gate_has_been_opened(run: Callable[..
     assert row.server.total_connections == number, "the later waves go over the connections that were kept"
 
 
-def test_a_trial_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fake: Server) -> None:
+def test_a_trial_over_its_memory_budget_is_ended(fake: Server) -> None:
     setting = Setting("run", host.Cpus(None, None), lambda _: HANG_S, budget_bytes=1_000_000)
 
     row = run_trial(a_trial("callbacks", kind="memory", in_flight=2000, links=0), fake, setting)
@@ -182,7 +182,7 @@ def test_a_trial_that_needs_more_memory_than_its_budget_is_ended_and_says_so(fak
     assert run_trial(a_trial("callbacks"), fake, setting).status == "ok", "the server goes on"
 
 
-def test_faults_of_the_site_are_part_of_the_right_answer(run: Callable[..., Row], strategy: str) -> None:
+def test_faults_of_the_site_are_part_of_the_expected_answer(run: Callable[..., Row], strategy: str) -> None:
     faults = tuple((kind, 0.08) for kind in FAULTS)
 
     row = run(strategy, in_flight=4, pages=60, faults=faults, drip_ns=1_000_000, redirects=0.2, missing=0.1)
@@ -210,7 +210,7 @@ def test_threads_are_counted_from_outside(run: Callable[..., Row]) -> None:
     assert (one, many) == (1, 13)
 
 
-def test_the_machine_is_described_without_gaps_in_what_every_machine_has() -> None:
+def test_the_description_of_the_machine_is_complete() -> None:
     machine = host.machine()
 
     assert all(machine[key] for key in ("host", "system", "machine", "cores", "memory_bytes", "python", "versions"))
@@ -224,7 +224,7 @@ def test_a_deadline_in_the_past_is_a_timeout_at_once(fake: Server) -> None:
     assert not row.knobs
 
 
-def test_a_worker_that_nobody_ends_is_ended_by_the_kernel(fake: Server) -> None:
+def test_the_kernel_ends_an_abandoned_worker(fake: Server) -> None:
     fake.configure(SiteConfig(pages=1))
     fake.tell("hold")
     job = Job((f"{fake.base}/",))
@@ -237,7 +237,7 @@ def test_a_worker_that_nobody_ends_is_ended_by_the_kernel(fake: Server) -> None:
             worker.expect("crawled", "error")
 
 
-def test_a_worker_ignores_ctrl_c_which_is_the_controllers_affair(fake: Server) -> None:
+def test_a_worker_ignores_ctrl_c(fake: Server) -> None:
     fake.configure(SiteConfig(pages=1))
     job = Job((f"{fake.base}/",))
 
@@ -256,16 +256,16 @@ def test_a_skipped_trial_is_a_row_like_the_others() -> None:
     assert Row.from_json(row.to_json()) == row
 
 
-def test_a_server_that_was_stopped_says_how_it_ended() -> None:
+def test_the_error_of_a_stopped_server_says_how_it_ended() -> None:
     with server.running(None) as started:
         started.tell("stop")
         started.process.wait(HANG_S)
-        with pytest.raises(ServerError, match="the fake server ended with exit code 0"):
+        with pytest.raises(ServerError, match="the fake server exited with 0"):
             started.stats()
 
         assert not started.alive
 
 
-def test_what_the_server_refuses_is_said_in_its_words(fake: Server) -> None:
+def test_a_refusal_of_the_server_is_quoted(fake: Server) -> None:
     with pytest.raises(ServerError, match="the fake server refused dance: unknown command 'dance'"):
         fake.tell("dance")

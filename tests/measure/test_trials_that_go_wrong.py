@@ -1,4 +1,4 @@
-"""Strategies that crash, hang, lie and meddle: each leaves a row that says so, and harms no other trial."""
+"""Strategies that crash, hang or lie: each leaves a row that says so, and harms no other trial."""
 
 import errno
 import json
@@ -117,7 +117,7 @@ ENDINGS = {
     ),
     "closes_every_descriptor_and_stays": (
         "def crawl(job, frontier):\n    os.closerange(0, 100)\n    time.sleep(1000)",
-        ("failed", "the worker closed its output and went on running"),
+        ("failed", "the worker closed its output but is still running"),
     ),
     "writes_rubbish_to_every_descriptor": (
         (
@@ -129,7 +129,7 @@ ENDINGS = {
             "            pass\n"
             "    honest(job, frontier)"
         ),
-        ("failed", r"the worker printed rubbish: b'rub\xffbish'"),
+        ("failed", r"the worker sent an invalid message: b'rub\xffbish'"),
     ),
     "forges_a_message": (
         (
@@ -205,7 +205,7 @@ def endings(workshop: Workshop) -> dict[str, Row]:
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-def test_each_ending_of_a_worker_has_its_words(endings: dict[str, Row], name: str) -> None:
+def test_each_end_of_a_worker_has_its_reason(endings: dict[str, Row], name: str) -> None:
     status, words = ENDINGS[name][1]
 
     row = endings[name]
@@ -227,7 +227,7 @@ def test_a_wrong_answer_keeps_its_figures_and_has_a_red_check(endings: dict[str,
     assert "answer correct" in [check.name for check in row.failed_checks]
 
 
-def test_pages_that_failed_are_no_throughput(endings: dict[str, Row]) -> None:
+def test_failed_pages_are_no_throughput(endings: dict[str, Row]) -> None:
     measured = endings["fails_all"].measured
 
     assert (measured.pages, measured.failed_pages, measured.pages_per_s) == (1, 1, 0)
@@ -255,7 +255,7 @@ def hanging(workshop: Workshop) -> dict[str, Row]:
 def test_a_worker_that_hangs_is_killed_at_its_deadline(hanging: dict[str, Row], name: str) -> None:
     row = hanging[name]
 
-    assert (row.status, row.reason) == ("timeout", "the worker was not done by its deadline, and was killed")
+    assert (row.status, row.reason) == ("timeout", "the worker did not finish by its deadline and was killed")
     assert row.duration_ns >= 5e9
     assert row.knobs.strategy == name
 
@@ -275,7 +275,7 @@ def test_a_strategy_without_what_it_needs_is_a_skipped_row(workshop: Workshop) -
     assert not row.valid
 
 
-def test_a_memory_trial_that_breaks_off_does_not_shut_the_gate_for_the_next(workshop: Workshop) -> None:
+def test_a_failed_memory_trial_does_not_close_the_gate_for_the_next(workshop: Workshop) -> None:
     workshop.add_strategy(
         "dies_when_held",
         "def crawl(job, frontier):\n"
@@ -291,7 +291,7 @@ def test_a_memory_trial_that_breaks_off_does_not_shut_the_gate_for_the_next(work
     found = workshop.measure(mixed)
 
     assert [(row.strategy, row.kind, row.reason) for row in found] == [
-        ("holds_too_few", "memory", "only 1 of 3 fetches came to be in flight"),
+        ("holds_too_few", "memory", "only 1 of 3 fetches were in flight at the deadline"),
         ("dies_when_held", "crawl", None),
         ("dies_when_held", "memory", "the worker was killed by signal 9 (SIGKILL)"),
         ("holds_too_few", "crawl", None),
@@ -301,7 +301,7 @@ def test_a_memory_trial_that_breaks_off_does_not_shut_the_gate_for_the_next(work
 
 
 @pytest.mark.parametrize("kind", ["crawl", "memory"])
-def test_a_server_that_dies_in_mid_trial_is_named_and_replaced(workshop: Workshop, kind: str) -> None:
+def test_a_server_that_dies_during_a_trial_is_named_and_replaced(workshop: Workshop, kind: str) -> None:
     workshop.add_strategy(
         "kills_the_server",
         "def crawl(job, frontier):\n"
@@ -319,11 +319,11 @@ def test_a_server_that_dies_in_mid_trial_is_named_and_replaced(workshop: Worksho
             assert (row.status, row.reason) == ("ok", None)
         else:
             assert row.status == "failed"
-            assert "the fake server died in mid-trial" in (row.reason or "")
+            assert "the fake server died during the trial" in (row.reason or "")
             assert "killed by signal 9" in (row.reason or "")
 
 
-def test_a_server_that_answers_no_more_is_replaced(tmp_path: Path) -> None:
+def test_a_server_that_stops_answering_is_replaced(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path)
     workshop.change("bench/measure/server.py", "ANSWER_SECONDS = 60", "ANSWER_SECONDS = 1")
     workshop.add_strategy(
@@ -338,7 +338,7 @@ def test_a_server_that_answers_no_more_is_replaced(tmp_path: Path) -> None:
     assert [row.strategy for row in found] == ["stops_the_server", "callbacks"]
 
 
-def test_a_new_strategy_is_one_file_and_nothing_to_register(tmp_path: Path) -> None:
+def test_a_new_strategy_is_one_file_without_registration(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path)
     (tmp_path / "strategies" / "brand_new.py").write_text(
         '"""A model that nobody has registered."""\n\n'
@@ -359,7 +359,7 @@ def test_a_new_strategy_is_one_file_and_nothing_to_register(tmp_path: Path) -> N
 
 
 def _runs(pid: int) -> bool:
-    """Say whether a process is there and no zombie that only waits for its parent to look."""
+    """Return whether a process exists and is no zombie."""
     try:
         os.kill(pid, 0)
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
@@ -379,5 +379,5 @@ def _runs(pid: int) -> bool:
     ],
     ids=repr,
 )
-def test_a_limit_of_the_machine_is_told_from_a_bug(bug: Exception, cause: str | None) -> None:
+def test_a_limit_of_the_machine_is_distinguished_from_a_bug(bug: Exception, cause: str | None) -> None:
     assert cause_of(bug) == cause

@@ -12,7 +12,7 @@ STEADY = {"window_ns": 100_000, "completions": 1000, "mean_service_ns": 1000, "m
 
 
 def line(*completions: int) -> dict[str, Any]:
-    """Return the time line of a loop of ten that is full from its first bin on, until all has been started."""
+    """Return the timeline of a loop of ten that is full from its first bin until the last start."""
     in_flight = [10] * (len(completions) - 1) + [0]
     return {"timeline": {"bin_ns": 10_000_000, "completions": list(completions), "in_flight": in_flight}}
 
@@ -69,7 +69,7 @@ SOUND: dict[str, Any] = {
 
 
 def evidence(**changes: Any) -> Evidence:
-    """Return sound evidence with changes; those in a dict are made inside it: ``server={"cpu_share": 1}``."""
+    """Return good evidence with changes, also to items of a dict: ``server={"cpu_share": 1}``."""
     values = dict(SOUND)
     for name, change in changes.items():
         values[name] = values[name] | change if isinstance(change, dict) else change
@@ -104,7 +104,7 @@ SHORT = STEADY | {"window_ns": 4_000, "completions": 20}
 
 
 def count(samples: int) -> dict[str, int]:
-    """Return service times of so many fetches, all so short that they break no other check."""
+    """Return service times of this many fetches, short enough to fail no other check."""
     return {"count": samples, "mean_ns": 1_000_000 // samples, "max_ns": 1000}
 
 
@@ -177,7 +177,7 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     ("client had its core", {"measured": {"run_delay_ns": 50_000}}, "passed", "waited 5.0% of the time"),
     ("client had its core", {"measured": {"run_delay_ns": 50_100}}, "failed", "limit 5%"),
-    ("client had its core", {"measured": {"run_delay_ns": None}}, "not applicable", "unknown here"),
+    ("client had its core", {"measured": {"run_delay_ns": None}}, "not applicable", "unknown on this system"),
     ("client had its core", {"measured": {"run_delay_ns": 10**6, "peak_threads": 2}}, "not applicable", "threads"),
     ("server had room", {"server": {"cpu_share": 0.99}, "kind": "memory"}, "not applicable", "gate"),
     ("added latency exact", {"server": {"lateness_p99_ns": 2_000_000}}, "passed", "limit 2.00 ms"),
@@ -258,13 +258,13 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("throughput steady", {"measured": line(0, *[90] * 9, *[10] * 10, 11)}, "not applicable", "19 bins"),
     ("throughput steady", {"measured": line(0, *[18] * 10, *[1] * 10, 11)}, "not applicable", "19 turns"),
     ("throughput steady", {"measured": SLOWLY_FILLED}, "passed", "500 and 500 pages in its halves"),
-    ("throughput steady", {"measured": {"timeline": None}}, "not applicable", "no time line"),
+    ("throughput steady", {"measured": {"timeline": None}}, "not applicable", "no timeline"),
     ("throughput steady", {"kind": "memory"}, "not applicable", "nothing is timed"),
     ("client ports left", {}, "passed", "10 connections opened, 28232 ports in the range"),
     ("client ports left", {"server": {"total_connections": 28_231}}, "passed", "28231 connections opened"),
     ("client ports left", {"server": {"total_connections": 28_232}}, "failed", "28232 connections opened"),
     ("client ports left", {"measured": {"port_refusals": 2}}, "failed", "2 pages failed because no client port"),
-    ("client ports left", {"host": {"ephemeral_ports": None}}, "not applicable", "not known here"),
+    ("client ports left", {"host": {"ephemeral_ports": None}}, "not applicable", "is unknown"),
     ("limits allow it", {}, "passed", "74 descriptors needed, 1024 allowed; 10 threads needed, 30000 allowed"),
     (
         "limits allow it",
@@ -278,7 +278,7 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("limits allow it", {"threads_needed": 30_001}, "failed", "30001 threads needed, 30000 allowed"),
     ("limits allow it", {"threads_allowed": None}, "passed", "10 threads needed, unknown allowed"),
     ("limits allow it", {"threads_needed": 0}, "passed", "74 descriptors needed, 1024 allowed"),
-    ("limits allow it", {"knobs": {"descriptor_limit": None}}, "not applicable", "not known"),
+    ("limits allow it", {"knobs": {"descriptor_limit": None}}, "not applicable", "is unknown"),
     (SAMPLES, {"measured": {"service": count(10_000)}}, "passed", "enough for p50, p90, p99, p99.9"),
     (SAMPLES, {"measured": {"service": count(9_999)}}, "passed", "enough for p50, p90, p99; not for p99.9"),
     (SAMPLES, {"measured": {"service": count(999)}}, "passed", "enough for p50, p90; not for p99, p99.9"),
@@ -286,16 +286,16 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     (SAMPLES, {"measured": {"service": count(19)}}, "not applicable", "19 samples: enough for no quantile"),
     ("no CPU steal", {"host": {"steal_share": 0.02}}, "passed", "2.0% of CPU time stolen"),
     ("no CPU steal", {"host": {"steal_share": 0.021}}, "failed", "2.1% of CPU time stolen, limit 2%"),
-    ("no CPU steal", {"host": {"steal_share": None}}, "not applicable", "this system does not say"),
+    ("no CPU steal", {"host": {"steal_share": None}}, "not applicable", "unknown on this system"),
     ("knobs reached the worker", {"knobs": {"gil": False}}, "passed", "cpus, strategy"),
     ("knobs reached the worker", {"knobs": {"cpus": [0, 1]}}, "failed", "cpus: wanted [1], got [0, 1]"),
     ("knobs reached the worker", {"wanted_knobs": {"loop": "uvloop"}}, "failed", "loop: wanted 'uvloop', got None"),
     (CORE, {"measured": THREADS}, "passed", "others used 0.0% of its core, limit 5%"),
     (CORE, {"measured": THREADS | {"others_ns": 70 * MS}}, "passed", "others used 5.0% of its core"),
     (CORE, {"measured": THREADS | {"others_ns": 80 * MS}}, "failed", "others used 6.0% of its core, limit 5%"),
-    (CORE, {"measured": {"peak_threads": 9}}, "not applicable", "threads, and not on one core"),
+    (CORE, {"measured": {"peak_threads": 9}}, "not applicable", "several threads that are not pinned to one core"),
     (WORK, {}, "passed", "done for 5000 of 5000 pages, 2.1 of 2 ms"),
-    (WORK, {"cpu_ns": 0}, "not applicable", "no CPU work was asked for"),
+    (WORK, {"cpu_ns": 0}, "not applicable", "no CPU work"),
     (WORK, {"measured": {"worked_pages": 4999}}, "failed", "done for 4999 of 5000 pages"),
     (WORK, {"measured": {"work_ns": 1_490_000}}, "failed", "1.49 of 2 ms"),
     (WORK, {"measured": {"work_ns": 1_500_000}}, "passed", "1.5 of 2 ms"),
@@ -305,7 +305,7 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("name", "changes", "verdict", "words"), BOTH_SIDES)
-def test_a_check_judges_by_its_bound_and_says_its_figures(
+def test_a_check_applies_its_bound_and_reports_its_figures(
     name: str, changes: dict[str, Any], verdict: str, words: str
 ) -> None:
     found = the(name, **changes)
@@ -314,19 +314,19 @@ def test_a_check_judges_by_its_bound_and_says_its_figures(
     assert words in found.detail
 
 
-def test_every_check_is_seen_on_both_sides() -> None:
+def test_every_check_is_tested_on_both_sides() -> None:
     red = {name for name, _, verdict, _ in BOTH_SIDES if verdict == "failed"}
 
     assert red == set(CHECKS) - {SAMPLES}, "few samples are no reason to disbelieve the rest"
 
 
-def test_a_red_check_makes_no_other_red() -> None:
+def test_a_failed_check_fails_no_other() -> None:
     for name, changes, verdict, _ in BOTH_SIDES:
         made = judge(CHECKS, evidence(**changes))
         assert {found.name for found in made if found.verdict == "failed"} == ({name} if verdict == "failed" else set())
 
 
-def test_evidence_of_a_crawl_that_brought_nothing_can_be_judged() -> None:
+def test_a_crawl_without_pages_can_be_checked() -> None:
     nothing = {"pages": 0, "peak_in_flight": 0, "tries": 0, "steady": None, "service": {"count": 0, "mean_ns": 1000}}
     idle = {"peak_in_flight": 0, "requests": 0, "cpu_share": 0.0, "lateness_count": 0}
 

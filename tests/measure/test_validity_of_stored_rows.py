@@ -1,4 +1,4 @@
-"""The checks that read a trial's course, made again on the reference rows: good trials that nobody made up."""
+"""The checks of a trial's timeline, run again on the reference rows, which are good real trials."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ REFERENCE = Path(__file__).parents[2] / "results/reference"
 
 
 def of(row: Row) -> Evidence:
-    """Return what the row still tells of its evidence: all that these checks look at."""
+    """Return the evidence that a row still has: everything that these checks need."""
     return Evidence(
         kind="crawl",
         planned_in_flight=min(row.workload.in_flight, row.workload.site.pages),
@@ -53,7 +53,7 @@ def good() -> list[Row]:
 
 
 @pytest.mark.parametrize("check", [validity.steady_state, validity.ports, validity.allowances])
-def test_no_good_trial_would_be_red(check: Callable[[Evidence], Judgement], good: list[Row]) -> None:
+def test_no_good_trial_fails_a_check(check: Callable[[Evidence], Judgement], good: list[Row]) -> None:
     judged = [check(of(row)) for row in good]
 
     assert [detail for verdict, detail in judged if verdict == "failed"] == []

@@ -1,4 +1,4 @@
-"""A copy of the three packages in a folder of its own, where a test may put in what the real tree must not have."""
+"""A copy of the three packages, to which a test may add what the real tree must not have."""
 
 import json
 import shutil

@@ -230,7 +230,7 @@ def test_a_crawl_that_cannot_be_made_fails_its_test_in_one_sentence(tmp_path: Pa
         "unknown strategy 'callback'; did you mean \"callbacks\"?",
         "crawl_with: unknown connection use 'none'; known: keep-alive, per-fetch",
         "crawl_with: in_flight must be a whole number from 1 to 1000000, not 0",
-        "crawl_with: callbacks: the worker was not done by its deadline, and was killed",
+        "crawl_with: callbacks: the worker did not finish by its deadline and was killed",
     ):
         assert f"\n{sentence}\n" in done.stdout
     assert "Traceback" not in done.stdout

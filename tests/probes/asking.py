@@ -16,7 +16,7 @@ def run(*words: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[by
 
 
 def ask(name: str, base: str | None = None, **arguments: Any) -> dict[str, Any]:
-    """Return what a probe measured; it must end well and say nothing else."""
+    """Return what a probe measured; it must succeed and print nothing else."""
     done = run(name, line=json.dumps({"arguments": arguments, "base": base}) + "\n")
     assert done.returncode == 0, done.stderr.decode()
     assert not done.stderr

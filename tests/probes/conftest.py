@@ -18,7 +18,7 @@ def _server() -> Iterator[Server]:
 
 @pytest.fixture
 def serve(_server: Server) -> Callable[[str], str]:
-    """Give a function that serves a probe's site and returns its base."""
+    """Return a function that serves a probe's site and returns its base."""
 
     def serve(name: str) -> str:
         _server.configure(

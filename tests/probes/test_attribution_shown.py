@@ -1,4 +1,4 @@
-"""Where the bytes go: printed block by block, look by look, and nothing made up for what is unknown."""
+"""Where the bytes go: a table for each block, with unknown values shown as unknown."""
 
 from typing import Any
 
@@ -30,9 +30,9 @@ def test_each_look_has_its_pieces_and_their_sum_python_first() -> None:
         ("thread stacks", "12.8 kB"),
         ("together", "12.8 kB"),
         Group("page tables, and stacks in the kernel, mean of 1,000"),
-        ("this system does not tell, or not to this user", "unknown"),
+        ("not readable on this system, or by this user", "unknown"),
         Group("objects of the kernel, by slab cache (slabinfo; both ends of a connection), mean of 1,000"),
-        ("this system does not tell, or not to this user", "unknown"),
+        ("not readable on this system, or by this user", "unknown"),
     )
 
 

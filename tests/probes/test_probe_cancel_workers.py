@@ -1,4 +1,4 @@
-"""Nothing is left after a crawl; and what is left when its workers are not sent home."""
+"""What is left after a crawl, with and without cancelled workers."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ def test_nothing_is_left_after_a_crawl(serve: Serve, strategy: str) -> None:
     assert measured["complaint"] == ""
 
 
-def test_tasks_that_nobody_cancelled_are_destroyed_with_a_complaint(serve: Serve) -> None:
+def test_uncancelled_tasks_are_destroyed_with_a_complaint(serve: Serve) -> None:
     measured = ask("cancel_workers", serve("cancel_workers"), strategy="native_asyncio", variant="left-out")
 
     assert measured["complaint"] == "Task was destroyed but it is pending!"
@@ -39,7 +39,7 @@ def test_asyncio_run_cancels_what_is_left(serve: Serve) -> None:
     assert measured["printed"] == []
 
 
-def test_our_own_loop_says_that_nothing_could_wake_the_workers(serve: Serve) -> None:
+def test_our_loop_reports_that_nothing_can_wake_the_workers(serve: Serve) -> None:
     measured = ask("cancel_workers", serve("cancel_workers"), strategy="generators", variant="left-out")
 
     assert measured["complaint"] == "RuntimeError: every task waits, and nothing is left that could wake one"
@@ -47,9 +47,7 @@ def test_our_own_loop_says_that_nothing_could_wake_the_workers(serve: Serve) -> 
 
 
 @pytest.mark.parametrize("variant", ["left-out", "left-out-daemon"])
-def test_threads_that_nobody_sent_home_keep_the_process_alive_unless_they_are_daemons(
-    serve: Serve, variant: str
-) -> None:
+def test_unended_threads_keep_the_process_alive_unless_they_are_daemons(serve: Serve, variant: str) -> None:
     measured = ask("cancel_workers", serve("cancel_workers"), strategy="thread_pool", variant=variant)
 
     assert measured["left"]["threads"] > 0
@@ -57,13 +55,13 @@ def test_threads_that_nobody_sent_home_keep_the_process_alive_unless_they_are_da
 
 
 @pytest.mark.parametrize("variant", list(LEAVES_OUT))
-def test_a_model_without_workers_has_none_to_leave_alone(variant: str) -> None:
+def test_a_variant_does_not_apply_to_a_model_without_workers(variant: str) -> None:
     measured = measure("http://127.0.0.1:1", "callbacks", variant)
 
     assert "callbacks" in measured["not_applicable"]
 
 
-def test_a_complaint_in_words_goes_before_a_traceback() -> None:
+def test_a_line_outside_a_traceback_is_the_complaint() -> None:
     trace = ["Exception ignored in: <x>", "Traceback (most recent call last):", "  File", "RuntimeError: closed"]
 
     assert complaint([]) == ""

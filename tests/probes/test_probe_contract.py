@@ -35,7 +35,7 @@ def test_the_probes_are_found_by_their_files() -> None:
 
 
 @pytest.mark.parametrize("name", probes())
-def test_a_probe_says_what_it_shows_and_what_it_takes(name: str) -> None:
+def test_a_probe_documents_itself_and_its_arguments(name: str) -> None:
     module = importlib.import_module(f"inflight.bench.studies.probes.programs.{name}")
 
     assert (module.__doc__ or "").splitlines()[0].endswith((".", ":"))
@@ -65,23 +65,23 @@ def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> N
     assert loaded <= allowed
 
 
-def test_an_unknown_probe_is_refused_with_the_nearest_name() -> None:
-    assert refusal("spinn", line=GOOD) == "there is no probe 'spinn'; did you mean \"spin\"?"
+def test_an_unknown_probe_is_refused_with_the_closest_name() -> None:
+    assert refusal("spinn", line=GOOD) == "unknown probe 'spinn'; did you mean \"spin\"?"
 
 
-def test_a_refusal_is_one_sentence_whatever_was_asked_for() -> None:
-    assert refusal("\udcff\n" * 2000, line=GOOD).startswith("there is no probe ")
+def test_a_refusal_is_always_one_sentence() -> None:
+    assert refusal("\udcff\n" * 2000, line=GOOD).startswith("unknown probe ")
 
 
 @pytest.mark.parametrize("word", ["", "_shared", "__main__", "../spin", "spin.measure", "os", "\udcff", "x" * 5000])
-def test_a_word_that_is_no_probe_is_refused(word: str) -> None:
-    with pytest.raises(ArgumentError, match="there is no probe"):
+def test_an_unknown_name_is_refused(word: str) -> None:
+    with pytest.raises(ArgumentError, match="unknown probe"):
         find_probe([word])
 
 
 @pytest.mark.parametrize("words", [(), ("spin", "races")])
 def test_one_probe_has_to_be_named(words: tuple[str, ...]) -> None:
-    with pytest.raises(ArgumentError, match="one probe has to be named"):
+    with pytest.raises(ArgumentError, match="expected the name of one probe"):
         find_probe(words)
 
 
@@ -109,7 +109,7 @@ def test_one_probe_has_to_be_named(words: tuple[str, ...]) -> None:
         b'{"arguments": {}, "' + b"\\n" * 5000 + b'": 1}',
     ],
 )
-def test_what_is_no_order_is_refused_in_one_sentence(line: bytes) -> None:
+def test_an_invalid_order_is_refused_in_one_sentence(line: bytes) -> None:
     with pytest.raises(ArgumentError) as refused:
         read_order(line)
 
@@ -117,19 +117,19 @@ def test_what_is_no_order_is_refused_in_one_sentence(line: bytes) -> None:
     assert len(str(refused.value)) < 200
 
 
-def test_an_order_may_be_as_short_as_its_arguments() -> None:
+def test_base_and_lifetime_of_an_order_are_optional() -> None:
     assert read_order(b'{"arguments": {"how": "spin"}}') == ({"how": "spin"}, None, LIFETIME_S)
 
 
 @pytest.mark.parametrize("line", [b"", b"[" * 100_000, b"\xff\n"])
-def test_a_process_refuses_what_is_no_order(line: bytes) -> None:
+def test_a_process_refuses_an_invalid_order(line: bytes) -> None:
     assert "one line of JSON" in refusal("spin", line=line)
 
 
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("spin", {"hwo": "spin"}, "there is no argument 'hwo'; did you mean \"how\"?"),
+        ("spin", {"hwo": "spin"}, "unknown argument 'hwo'; did you mean \"how\"?"),
         ("spin", {"how": "selectr"}, "how cannot be 'selectr'; did you mean \"selector\"?"),
         ("spin", {"how": ["spin"]}, "how cannot be ['spin']; known: spin, selector"),
         ("spin", {"sockets": 0}, "sockets must be a whole number between 1 and 100, not 0"),
@@ -162,7 +162,7 @@ def test_a_probe_that_crawls_needs_a_server_on_this_machine(name: str, base: str
         measure(name, {}, base)
 
 
-def test_a_crash_is_no_refusal() -> None:
+def test_a_crash_differs_from_a_refusal() -> None:
     # Nobody listens on port 1: the planted error is never reached.
     done = run("stack_ripping", line=json.dumps({"arguments": {}, "base": "http://127.0.0.1:1"}))
 
@@ -170,14 +170,14 @@ def test_a_crash_is_no_refusal() -> None:
     assert b"RuntimeError" in done.stderr
 
 
-def test_a_probe_whose_time_is_up_is_ended_by_the_kernel() -> None:
+def test_the_kernel_ends_a_probe_after_its_lifetime() -> None:
     order = {"arguments": {"how": "spin", "wait_ms": 2500}, "base": None, "lifetime_s": 0.2}
 
     assert run("spin", line=json.dumps(order)).returncode == -signal.SIGALRM
 
 
 def ignores_ctrl_c(pid: int) -> bool:
-    """Tell whether a process ignores SIGINT (proc(5), SigIgn)."""
+    """Return whether a process ignores SIGINT (proc(5), SigIgn)."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     (ignored,) = re.findall(r"^SigIgn:\s*(\w+)$", status, re.MULTILINE)
     return bool(int(ignored, 16) >> signal.SIGINT - 1 & 1)

@@ -1,4 +1,4 @@
-"""Who fetches twice: threads without a lock may, coroutines cannot, unless they yield between check and act."""
+"""Duplicate fetches: threads without a lock make some, coroutines none, unless they yield between check and act."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.probes.asking import ask
 
 
 def race(model: str) -> dict[str, Any]:
-    """Return what came of a race in which every link was seen and every URL was fetched, once at least."""
+    """Return the figures of a race in which every link was seen and every URL was fetched at least once."""
     measured = ask("races", model=model)
 
     assert measured["links_seen"] == WORKERS * BATCHES * LINKS
@@ -20,13 +20,13 @@ def race(model: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("model", ["threads-locked", "coroutines", "asyncio"])
-def test_nothing_is_done_twice_where_nobody_comes_between(model: str) -> None:
+def test_nothing_is_done_twice_without_interruption(model: str) -> None:
     measured = race(model)
 
     assert (measured["duplicates"], measured["lost_updates"]) == (0, 0)
 
 
-def test_a_coroutine_that_yields_between_check_and_act_does_the_work_of_all() -> None:
+def test_coroutines_that_yield_between_check_and_act_repeat_all_work() -> None:
     measured = race("coroutines-yielding")
 
     assert measured["duplicates"] == (WORKERS - 1) * measured["distinct"]

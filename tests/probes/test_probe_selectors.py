@@ -1,4 +1,4 @@
-"""Every kind of selector that is there, with and without idle connections."""
+"""Every available kind of selector, with and without idle connections."""
 
 import json
 import resource

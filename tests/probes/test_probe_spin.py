@@ -27,7 +27,7 @@ def test_spinning_burns_more_than_ten_times_the_cpu_of_a_selector(waits_for: str
     assert share("spin", waits_for, sockets, wait_ms) > 10 * share("selector", waits_for, sockets, wait_ms)
 
 
-def test_spinning_tries_again_and_again() -> None:
+def test_spinning_makes_many_attempts() -> None:
     measured = ask("spin", how="spin", sockets=3, wait_ms=100)
 
     assert measured["attempts"] > 100 * measured["sockets"]

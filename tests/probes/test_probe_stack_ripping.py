@@ -1,4 +1,4 @@
-"""What the traceback of a planted error names, in each model."""
+"""The functions in the traceback of a planted error, in each model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ def planted(serve: Serve, strategy: str, at: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("at", [1, 3])
-def test_a_callback_does_not_know_who_asked_for_it(serve: Serve, at: int) -> None:
+def test_a_callback_loses_its_callers(serve: Serve, at: int) -> None:
     measured = planted(serve, "callbacks", at)
 
     assert measured["started_by"][-1] == "begin"
@@ -36,7 +36,7 @@ def test_a_callback_does_not_know_who_asked_for_it(serve: Serve, at: int) -> Non
 
 
 @pytest.mark.parametrize("strategy", KEEPS_ITS_STACK)
-def test_a_stack_that_is_kept_names_who_started_the_fetch(serve: Serve, strategy: str) -> None:
+def test_a_kept_stack_names_the_starter_of_the_fetch(serve: Serve, strategy: str) -> None:
     measured = planted(serve, strategy, 1)
 
     assert measured["names_starter"]
@@ -44,7 +44,7 @@ def test_a_stack_that_is_kept_names_who_started_the_fetch(serve: Serve, strategy
 
 
 @pytest.mark.parametrize("strategy", ["generators", "native_asyncio"])
-def test_a_coroutine_loses_nobody(serve: Serve, strategy: str) -> None:
+def test_a_coroutine_keeps_its_callers(serve: Serve, strategy: str) -> None:
     measured = planted(serve, strategy, 2)
 
     assert measured["lost"] == []

@@ -29,6 +29,6 @@ def test_a_thread_for_each_fetch_has_no_connection_to_keep(serve: Serve) -> None
 
 
 @pytest.mark.parametrize("how", ["pool", "thread-per-fetch"])
-def test_there_is_no_price_for_pages_that_did_not_come(how: str) -> None:
-    with pytest.raises(WrongAnswerError, match="brought 0 of 1500 pages: connection refused"):
+def test_an_incomplete_crawl_has_no_price(how: str) -> None:
+    with pytest.raises(WrongAnswerError, match="fetched 0 of 1500 pages: connection refused"):
         measure("http://127.0.0.1:1", how, "per-fetch", 10)

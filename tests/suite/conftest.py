@@ -1,4 +1,4 @@
-"""What the benchmarks are made with: the cores, one server for all of them, and each strategy in turn."""
+"""Fixtures of the benchmarks: the cores, one server for all, and each strategy."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from inflight.bench.measure.run import beside_the_server
 
 @pytest.fixture(scope="session")
 def cpus() -> Iterator[host.Cpus]:
-    """Pick cores for server and client, and keep pytest itself away from the client's."""
+    """Choose cores for server and client, and keep pytest itself off the client's."""
     chosen = host.choose_cpus(pin=True)
     with beside_the_server(chosen):
         yield chosen
@@ -19,7 +19,7 @@ def cpus() -> Iterator[host.Cpus]:
 
 @pytest.fixture(scope="session")
 def site_server(cpus: host.Cpus) -> Iterator[server.Server]:
-    """Start the fake server, find out how much it can give, and stop it after the last benchmark."""
+    """Start the fake server, measure its ceiling, and stop it after the last benchmark."""
     with server.running(cpus.server) as started:
         started.find_ceiling(cpus.client)
         yield started
@@ -27,7 +27,7 @@ def site_server(cpus: host.Cpus) -> Iterator[server.Server]:
 
 @pytest.fixture(params=strategies.names())
 def strategy(request: pytest.FixtureRequest) -> str:
-    """Give each strategy's id in turn; one that cannot run here is skipped, with the reason."""
+    """Return each strategy's id in turn; skip those that cannot run here, with the reason."""
     missing = strategies.describe(request.param).missing
     if missing:
         pytest.skip(f"{request.param} requires {', '.join(missing)}")

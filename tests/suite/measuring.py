@@ -1,4 +1,4 @@
-"""One benchmark: a worker takes its turns while pytest-benchmark reads the clock; then what they are worth is noted."""
+"""One benchmark: a worker takes its turns while pytest-benchmark reads the clock; then the turns are checked."""
 
 import warnings
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ def measure(
 def _seen(
     worker: Crawler, turns: Sequence[Turn], before: dict[str, Any], after: dict[str, Any], ceiling_per_s: float | None
 ) -> Observation:
-    """Put together what is known of all turns, the warm-up included: the server counted them all."""
+    """Combine the figures of all turns, including the warm-up, which the server counted too."""
     workload = worker.workload
     makespan_ns = sum(turn.makespan_ns for turn in turns)
     seen = Observation(knobs=worker.knobs)
@@ -103,12 +103,12 @@ def _seen(
 
 
 def _worst_peak(turns: Sequence[Turn], cap: int) -> int:
-    """Return the peak of a turn that exceeded the cap, if one did; else of the one that stayed furthest below it."""
+    """Return the peak of a turn above the cap, or else the lowest peak."""
     peaks = [turn.peak_in_flight for turn in turns]
     return max(peaks) if max(peaks) > cap else min(peaks)
 
 
 def _server_share(before: dict[str, Any], after: dict[str, Any], turns: Sequence[Turn]) -> float:
-    """Return the server's CPU time over that of the crawls: between two turns it has nothing to do."""
+    """Return the server's CPU time over the time of the crawls: between two turns it is idle."""
     cpu_ns: int = after["server"]["cpu_ns"] - before["server"]["cpu_ns"]
     return cpu_ns / sum(turn.makespan_ns for turn in turns)

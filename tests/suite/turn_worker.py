@@ -15,7 +15,7 @@ class Turns(StrategyPart):
     """As many crawls as are asked for, and the answer of the last one."""
 
     def crawl(self) -> dict[str, Any]:
-        """Crawl once; return what it took, and how many pages, failures, tries and fetches in flight there were."""
+        """Crawl once; return the time, and the numbers of pages, failures, tries and fetches in flight."""
         del self.frontier
         gc.collect()
         frontier = self.frontier = Frontier(self.job)
@@ -32,7 +32,7 @@ class Turns(StrategyPart):
         }
 
     def answer(self) -> dict[str, Any]:
-        """Return what the last crawl brought: path, status (null for a failure) and body bytes of every page."""
+        """Return the answer of the last crawl: path, status (null for a failure) and body bytes of every page."""
         fetches = self.frontier.finished
         return {
             "event": "answer",

@@ -27,7 +27,7 @@ class Turn:
 
     @property
     def cpu_per_page_ns(self) -> float:
-        """CPU time a verified page, user and system."""
+        """CPU time per verified page, user and system."""
         return self.cpu_ns / max(1, self.pages - self.failed_pages)
 
     @property
@@ -36,7 +36,7 @@ class Turn:
         return (self.pages - self.failed_pages) / max(1, self.makespan_ns) * 1e9
 
     def to_dict(self) -> dict[str, int]:
-        """Return what a row says of it."""
+        """Return the figures of a row."""
         return asdict(self)
 
 
@@ -50,7 +50,7 @@ class Crawler:
 
     @property
     def workload(self) -> Workload:
-        """What it crawls."""
+        """The workload."""
         return self.trial.workload
 
     @property
@@ -59,13 +59,13 @@ class Crawler:
         return self.worker.pid
 
     def turn(self) -> Turn:
-        """Let the worker crawl once. Raises WorkerError when it dies, raises, or is not done by its deadline."""
+        """Let the worker crawl once. Raises WorkerError when it dies, raises, or exceeds its deadline."""
         self.worker.send({"do": "crawl"})
         said = self.worker.crawled()
         return Turn(**{key: said[key] for key in Turn.__dataclass_fields__})
 
     def answer(self) -> Answer:
-        """Ask what the last turn brought."""
+        """Return the answer of the last turn."""
         self.worker.send({"do": "answer"})
         said = self.worker.expect("answer", "answer")["answer"]
         return {path: (status, size) for path, status, size in said}

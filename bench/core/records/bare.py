@@ -1,5 +1,6 @@
 """Records of probes and limits."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from inflight.bench.core.records.parts import Needed, Uncrawled, Workload
@@ -62,16 +63,25 @@ class NextCeiling(Closed, frozen=True, kw_only=True):
     """Remaining amount of the resource."""
 
 
+LimitNames = Text | list[Text]
+"""Which limit binds: its name, or the names of all that cannot be told apart."""
+
+
+def limit_text(names: str | Sequence[str] | None) -> str | None:
+    """Write which limit binds; None where none is known."""
+    return names if names is None or isinstance(names, str) else f"ambiguous: {' or '.join(names)}"
+
+
 class LimitMeasured(Open, frozen=True, kw_only=True):
     """Predicted and found amount of a resource."""
 
     predicted: Maybe[Limit] = None
     """Amount that the lowest limit leaves, before the search; null if no limit is known."""
-    predicted_by: Maybe[Text] = None
-    """Name of the lowest limit."""
+    predicted_by: Maybe[LimitNames] = None
+    """Name of the lowest limit, or the names of all that cannot be told apart."""
     found: Maybe[Count] = None
     """Amount that a process reached; null if nothing was tried."""
-    bound_by: Maybe[Text] = None
+    bound_by: Maybe[LimitNames] = None
     """Name of the limit that was reached, or that the search stopped short of; null: none."""
     stopped_by: Maybe[Literal["failure", "shared limit", "memory budget", "deadline", "died", "not tried"]] = None
     """Why the search ended."""

@@ -1,11 +1,11 @@
-"""Run one block: all arms alive at once, each behind a gate of its own, in slices that go round.
+"""Run one block: all arms alive at once, each behind a gate of its own, in slices that take turns.
 
 ::
 
     start workers --> each holds its cap behind its gate --> warm up --> cycles of slices --> no more links --> reports
 
-A slice: open the gate; let the arm settle; read; let the window pass; read; shut the gate; wait until all that was in
-flight is held again. Only the window counts. The server reads CPU times and requests, all at one moment.
+A slice: open the gate; let the arm settle; read; let the window pass; read; close the gate; wait until everything in
+flight is held again. Only the window counts. The server reads all CPU times and requests at one moment.
 """
 
 import os
@@ -32,36 +32,37 @@ from inflight.strategies.base import Job
 PROGRAM = "inflight.bench.measure.worker.arm"
 MS = 1_000_000
 WARM_NS = 60 * MS
-"""How long each arm runs before anything counts; its cost per page is found meanwhile."""
+"""How long each arm runs before the first slice, while its cost per page is measured."""
 LATENCIES = 20
-"""Length of a window, at the least, in added latencies."""
+"""Minimum length of a window, in added latencies."""
 MOST_TAKEN = 0.1
-"""A cycle of which others took more than this share is disturbed."""
+"""Share of a cycle above which time taken by others counts as a disturbance."""
 POLL_S = 0.0004
-"""How often to look whether an arm holds its cap again."""
+"""Interval at which to check whether an arm holds its cap again."""
 DRAIN_S, EACH_S = 20.0, 0.01
-"""How long to wait for that, and for each word of a worker, beside ``DRAIN_ROUNDS`` of the CPU work.
+"""How long to wait for that, and for each message of a worker, in all and per page, besides ``DRAIN_ROUNDS``.
 
-So much more for each page that is due: 3,000 threads took more than 20 s to start on two cores that others had filled.
+3,000 threads took more than 20 s to start on two cores that others kept busy.
 """
 DRAIN_ROUNDS = 5
-"""So many times the CPU work of all that is in flight may take, on a core that others use too."""
+"""Allowed multiple of the CPU work of all fetches in flight, on a core that others use too."""
 PAGES, MOST_WINDOWS = 20, 20
-"""Pages of a window, at the least: one that has fewer is prolonged by its own length, and again, up to so many times.
+"""Minimum number of pages of a window. A window with fewer is extended by its own length, up to ``MOST_WINDOWS`` in
+all.
 
-A thousand threads that wake up at once finish nothing for a while when others have filled their core.
+A thousand threads that wake up at once finish nothing for a while when others keep their core busy.
 """
 FETCH_TIMEOUT_NS = 600_000_000_000
-"""The deadline of a fetch: it waits behind its gate for the slices of all others."""
+"""Timeout of a fetch, which waits behind its gate during the slices of all other arms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How long an arm settles behind its open gate before its window, and how long the window is.
+    """How long an arm settles after its gate has opened, and how long its window is.
 
-    Up to ``jitter_ns`` are added to the first, at random. Models that work in batches, as an asyncio loop does, send
-    their requests in bursts, which the opening of the gate puts in step: without it each window would begin at the same
-    place between two bursts.
+    A random time up to ``jitter_ns`` is added to the first. Models that work in batches, such as an asyncio loop, send
+    their requests in bursts, which the opening of the gate synchronises. Without jitter each window would begin at the
+    same point between two bursts.
     """
 
     settle_ns: int
@@ -72,10 +73,10 @@ class Lengths:
 def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *, threads: bool) -> Lengths:
     """Return the lengths for an arm whose pages cost ``cost_ns`` of CPU time each, ``work_ns`` of them CPU work.
 
-    docs/method.md has the measurements. After the gate has opened, the first round of all that is in flight finds cold
-    caches, and a crowd of threads wakes up at once. What waits for an added latency settles for one latency, and its
-    window has at least twenty of them. Threads finish the CPU work of a round almost together, so a window has two
-    rounds of it. What follows from the cost is bounded, because a busy machine exaggerates it.
+    docs/method.md has the measurements. After the gate has opened, the first round of the fetches in flight finds cold
+    caches, and many threads wake up at once. With an added latency, an arm settles for one and a half latencies, and
+    its window has at least twenty. Threads finish the CPU work of a round almost together, so a window has two rounds
+    of it. Times derived from the cost are bounded, because a busy machine exaggerates it.
     """
     round_ns, work_ns = in_flight * cost_ns, in_flight * work_ns
     settle_ns = max(40 * MS, 3 * round_ns) if threads else max(10 * MS, 1.5 * round_ns)
@@ -100,12 +101,12 @@ class Slice:
     """CPU time of the arm's worker, all threads, user and system."""
     server_cpu_ns: int
     requests: int
-    """What the server received of it."""
+    """Requests that the server received from the arm."""
 
 
 @dataclass(slots=True)
 class Running:
-    """An arm while its block goes on, and what is known of it so far."""
+    """An arm during its block, with the results so far."""
 
     arm: Arm
     prepared: Prepared
@@ -117,12 +118,12 @@ class Running:
     outcome: dict[str, Any] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
     requests: int = 0
-    """What the server received of it in all."""
+    """Requests that the server received from the arm in the whole block."""
     failure: Exception | None = None
 
     @property
     def cap(self) -> int:
-        """The most that it can have in flight."""
+        """Maximum number of fetches that it can have in flight."""
         most = self.prepared.described.most_in_flight
         return self.arm.in_flight if most is None else min(most, self.arm.in_flight)
 
@@ -137,12 +138,11 @@ def observe(
     unit_ns: float | None = None,
     fixed: Lengths | None = None,
 ) -> list[Running]:
-    """Run a block, and return what was seen of each arm; one that fails leaves the others going.
+    """Run a block, and return the results of each arm. A failing arm does not stop the others.
 
-    ``prepared`` has each arm by its name, ``unit_ns`` is what a unit of CPU work costs, ``fixed`` are lengths for all
-    arms instead of their own. ``draw`` decides which arm starts first and has which port, and the order of the slices:
-    another seed for each block, so that no arm has the same place in all of them. Raises ServerError when the server is
-    lost.
+    ``prepared`` maps names to arms, ``unit_ns`` is the cost of a unit of CPU work, ``fixed`` are lengths for all arms
+    instead of their own. ``draw`` decides the order of starts, the ports and the order of slices. It has another seed
+    in each block, so that no arm has the same place in all blocks. Raises ServerError when the server is lost.
     """
     site = site_of(block)
     server.configure(site)
@@ -153,9 +153,9 @@ def observe(
     with ExitStack() as stack:
         for one in arms:
             with _blamed(one):
-                told = _order(one, block, site, unit_ns)
+                wanted = _order(one, block, site, unit_ns)
                 one.worker = stack.enter_context(
-                    process.running([PROGRAM], told, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
+                    process.running([PROGRAM], wanted, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
                 )
         _each(arms, partial(_begin, block=block, server=server, cpus=cpus))
         _each(arms, partial(_await_cap, block=block, server=server))
@@ -175,10 +175,10 @@ def observe(
 
 
 def missing(arms: Sequence[Running]) -> dict[int, float]:
-    """Return for each cycle the share of its windows in which no worker of ours ran.
+    """Return for each cycle the share of its windows in which no worker ran.
 
-    The arms are the same in all cycles, and so is what they wait by themselves. What is more than that was taken by
-    others. It is CPU time over wall time and knows nothing of pages, so it is blind to what is compared.
+    The arms are the same in all cycles, and so is the time for which they wait by themselves. Any excess was taken by
+    others. The share is CPU time over wall time and does not use pages, so it is independent of what is compared.
     """
     cpu_ns: dict[int, int] = {}
     wall_ns: dict[int, int] = {}
@@ -190,7 +190,7 @@ def missing(arms: Sequence[Running]) -> dict[int, float]:
 
 
 def disturbed(arms: Sequence[Running]) -> set[int]:
-    """Return the cycles in which others took the core of the arms, compared with the quietest quarter of them all."""
+    """Return the cycles in which others used the core of the arms, compared with the quietest quarter of cycles."""
     shares = missing(arms)
     if not shares:
         return set()
@@ -204,7 +204,7 @@ def site_of(block: BlockTrial) -> SiteConfig:
 
 
 def _order(one: Running, block: BlockTrial, site: SiteConfig, unit_ns: float | None) -> dict[str, Any]:
-    """Return what the worker is told. A crawl begins with a whole lap, so that each page brings one new link."""
+    """Return the order for the worker. A crawl begins with a whole lap, so that each page has one new link."""
     cpu_ns = block.workload.cpu_ns
     job = Job(
         roots=tuple(f"http://127.0.0.1:{one.port}{path}" for path in root_paths(site, site.pages)),
@@ -223,7 +223,7 @@ def _order(one: Running, block: BlockTrial, site: SiteConfig, unit_ns: float | N
 
 @contextmanager
 def _blamed(one: Running) -> Iterator[None]:
-    """Note what breaks an arm, and end its worker: it is left out of the rest of its block, and disturbs nobody."""
+    """Record an error as the failure of an arm, and kill its worker. The arm is left out of the rest of its block."""
     try:
         yield
     except (process.WorkerError, psutil.Error, OSError) as error:
@@ -233,7 +233,7 @@ def _blamed(one: Running) -> Iterator[None]:
 
 
 def _each(arms: list[Running], do: Callable[[Running], object]) -> None:
-    """Do something with each arm that is well."""
+    """Do something with each arm that has not failed."""
     for one in arms:
         if one.failure is None:
             with _blamed(one):
@@ -241,24 +241,25 @@ def _each(arms: list[Running], do: Callable[[Running], object]) -> None:
 
 
 def _start_cpus(cpus: set[int] | None) -> set[int] | None:
-    """Return the cores on which workers start: theirs and the harness's own, because nothing is measured yet."""
+    """Return the cores on which workers start: theirs and the harness's, because nothing is measured yet."""
     return None if cpus is None else cpus | os.sched_getaffinity(0)
 
 
 def _patience_s(pages: int, block: BlockTrial) -> float:
-    """Return how long to wait for so many pages of an arm."""
+    """Return how long to wait for this many pages of an arm."""
     return DRAIN_S + EACH_S * pages + DRAIN_ROUNDS * pages * block.workload.cpu_ns / 1e9
 
 
 def _speaking(one: Running, event: str, block: BlockTrial) -> process.Worker:
-    """Return the worker of an arm, which has a lap to crawl at the most, as soon as it says what is due.
+    """Wait for the next message of an arm, which has at most one lap to crawl; return its worker.
 
-    Not as long as its worker may live: all arms start together, so that would use up the time of the others.
+    The wait is shorter than the lifetime of the worker: all arms start together, so one must not use up the others'
+    time.
     """
     assert one.worker is not None
     patience_s = _patience_s(site_of(block).pages, block)
     if not one.worker.wait_for_word(patience_s):
-        raise process.WorkerTimeoutError(f"the worker did not say {event!r} within {patience_s:.0f} s, and was killed")
+        raise process.WorkerTimeoutError(f"the worker did not send {event!r} within {patience_s:.0f} s and was killed")
     return one.worker
 
 
@@ -273,9 +274,9 @@ def _begin(one: Running, block: BlockTrial, server: Server, cpus: set[int] | Non
 
 
 def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
-    """Wait until as many requests as the arm may have in flight are held behind its gate; return that reading.
+    """Wait until the gate of an arm holds as many requests as the arm may have in flight; return that reading.
 
-    Raises WorkerError when it does not come to that, or when there are more.
+    Raises WorkerError when it holds fewer at the deadline, or more.
     """
     assert one.worker is not None
     patience_s = _patience_s(one.cap, block)
@@ -286,19 +287,17 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
         if held == one.cap:
             return reading
         if held > one.cap:
-            raise process.WorkerError(f"{held} in flight, where the cap is {one.cap}")
+            raise process.WorkerError(f"{held} in flight, above the cap of {one.cap}")
         if one.worker.has_spoken:
             one.worker.crawled()
             raise process.WorkerError("the crawl ended early")
         if time.monotonic() > give_up_s:
-            raise process.WorkerError(
-                f"{held} in flight, where {one.cap} are due, {patience_s:.0f} s after the gate was shut"
-            )
+            raise process.WorkerError(f"{held} of {one.cap} in flight {patience_s:.0f} s after the gate was closed")
         time.sleep(POLL_S)
 
 
 def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | None) -> None:
-    """Let an arm run, and decide how long its slices are."""
+    """Let an arm run, and set the length of its slices."""
     latency_ns = block.workload.mean_latency_ns
     before = server.tell("pass", port=one.port, over_ns=round(latency_ns))
     _sleep_ns(WARM_NS + 2 * latency_ns)
@@ -341,7 +340,7 @@ def _pages_since(before: Mapping[str, Any], after: Mapping[str, Any], one: Runni
 
 
 def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
-    """Return the CPU time of the arm at a reading: from the server, or from the system where the server cannot tell."""
+    """Return the CPU time of the arm at a reading, from the server or else from the system."""
     if (known := gate["cpu_ns"]) is not None:
         return int(known)
     assert one.worker is not None
@@ -349,7 +348,7 @@ def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
 
 
 def _weigh(one: Running, cpus: set[int] | None) -> None:
-    """Read the memory of an arm whose slices are over. It ends on any core: nothing is measured any more."""
+    """Read the memory of an arm after its slices. It may end on any core, because nothing more is measured."""
     assert one.worker is not None
     one.memory = {"rss_bytes": psutil.Process(one.worker.pid).memory_info().rss}
     one.memory["peak_threads"] = psutil.Process(one.worker.pid).num_threads()
@@ -357,7 +356,7 @@ def _weigh(one: Running, cpus: set[int] | None) -> None:
 
 
 def _ask_for_report(one: Running, block: BlockTrial) -> None:
-    """Wait until the crawl has come to its end, because pages have no more links, and ask for the report."""
+    """Wait until the crawl has ended, because pages have no more links, and ask for the report."""
     worker = _speaking(one, "crawled", block)
     worker.crawled()
     worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})

@@ -1,4 +1,4 @@
-"""Whether to believe an arm. Only what makes its figures wrong is red: noise widens intervals instead."""
+"""The validity checks of an arm. Only wrong figures fail a check; noise widens intervals instead."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from inflight.bench.measure import checks
 from inflight.bench.measure.checks import Judgement, passed_if
 
 MOST_SERVER_SHARE = 0.90
-"""Of the server's core; and beyond it, of the server's share the least that the client's core must have."""
+"""Maximum share of the server's core. Above it, the minimum ratio of the client's share to the server's."""
 ANY_COST = inf
-"""The cost of CPU work per page depends on what else the machine does, so it is reported and not judged."""
+"""No tolerance: the cost of CPU work per page depends on other load, so it is reported and not judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the checks go by."""
+    """Input of the checks."""
 
     cap: int
-    """The most that the arm can have in flight."""
+    """Maximum number of fetches that the arm can have in flight."""
     cpu_ns: int
-    """The CPU work that each page asks for."""
+    """CPU work per page."""
     answer_difference: str | None
     client_share: float | None
     """CPU time of the worker over its windows; None where it was not pinned to a single core."""
@@ -32,18 +32,18 @@ class Evidence:
 
 
 def cap(evidence: Evidence) -> Judgement:
-    """Check that the in-flight cap was reached and never exceeded, by the client and by what its gate held."""
+    """Check that the in-flight cap was reached and never exceeded, as seen by client and gate."""
     client, held = evidence.measured["peak_in_flight"], evidence.measured["held_in_flight"]
     figures = f"cap {evidence.cap}, most in flight: client {client}, held by the gate {held}"
     return passed_if(client == held == evidence.cap, figures)
 
 
 def server(evidence: Evidence) -> Judgement:
-    """Check that the server was not what bounded the client.
+    """Check that the server was not the bottleneck.
 
-    It was not where it had a tenth of its core left. Nor was it where the client's core was as full, give or take a
-    tenth: a faster server would have raised the throughput by no more than that, and CPU time per page hardly at all.
-    What others take of a core, they take of both shares alike: their ratio is that of what a page costs each.
+    It was not if it had a tenth of its core left. Nor was it if the client's core was as full, within a tenth: a faster
+    server would have raised the throughput by no more than that, and hardly changed the CPU time per page. Other load
+    on a core lowers both shares alike, so it does not change their ratio.
     """
     share, client = evidence.server["cpu_share"], evidence.client_share
     verdict, figures = checks.core(share, MOST_SERVER_SHARE)

@@ -1,8 +1,8 @@
-"""Make ``strategies`` another name of ``inflight.strategies``, for strategies that were written before it had it.
+"""Make ``strategies`` an alias of ``inflight.strategies``, for strategies that were written before the renaming.
 
-``sides`` puts a copy of this file, named strategies.py, where an arm's worker finds it. It runs when a strategy imports
-that name, and not at all otherwise. Each module is loaded once, whichever of its two names is asked for, and in
-whichever order: what a strategy and the worker know by different names is the same class.
+``sides`` puts a copy of this file, named strategies.py, on the import path of an arm's worker. It runs only when a
+strategy imports that name. Each module is loaded once, whichever of its names is imported first, so a strategy and the
+worker share the same classes.
 """
 
 import importlib
@@ -32,7 +32,7 @@ class OldName(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module back its own spec; it ran when it was loaded by its new name."""
+        """Restore the spec of the module, which already ran when it was loaded by its new name."""
         assert module.__spec__ is not None
         module.__spec__ = module.__spec__.loader_state
 

@@ -1,4 +1,4 @@
-"""The order of slices: every arm comes before and after every other one equally often."""
+"""The order of slices: every arm follows every other arm equally often."""
 
 from random import Random
 
@@ -6,9 +6,9 @@ from random import Random
 def balanced(arms: int, cycles: int, draw: Random) -> list[list[int]]:
     """Return an order of the arms (0, 1, ...) for each cycle.
 
-    The rows of a Williams design (E. J. Williams, 1949), in which each arm follows each other one equally often; for an
-    odd number of arms, of the design and its mirror image. Which arm has which place in it, and in which order its rows
-    are taken, is drawn; when they are used up, they are taken again in another order.
+    They are the rows of a Williams design (E. J. Williams, 1949), in which each arm follows each other one equally
+    often; for an odd number of arms, of the design and its mirror image. The places of the arms and the order of the
+    rows are random. When all rows are used, they are taken again in another order.
     """
     names = list(range(arms))
     draw.shuffle(names)

@@ -1,4 +1,4 @@
-"""One block to its rows: one row for each arm, whatever happens."""
+"""Run one block and make its rows: always one for each arm."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +14,7 @@ from inflight.bench.measure.blocks.block import Running, Slice
 from inflight.bench.measure.blocks.checks import CHECKS, Evidence
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.expected import lap_answer, told
+from inflight.bench.measure.expected import described, lap_answer
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
@@ -37,14 +37,14 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
 
 
 def _lost(error: ServerError, seen: Observation) -> None:
-    """End as all arms do when the server is lost."""
+    """Raise the error that ends all arms when the server is lost."""
     seen.measured = {"server_lost": True}
     raise error
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What the rows of a block share."""
+    """Values that the rows of a block share."""
 
     block: BlockTrial
     setting: Setting
@@ -54,7 +54,7 @@ class _Done:
 
 
 def _about_cycles(arms: Sequence[Running]) -> dict[str, Any]:
-    """Return how much others took from the cycles of a block: it is the same for all of its arms."""
+    """Return how much others took from the cycles of a block, which is the same for all its arms."""
     shares = blocks.missing(arms)
     return {
         "missing_share": sum(shares.values()) / max(1, len(shares)),
@@ -63,14 +63,14 @@ def _about_cycles(arms: Sequence[Running]) -> dict[str, Any]:
 
 
 def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
-    """Note what is known of one arm, or end as it did."""
+    """Record the results of one arm, or raise its failure."""
     block = done.block
     seen.measured, seen.knobs = {"block": block.id}, one.knobs
     if one.failure is not None:
         raise one.failure
     windows = _windows(block, one)
     if not any(window["pages"] for window in windows):
-        raise TrialError("no page was finished in its windows")
+        raise TrialError("no page was finished in any window")
     counted = {key: one.outcome[key] for key in _COUNTED if key in one.outcome}
     seen.measured = (
         counted
@@ -104,8 +104,8 @@ _COUNTED = (
 def _pages(block: BlockTrial, one: Running) -> list[float]:
     """Return how many pages were finished in each window.
 
-    The server's count of requests has the same moment as its reading of CPU time. Where a latency is added, few pages
-    fall into a window, and a count is off by up to one: there the rate between the first and the last of them counts.
+    The server counts requests at the same moment as it reads CPU times. With an added latency, a window has few pages,
+    and a count is off by up to one. There the rate between the first and the last page is used.
     """
     if not block.workload.mean_latency_ns:
         return [float(each.requests) for each in one.slices]
@@ -113,7 +113,7 @@ def _pages(block: BlockTrial, one: Running) -> list[float]:
 
 
 def _extrapolated(each: Slice, pages: int, first_ns: int, last_ns: int) -> float:
-    """Return the pages of a window, of which the first and the last were finished at these times."""
+    """Return the pages of a window from the times at which the first and the last were finished."""
     if pages < 2 or last_ns == first_ns:
         return float(pages)
     return (pages - 1) * (each.end_ns - each.begin_ns) / (last_ns - first_ns)
@@ -131,7 +131,7 @@ def _window(each: Slice, pages: float) -> dict[str, Any]:
 
 
 def _figures(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the figures that people quote: ratios of sums, because sums vary less than means of ratios."""
+    """Return the headline figures as ratios of sums, which vary less than means of ratios."""
     cpu_ns, wall_ns, pages = (sum(window[key] for window in windows) for key in ("cpu_ns", "wall_ns", "pages"))
     return {
         "cpu_per_page_ns": round(cpu_ns / max(1, pages)),
@@ -141,17 +141,17 @@ def _figures(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str | None:
-    """Say in one sentence how an answer differs from an endless site; None when it does not.
+    """Describe the difference of an answer from an endless site in one sentence; None when there is none.
 
     A line is (path of the first lap, laps, status, bytes); see ``laps`` of ``inflight.bench.measure.worker.arm``.
     """
     expected, waiting = lap_answer(config), set(lap_answer(config))
     for path, _, status, size in lines:
         if path not in waiting:
-            return f"{path} came twice, without the lap before it, or is not of the site"
+            return f"{path} came twice, skipped a lap, or is not a page of the site"
         waiting.remove(path)
         if (status, size) != expected[path]:
-            return f"{path}: expected {told(expected[path])}, got {told((status, size))}"
+            return f"{path}: expected {described(expected[path])}, got {described((status, size))}"
     return f"{len(waiting)} of {config.pages} pages are missing" if waiting else None
 
 

@@ -1,10 +1,9 @@
-"""Make an arm ready to be run: its code in a folder of its own, its interpreter, its environment.
+"""Prepare an arm: its code in a folder of its own, its interpreter and its environment.
 
-The folder is all that the arm's worker imports ours from. It has a package ``inflight``, in which the strategies are a
-copy of the arm's, and the rest are links to this harness. Strategies import their core by the name that it has in their
-revision: ``inflight.strategies``, or ``strategies`` before there was that. A file of the folder (``old_name``) makes
-the older name one more for the same modules. So revisions on either side of the change can be compared, and nothing has
-to find out which of the names a repository uses.
+The arm's worker imports ``inflight`` from this folder alone. Its strategies are a copy of the arm's; everything else is
+a link to this harness. Strategies import their core by the name that it has in their revision: ``inflight.strategies``,
+or ``strategies`` in older ones. A file of the folder (``old_name``) makes the older name an alias of the same modules.
+So revisions on both sides of the renaming can be compared, without detecting which name a repository uses.
 """
 
 import io
@@ -32,20 +31,20 @@ INSTALL_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An arm that can be run."""
+    """An arm that is ready to run."""
 
     arm: Arm
     described: Description
     runtime: Runtime
     commit: str | None
-    """The commit that its revision is; None where its files were taken as they lay there."""
+    """The commit of its revision; None where its files were copied from a working tree."""
 
 
 def prepare(arm: Arm, folder: Path) -> Prepared:
-    """Copy the arm's strategies into ``folder``, make its environment there, and look whether it can be run.
+    """Copy the arm's strategies into ``folder``, create its environment there, and check that it can run.
 
-    The copy is taken once, so that an edit during the comparison changes neither arm. Raises ExperimentError with a
-    sentence for a repository, revision, strategy, interpreter or requirement that is not there.
+    The copy is made once, so that an edit during the comparison changes neither arm. Raises ExperimentError for a
+    missing repository, revision, strategy, interpreter or requirement.
     """
     package = folder / PACKAGE.name
     package.mkdir(parents=True)
@@ -64,7 +63,7 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
 
 
 def _copy_strategies(arm: Arm, folder: Path) -> str | None:
-    """Put the package of strategies into the folder; return the commit that it is from, if it is from one."""
+    """Copy the package of strategies into the folder; return its commit, or None if it is from a working tree."""
     target = folder / FOLDER
     commit = None
     if arm.revision is None:
@@ -80,9 +79,10 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
         _check_whole(_git(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER), folder, where)
     there = sorted(path.stem for path in target.glob("*.py") if path.stem not in {"__init__", "base"})
     if arm.strategy not in there:
-        told = ", ".join(there) or "none"
-        raise ExperimentError(f"{arm.label}: there is no strategy {arm.strategy!r:.80}; there are {told}")
-    if not (target / "__init__.py").is_file():  # a repository that has strategies of its own only
+        raise ExperimentError(
+            f"{arm.label}: there is no strategy {arm.strategy!r:.80}; known: {', '.join(there) or 'none'}"
+        )
+    if not (target / "__init__.py").is_file():  # a repository with only strategies of its own
         own = [path.relative_to(target) for path in target.rglob("*.py")]
         shutil.copytree(
             OURS,
@@ -96,7 +96,7 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
 
 
 def _link_the_rest(package: Path) -> None:
-    """Put all else of ours beside an arm's strategies, and their old name beside the package."""
+    """Link the rest of this harness beside an arm's strategies, and put their old name beside the package."""
     for path in PACKAGE.iterdir():
         if path.name not in {FOLDER, "__pycache__"}:
             (package / path.name).symlink_to(path)
@@ -104,26 +104,26 @@ def _link_the_rest(package: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy the files as they lie. Editors keep links that lead nowhere beside a file that is open in them."""
+    """Copy files. Dangling links are skipped: editors keep such links beside open files."""
     ignore = shutil.ignore_patterns("__pycache__")
     try:
         shutil.copytree(source, target, ignore=ignore, ignore_dangling_symlinks=True)
-    except OSError as error:  # copytree collects what went wrong: (from, to, why) of each file
+    except OSError as error:  # copytree collects its errors as (from, to, why) of each file
         first = error.args[0][0][2] if isinstance(error, shutil.Error) else error
         raise ExperimentError(f"cannot copy {source}: {first}") from error
 
 
 def _unpack(archive: bytes, folder: Path, where: str) -> None:
-    """Write the archive's files below the folder, and nothing elsewhere: a commit may hold any name, and any link.
+    """Write the files of an archive below the folder and nowhere else: a commit may hold any name and any link.
 
-    By hand, because ``extractall(filter="data")`` does not exist before Python 3.11.4.
+    ``extractall(filter="data")`` does not exist before Python 3.11.4.
     """
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             for member in files:
                 path = (folder / member.name).resolve()
                 if not path.is_relative_to(folder.resolve()) or not (member.isfile() or member.isdir()):
-                    raise ExperimentError(f"{where} has {member.name}, which is no plain file of its own")
+                    raise ExperimentError(f"{where} has {member.name}, which is not a plain file inside it")
                 content = files.extractfile(member)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 if content is not None:
@@ -133,21 +133,19 @@ def _unpack(archive: bytes, folder: Path, where: str) -> None:
 
 
 def _check_whole(listed: bytes, folder: Path, where: str) -> None:
-    """Refuse a commit of which git leaves out files (export-ignore in .gitattributes, a submodule).
+    """Raise ExperimentError for a commit of which git omits files (export-ignore in .gitattributes, a submodule).
 
-    What is missing would be taken from this harness, and compared under the commit's name.
+    Missing files would be taken from this harness, and compared under the commit's name.
     """
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     missing = [name for name in names if not (folder / name).is_file()]
     if missing or not names:
         what = missing[0] if missing else f"all of {FOLDER}/"
-        raise ExperimentError(
-            f"{where}: git does not hand out {what} (a submodule, or export-ignore in .gitattributes)"
-        )
+        raise ExperimentError(f"{where}: git does not export {what} (a submodule, or export-ignore in .gitattributes)")
 
 
 def _git(repository: Path, *arguments: str) -> bytes:
-    """Run git there and return what it prints. Raises ExperimentError."""
+    """Run git in a repository and return its output. Raises ExperimentError."""
     where = f"{repository} at {arguments[-1].removesuffix('^{commit}')}" if arguments[0] == "rev-parse" else repository
     try:
         done = subprocess.run(
@@ -155,7 +153,7 @@ def _git(repository: Path, *arguments: str) -> bytes:
             capture_output=True,
             check=False,
             timeout=60,
-            # Inside a git hook GIT_DIR and others name another repository than the one that was asked for.
+            # In a git hook, variables such as GIT_DIR name another repository.
             env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -170,17 +168,14 @@ def _git(repository: Path, *arguments: str) -> bytes:
 def _describe(arm: Arm, folder: Path) -> Description:
     try:
         return strategies.describe(arm.strategy, folder)
-    except KeyError:
-        there = ", ".join(sorted(path.stem for path in folder.glob("*.py") if path.stem not in {"__init__", "base"}))
-        raise ExperimentError(f"{arm.label}: there is no strategy {arm.strategy!r}; there are {there}") from None
     except (StrategyError, OSError) as error:
         raise ExperimentError(f"{arm.label}: {error}") from error
 
 
 def interpreter(name: str | None, option: str = "--python") -> str | None:
-    """Return what an interpreter that is new enough calls itself. Raises ExperimentError.
+    """Return the path of an interpreter as it reports it. Raises ExperimentError when it is missing or too old.
 
-    The name that was given may be a script that starts it (pyenv), and the workers say what really runs.
+    The given name may be a script that starts the interpreter (pyenv), and workers report the real path.
     """
     if name is None:
         return None
@@ -196,14 +191,14 @@ def interpreter(name: str | None, option: str = "--python") -> str | None:
         raise ExperimentError(f"{option}: {found} does not run as a Python interpreter: {error}") from error
     if len(version) != 2 or version < LEAST_PYTHON:
         said = (done.stderr.strip().splitlines() or [""])[0]
-        told = ".".join(map(str, version)) or "no Python" + (f" ({said})" if said else "")
-        raise ExperimentError(f"{option}: {found} is {told}; Python 3.11 or newer is needed")
+        actual = ".".join(map(str, version)) or "no Python" + (f" ({said})" if said else "")
+        raise ExperimentError(f"{option}: {found} is {actual}; Python 3.11 or newer is needed")
     own = executable.strip()
-    return own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100  (resolved, it would leave its venv)
+    return own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100  (a resolved path would leave the venv)
 
 
 def free_threaded(name: str) -> str:
-    """Return an interpreter that was built without a global lock. Raises ExperimentError when it was not."""
+    """Return the path of a free-threaded interpreter. Raises ExperimentError when it has a global lock."""
     found = interpreter(name, "--free-threaded")
     code = "import sys, sysconfig; sys.exit(not sysconfig.get_config_var('Py_GIL_DISABLED'))"
     if subprocess.run([str(found), "-c", code], check=False, timeout=30).returncode:
@@ -212,7 +207,7 @@ def free_threaded(name: str) -> str:
 
 
 def _environment(arm: Arm, described: Description, python: str, folder: Path) -> str:
-    """Install the arm's requirements, and what its strategy needs, into an environment; return its interpreter."""
+    """Install the requirements of an arm and of its strategy into an environment; return its interpreter."""
     _run([python, "-m", "venv", str(folder)], f"--with {arm.requirements[0]}: no environment could be made")
     own = str(folder / "bin" / "python")
     wanted = [*arm.requirements, *described.requires]
@@ -234,18 +229,18 @@ def _run(command: list[str], failure: str) -> None:
             start_new_session=True,
         ) as process:
             try:
-                told, _ = process.communicate(timeout=INSTALL_SECONDS)
+                output, _ = process.communicate(timeout=INSTALL_SECONDS)
             except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
+                os.killpg(process.pid, signal.SIGKILL)  # with its children
                 raise
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExperimentError(f"{failure}: {error}") from error
     if process.returncode:
-        said = [line for line in told.splitlines() if line.strip()]
+        said = [line for line in output.splitlines() if line.strip()]
         errors = [line for line in said if line.startswith("ERROR")] or said
         raise ExperimentError(f"{failure}: {errors[-1].strip() if errors else 'no reason was given'}")
 
 
 def _plain_environment() -> dict[str, str]:
-    """Return the harness's environment, without the path on which its own modules are found."""
+    """Return the harness's environment without the import path of its own modules."""
     return {key: value for key, value in environment().items() if key != "PYTHONPATH"}

@@ -1,4 +1,4 @@
-"""Limits of this machine: predicted from what the system says, and found by driving a child process into them.
+"""Limits of this machine: predicted from its settings, and measured by driving a child process into them.
 
 ::
 
@@ -26,7 +26,7 @@ from inflight.bench.measure.limits.watch import Guard, ProbeError
 CALIBRATION_S = 30
 
 RESERVE = 64
-"""Descriptors that a process needs beside its connections: standard streams, selector, listening sockets, files."""
+"""Descriptors that a process needs besides its connections: standard streams, selector, listening sockets, files."""
 
 
 __all__ = [
@@ -64,11 +64,11 @@ def find(
     memory_budget_bytes: int | None = None,
     deadline_s: float = 60,
 ) -> dict[str, Any]:
-    """Find how much of a resource a process can have, and return what there is to say of it, ready for JSON.
+    """Measure how much of a resource a process can have; return the finding, ready for JSON.
 
-    A child process takes more and more of it until it is refused; it stops at 90 % of what other processes share unless
-    ``through_shared``, when the machine's available memory has shrunk by the budget (by default half of it), and at the
-    deadline. Nothing of it is left afterwards. Raises ValueError for another resource.
+    A child process takes more and more of the resource until it is refused. It stops earlier at 90 % of what other
+    processes share (unless ``through_shared``), when the available memory has shrunk by the budget (by default half of
+    it), and at the deadline. Afterwards everything is released. Raises ValueError for an unknown resource.
     """
     check(resource)
     budget = default_budget() if memory_budget_bytes is None else memory_budget_bytes
@@ -77,14 +77,13 @@ def find(
         return FINDERS[resource](guard, budget, through_shared=through_shared).to_dict()
     except ProbeError as error:
         stopped: StoppedBy = guard.breach() or "not tried"
-        return Finding(known(resource), None, None, stopped, [str(error)]).to_dict()
+        return Finding(known(resource), None, (), stopped, [str(error)]).to_dict()
 
 
 def predict(resource: str) -> list[Ceiling]:
-    """Return what each limit leaves of a resource to this process, the lowest first.
+    """Return how much of a resource each limit leaves to this process, the lowest first.
 
-    For threads a few are started and ended, in a child process, to see what one costs. Raises ValueError for another
-    resource.
+    For threads, a child process starts some to measure what one costs. Raises ValueError for an unknown resource.
     """
     check(resource)
     if resource == "threads":
@@ -94,13 +93,13 @@ def predict(resource: str) -> list[Ceiling]:
 
 
 def known(resource: str) -> list[Ceiling]:
-    """Return the same without trying anything: limits that do not count threads say nothing of threads then."""
+    """Return the same without starting threads: of the limits on threads, only those that count threads."""
     facts = look.look(getpid(), sockets=resource == "ports")
     return ceilings(in_bytes(facts) if resource == "memory" else bounds(resource, facts))
 
 
 def thread_shortage(threads_wanted: int) -> str | None:
-    """Say which limit forbids this process to start so many threads more, and what to do; None when none does."""
+    """Describe the limit that forbids starting this many more threads, and the remedy; None when none does."""
     found = predict("threads")
     if not found:
         return None
@@ -108,18 +107,18 @@ def thread_shortage(threads_wanted: int) -> str | None:
     if threads_wanted <= most:
         return None
     return (
-        f"{threads_wanted:,} threads are more than {lowest(found)} allows "
+        f"{threads_wanted:,} threads are more than {' or '.join(lowest(found))} allows "
         f"({found[0].evidence}); use at most {most:,}, or raise it: {found[0].remedy}"
     )
 
 
 def default_budget() -> int:
-    """Return half of the memory that is available."""
+    """Return half of the available memory."""
     return (look.available_bytes() or 0) // 2
 
 
 def check(resource: str) -> None:
-    """Raise ValueError when there is no such resource."""
+    """Raise ValueError for an unknown resource."""
     if resource not in RESOURCES:
         raise ValueError(f"unknown resource {resource!r}; known: {', '.join(RESOURCES)}")
 
@@ -127,14 +126,14 @@ def check(resource: str) -> None:
 def descriptors_needed(in_flight: int, *, per_fetch: bool) -> int:
     """Return how many descriptors a process needs to have this many connections open.
 
-    With a connection a fetch the next one may be opened before the last one is closed (an event loop closes a turn
-    later): each may need two.
+    With per-fetch connections, each fetch may need two: an event loop closes a connection one turn later, when the next
+    one may be open already.
     """
     return (2 if per_fetch else 1) * in_flight + RESERVE
 
 
 def descriptor_shortage(in_flight: int, *, per_fetch: bool) -> str | None:
-    """Say what forbids a process to have this many connections open, and what to do; None when nothing does.
+    """Describe the limit that forbids this many open connections, and the remedy; None when none does.
 
     Worker and server raise their own soft limit, so the hard one counts.
     """

@@ -1,7 +1,7 @@
-"""What bounds each resource: one table a resource, from facts to bounds. Pure.
+"""The limits on each resource: one function per resource, from facts to bounds. Pure.
 
-A bound is a limit with what is used of it. It is both: before a ramp, a prediction (``ceilings``); at the failure, a
-suspect (``diagnose``).
+A bound is a limit and how much of it is in use. Before a ramp it gives a prediction (``ceilings``). After a failure it
+is a suspect (``diagnose``).
 """
 
 from collections.abc import Callable, Iterator
@@ -12,15 +12,15 @@ from inflight.bench.measure.limits.facts import Facts, Quota
 from inflight.bench.measure.procfs import UNLIMITED
 
 RESERVED_PIDS = 300
-"""Process ids below this are given out once after boot, and never again (kernel/pid.c)."""
+"""Process ids below this number are assigned once after boot, and never again (kernel/pid.c)."""
 NEVER_OVERCOMMIT = 2
 BACKLOG = 65_535
-"""What the probe's listener asks listen(2) for: more than it gets."""
+"""Backlog that the listener asks listen(2) for: more than it gets."""
 CAP_SYS_ADMIN, CAP_SYS_RESOURCE = 1 << 21, 1 << 24
 """Bits of the capability sets (include/uapi/linux/capability.h)."""
 
 Costs = Literal["one", "maps", "vm_bytes", "data_bytes", "memory_bytes"]
-"""What one more of the resource takes of the limit: one, or as much as a growth (``growth.Reading``) shows."""
+"""How much of the limit one more piece of the resource uses: one, or a figure of ``growth.Reading``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,50 +32,50 @@ class Bound:
     used: int | None
     unit: str
     shared: bool
-    """With other processes, which are refused too when it is full."""
+    """Whether other processes share it, and are refused too when it is full."""
     remedy: str
     costs: Costs = "one"
     note: str = ""
     setting: str = ""
-    """What it is set to, where that is not what it allows."""
+    """The value that is set, where it differs from what is allowed."""
     reached: bool = False
-    """Whether the kernel itself has counted a refusal, whatever ``used`` says."""
+    """Whether the kernel counted a refusal during the ramp, whatever ``used`` says."""
 
     @property
     def sentence(self) -> str:
-        """The figures as evidence."""
+        """The figures as one sentence of evidence."""
         parts = [f"{self.name} is {self.setting or amount(self.limit, self.unit)}", self.note]
         if self.used is None:
-            parts.append("how much of it is in use is unknown")
+            parts.append("the amount in use is unknown")
         elif self.used:
             parts.append(f"{amount(self.used, self.unit)} in use")
         return "; ".join(part for part in parts if part)
 
 
 def amount(value: float, unit: str) -> str:
-    """Write a limit or what is used of it."""
+    """Format a limit or the amount in use."""
     if value == UNLIMITED:
         return "unlimited"
     return f"{value:,.0f} {unit}" if unit != "bytes" else f"{value / (1 << 20):,.0f} MiB"
 
 
 def bounds(resource: str, facts: Facts) -> list[Bound]:
-    """Return what bounds a resource here, as far as it is known; a limit that is unknown or unlimited is not there."""
+    """Return the known limits on a resource. Unknown and unlimited ones are left out."""
     return [bound for bound in _TABLES[resource](facts) if bound.limit != UNLIMITED]
 
 
 def not_known(resource: str, facts: Facts) -> list[str]:
-    """Say what cannot be known of a resource on this system."""
+    """Return sentences about what cannot be read of a resource on this system."""
     if facts.system == "Linux":
         return []
-    told = {
-        "threads": "how many threads and processes there are",
-        "descriptors": "how many descriptors the process has open",
-        "ports": "which ports are taken",
-        "backlog": "how many connections full queues have refused",
-        "memory": "how much address space the process has",
+    unknown = {
+        "threads": "the number of threads and processes",
+        "descriptors": "the number of open descriptors",
+        "ports": "the list of ports in use",
+        "backlog": "the number of connections that full queues refused",
+        "memory": "the size of the address space",
     }[resource]
-    return [f"{facts.system} has no /proc: {told} cannot be read here, so each figure is an upper bound"]
+    return [f"{facts.system} has no /proc: {unknown} cannot be read, so each figure is an upper bound"]
 
 
 def _threads(facts: Facts) -> Iterator[Bound]:
@@ -100,7 +100,7 @@ def _descriptors(facts: Facts) -> Iterator[Bound]:
         )
         remedy = "raise RLIMIT_NOFILE: ulimit -Hn as root, LimitNOFILE= of the systemd unit, or limits.conf(5)"
         yield Bound("RLIMIT_NOFILE", hard, opened, "descriptors", shared=False, remedy=remedy, note=note)
-    yield from _sysctl(facts, "fs.nr_open", opened, "descriptors", note="the most that RLIMIT_NOFILE can be set to")
+    yield from _sysctl(facts, "fs.nr_open", opened, "descriptors", note="the maximum of RLIMIT_NOFILE")
     yield from _sysctl(facts, "kern.maxfilesperproc", opened, "descriptors")
     yield from _files(facts)
 
@@ -119,8 +119,8 @@ def _ports(facts: Facts) -> Iterator[Bound]:
             len(inside) - len(reserved),
             None if facts.ports_bound_to_all is None else len(taken),
             "ports",
-            # A connect passes over every port that any socket is bound to, on whatever address
-            # (__inet_hash_connect in net/ipv4/inet_hashtables.c, fastreuse >= 0): others would find none.
+            # connect(2) skips every port to which any socket is bound, at any address
+            # (__inet_hash_connect in net/ipv4/inet_hashtables.c, fastreuse >= 0), so no port is left for others.
             shared=True,
             remedy=f"widen the range ({wider}), or use more source addresses or more destinations",
             note=f"{first} to {last}, {len(reserved)} of them in ip_local_reserved_ports",
@@ -143,7 +143,7 @@ def _backlog(facts: Facts) -> Iterator[Bound]:
             "connections",
             shared=False,
             remedy=remedy,
-            note="and one more fits",
+            note="one more fits",
             setting=amount(value, "connections"),
         )
     tracked = facts.sysctls.get("net.netfilter.nf_conntrack_count")
@@ -165,7 +165,7 @@ def _sysctl(
 
 
 def _pid_max(facts: Facts) -> Iterator[Bound]:
-    """Count ids, not tasks: those that were given out once after boot are neither free nor wanted."""
+    """Count ids without those that are assigned only once after boot."""
     if "kernel.pid_max" in facts.sysctls:
         value = facts.sysctls["kernel.pid_max"]
         low = facts.low_tasks or 0
@@ -177,13 +177,13 @@ def _pid_max(facts: Facts) -> Iterator[Bound]:
             "ids",
             shared=True,
             remedy=f"sysctl -w kernel.pid_max={2 * value} (at most 4194304, proc(5))",
-            note=f"the first {RESERVED_PIDS} are not given out again",
+            note=f"the first {RESERVED_PIDS} are not reused",
             setting=amount(value, "ids"),
         )
 
 
 def _nproc(facts: Facts) -> Iterator[Bound]:
-    """Leave out what does not bind: fork(2) asks neither the first namespace's root nor the two capabilities.
+    """Leave out RLIMIT_NPROC for root of the first user namespace, and for a process with one of two capabilities.
 
     kernel/fork.c, copy_process: ``user != INIT_USER && !capable(CAP_SYS_RESOURCE) && !capable(CAP_SYS_ADMIN)``;
     ``capable`` is about the first user namespace.
@@ -193,7 +193,7 @@ def _nproc(facts: Facts) -> Iterator[Bound]:
     if "RLIMIT_NPROC" in facts.rlimits and not (trusted and process.in_first_user_namespace):
         limit, _ = facts.rlimits["RLIMIT_NPROC"]
         remedy = "raise RLIMIT_NPROC: ulimit -u, or limits.conf(5); under systemd LimitNPROC="
-        note = f"of all processes of user {process.uid}, as far as they can be seen"
+        note = f"for all visible processes of user {process.uid}"
         yield Bound("RLIMIT_NPROC", limit, facts.user_tasks, "tasks", shared=True, remedy=remedy, note=note)
 
 
@@ -237,7 +237,7 @@ def _memory_of_all(facts: Facts) -> Iterator[Bound]:
 
 
 def _group(quota: Quota, unit: str, costs: Costs) -> Bound:
-    note = "" if quota.refused is None else f"{quota.refused:,} refusals counted since it was made"
+    note = "" if quota.refused is None else f"{quota.refused:,} refusals counted since it was created"
     remedy = (
         f"write a larger number into {quota.file} (under systemd: TasksMax=, MemoryMax=; in a container: its options)"
     )

@@ -9,27 +9,29 @@ from inflight.bench.measure.limits.bounds import Bound
 from inflight.bench.measure.limits.growth import Reading
 
 SHARED_PART = 0.9
-"""How far a ramp goes into what other processes need too."""
+"""Share of what a shared limit leaves at which a ramp stops."""
 ALIKE = 0.01
-"""Two limits that are no further apart than this are not told apart."""
+"""Relative difference up to which two limits count as equal."""
+Names = tuple[str, ...]
+"""The limits that bind: one, several that cannot be told apart, or none that is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """One limit, and how many more of the resource it lets this process have."""
+    """One limit, and how much more of the resource it allows this process."""
 
     name: str
     most: int
     shared: bool
-    """With other processes: who goes up to it takes from them."""
+    """Whether other processes share it."""
     evidence: str
     remedy: str
 
 
 def ceilings(bounds: Sequence[Bound], readings: Sequence[Reading] = ()) -> list[Ceiling]:
-    """Return what the bounds allow, the lowest first; a bound whose cost a piece is unknown says nothing.
+    """Return what each bound allows, the lowest first. A bound with an unknown cost per piece is left out.
 
-    Where it is unknown how much is in use, all of it is taken to be free: an upper bound, and the evidence says so.
+    Where the amount in use is unknown, it counts as zero: an upper bound, and the evidence says so.
     """
     found = [(bound, growth.room(readings, bound.costs, bound.limit - (bound.used or 0))) for bound in bounds]
     return sorted(
@@ -42,26 +44,18 @@ def ceilings(bounds: Sequence[Bound], readings: Sequence[Reading] = ()) -> list[
     )
 
 
-def lowest(found: Sequence[Ceiling]) -> str | None:
-    """Name the limit that binds first: one, or ``ambiguous: A or B`` where they are as good as equal."""
-    if not found:
-        return None
-    return named([ceiling.name for ceiling in found if ceiling.most <= found[0].most * (1 + ALIKE)])
+def lowest(found: Sequence[Ceiling]) -> Names:
+    """Return the limits that bind first."""
+    return tuple(ceiling.name for ceiling in found if ceiling.most <= found[0].most * (1 + ALIKE))
 
 
-def named(names: Sequence[str]) -> str:
-    """Name one limit, or say that it is one of several."""
-    return names[0] if len(names) == 1 else f"ambiguous: {' or '.join(names)}"
-
-
-def following(found: Sequence[Ceiling], bound_by: str | None) -> Ceiling | None:
-    """Return what would bind next, once what bound first is raised."""
-    first = (bound_by or "").removeprefix("ambiguous: ").split(" or ")
-    return next((ceiling for ceiling in found if ceiling.name not in first), None)
+def following(found: Sequence[Ceiling], bound_by: Names) -> Ceiling | None:
+    """Return the limit that binds next, after the first ones are raised."""
+    return next((ceiling for ceiling in found if ceiling.name not in bound_by), None)
 
 
 def polite(found: Sequence[Ceiling]) -> tuple[int, Ceiling] | None:
-    """Return where to stop for the sake of others, and for which limit; None where nothing is shared."""
+    """Return the count at which to stop for the sake of other processes, and its limit; None where none is shared."""
     shared = next((ceiling for ceiling in found if ceiling.shared), None)
     return None if shared is None else (math.floor(SHARED_PART * shared.most), shared)
 
@@ -70,4 +64,4 @@ def _each(bound: Bound, readings: Sequence[Reading]) -> str:
     slope = growth.each(readings, bound.costs)
     if bound.costs == "one" or slope is None:
         return ""
-    return f"; one thread more takes {f'{slope:.2f} maps' if bound.costs == 'maps' else f'{slope / 1000:,.0f} kB'}"
+    return f"; each further thread takes {f'{slope:.2f} maps' if bound.costs == 'maps' else f'{slope / 1000:,.0f} kB'}"

@@ -1,16 +1,16 @@
-"""The process that is driven into a limit: it takes more and more of one resource, and says how far it came.
+"""The process that is driven into a limit: it takes more and more of one resource, and reports its progress.
 
-It talks as a worker does (``inflight.bench.measure.worker``), but listens in a thread::
+It has the protocol of a worker (``inflight.bench.measure.worker``), but reads its orders in a thread::
 
     parent                                        child
     {"resource", "lifetime_s", ...}               {"event": "ready"}
     {"most": 200, "every": 10}                    {"event": "at", "count": 10, "ns": ...}  ...
                                                   {"event": "stopped", "count": 200, "error": null, ...}
-    {"most": 400, ...}                            and goes on from where it was
-    end of input                                  dies, and all that it took with it
+    {"most": 400, ...}                            and continues from there
+    end of input                                  exits, which releases everything
 
-At a failure it tries at once what else is refused (``symptoms``); whatever else there is to see, the parent reads from
-outside. It dies with its parent, at the end of its input and at the end of its lifetime, whichever comes first.
+At a failure it immediately tries some other calls (``symptoms``). The parent reads everything else from outside. The
+process ends with its parent, with its input or with its lifetime, whichever ends first.
 """
 
 import ctypes
@@ -32,14 +32,14 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Take what is asked for until the input ends."""
+    """Follow the orders until the input ends."""
     die_with_parent(int(sys.argv[1]))
     say, order = take_order()
     orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
     start_new_thread(read_orders, (orders,))
-    ballast = [bytearray(MIB)]  # let go of at a failure, so that there is room to report it
+    ballast = [bytearray(MIB)]  # released at a failure, to make room for the report
     say({"event": "ready"})
-    held: list[Any] = []  # not in the ramp: what it took must outlive its failure, to be seen from outside
+    held: list[Any] = []  # outlives a failed ramp, to be seen from outside
     ramp = RAMPS[order["resource"]](order, held)
     begin_ns = 0
     while True:
@@ -62,14 +62,14 @@ def main() -> None:
 
 
 def advance(ramp: Iterator[int], most: int, every: int, begin_ns: int, say: Say) -> tuple[int, str | None, str | None]:
-    """Go on until ``most``, a failure or the end; return how far it came, and the failure with its errno, if any."""
-    count = told = 0
+    """Continue to ``most`` or to a failure; return the count, and of a failure the error and the name of its errno."""
+    count = reported = 0
     try:
         for count in ramp:
             if count >= most:
                 return count, None, None
-            if count >= told + every:
-                told = count
+            if count >= reported + every:
+                reported = count
                 say({"event": "at", "count": count, "ns": time.perf_counter_ns() - begin_ns})
     except RefusedError as refusal:
         return refusal.args[0], refusal.args[1], refusal.args[2]
@@ -77,14 +77,14 @@ def advance(ramp: Iterator[int], most: int, every: int, begin_ns: int, say: Say)
 
 
 def read_orders(orders: "queue.SimpleQueue[Order]") -> None:
-    """Hand on what the parent says; its end, or the parent's, is this process's end."""
+    """Pass on the orders of the parent; end this process when they end."""
     for line in sys.stdin:
         orders.put(json.loads(line))
     os._exit(0)
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when its parent is gone, where it can; elsewhere the end of input does it.
+    """Have Linux kill this process when its parent is gone. Elsewhere the end of input ends it.
 
     The parent is the thread that started it (prctl(2), PR_SET_PDEATHSIG).
     """

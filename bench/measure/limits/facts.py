@@ -1,4 +1,4 @@
-"""Everything that bounds a process, as frozen values. What is unknown is None, or not there; never 0."""
+"""Readings about the limits on a process, as frozen values. Unknown values are None or absent, never 0."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one control group allows all the processes in it together."""
+    """One limit of a control group, for all its processes together."""
 
     of: Literal["tasks", "memory"]
     file: str
@@ -15,12 +15,12 @@ class Quota:
     used: int | None
     """Without the file cache that the kernel drops first when memory is short."""
     refused: int | None
-    """How often it has bound so far."""
+    """How often it was reached so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The process that is bounded."""
+    """The process to which the limits apply."""
 
     pid: int
     threads: int | None = None
@@ -31,15 +31,15 @@ class Process:
     rss_bytes: int | None = None
     page_tables_bytes: int | None = None
     uid: int | None = None
-    """The real user: the one whose tasks RLIMIT_NPROC counts."""
+    """The real user, whose tasks RLIMIT_NPROC counts."""
     capabilities: int | None = None
-    """The effective ones, as bits."""
+    """Effective capabilities, as bits."""
     in_first_user_namespace: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """One look at the system and at one of its processes."""
+    """Readings of the system and of one process."""
 
     process: Process
     system: str = "Linux"
@@ -52,7 +52,7 @@ class Facts:
     tasks: int | None = None
     """Threads of all processes and of the kernel."""
     low_tasks: int | None = None
-    """How many of them have an id that is not given out again."""
+    """How many of them have a reserved id."""
     user_tasks: int | None = None
     open_files: int | None = None
     port_range: tuple[int, int] | None = None

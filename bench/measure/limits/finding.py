@@ -1,11 +1,11 @@
-"""What was found of one resource: the prediction, how far a process really came, and what stopped it. Pure."""
+"""The result for one resource: the prediction, how many pieces a process really got, and what stopped it. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from inflight.bench.measure.limits.bounds import Bound, not_known
-from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, following, lowest, polite
+from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, Names, following, lowest, polite
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.limits.watch import Ramp
 
@@ -15,37 +15,37 @@ StoppedBy = Literal["failure", "shared limit", "memory budget", "deadline", "die
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a ramp ends by itself, and why."""
+    """The count at which a ramp stops on purpose, and the reason."""
 
     most: int
     why: StoppedBy
     sentence: str
     name: str | None = None
-    """The shared limit for whose sake it ends there."""
+    """The shared limit that the ramp stays below."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One resource, before and after."""
+    """The prediction and the result for one resource."""
 
     ceilings: Sequence[Ceiling]
     found: int | None
-    bound_by: str | None
+    bound_by: Names
     stopped_by: StoppedBy
     evidence: Sequence[str]
     timeline: Sequence[Sequence[int]] = ()
-    """Pairs of nanoseconds since the start and how many there were."""
+    """Pairs of (nanoseconds since the start, count)."""
     extras: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a row holds."""
+        """Return the figures of a row."""
         predicted_by = lowest(self.ceilings)
         then = following(self.ceilings, self.bound_by or predicted_by)
         return {
             "predicted": self.ceilings[0].most if self.ceilings else None,
-            "predicted_by": predicted_by,
+            "predicted_by": _of_row(predicted_by),
             "found": self.found,
-            "bound_by": self.bound_by,
+            "bound_by": _of_row(self.bound_by),
             "stopped_by": self.stopped_by,
             "ceilings": [asdict(ceiling) for ceiling in self.ceilings],
             "evidence": list(self.evidence),
@@ -57,19 +57,19 @@ class Finding:
 
 
 def stop(ceilings: Sequence[Ceiling], budget_bytes: int, each_bytes: float | None, *, through_shared: bool) -> Stop:
-    """Decide where a ramp ends by itself: at the first of what others share, and what the budget holds."""
+    """Return where a ramp stops on purpose: below the lowest shared limit, or where the memory budget is used up."""
     stops = [Stop(NO_LIMIT_KNOWN, "not tried", "no limit is known")]
     shared = None if through_shared else polite(ceilings)
     if shared is not None:
         most, ceiling = shared
         sentence = (
-            f"stopped by itself at {most:,}: {SHARED_PART:.0%} of what {ceiling.name} leaves, which other processes "
-            f"share; go through it with --through-shared"
+            f"stopped on purpose at {most:,}: {SHARED_PART:.0%} of what {ceiling.name} leaves, which other processes "
+            f"share; --through-shared goes beyond it"
         )
         stops.append(Stop(most, "shared limit", sentence, ceiling.name))
     if each_bytes:
         most = int(budget_bytes / each_bytes)
-        sentence = f"stopped by itself at {most:,}: they fill the memory budget of {budget_bytes / 1e9:.1f} GB"
+        sentence = f"stopped on purpose at {most:,}: they fill the memory budget of {budget_bytes / 1e9:.1f} GB"
         stops.append(Stop(most, "memory budget", sentence))
     return min(stops, key=lambda candidate: candidate.most)
 
@@ -80,11 +80,11 @@ def found(
     known: Sequence[Ceiling],
     ramp: Ramp,
     end: Stop,
-    culprit: str | None,
+    culprit: Names,
     evidence: Sequence[str],
     extras: dict[str, Any] | None = None,
 ) -> Finding:
-    """Return what a ramp came to: how far, which limit stopped it, and why to believe it."""
+    """Return the result of a ramp: the count, the limit that stopped it, and the evidence."""
     return Finding(
         known,
         ramp.count,
@@ -106,40 +106,44 @@ _PIECES = {
 
 
 def stopped_by(ramp: Ramp, end: Stop) -> StoppedBy:
-    """Say what ended a ramp."""
+    """Return what ended a ramp."""
     if ramp.ended == "reached":
         return end.why
     return ramp.ended
 
 
-def bound_by(ramp: Ramp, end: Stop, culprit: str | None) -> str | None:
-    """Name the limit that refused, or the one before which the ramp stopped; None where neither happened."""
+def bound_by(ramp: Ramp, end: Stop, culprit: Names) -> Names:
+    """Return the limits that may have refused, or the one below which the ramp stopped."""
     if ramp.ended == "failure":
         return culprit
-    return end.name if ramp.ended == "reached" else None
+    return (end.name,) if ramp.ended == "reached" and end.name is not None else ()
 
 
 def why(ramp: Ramp, end: Stop, what: str) -> str:
-    """Say the same in a sentence."""
+    """Describe the end of a ramp in one sentence."""
     return {
         "reached": end.sentence,
         "failure": f"after {ramp.count:,} {what} the next was refused: {ramp.error}"
         f"{f' ({ramp.errno})' if ramp.errno else ''}",
         "died": f"after {ramp.count:,} {what} {ramp.error}",
-        "deadline": f"ended at {ramp.count:,} {what} by the deadline",
+        "deadline": f"ended at {ramp.count:,} {what}: the deadline had passed",
         "memory budget": f"ended at {ramp.count:,} {what}: too little memory was left on this machine",
     }[ramp.ended]
 
 
-def remedy(ceilings: Sequence[Ceiling], names: str | None) -> str | None:
-    """Return what to raise for a limit, or for each of several."""
-    wanted = (names or "").removeprefix("ambiguous: ").split(" or ")
-    found = [ceiling.remedy for ceiling in ceilings if ceiling.name in wanted]
+def remedy(ceilings: Sequence[Ceiling], names: Names) -> str | None:
+    """Return what to raise for these limits."""
+    found = [ceiling.remedy for ceiling in ceilings if ceiling.name in names]
     return "; and ".join(dict.fromkeys(found)) or None
 
 
+def _of_row(names: Names) -> str | list[str] | None:
+    """Return names as a row has them: null for none, a text for one, a list for several."""
+    return list(names) if len(names) > 1 else names[0] if names else None
+
+
 def sentences(bounds: Sequence[Bound]) -> list[str]:
-    """Return the figures of all limits, the fullest first."""
+    """Return the evidence of each limit, the fullest limit first."""
     return [bound.sentence for bound in sorted(bounds, key=_fullness, reverse=True)]
 
 

@@ -1,10 +1,10 @@
-"""How a process grows with its threads: readings of a small calibration, and what follows for a larger number. Pure.
+"""How a process grows with its threads: extrapolated from the readings of a small calibration. Pure.
 
-A thread here is not always the same. glibc opens a malloc arena of 64 MiB for each of the first threads (8 a core,
-mallopt(3), M_ARENA_MAX). CPython maps 16 KiB for the first frames of each (Python/pystate.c, DATA_STACK_CHUNK_SIZE): as
-long as there are holes between mappings these lie in them, side by side, and count as one mapping; later each lies
+Not every thread costs the same. glibc opens a malloc arena of 64 MiB for each of the first threads (8 per core,
+mallopt(3), M_ARENA_MAX). CPython maps 16 KiB for the first frames of each (Python/pystate.c, DATA_STACK_CHUNK_SIZE). As
+long as there are holes between mappings, these chunks fill them side by side and count as one mapping. Later each lies
 between two stacks, and since Linux 6.7 (MAP_STACK sets VM_NOHUGEPAGE) it cannot be merged with them. So three numbers
-are needed: what a thread takes now, how many more fit into the holes, and what one takes when there are none.
+are needed: the cost of a thread now, how many more fit into the holes, and the cost of a thread without holes.
 """
 
 import math
@@ -21,18 +21,18 @@ FAR = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a process takes at one number of threads that were started."""
+    """What a process uses with a given number of threads."""
 
     threads: int
     maps: int | None
     vm_bytes: int | None
     data_bytes: int | None
     memory_bytes: int | None
-    """Its own memory and page tables, and the stacks and slab memory of the whole kernel: only differences count."""
+    """Its own memory and page tables, and the stacks and slab memory of the whole kernel. Only differences count."""
 
 
 def reading(threads: int, facts: Facts) -> Reading:
-    """Return what the facts say at a number of threads."""
+    """Return the reading for a number of threads."""
     process, memory = facts.process, facts.memory
     parts = (process.rss_bytes, process.page_tables_bytes, memory.get("KernelStack"), memory.get("SUnreclaim"))
     known = [part for part in parts if part is not None]
@@ -41,7 +41,7 @@ def reading(threads: int, facts: Facts) -> Reading:
 
 
 def each(readings: Sequence[Reading], costs: Costs) -> float | None:
-    """Return what the next thread takes: the slope between the last two readings; None where it is unknown."""
+    """Return the cost of the next thread: the slope between the last two readings; None where it is unknown."""
     if costs == "one":
         return 1.0
     points = _points(readings, costs)
@@ -52,12 +52,12 @@ def each(readings: Sequence[Reading], costs: Costs) -> float | None:
 
 
 def in_holes(holes: Sequence[int], stack_bytes: float) -> int:
-    """Return how many threads find room for their first frames between mappings, where no stack fits."""
+    """Return how many threads have their first frames in holes that are too small for a stack."""
     return sum(hole // FRAMES_BYTES for hole in holes if hole < stack_bytes)
 
 
 def beyond(readings: Sequence[Reading], count: int, steady: Sequence[Reading]) -> list[Reading]:
-    """Add what is to be expected: ``count`` threads more as the last ones, then threads as those of ``steady``."""
+    """Extend readings by ``count`` threads that cost as much as the last ones, then by threads as in ``steady``."""
     now, later = each(readings, "maps"), each(steady, "maps")
     if now is None or later is None or later <= now:
         return list(readings)
@@ -80,7 +80,7 @@ def _further(start: Reading, readings: Sequence[Reading], count: int, maps_each:
 
 
 def room(readings: Sequence[Reading], costs: Costs, free: float) -> int | None:
-    """Return how many threads fit into what is free before the first of them; None where it is unknown."""
+    """Return how many threads fit into what is free before the first one; None where it is unknown."""
     if costs == "one":
         return max(0, math.floor(free))
     points = _points(readings, costs)
@@ -89,7 +89,7 @@ def room(readings: Sequence[Reading], costs: Costs, free: float) -> int | None:
         return None
     limit = points[0][1] + free
     for (before, less), (after, more) in pairwise(points):
-        if more > limit:  # within what was calibrated: on the line between two readings
+        if more > limit:  # within the calibration: interpolate between two readings
             return max(0, math.floor(before + (limit - less) * (after - before) / (more - less)))
     last, value = points[-1]
     return max(0, math.floor(last + (limit - value) / slope))

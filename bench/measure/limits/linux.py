@@ -1,7 +1,7 @@
-"""The facts of Linux, read from its files. What cannot be read is None.
+"""Read the facts on Linux from files. What cannot be read is None.
 
-The process may be another one, watched from outside: the one that has just been refused another thread. Reading takes
-no thread, no process and little memory, so it also works where something has run out.
+The process may be another one, such as a child that was just refused a thread. Reading needs no thread, no process and
+little memory, so it works when a resource is exhausted.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ SYSCTLS = (
 )  # fmt: skip
 FIRST_USER_NAMESPACE = "user:[4026531837]"
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
-"""The namespaces that the machine booted with (include/linux/proc_ns.h, PROC_USER_INIT_INO and PROC_PID_INIT_INO)."""
+"""Initial namespaces of the machine (include/linux/proc_ns.h, PROC_USER_INIT_INO and PROC_PID_INIT_INO)."""
 _LEVELS = {
     "tasks": (("pids", "pids.max", "pids.current"),),
     "memory": (
@@ -32,9 +32,9 @@ _LEVELS = {
 
 
 def read(pid: int, root: Path, *, sockets: bool = False) -> Facts:
-    """Read what bounds a process, from the tree of files under ``root``.
+    """Read the facts about a process from the files under ``root``.
 
-    Ports that others have taken are looked for only if ``sockets`` matter: there may be very many to read.
+    The ports in use are read only with ``sockets``, because there may be very many.
     """
     process, user_tasks = _process(root, pid), None
     if process.uid is not None:
@@ -58,18 +58,18 @@ def read(pid: int, root: Path, *, sockets: bool = False) -> Facts:
 
 
 def glance(pid: int, root: Path) -> Facts:
-    """Read only what a process takes, and the memory of the system: all that changes while threads are started."""
+    """Read only what changes while threads are started: the process, and the memory of the system."""
     return Facts(_process(root, pid), memory=procfs.sizes(_text(root, "proc/meminfo")))
 
 
 def available_bytes(root: Path) -> int | None:
-    """Return how much memory could be had without swapping; before Linux 3.14, how much is free."""
+    """Return the memory that is available without swapping; before Linux 3.14, the free memory."""
     memory = procfs.sizes(_text(root, "proc/meminfo"))
     return memory.get("MemAvailable", memory.get("MemFree"))
 
 
 def holes(pid: int, root: Path) -> list[int]:
-    """Return the sizes of the free ranges between what a process has mapped."""
+    """Return the sizes of the free ranges between the mappings of a process."""
     return procfs.holes(_text(root, f"proc/{pid}/maps"))
 
 
@@ -99,7 +99,7 @@ def _sysctls(root: Path) -> dict[str, int]:
 
 
 def _user_tasks(root: Path, uid: int) -> int | None:
-    """Count the threads of the processes of one real user, as far as this process can see them."""
+    """Count the threads of all visible processes of one real user."""
     total = 0
     for name in _names(root, "proc") or ():
         if name.isdecimal():
@@ -110,7 +110,7 @@ def _user_tasks(root: Path, uid: int) -> int | None:
 
 
 def _low_tasks(root: Path) -> int | None:
-    """Count the tasks with an id that is not given out again; None where ids are those of a container."""
+    """Count the tasks with a reserved id; None in a container, which has ids of its own."""
     if _link(root, "proc/self/ns/pid") != FIRST_PID_NAMESPACE:
         return None
     low = [name for name in _names(root, "proc") or () if name.isdecimal() and int(name) < RESERVED_PIDS]
@@ -144,7 +144,7 @@ def _net(root: Path, folder: str, used: int | None, of: str) -> int | None:
 
 
 def _refused(root: Path, folder: str, limit: str) -> int | None:
-    """Return how often a limit has bound: ``max`` of pids.events and memory.events, or memory.failcnt."""
+    """Return how often a limit was reached: ``max`` of pids.events and memory.events, or memory.failcnt."""
     if limit == "memory.limit_in_bytes":
         return procfs.whole(_text(root, f"{folder}/memory.failcnt"))
     kind, _, key = limit.partition(".")

@@ -1,4 +1,4 @@
-"""Look at this system: on Linux by its files; elsewhere by the limits of this process, and the sysctls of macOS."""
+"""Read the facts: on Linux from files, elsewhere from the limits of this process and the sysctls of macOS."""
 
 import os
 import platform
@@ -14,26 +14,26 @@ ROOT = Path("/")
 
 
 def look(pid: int, *, sockets: bool = False) -> Facts:
-    """Return what bounds a process: this one, or a child of it; with the ports that are taken if ``sockets`` matter."""
+    """Return the facts about this process or a child of it; with ``sockets``, also the ports in use."""
     if platform.system() == "Linux":
         return linux.read(pid, ROOT, sockets=sockets)
     return _elsewhere(pid)
 
 
 def glance(pid: int) -> Facts:
-    """Return only what a process takes."""
+    """Return only what changes while threads are started."""
     return linux.glance(pid, ROOT) if platform.system() == "Linux" else look(pid)
 
 
 def available_bytes() -> int | None:
-    """Return how much memory could be had without swapping; None where nobody says."""
+    """Return the memory that is available without swapping; None where it is unknown."""
     if platform.system() == "Linux":
         return linux.available_bytes(ROOT)
     return available_elsewhere()
 
 
 def holes(pid: int) -> list[int]:
-    """Return the sizes of the free ranges between what a process has mapped; none where nobody says."""
+    """Return the sizes of the free ranges between the mappings of a process; none where they are unknown."""
     return linux.holes(pid, ROOT) if platform.system() == "Linux" else []
 
 
@@ -47,16 +47,16 @@ SYSCTLS = (
 
 
 def _elsewhere(pid: int) -> Facts:
-    """Read what bounds a process of ours on a system without ``/proc``.
+    """Read the facts on a system without ``/proc``.
 
-    What only Linux tells stays unknown: maps, control groups, how many tasks there are, what a process has open.
+    Maps, control groups, the number of tasks and the open descriptors stay unknown.
     """
     system = platform.system()
     return facts_elsewhere(pid, system, _sysctls() if system == MACOS else {}, available_elsewhere())
 
 
 def facts_elsewhere(pid: int, system: str, sysctls: dict[str, int], available: int | None) -> Facts:
-    """Return what is known of a system from its sysctls, its memory and this process's limits."""
+    """Return the facts that follow from sysctls, memory and the limits of this process."""
     first, last = (sysctls.get(f"net.inet.ip.portrange.{end}") for end in ("first", "last"))
     return Facts(
         process=Process(pid, uid=os.getuid()),
@@ -70,8 +70,8 @@ def facts_elsewhere(pid: int, system: str, sysctls: dict[str, int], available: i
 
 
 def available_elsewhere() -> int:
-    """Return the same by what psutil says."""
-    import psutil  # not needed, and not waited for, on Linux
+    """Return the available memory according to psutil."""
+    import psutil  # not needed on Linux
 
     return int(psutil.virtual_memory().available)
 
@@ -91,7 +91,7 @@ def _sysctls() -> dict[str, int]:
 
 
 def _sysctl(name: str) -> str | None:
-    """Ask one by one: a name that this version lacks must not hide the others."""
+    """Read one setting at a time: an unknown name must not hide the others."""
     try:
         done = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, check=False, timeout=5)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
-"""The ramps: each takes one resource, piece by piece, and says after each how much it has; RefusedError ends it.
+"""The ramps: each takes one resource piece by piece and yields the count after each piece; RefusedError ends it.
 
-What was taken is put into ``held``, which outlives the ramp. ``symptoms`` tells limits apart where a thread has just
-been refused: a page, a stack, a process more.
+The pieces are put into ``held``, which outlives the ramp. After a refused thread, ``symptoms`` tries one more page,
+stack and process, to tell limits apart.
 """
 
 import errno
@@ -22,22 +22,22 @@ PAGES_TO_TRY = 16
 FIRST_LINE_S = 5.0
 CONNECT_BATCH = 256
 SILENCE_S = 0.3
-"""How long no connection of a batch may complete before the queue counts as full: loopback answers within a call."""
+"""Time without a completed connection after which the queue counts as full: loopback answers within a call."""
 
 Order = dict[str, Any]
 Ramp = Callable[[Order, list[Any]], Iterator[int]]
 
 
 class RefusedError(Exception):
-    """The system gave no more; the message says in whose words."""
+    """The system refused one more piece: (count, error, name of the errno or None)."""
 
 
 def threads(order: Order, held: list[Any]) -> Iterator[int]:
     """Start threads that wait for a lock, each when the one before it runs, as threading.Thread does.
 
-    (Started all at once they take fewer maps: their first frames then lie side by side, see ``growth``.) Not by
-    threading.Thread itself: its start() waits for ever for a thread that is created and then has no memory for its
-    first frame, which happens at this very limit.
+    Started all at once, they would take fewer maps, because their first frames would be adjacent (see ``growth``).
+    threading.Thread itself is not used: its start() never returns when a thread is created without memory for its first
+    frame, which happens at this limit.
     """
     threading.stack_size(order.get("stack_bytes", 0))
     gate, arrived = threading.Lock(), threading.Lock()
@@ -60,7 +60,7 @@ def threads(order: Order, held: list[Any]) -> Iterator[int]:
 
 
 def descriptors(_order: Order, held: list[Any]) -> Iterator[int]:
-    """Open files, each an entry of the system's table too: ``dup`` would only take the descriptor."""
+    """Open files. Each also takes an entry of the system's file table, which ``dup`` would not."""
     while True:
         try:
             held.append(os.open(os.devnull, os.O_RDONLY))
@@ -70,10 +70,10 @@ def descriptors(_order: Order, held: list[Any]) -> Iterator[int]:
 
 
 def ports(order: Order, held: list[Any]) -> Iterator[int]:
-    """Bind sockets to all ports of a range that are free at one local address, then to ports that the kernel chooses.
+    """Bind sockets to all free ports of a range at one local address, then to ports that the kernel chooses.
 
-    Left to choose them all, the kernel would look through every odd port of the range before it takes an even one
-    (net/ipv4/inet_connection_sock.c, inet_csk_find_open_port), which takes minutes; that it finds none is asked once.
+    If the kernel chose all of them, it would search every odd port of the range before it takes an even one
+    (net/ipv4/inet_connection_sock.c, inet_csk_find_open_port), which takes minutes. So it only confirms the end.
     """
     wanted = itertools.chain(range(order["first"], order["last"] + 1), itertools.repeat(0))
     for port in wanted:
@@ -85,7 +85,7 @@ def ports(order: Order, held: list[Any]) -> Iterator[int]:
             bound.bind((order["address"], port))
         except OSError as error:
             bound.close()
-            if port and error.errno in {errno.EADDRINUSE, errno.EACCES}:  # somebody's, or reserved for root
+            if port and error.errno in {errno.EADDRINUSE, errno.EACCES}:  # in use, or reserved for root
                 continue
             raise refused(len(held), error) from None
         held.append(bound)
@@ -93,7 +93,7 @@ def ports(order: Order, held: list[Any]) -> Iterator[int]:
 
 
 def listener(order: Order, _held: list[Any]) -> Iterator[int]:
-    """Listen and never accept; what is counted is the port."""
+    """Listen and never accept; yield the port instead of a count."""
     with socket.socket() as listening:
         listening.bind((order["address"], 0))
         listening.listen(order["backlog"])
@@ -121,7 +121,7 @@ def connections(order: Order, held: list[Any]) -> Iterator[int]:
 
 
 def more_connecting(order: Order, held: list[Any], waiting: select.poll) -> OSError | None:
-    """Begin a batch of connections; return what forbids it, if anything does."""
+    """Start a batch of connections; return the error that prevents it, if any."""
     for _ in range(CONNECT_BATCH):
         try:
             client = socket.socket()
@@ -142,7 +142,7 @@ def more_connecting(order: Order, held: list[Any], waiting: select.poll) -> OSEr
 
 
 def memory(_order: Order, held: list[Any]) -> Iterator[int]:
-    """Reserve memory, a MiB at a time, and touch none of it: limits on addresses and data count what is reserved."""
+    """Reserve memory in steps of 1 MiB without touching it: limits on address space and data count reservations."""
     count = 0
     while True:
         try:
@@ -164,19 +164,19 @@ RAMPS: dict[str, Ramp] = {
 
 
 def refused(count: int, error: OSError) -> RefusedError:
-    """Keep what the system said."""
+    """Return the refusal for an error."""
     return RefusedError(count, f"{type(error).__name__}: {error.strerror}", errno.errorcode.get(error.errno or 0))
 
 
 def symptoms(order: Order) -> dict[str, str]:
-    """Try what needs a map more, a stack more and a process more; return ``ok`` or the name of the errno of each."""
+    """Try one more page, stack and process; return ``ok`` or the name of the errno for each."""
     if order["resource"] != "threads":
         return {}
     return {"page": answer(pages), "stack": answer(lambda: stack(order)), "process": answer(process)}
 
 
 def answer(attempt: Callable[[], None]) -> str:
-    """Return how a call ended."""
+    """Return ``ok``, or the name of the errno with which a call failed."""
     try:
         attempt()
     except OSError as error:
@@ -187,14 +187,14 @@ def answer(attempt: Callable[[], None]) -> str:
 
 
 def pages() -> None:
-    """Map single pages, shared, as such are never merged: a few, since one may still have fitted."""
+    """Map a few single pages, because one may still fit. Shared mappings are never merged."""
     held = [mmap.mmap(-1, mmap.PAGESIZE) for _ in range(PAGES_TO_TRY)]
     for page in held:
         page.close()
 
 
 def stack(order: Order) -> None:
-    """Map as much private memory as the stack of a thread has."""
+    """Map private memory of the size of a thread's stack."""
     size = order.get("stack_bytes") or resource.getrlimit(resource.RLIMIT_STACK)[0]
     if size > 0:
         mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()

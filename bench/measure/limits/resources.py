@@ -1,4 +1,4 @@
-"""Find how much a process can have of each resource but threads, by driving a child process into the limit."""
+"""Measure how much a process can have of each resource except threads, by driving a child process into the limit."""
 
 import os
 import socket
@@ -9,21 +9,21 @@ from typing import Any
 
 from inflight.bench.measure.limits import diagnose, look
 from inflight.bench.measure.limits.bounds import BACKLOG, Bound, bounds, not_known
-from inflight.bench.measure.limits.ceilings import ALIKE, Ceiling, ceilings, named, polite
+from inflight.bench.measure.limits.ceilings import ALIKE, Ceiling, Names, ceilings, polite
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.limits.finding import NO_LIMIT_KNOWN, Finding, Stop, found, sentences, stop
 from inflight.bench.measure.limits.ramps import MIB
 from inflight.bench.measure.limits.watch import Guard, Probe, Ramp, probing
 
 OF_ALL = frozenset({"ENFILE"})
-"""The errno that says that the system's table is full, not the process's (open(2))."""
+"""Errno of a full table of the system, rather than of the process (open(2))."""
 
 
 def find_descriptors(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding:
     """Open files until one is refused."""
     own = look.look(os.getpid())
     with probing("descriptors", guard) as probe:
-        # The child has raised its soft limit, as the harness's workers do; the evidence tells what it was before.
+        # The child has raised its soft limit, as the harness's workers do; the evidence shows the limit before that.
         before = replace(look.look(probe.pid), rlimits=own.rlimits)
         known = ceilings(bounds("descriptors", before))
         end = stop(known, budget_bytes, None, through_shared=through_shared)
@@ -34,10 +34,9 @@ def find_descriptors(guard: Guard, budget_bytes: int, *, through_shared: bool) -
     return found("descriptors", before, known, ramp, end, culprit, sentences(at_the_end))
 
 
-def descriptors_culprit(known: Sequence[Bound], errno: str | None) -> str | None:
-    """Name the limit of the process or of the system, as the errno says, that is full."""
-    names = [bound.name for bound in known if bound.shared == (errno in OF_ALL) and diagnose.full(bound, ())]
-    return named(names) if names else None
+def descriptors_culprit(known: Sequence[Bound], errno: str | None) -> Names:
+    """Return the full limits, of the system or of the process; the errno says which of the two."""
+    return tuple(bound.name for bound in known if bound.shared == (errno in OF_ALL) and diagnose.full(bound, ()))
 
 
 FURTHER = 1.05
@@ -45,21 +44,21 @@ NOT_TRIED = "not tried: reaching it would get processes killed, this one or othe
 
 
 def in_bytes(facts: Facts) -> list[Bound]:
-    """Return what bounds memory, counted in bytes."""
+    """Return the bounds of memory, in bytes."""
     return [replace(bound, costs="one") for bound in bounds("memory", facts)]
 
 
 def find_memory(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding:
-    """Reserve memory up to a limit of the process's own, if that is within the budget; never fill what all share."""
+    """Reserve memory up to a limit of the process itself, if that is within the budget; never fill what all share."""
     with probing("memory", guard) as probe:
         before = look.look(probe.pid)
         known = ceilings(in_bytes(before))
         own = next((ceiling for ceiling in known if not ceiling.shared), None)
         if own is None or own.most > _may_take(known, budget_bytes, through_shared=through_shared):
             evidence = [NOT_TRIED, *sentences(in_bytes(before)), *not_known("memory", before)]
-            return Finding(known, None, None, "not tried", evidence)
+            return Finding(known, None, (), "not tried", evidence)
         end = Stop(
-            int(own.most * FURTHER) + MIB, "memory budget", f"{own.name} did not bind: stopped by itself above it"
+            int(own.most * FURTHER) + MIB, "memory budget", f"stopped on purpose above {own.name}, which did not refuse"
         )
         ramp = probe.ramp(end.most, own.most)
         after = look.look(probe.pid)
@@ -67,14 +66,13 @@ def find_memory(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Fin
     return found("memory", before, known, ramp, end, memory_culprit(at_the_end), sentences(at_the_end))
 
 
-def memory_culprit(known: Sequence[Bound]) -> str | None:
-    """Name the limit of the process's own that the next MiB would pass."""
-    names = [
+def memory_culprit(known: Sequence[Bound]) -> Names:
+    """Return the limits of the process itself that one more MiB would exceed."""
+    return tuple(
         bound.name
         for bound in known
         if not bound.shared and bound.used is not None and bound.used + MIB >= bound.limit * (1 - ALIKE)
-    ]
-    return named(names) if names else None
+    )
 
 
 def _may_take(known: Sequence[Ceiling], budget_bytes: int, *, through_shared: bool) -> int:
@@ -88,11 +86,11 @@ IP_BIND_ADDRESS_NO_PORT = 24
 """ip(7); Python names it from 3.12 on."""
 
 Order = Callable[[int], dict[str, Any]]
-"""What the child of a number is told."""
+"""The order of the child with a given number."""
 
 
 def find_ports(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding:
-    """Bind sockets to a private address until there is no port left, in as many processes as descriptors ask for."""
+    """Bind sockets to a private address until no port is left, in as many processes as the descriptors require."""
     before = look.look(os.getpid(), sockets=True)
     known = ceilings(bounds("ports", before))
     end = stop(known, budget_bytes, None, through_shared=through_shared)
@@ -129,27 +127,26 @@ def find_backlog(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Fi
             OWN_FULL | {"EADDRINUSE"},
         )
         after = look.look(os.getpid())
-    full = [
-        bound
+    full = tuple(
+        bound.name
         for bound in bounds("backlog", before)
         if not bound.shared and diagnose.full(replace(bound, used=ramp.count), ())
-    ]
+    )
     evidence = [
-        f"the listener asked listen(2) for {BACKLOG:,}; it gets no more than net.core.somaxconn (listen(2))",
+        f"the listener asked for a backlog of {BACKLOG:,}; net.core.somaxconn is the maximum (listen(2))",
         *_overflows(before.listen_overflows, after.listen_overflows),
         *sentences([bound for bound in bounds("backlog", before) if bound.shared]),
         *_half_open(before.sysctls.get("net.ipv4.tcp_max_syn_backlog")),
     ]
-    culprit = named([bound.name for bound in full]) if full else _ports_culprit(before, ramp.errno)
-    return found("backlog", before, known, ramp, end, culprit, evidence)
+    return found("backlog", before, known, ramp, end, full or _ports_culprit(before, ramp.errno), evidence)
 
 
 def spread(
     stack: ExitStack, guard: Guard, resource: str, order: Order, most: int, full: frozenset[str]
 ) -> tuple[Ramp, int]:
-    """Ramp in one child after another, each until it is full itself; return the sum, and how many there are.
+    """Run a ramp in one child after another, each until a limit of its own; return the sum, and the number of children.
 
-    They are held until the stack is closed.
+    The children live until the stack is closed.
     """
     total, begun_ns, points = 0, 0, [(0, 0)]
     ramp = Ramp(0, "reached", 0)
@@ -164,7 +161,7 @@ def spread(
 
 
 def private_address(number: int) -> str:
-    """Return a loopback address that nobody else uses, where the system has more than one; else the usual one.
+    """Return an unused loopback address, where the system has more than one; else the usual one.
 
     On Linux all of 127/8 is local (the route ``local 127.0.0.0/8`` of the table local).
     """
@@ -177,26 +174,26 @@ def private_address(number: int) -> str:
     return wanted
 
 
-def _ports_culprit(facts: Facts, errno: str | None) -> str | None:
-    """Name what an errno stands for: no port left, or not even many processes have descriptors enough."""
+def _ports_culprit(facts: Facts, errno: str | None) -> Names:
+    """Return the limit that an errno stands for: of ports, or of the descriptors of all the processes together."""
     if errno in OWN_FULL:
-        return "RLIMIT_NOFILE"
+        return ("RLIMIT_NOFILE",)
     if errno != "EADDRINUSE":
-        return None
-    return next((bound.name for bound in bounds("ports", facts) if bound.unit == "ports"), None)
+        return ()
+    return tuple(bound.name for bound in bounds("ports", facts) if bound.unit == "ports")
 
 
 def _meaning(address: str, found: int) -> str:
     return (
-        f"so {address} can have {found:,} connections at a time to one destination (address and port); "
-        "another destination, or another source address, has as many again (ip(7))"
+        f"so {address} can have {found:,} simultaneous connections to one destination (address and port); "
+        "each further destination or source address allows as many again (ip(7))"
     )
 
 
 def _in_one_process(children: int) -> list[str]:
     if children < 2:
         return []
-    return [f"it took {children} processes to hold them: one has not enough descriptors (RLIMIT_NOFILE)"]
+    return [f"{children} processes hold them, because one has too few descriptors (RLIMIT_NOFILE)"]
 
 
 def _of_late_choice() -> str:
@@ -204,9 +201,9 @@ def _of_late_choice() -> str:
         try:
             asked.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
         except OSError:
-            return "IP_BIND_ADDRESS_NO_PORT is not known here: a socket bound to an address has its port from then on"
+            return "IP_BIND_ADDRESS_NO_PORT is not supported here: a socket gets its port when it is bound"
     return (
-        "IP_BIND_ADDRESS_NO_PORT is known here: with it, a client that binds an address gets its port when it "
+        "IP_BIND_ADDRESS_NO_PORT is supported here: with it, a client that binds an address gets its port when it "
         "connects, so the ports count for each destination; without it, they count once for all destinations"
     )
 
@@ -214,7 +211,7 @@ def _of_late_choice() -> str:
 def _overflows(before: int | None, after: int | None) -> list[str]:
     if before is None or after is None:
         return []
-    return [f"the kernel counted {after - before:,} more ListenOverflows (/proc/net/netstat) meanwhile"]
+    return [f"the kernel counted {after - before:,} ListenOverflows (/proc/net/netstat) during the ramp"]
 
 
 def _half_open(most: int | None) -> list[str]:

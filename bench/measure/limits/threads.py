@@ -1,4 +1,4 @@
-"""Find how many threads a process can have; before that, with a small number of them, what one costs here."""
+"""Measure how many threads a process can have, after a calibration that measures what one thread costs."""
 
 import os
 from collections.abc import Sequence
@@ -16,19 +16,19 @@ from inflight.bench.measure.procfs import UNLIMITED
 
 FEWEST, MOST = 256, 8_192
 EACH_CORE = 128
-"""The first 8 threads a core open arenas, whose edges leave holes for 8 stacks each: twice as many fill them."""
+"""Threads per core in a calibration: the first 8 open arenas, each with holes for 8 stacks; twice as many fill them."""
 PART_OF_SHARED = 0.1
-"""A calibration takes no more than this of what other processes share."""
+"""Maximum share of what a shared limit leaves that a calibration uses."""
 USUAL_STACK_BYTES = 2 << 20
-"""Of a thread where RLIMIT_STACK is unlimited (pthread_create(3))."""
+"""Stack size of a thread where RLIMIT_STACK is unlimited (pthread_create(3))."""
 MARGIN = 128
 ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
-"""Without arenas there are hardly any holes between mappings: what a thread takes then is what it takes in the end."""
+"""With one arena there are hardly any holes between mappings: each thread costs what the last ones of a ramp do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What bounds threads, and how a process grows with them."""
+    """The limits on threads, and how a process grows with the number of threads."""
 
     bounds: tuple[Bound, ...]
     readings: tuple[Reading, ...]
@@ -36,14 +36,14 @@ class Calibration:
 
     @property
     def sentence(self) -> str:
-        """Say what the prediction rests on."""
+        """The basis of the prediction, as one sentence."""
         if not self.tried:
-            return "no thread could be tried: the prediction knows only limits that count threads"
+            return "no thread could be started as a test: only limits that count threads are predicted"
         return f"predicted from {self.tried:,} threads that were started and ended"
 
 
 def calibrate(guard: Guard) -> Calibration:
-    """Start threads by doubling, and return what was seen on the way and what follows for more of them."""
+    """Start threads in doubling steps; return the readings, extended to larger numbers."""
     try:
         with probing("threads", guard) as probe:
             before = look.look(probe.pid)
@@ -61,7 +61,7 @@ def calibrate(guard: Guard) -> Calibration:
 
 
 def climb(probe: Probe, before: Facts, wanted: Sequence[int]) -> list[Reading]:
-    """Return what the child takes at each number of threads that it reached."""
+    """Return a reading for each number of threads that the child reached."""
     readings = [growth.reading(0, before)]
     for step in wanted:
         ramp = probe.ramp(step, step)
@@ -73,7 +73,7 @@ def climb(probe: Probe, before: Facts, wanted: Sequence[int]) -> list[Reading]:
 
 
 def _without_holes(guard: Guard, most: int, stack: float) -> list[Reading]:
-    """Return how a process with no holes between its mappings grows: two readings, or one if that takes too many."""
+    """Return two readings of a process without holes between its mappings; one if two take too many threads."""
     with probing("threads", guard, variables=ONE_ARENA) as probe:
         before = look.glance(probe.pid)
         climb(probe, before, [FEWEST])
@@ -82,30 +82,30 @@ def _without_holes(guard: Guard, most: int, stack: float) -> list[Reading]:
 
 
 def allowed(known: Sequence[Bound]) -> int:
-    """Return how many threads a calibration may start: far below every limit that is shared."""
+    """Return how many threads a calibration may start: far below every shared limit."""
     free = [bound.limit - (bound.used or 0) for bound in known if bound.shared and bound.costs == "one"]
     return int(max(0, min([MOST, *(PART_OF_SHARED * room for room in free)])))
 
 
 def steps(most: int, cores: int) -> list[int]:
-    """Return the numbers of threads to look at: doubling, until all arenas are open and the holes between them full."""
+    """Return the steps of a calibration: they double until all arenas are open and the holes between them are full."""
     enough = min(most, max(FEWEST, EACH_CORE * cores))
     return [1 << power for power in range(3, enough.bit_length()) if 1 << power <= enough]
 
 
 def stack_bytes(facts: Facts) -> float:
-    """Return how much address space the stack of a thread takes."""
+    """Return the size of a thread's stack."""
     soft, _ = facts.rlimits.get("RLIMIT_STACK", (UNLIMITED, UNLIMITED))
     return USUAL_STACK_BYTES if soft == UNLIMITED else soft
 
 
 SMALL_STACK_BYTES = 64 * 1024
 MOVED = 1.1
-"""The second ramp goes this much further than the first: far enough to tell whether the stack's size matters."""
+"""How much further than the first ramp the second one goes: enough to show whether the stack size matters."""
 
 
 def find_threads(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding:
-    """Start threads until one is refused; name the limit while all of them still wait."""
+    """Start threads until one is refused; identify the limit while all of them are still waiting."""
     calibration = calibrate(guard)
     readings = calibration.readings
     known = ceilings(calibration.bounds, readings)
@@ -144,7 +144,7 @@ def find_threads(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Fi
 
 
 def full_bounds(before: Facts, after: Facts) -> list[Bound]:
-    """Return the bounds after a ramp; a control group that has counted a refusal meanwhile is marked as reached."""
+    """Return the bounds after a ramp. A control group that counted a refusal during it is marked as reached."""
     counted = {quota.file: quota.refused for quota in before.quotas}
     refused = {
         quota.file
@@ -155,9 +155,9 @@ def full_bounds(before: Facts, after: Facts) -> list[Bound]:
 
 
 def _small_stack(guard: Guard, first: Ramp, end: Stop) -> int | None:
-    """Return how many threads with a small stack can be started, as far as is needed to see whether it is more.
+    """Return how many threads with a small stack can be started, up to ``MOVED`` times as many as in the first ramp.
 
-    None where the watchdog ended it before that was clear.
+    None where the watchdog ended the second ramp.
     """
     most = min(end.most, int(first.count * MOVED) + 1)
     with probing("threads", guard, stack_bytes=SMALL_STACK_BYTES) as probe:
@@ -166,9 +166,9 @@ def _small_stack(guard: Guard, first: Ramp, end: Stop) -> int | None:
 
 
 def _at_the_failure(ramp: Ramp, *, could_fork: bool | None) -> Sequence[str]:
-    tried = ", ".join(f"a {what} more: {how}" for what, how in ramp.symptoms.items())
+    tried = ", ".join(f"one more {what}: {how}" for what, how in ramp.symptoms.items())
     parent = "could still start a process" if could_fork else "could not start a process either"
-    return [f"asked at that moment, the system answered: {tried}", f"the parent {parent}"]
+    return [f"at that moment the system answered: {tried}", f"the parent {parent}"]
 
 
 def _of_small_stack(ramp: Ramp, small: int | None) -> Sequence[str]:
@@ -176,7 +176,5 @@ def _of_small_stack(ramp: Ramp, small: int | None) -> Sequence[str]:
         return []
     kib = SMALL_STACK_BYTES // 1024
     if small >= int(ramp.count * MOVED):
-        return [
-            f"with stacks of {kib} KiB there were more ({small:,}, and no further tried): the size of stacks matters"
-        ]
-    return [f"with stacks of {kib} KiB it was refused after {small:,}: the size of stacks does not matter"]
+        return [f"with stacks of {kib} KiB there were more ({small:,}, where the test ended): the stack size matters"]
+    return [f"with stacks of {kib} KiB a thread was refused after {small:,}: the stack size does not matter"]

@@ -1,7 +1,7 @@
-"""The watchdog: runs the child that is driven into a limit, and kills it when it takes too long or too much.
+"""The watchdog: runs the child that is driven into a limit, and kills it when it takes too long or too much memory.
 
-Nothing of it outlives this process: it is a worker, killed on every way out of ``probing``; should this process be
-killed, the child dies by itself (see ``child``).
+The child never outlives this process. It is a worker, and ``probing`` always kills it in the end. If this process is
+killed, the child ends by itself (see ``child``).
 """
 
 import os
@@ -18,32 +18,32 @@ CHILD = "inflight.bench.measure.limits.child"
 TICK_S = 0.05
 POINTS = 500
 PART = 20
-"""One part in so many of the memory that was there is never taken, and as much may be taken by others meanwhile."""
+"""Divisor of the available memory. One such part is never taken; others may take as much during a ramp."""
 
 Breach = Literal["deadline", "memory budget"]
 Ended = Breach | Literal["failure", "reached", "died"]
 
 
 class ProbeError(Exception):
-    """The probe's own process could not do its part; the message says why."""
+    """The child process failed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What the child may take: time, on the clock of time.monotonic(), and memory of the machine."""
+    """Bounds on the child: a deadline on the clock of time.monotonic(), and the memory that must stay available."""
 
     deadline_s: float
     least_available_bytes: int
 
     @classmethod
     def of(cls, deadline_s: float, budget_bytes: int) -> "Guard":
-        """Return a guard that begins now."""
+        """Return a guard whose time starts now."""
         available = look.available_bytes() or 0
         part = available // PART
         return cls(time.monotonic() + deadline_s, max(available - budget_bytes - part, part))
 
     def breach(self) -> Breach | None:
-        """Say what is used up, if anything is."""
+        """Return which bound is exceeded, or None."""
         if time.monotonic() > self.deadline_s:
             return "deadline"
         available = look.available_bytes()
@@ -52,7 +52,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """How far the child came, and why it went no further."""
+    """One ramp: the count that the child reached, and why it stopped."""
 
     count: int
     ended: Ended
@@ -76,7 +76,7 @@ class Probe:
         return self.worker.pid
 
     def ramp(self, most: int, expected: int) -> Ramp:
-        """Let the child take up to ``most``, and wait until it has stopped or was stopped. It then stands still."""
+        """Let the child take up to ``most`` pieces; return when it has stopped or was killed. It keeps what it took."""
         points = [(0, 0)]
         try:
             self.worker.send({"most": most, "every": max(1, min(most, expected) // POINTS)})
@@ -100,7 +100,7 @@ class Probe:
         )
 
     def hear(self) -> dict[str, Any]:
-        """Return the child's next word. Raises _BreachError when it has used up what it was allowed."""
+        """Return the child's next message. Raises _BreachError when a bound of the guard is exceeded."""
         self._check()
         return self.worker.hear("event", self._check)
 
@@ -110,7 +110,7 @@ class Probe:
 
 
 class _BreachError(Exception):
-    """The child has used up what it was allowed."""
+    """The child exceeded a bound of its guard."""
 
     def __init__(self, why: Breach) -> None:
         super().__init__(why)
@@ -121,9 +121,9 @@ class _BreachError(Exception):
 def probing(
     resource: str, guard: Guard, *, variables: Mapping[str, str] | None = None, **order: Any
 ) -> Iterator[Probe]:
-    """Start a child for a resource; kill it and all that it took in the end. Raises ProbeError when it cannot start.
+    """Run a child for a resource; kill it in the end, which releases everything. Raises ProbeError if it cannot start.
 
-    ``variables`` are added to its environment, the rest to its first order. Nothing that is installed is needed (-S).
+    ``variables`` are added to its environment, other keywords to its first order. It needs no installed package (-S).
     """
     lifetime_s = max(1.0, guard.deadline_s - time.monotonic() + 1)
     runtime = Runtime(variables=variables or {}, flags=("-S",))
@@ -142,7 +142,7 @@ def probing(
 
 
 def thinned(points: list[tuple[int, int]], most: int = POINTS) -> tuple[tuple[int, int], ...]:
-    """Return at most so many points, evenly taken, the first and the last among them."""
+    """Return at most ``most`` points, evenly spaced, including the first and the last."""
     if len(points) <= most:
         return tuple(points)
     step = (len(points) - 1) / (most - 1)

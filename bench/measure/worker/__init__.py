@@ -1,7 +1,7 @@
-"""The worker: a fresh process that does one thing for the harness, and imports nothing that this does not need.
+"""The worker: a fresh process with one task for the harness, which imports only what this task needs.
 
-What it does is a ``Part``, a module that is run as a program. All parts talk with the harness in the same way, in lines
-of JSON on standard input and on a private copy of standard output (what a strategy prints goes to standard error)::
+The task is a ``Part``, a module that is run as a program. All parts exchange lines of JSON with the harness, on
+standard input and on a private copy of standard output (what a strategy prints goes to standard error)::
 
     harness                                 worker
     {..., "lifetime_s"}                                                   the part's order
@@ -24,25 +24,25 @@ Say = Callable[[dict[str, Any]], None]
 
 
 class Part:
-    """What a worker does. Each order names a method; what that returns is the answer."""
+    """The task of a worker. Each order names a method, which returns the answer."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
-        """Get ready; ``say`` is for what is no answer to an order."""
+        """Prepare; ``say`` sends messages that are no answers."""
 
     def knobs(self) -> dict[str, Any]:
-        """Return what really runs here: a setting that did not reach the worker must show."""
+        """Return the settings in effect, to detect a setting that did not reach the worker."""
         return knobs_of_interpreter()
 
     def orders(self) -> Iterable[dict[str, Any]]:
-        """Yield what the harness orders, until it has nothing more to say."""
+        """Yield the orders of the harness until the end of the input."""
         return map(json.loads, sys.stdin)
 
     def end(self) -> None:
-        """Clean up when the input has ended."""
+        """Clean up after the end of the input."""
 
 
 def serve(kind: Callable[[dict[str, Any], Say], Part]) -> None:
-    """Be a worker: do what standard input says until it ends."""
+    """Run a worker: follow the orders on standard input until it ends."""
     say, order = take_order()
     part = kind(order, say)
     say({"event": "ready", "knobs": part.knobs()})
@@ -54,22 +54,23 @@ def serve(kind: Callable[[dict[str, Any], Say], Part]) -> None:
 
 
 def take_order() -> tuple[Say, dict[str, Any]]:
-    """Become a worker: return how to speak to the harness, and its first line.
-
-    If the harness vanishes, nobody kills a hanging worker: after ``lifetime_s`` of the order the kernel does.
-    Ctrl-C is the harness's affair.
-    """
+    """Become a worker: return a function that sends messages to the harness, and the first order."""
     say = take_over_stdout()
     order = json.loads(sys.stdin.readline())
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, order["lifetime_s"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    live_for(order["lifetime_s"])
     raise_descriptor_limit()
     return say, order
 
 
+def live_for(seconds: float) -> None:
+    """Have the kernel end this process after some time, in case the harness is gone; leave Ctrl-C to the harness."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def take_over_stdout() -> Say:
-    """Keep the real standard output for the harness; whatever else prints, prints to standard error."""
+    """Reserve standard output for the harness, and redirect all other output to standard error."""
     channel: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -81,7 +82,7 @@ def take_over_stdout() -> Say:
 
 
 def raise_descriptor_limit() -> None:
-    """Allow this process as many descriptors as it may allow itself; the plan was checked against the hard limit."""
+    """Raise the soft limit on descriptors to the hard limit, for which the plan was checked."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -90,7 +91,7 @@ def raise_descriptor_limit() -> None:
 
 
 def knobs_of_interpreter() -> dict[str, Any]:
-    """Return what any program of this interpreter runs with here."""
+    """Return the settings of this interpreter."""
     return {
         "python": sys.version.split()[0],
         "implementation": sys.implementation.name,

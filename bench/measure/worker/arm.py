@@ -1,6 +1,6 @@
 """An arm: one strategy crawls an endless site until the site has no more links.
 
-The harness says ``crawl``, and at the end ``report``, with the windows in which the arm's gate was open.
+The harness orders ``crawl``, and at the end ``report``, with the measuring windows of the arm.
 """
 
 import os
@@ -11,19 +11,19 @@ from itertools import repeat
 from typing import Any
 
 from inflight.bench.measure.worker import Say, serve
-from inflight.bench.measure.worker.crawl import StrategyPart, worked
+from inflight.bench.measure.worker.crawl import StrategyPart, path_of, totals, worked
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
 
 FREED_BYTES = 1024 * 1024
-"""The block of memory that each worker takes and gives back before it crawls."""
+"""Size of the block that each worker allocates and frees before it crawls."""
 LAP_AT, PAGE_AT = 3, 9
-"""Where in a path of an endless site the number of the lap begins, and behind it that of the page: /p/100000017."""
+"""Positions in a path of an endless site at which the numbers of the lap and of the page begin: /p/100000017."""
 
 
 class ArmPart(StrategyPart):
-    """One endless crawl, and its report."""
+    """One endless crawl and its report."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
         super().__init__(order, say)
@@ -33,83 +33,80 @@ class ArmPart(StrategyPart):
         age_allocator()
 
     def knobs(self) -> dict[str, Any]:
-        """Return also the interpreter's path, and what became of the variables that were set."""
+        """Return also the path of the interpreter, and the values of the variables that were set."""
         return super().knobs() | {"executable": sys.executable, "variables": self._variables}
 
     def crawl(self) -> dict[str, Any]:
-        """Crawl to the end of the site."""
+        """Crawl until the site has no more links."""
         timed = self.timed()
         return {"event": "crawled", "error": timed["error"], "cause": timed["cause"]}
 
     def report(self, windows: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """Return what came in all, and in the windows."""
+        """Return the counts of the whole crawl and of its windows."""
         return {"event": "outcome", **outcome(self.frontier, windows), **worked(self.job)}
 
 
 def age_allocator() -> None:
-    """Bring the C allocator to the state that it has in a process which has run for a while.
+    """Put the C allocator into the state of a process that has run for a while.
 
-    Until a large block is freed, glibc maps every block of 128 KiB or more on its own, at three page faults each
-    (mallopt(3), M_MMAP_THRESHOLD: the threshold then rises to the size of that block). asyncio reads into 256 KiB, so
-    its pages would cost 1.7 times as much up to some moment in a crawl: when a table of the frontier has grown.
+    Until a large block is freed, glibc maps every block of 128 KiB or more separately, with three page faults each
+    (mallopt(3), M_MMAP_THRESHOLD: freeing a block raises the threshold to its size). asyncio reads into 256 KiB, so its
+    pages would cost 1.7 times as much until a table of the frontier grows in mid-crawl.
     """
     bytes(FREED_BYTES)
 
 
 def outcome(frontier: Frontier, windows: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return the counts of the whole crawl, its answer, and the times of the fetches within the windows."""
+    """Return the counts of the whole crawl, its answer, and the service times of the fetches within the windows."""
     fetches = frontier.finished
     timed = within(fetches, windows)
     return {
         "windows": [seen(fetches, begin, end) for begin, end in windows],
-        "pages": len(fetches),
-        "failed_pages": sum(fetch.status is None for fetch in fetches),
-        "tries": sum(fetch.tries for fetch in fetches),
-        "peak_in_flight": frontier.peak_in_flight,
+        **totals(frontier),
         "service": record.summary([fetch.finished_ns - fetch.started_ns for fetch in timed]),
         "answer": laps(fetches),
     }
 
 
 def laps(fetches: Iterable[Fetch]) -> list[list[Any]]:
-    """Return what came, in short: [path of the first, laps, status, size] of each page, whose laps are all alike.
+    """Return the answer in short: [path of the first, number of laps, status, size] for each page.
 
-    Pages that came twice, left out a lap, or were not alike in all laps have a line for each fetch.
+    A page that came twice, missed a lap or differed between laps has a line for each fetch.
     """
     of_page: dict[str, list[Fetch]] = {}
     for fetch in fetches:
-        of_page.setdefault(fetch.url[len(fetch.origin.prefix) + PAGE_AT :], []).append(fetch)
+        of_page.setdefault(path_of(fetch)[PAGE_AT:], []).append(fetch)
     lines: list[list[Any]] = []
     for own in of_page.values():
         own.sort(key=lambda fetch: fetch.url)
         runs = [own] if _are_alike(own) else [[fetch] for fetch in own]
-        lines += [[run[0].url[len(run[0].origin.prefix) :], len(run), run[0].status, run[0].size] for run in runs]
+        lines += [[path_of(run[0]), len(run), run[0].status, run[0].size] for run in runs]
     return lines
 
 
 def _are_alike(own: Sequence[Fetch]) -> bool:
-    """Tell whether these fetches of one page are of laps without a gap, and brought the same."""
+    """Return whether these fetches of one page are from consecutive laps and have the same result."""
     if len({(fetch.status, fetch.size) for fetch in own}) > 1:
         return False
-    numbers = [fetch.url[len(fetch.origin.prefix) :][LAP_AT:PAGE_AT] for fetch in own]
+    numbers = [path_of(fetch)[LAP_AT:PAGE_AT] for fetch in own]
     return all(number.isdigit() for number in numbers) and list(map(int, numbers)) == list(
         range(int(numbers[0]), int(numbers[0]) + len(numbers))
     )
 
 
 def seen(fetches: Sequence[Fetch], begin_ns: int, end_ns: int) -> list[int]:
-    """Return how many fetches were finished in a window, and when the first and the last of them were."""
+    """Return the number of fetches finished in a window, and the times of the first and the last of them."""
     own = fetches[_place(fetches, begin_ns) : _place(fetches, end_ns)]
     return [len(own), own[0].finished_ns, own[-1].finished_ns] if own else [0, begin_ns, begin_ns]
 
 
 def _place(fetches: Sequence[Fetch], at_ns: int) -> int:
-    """Return how many fetches had been finished: they stand in the order in which they were."""
+    """Return how many fetches had finished at a time; they are in the order in which they finished."""
     return bisect_left(fetches, at_ns, key=lambda fetch: fetch.finished_ns)
 
 
 def within(fetches: Iterable[Fetch], windows: Sequence[Sequence[int]]) -> list[Fetch]:
-    """Return the fetches that were started and finished within one and the same window (nanoseconds, ascending)."""
+    """Return the fetches that started and finished within one window (nanoseconds, ascending)."""
     begins = [begin for begin, _ in windows]
     found = []
     for fetch in fetches:
@@ -120,9 +117,10 @@ def within(fetches: Iterable[Fetch], windows: Sequence[Sequence[int]]) -> list[F
 
 
 def plant(frontier: Frontier, loops: int) -> None:
-    """Make each page cost more CPU time: the known slowdown by which ``inflight selftest`` tests what it detects.
+    """Make each page cost more CPU time: the known slowdown with which ``inflight selftest`` tests its detection.
 
-    The work is a loop of fixed length in the place where every model hands over a response, so it is the same in all.
+    The work is a loop of fixed length at the call with which every model hands over a response, so it is the same in
+    all.
     """
     finish = frontier.finish
 

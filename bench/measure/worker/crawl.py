@@ -1,6 +1,6 @@
-"""A crawl: one strategy does one job, and everything about it is measured.
+"""A crawl: one strategy does one job, and the worker measures it.
 
-The harness says ``crawl``, reads memory when the answer has come (the worker is at rest then), and says ``report``.
+The harness orders ``crawl``, reads memory after the answer, while the worker is at rest, and orders ``report``.
 """
 
 import errno
@@ -17,11 +17,12 @@ from inflight.bench.measure.worker import Part, Say, knobs_of_interpreter, serve
 from inflight.strategies.base import Job
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.page import Fetch
 
 BIN_NS = 10_000_000
 SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL)
 NO_THREAD = "can't start new thread"
-"""What CPython says of a failed pthread_create(3), as a plain RuntimeError without the errno."""
+"""Message of CPython's RuntimeError for a failed pthread_create(3), which has no errno."""
 
 
 class StrategyPart(Part):
@@ -35,7 +36,7 @@ class StrategyPart(Part):
         self._name = order["strategy"]
 
     def knobs(self) -> dict[str, Any]:
-        """Return also which strategy crawls here, and with what."""
+        """Return also the strategy, its selector and the versions of its requirements."""
         return {
             "strategy": self._name,
             **knobs_of_interpreter(),
@@ -44,12 +45,12 @@ class StrategyPart(Part):
         }
 
     def timed(self) -> dict[str, Any]:
-        """Crawl between two readings of the clocks; return what was raised, if anything was, and the readings."""
+        """Crawl between two readings of the clocks; return the readings, and the exception if one was raised."""
         error = cause = None
         cpu_before_ns, begin_ns = time.process_time_ns(), time.perf_counter_ns()
         try:
             self.strategy.crawl(self.job, self.frontier)
-        except BaseException as bug:  # noqa: BLE001  (it is reported, with its traceback, and ends the trial)
+        except BaseException as bug:  # noqa: BLE001  (reported with its traceback; ends the trial)
             traceback.print_exc()
             error, cause = last_line(bug), cause_of(bug)
         end_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns() - cpu_before_ns
@@ -57,10 +58,10 @@ class StrategyPart(Part):
 
 
 class Crawl(StrategyPart):
-    """One crawl, and its report."""
+    """One crawl and its report."""
 
     def crawl(self) -> dict[str, Any]:
-        """Let the strategy do its job."""
+        """Crawl once."""
         self._pauses = GcPauses()
         with self._pauses.watched():
             self._before = resource.getrusage(resource.RUSAGE_SELF)
@@ -69,7 +70,7 @@ class Crawl(StrategyPart):
         return {"event": "crawled", "error": self._timed["error"], "cause": self._timed["cause"]}
 
     def report(self) -> dict[str, Any]:
-        """Return what was measured, and the answer."""
+        """Return the measurements and the answer."""
         return {
             "event": "outcome",
             **_usage(self._before, self._after, self._timed["cpu_ns"]),
@@ -80,7 +81,7 @@ class Crawl(StrategyPart):
 
 
 def _selector() -> str:
-    """Name the selector that this platform's default would be."""
+    """Return the name of the default selector of this platform."""
     import selectors
 
     return selectors.DefaultSelector.__name__
@@ -95,14 +96,14 @@ def _versions(requires: tuple[str, ...]) -> dict[str, str]:
 
 
 def worked(job: Job) -> dict[str, int]:
-    """Say how much CPU work a page was, what it costs, and for how many pages it was done; nothing without any.
+    """Return the CPU work per page, its cost, and the number of pages with it; nothing where there is none.
 
-    It is measured behind the crawl, by a process that is as the crawl has left it: the same code runs up to a tenth
-    faster or slower by where in memory things lie, and before the crawl they lie elsewhere.
+    The cost is measured after the crawl, in the same process: the same code runs up to a tenth faster or slower with
+    another layout of memory, and the layout differs before the crawl.
     """
     if not job.work_units:
         return {}
-    from inflight.strategies.core.work import (  # strategies of an older revision have no such module
+    from inflight.strategies.core.work import (  # missing in strategies of older revisions
         consumed_pages,
         cost_ns,
     )
@@ -111,7 +112,7 @@ def worked(job: Job) -> dict[str, int]:
 
 
 class GcPauses:
-    """Count the collections of the garbage collector, and how long they stopped the process."""
+    """Record the pauses of the garbage collector."""
 
     def __init__(self) -> None:
         self.pauses_ns: list[int] = []
@@ -119,7 +120,7 @@ class GcPauses:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Count while this lasts."""
+        """Record during the ``with`` block."""
         gc.callbacks.append(self._note)
         try:
             yield
@@ -133,7 +134,7 @@ class GcPauses:
             self.pauses_ns.append(time.perf_counter_ns() - self._began_ns)
 
     def totals(self) -> dict[str, int]:
-        """Return how many, how long together, and the longest."""
+        """Return the number of pauses, their sum and the longest."""
         return {
             "gc_collections": len(self.pauses_ns),
             "gc_total_ns": sum(self.pauses_ns),
@@ -142,10 +143,10 @@ class GcPauses:
 
 
 def _usage(before: resource.struct_rusage, after: resource.struct_rusage, cpu_ns: int) -> dict[str, int]:
-    """Return what the crawl used, of all threads, also of those that have ended (getrusage(2)).
+    """Return what the crawl used, in all its threads, including those that have ended (getrusage(2)).
 
-    The CPU time is that of CLOCK_PROCESS_CPUTIME_ID, which is exact at any moment; getrusage may lag behind by a timer
-    tick, and is asked only for how it divides into user and system time.
+    The CPU time is that of CLOCK_PROCESS_CPUTIME_ID, which is always exact. getrusage may lag behind by a timer tick,
+    and only gives the ratio of user and system time.
     """
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
     user_ns = round(cpu_ns * user / (user + system)) if user + system else cpu_ns
@@ -158,7 +159,7 @@ def _usage(before: resource.struct_rusage, after: resource.struct_rusage, cpu_ns
 
 
 def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[str, Any]:
-    """Reduce the finished fetches to what a row keeps, and the answer, which is checked and then thrown away."""
+    """Return the figures of the finished fetches, and the answer, which is checked but not stored."""
     fetches = frontier.finished
     spans_ns = [(fetch.started_ns, fetch.finished_ns) for fetch in fetches]
     full_ns = record.time_when_full([started for started, _ in spans_ns], job.max_in_flight)
@@ -175,17 +176,33 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
         "timeline": record.timeline(spans_ns, begin_ns, BIN_NS),
         "warm_up_ns": None if full_ns is None else full_ns - begin_ns,
         "steady": record.steady_state(spans_ns, job.max_in_flight),
-        "answer": [[fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size, fetch.error] for fetch in fetches],
+        "answer": [[path_of(fetch), fetch.status, fetch.size, fetch.error] for fetch in fetches],
     }
 
 
+def totals(frontier: Frontier) -> dict[str, int]:
+    """Return the counts of a whole crawl."""
+    fetches = frontier.finished
+    return {
+        "pages": len(fetches),
+        "failed_pages": sum(fetch.status is None for fetch in fetches),
+        "tries": sum(fetch.tries for fetch in fetches),
+        "peak_in_flight": frontier.peak_in_flight,
+    }
+
+
+def path_of(fetch: Fetch) -> str:
+    """Return the path of a fetch, which begins with a slash."""
+    return fetch.url[len(fetch.origin.prefix) :]
+
+
 def last_line(bug: BaseException) -> str:
-    """Say in one line what went wrong; of a group, its first member."""
+    """Return an exception as one line; of a group, its first member."""
     return " ".join(traceback.format_exception_only(_first(bug))[-1].split())
 
 
 def cause_of(bug: BaseException) -> Literal["limit"] | None:
-    """Say whether a limit of this machine is what went wrong; of a group, its first member did."""
+    """Return whether a limit of this machine caused an exception; of a group, its first member."""
     bug = _first(bug)
     by_errno = isinstance(bug, OSError) and bug.errno in SHORT_OF
     return "limit" if by_errno or isinstance(bug, MemoryError) or str(bug) == NO_THREAD else None

@@ -1,13 +1,13 @@
-"""A share of a swarm: one strategy crawls each time it is ordered to, and reports its progress meanwhile.
+"""A share of a swarm: one strategy crawls at each order, and reports its progress.
 
-Between ``crawl`` and its answer come ``{"event": "pages", ...}`` every second while there are new ones. At the end of
-its input the process exits at once, also in mid-crawl: nobody is left to answer to.
+Between ``crawl`` and its answer, ``{"event": "pages", ...}`` is sent every second if there are new pages. At the end of
+its input the process exits at once, even during a crawl.
 
-``roots`` of the order says how to make the root URLs, for there may be 19,000: page ``first`` and the ``count`` - 1
-after it, at the ``bases`` in turn.
+``roots`` of the order describes the root URLs, of which there may be 19,000: page ``first`` and the ``count`` - 1 after
+it, at the ``bases`` in turn.
 
-Its reports are made by a second thread, from what the frontier has finished: nothing is added to the path of a fetch.
-What they cost is measured and part of the outcome.
+A second thread makes the reports from the finished fetches of the frontier, so they add nothing to the path of a fetch.
+Their CPU time is measured and is part of the outcome.
 """
 
 import base64
@@ -26,17 +26,17 @@ from threading import Lock, Thread
 from typing import Any
 
 from inflight.bench.measure.worker import Say, serve
-from inflight.bench.measure.worker.crawl import StrategyPart
+from inflight.bench.measure.worker.crawl import StrategyPart, path_of, totals
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
 
 REPORT_EVERY_S = 1.0
 _EACH = 2048
-"""So many fetches are reported at a time: a report holds the interpreter's lock for less than half a millisecond."""
+"""Maximum number of fetches per report, which then holds the interpreter's lock for less than half a millisecond."""
 
 
 class SharePart(StrategyPart):
-    """Crawl again and again, with a frontier of its own each time."""
+    """Crawl repeatedly, each time with a new frontier."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
         roots = root_urls(**order["roots"])
@@ -45,61 +45,58 @@ class SharePart(StrategyPart):
         self._crawled = False
 
     def knobs(self) -> dict[str, Any]:
-        """Return also whether this process was patched: its parent is, by gevent, and must not have passed that on."""
+        """Return also whether gevent is loaded here: its patches of the parent process must not be inherited."""
         return super().knobs() | {"gevent": "gevent" in sys.modules, "pid": os.getpid()}
 
     def orders(self) -> Iterable[dict[str, Any]]:
-        """Take orders in a thread that also reports, and ends the process when the input ends."""
+        """Yield orders from a thread that also reports, and that ends the process at the end of the input."""
         orders = SimpleQueue[dict[str, Any]]()
         Thread(target=listen, args=(orders, self._reporter), daemon=True).start()
         return iter(orders.get, None)
 
     def crawl(self) -> dict[str, Any]:
-        """Crawl once, and return what came of it."""
+        """Crawl once, and return the outcome."""
         if self._crawled:
             self.frontier = Frontier(self.job)
         self._crawled = True
         self._reporter.begin(self.frontier)
         timed = self.timed()
         self._reporter.end()
-        told = {name: timed[name] for name in ("error", "cause", "cpu_ns")}
-        return {"event": "crawled", **told, **outcome(self.frontier), "reporting_cpu_ns": self._reporter.cpu_ns}
+        crawled = {name: timed[name] for name in ("error", "cause", "cpu_ns")}
+        return {"event": "crawled", **crawled, **outcome(self.frontier), "reporting_cpu_ns": self._reporter.cpu_ns}
 
 
 def root_urls(bases: Sequence[str], first: int, count: int) -> tuple[str, ...]:
-    """Return the URLs of so many pages of the synthetic site, at these addresses in turn."""
+    """Return the URLs of ``count`` pages of the synthetic site, at these addresses in turn."""
     paths = (f"/p/{n}" if n else "/" for n in range(first, first + count))
     return tuple(bases[place % len(bases)] + path for place, path in enumerate(paths))
 
 
 def outcome(frontier: Frontier) -> dict[str, Any]:
-    """Return what is left of a crawl: counts, errors, and a digest of the answer, which may be long."""
+    """Return the counts and errors of a crawl, and a digest of its answer, which may be long."""
     fetches = frontier.finished
-    pages = ((fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size) for fetch in fetches)
+    pages = ((path_of(fetch), fetch.status, fetch.size) for fetch in fetches)
     return {
-        "pages": len(fetches),
-        "failed_pages": sum(fetch.status is None for fetch in fetches),
-        "tries": sum(fetch.tries for fetch in fetches),
-        "peak_in_flight": frontier.peak_in_flight,
+        **totals(frontier),
         "errors": dict(Counter(fetch.error for fetch in fetches if fetch.error is not None)),
         "digest": digest(pages),
     }
 
 
 def digest(pages: Iterable[Sequence[Any]]) -> str:
-    """Return one text for a set of pages, given as path, status and body bytes; the same whatever their order."""
+    """Return a digest of pages, given as path, status and body bytes, that does not depend on their order."""
     lines = sorted(f"{path} {status} {size}\n" for path, status, size in pages)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def listen(orders: "SimpleQueue[dict[str, Any]]", reporter: "Reporter") -> None:
-    """Take orders, and report now and then; end the process when there is nobody left to give any."""
+    """Receive orders, and report at intervals; end the process at the end of the input."""
     heard = b""
     while True:
         if select.select([0], [], [], REPORT_EVERY_S)[0]:
             data = os.read(0, 65536)
             if not data:
-                os._exit(0)  # a crawl cannot be interrupted from another thread, and nothing of it is wanted any more
+                os._exit(0)  # a crawl cannot be interrupted from another thread
             *lines, heard = (heard + data).split(b"\n")
             for line in lines:
                 orders.put(json.loads(line))
@@ -108,7 +105,7 @@ def listen(orders: "SimpleQueue[dict[str, Any]]", reporter: "Reporter") -> None:
 
 
 class Reporter:
-    """Say what a frontier has finished since the last report; ``cpu_ns`` is what that has cost in this crawl."""
+    """Report what a frontier has finished since the last report; ``cpu_ns`` is the CPU time of the reports."""
 
     def __init__(self, say: Say) -> None:
         self.cpu_ns = 0
@@ -118,18 +115,18 @@ class Reporter:
         self._reported = 0
 
     def begin(self, frontier: Frontier) -> None:
-        """Report this crawl from now on."""
+        """Start to report a crawl."""
         with self._lock:
             self._frontier, self._reported, self.cpu_ns = frontier, 0, 0
 
     def end(self) -> None:
-        """Report the rest of it."""
+        """Report the rest of a crawl."""
         self.report()
         with self._lock:
             self._frontier = None
 
     def report(self) -> None:
-        """Say what is new."""
+        """Send the fetches that are new."""
         with self._lock:
             if self._frontier is None:
                 return
@@ -145,7 +142,7 @@ _STARTED, _FINISHED, _SIZE = attrgetter("started_ns"), attrgetter("finished_ns")
 
 
 def of_fetches(fetches: Sequence[Fetch]) -> dict[str, Any]:
-    """Return service times (base64 of native 64-bit nanoseconds), bytes and errors, with as little work as may be."""
+    """Return service times (base64 of native 64-bit nanoseconds), bytes and errors, with as little work as possible."""
     service_ns = array("q", map(sub, map(_FINISHED, fetches), map(_STARTED, fetches)))
     failed = Counter(str(fetch.error) for fetch in fetches if fetch.status is None)
     return {
@@ -156,7 +153,7 @@ def of_fetches(fetches: Sequence[Fetch]) -> dict[str, Any]:
 
 
 def service_times_ns(message: dict[str, Any]) -> "array[int]":
-    """Return the service times of a report, in nanoseconds; those of failed fetches are among them."""
+    """Return the service times of a report in nanoseconds, including those of failed fetches."""
     times = array("q")
     times.frombytes(base64.b64decode(message["service_ns"]))
     return times

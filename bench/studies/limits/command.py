@@ -15,6 +15,7 @@ from inflight.bench.commands.output import say, say_plots
 from inflight.bench.commands.run import interruptible
 from inflight.bench.core import bare, experiment, plan, rows, units
 from inflight.bench.core.judge import check_known
+from inflight.bench.core.records.bare import limit_text
 from inflight.bench.measure import limits
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.limits import Ceiling
@@ -115,7 +116,7 @@ class Printer:
         number = "nothing" if found["found"] is None else amount(resource, found["found"])
         self._line("found", f"{number} ({found['stopped_by']})", "bold")
         if found["stopped_by"] == "failure":
-            self._line("bound by", found["bound_by"] or "none of the limits that are known here", "bold")
+            self._line("bound by", limit_text(found["bound_by"]) or "none of the limits that are known here", "bold")
         for sentence in found["evidence"]:
             self._line("evidence", sentence)
         if found["remedy"]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.cells import of_kind
-from inflight.bench.core.records.bare import LimitFound, LimitMeasured
+from inflight.bench.core.records.bare import LimitFound, LimitMeasured, limit_text
 from inflight.bench.core.records.values import whole_values
 from inflight.bench.core.rows import Row
 from inflight.bench.present import words
@@ -58,7 +58,7 @@ def title(row: LimitFound) -> str:
 def limit_of(measured: LimitMeasured) -> str:
     """Return the name of the limit that bound; of a ramp that kept off it, of the lowest one that others share."""
     shared = [ceiling for ceiling in measured.ceilings or () if ceiling.shared]
-    name = measured.bound_by
+    name = limit_text(measured.bound_by)
     if not name and measured.stopped_by == "shared limit" and shared:
         name = min(shared, key=lambda ceiling: ceiling.most).name
     return words.plain(str(name or "a limit without a name"), 70)
@@ -68,7 +68,7 @@ def _line(row: LimitFound) -> tuple[str, ...]:
     write = units.size if row.strategy == "memory" else units.count
     numbers = ["-" if n is None else write(n) for n in (row.measured.predicted, row.measured.found)]
     stopped_by = row.measured.stopped_by or row.status
-    texts = (row.strategy, 18), (stopped_by, 14), (row.measured.bound_by or "-", 40)
+    texts = (row.strategy, 18), (stopped_by, 14), (limit_text(row.measured.bound_by) or "-", 40)
     name, stopped, bound = (words.plain(text, most) for text, most in texts)
     return name, *numbers, stopped, bound
 

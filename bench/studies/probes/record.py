@@ -1,4 +1,4 @@
-"""What each probe measures, by the name of its program in bench/studies/probes/programs/."""
+"""The measurements of each probe, by the name of its program in bench/studies/probes/programs/."""
 
 from typing import Any, ClassVar, Literal
 
@@ -19,23 +19,23 @@ from inflight.bench.core.records.values import (
 
 
 class Probed(Open, frozen=True, kw_only=True):
-    """What any probe may say: why it does not apply, or what stopped it."""
+    """Fields of all probes: why a probe does not apply, or what stopped it."""
 
     NEEDED: ClassVar[tuple[str, ...]] = ()
-    """What a probe has measured that ended well."""
+    """Fields of every successful measurement."""
     EXCUSED_BY: ClassVar[str] = ""
-    """The field that says why it measured nothing; empty where there is always something to measure."""
+    """Field that explains a missing measurement; empty where there always is one."""
 
     not_applicable: Maybe[Name] = None
-    """Why the probe cannot be made with these arguments."""
+    """Why the probe does not apply to these arguments."""
     stopped_by: Maybe[Name] = None
-    """What stopped it before it had measured anything."""
+    """What stopped the probe before it had measured anything."""
     error: Maybe[Text] = None
-    """The error behind that; null where there was none."""
+    """The underlying error; null where there was none."""
 
 
 class Attribution(Probed, frozen=True, kw_only=True):
-    """Where the bytes of a building block go: bytes for each of N, the greatest pieces first."""
+    """Where the bytes of a building block go: bytes per block, the largest pieces first."""
 
     NEEDED = ("n", "started")
 
@@ -44,15 +44,15 @@ class Attribution(Probed, frozen=True, kw_only=True):
     python: Maybe[list[tuple[Text, int]]] = None
     """[line of code, bytes], as tracemalloc sees it."""
     mappings: Maybe[list[tuple[Text, int]]] = None
-    """[kind of mapping, bytes]; null where the system does not tell."""
+    """[kind of mapping, bytes]; null where unknown."""
     kernel: Maybe[list[tuple[Text, int]]] = None
-    """[slab cache, bytes]; null where the system does not tell."""
+    """[slab cache, bytes]; null where unknown."""
     tables: Maybe[list[tuple[Text, int]]] = None
-    """[page tables and kernel stacks, bytes]; null where the system does not tell."""
+    """[page tables and kernel stacks, bytes]; null where unknown."""
 
 
 class Left(Closed, frozen=True, kw_only=True):
-    """What was left in the process when its crawl had ended."""
+    """What was left in the process after its crawl."""
 
     tasks: Count
     threads: Count
@@ -61,7 +61,7 @@ class Left(Closed, frozen=True, kw_only=True):
 
 
 class CancelWorkers(Probed, frozen=True, kw_only=True):
-    """What happens when workers are not cancelled at the end, and what the process printed then."""
+    """What happens when workers are not cancelled at the end, and what the process printed."""
 
     NEEDED = ("strategy", "variant", "pages", "ended", "complaint", "printed")
     EXCUSED_BY = "not_applicable"
@@ -77,7 +77,7 @@ class CancelWorkers(Probed, frozen=True, kw_only=True):
 
 
 class Races(Probed, frozen=True, kw_only=True):
-    """Which links are fetched again, and which increments are lost, when workers share a counter and a set."""
+    """Duplicate fetches and lost increments when workers share a counter and a set."""
 
     NEEDED = ("model", "links_seen", "distinct", "fetched", "duplicates", "lost_updates")
 
@@ -93,7 +93,7 @@ class Races(Probed, frozen=True, kw_only=True):
 
 
 class Selectors(Probed, frozen=True, kw_only=True):
-    """What idle connections cost under each selector."""
+    """The cost of idle connections with each selector."""
 
     NEEDED = ("selector", "idle", "pages", "wall_ns", "cpu_ns", "cpu_per_page_ns", "pages_per_s")
     EXCUSED_BY = "stopped_by"
@@ -110,7 +110,7 @@ class Selectors(Probed, frozen=True, kw_only=True):
 
 
 class Spin(Probed, frozen=True, kw_only=True):
-    """What it costs to ask again and again, ``attempts`` times, instead of being told."""
+    """The cost of busy polling, with ``attempts`` attempts, compared with a selector."""
 
     NEEDED = ("how", "waits_for", "wall_ns", "cpu_ns", "cpu_share", "attempts")
     EXCUSED_BY = "stopped_by"
@@ -126,7 +126,7 @@ class Spin(Probed, frozen=True, kw_only=True):
 
 
 class StackRipping(Probed, frozen=True, kw_only=True):
-    """What a traceback still says of who started a fetch."""
+    """What a traceback contains about the functions that started a fetch."""
 
     NEEDED = ("strategy", "started_by", "traceback", "holding", "names_starter", "lost", "text")
 
@@ -135,13 +135,13 @@ class StackRipping(Probed, frozen=True, kw_only=True):
     started_by: Maybe[list[Text]] = None
     """The functions through which the fetch was started."""
     traceback: Maybe[list[Text]] = None
-    """The functions that the traceback names."""
+    """The functions in the traceback."""
     holding: Maybe[list[Text]] = None
-    """The functions of the strategy among them."""
+    """The functions among them that hold the fetch."""
     names_starter: Maybe[bool] = None
-    """Whether one of them started it."""
+    """Whether one of these started the fetch."""
     lost: Maybe[list[Text]] = None
-    """The functions that it does not name."""
+    """The starting functions that the traceback lacks."""
     text: Maybe[Text] = None
 
 
@@ -174,9 +174,9 @@ PROBES: dict[str, type[Probed]] = {
 
 
 def judged(probe: str, measured: dict[str, Any], path: str, *, is_ok: bool) -> Probed:
-    """Return the record of what a probe has measured; of an unknown probe, only why it measured nothing.
+    """Return the record of a probe's measurement; for an unknown probe, only the fields of all probes.
 
-    Raises ValueError where its record says that this is not what it measures.
+    Raises ValueError for a measurement that does not fit the record.
     """
     kind = PROBES.get(probe, Probed)
     try:

@@ -1,4 +1,4 @@
-"""Run one probe in a fresh process and make a row of what it measured."""
+"""Run one probe in a fresh process and make a row of its measurement."""
 
 import importlib
 from functools import partial
@@ -19,7 +19,7 @@ def run_probe(trial: BareTrial, server: Server, setting: Setting) -> Row:
 
 
 def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
-    """Serve the probe's site, if it has one, and keep what the probe says it measured."""
+    """Serve the probe's site, if it has one, and record its measurement."""
     name = trial.values["probe"]
     site = importlib.import_module(f"{PROGRAMS}.{name}").SITE
     if site is not None:
@@ -29,5 +29,5 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
     with process.running([PROGRAMS, name], order, setting.cpus.client, deadline_s, setting.runtime) as worker:
         measured = worker.hear("measured")["measured"]
     if not isinstance(measured, dict):
-        raise process.WorkerError(f"the probe said it measured {measured!r}, which is not a set of figures")
+        raise process.WorkerError(f"the probe measured {measured!r}, which is not a table of figures")
     seen.measured = measured

@@ -1,4 +1,4 @@
-"""What probes found: a line for each with its figures, and a table of where the bytes of each block go. Pure."""
+"""Tables of the probes: a line of figures for each, and where the bytes of each block go. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def tables(rows: Sequence[Row]) -> Iterator[Table]:
-    """Yield what each probe found, medians over the valid rounds; and where the bytes of each block go."""
+    """Yield a table of all probes, with medians over the valid rounds, and one of bytes for each block."""
     workloads: dict[str, list[Probe]] = {}
     blocks: dict[Any, list[Probe]] = {}
     for row in _probes(rows):
@@ -61,12 +61,12 @@ def tables(rows: Sequence[Row]) -> Iterator[Table]:
 
 
 def _pieces(row: Probe, look: str, head: str) -> Iterator[Line]:
-    """Yield the greatest pieces that one look at a block showed, and their sum."""
+    """Yield the largest pieces of one look at a block, and their sum."""
     if (row.workload.arguments.get("look", "python") == "python") != (look == "python"):
         return
     yield Group(f"{head}, mean of {units.count(row.measured.n)}")
     if (pieces := getattr(row.measured, look)) is None:
-        yield "this system does not tell, or not to this user", "unknown"
+        yield "not readable on this system, or by this user", "unknown"
         return
     yield from ((words.plain(what, 100), units.size(size)) for what, size in pieces)
     yield "together", units.size(sum(size for _, size in pieces))

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from statistics import median
 
 from inflight.bench.core import units
-from inflight.bench.core.records.bare import LimitFound, LimitMeasured
+from inflight.bench.core.records.bare import LimitFound, LimitMeasured, limit_text
 from inflight.bench.core.records.crawls import Measured, Memory
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import by_strategy, is_absent, of_type, shows_a_limit
@@ -41,7 +41,7 @@ def thread_failure(rows: Sequence[Row]) -> Outcome:
     ]
     values: dict[str, Value] = {
         "found": found,
-        "bound_by": said.bound_by,
+        "bound_by": limit_text(said.bound_by),
         "next_name": later.name if later else None,
         "next_most": later.most if later else None,
         "remedy": said.remedy,
@@ -161,7 +161,7 @@ def _end(said: LimitMeasured) -> int | None:
 
 
 def _by(said: LimitMeasured) -> str | None:
-    return said.bound_by or said.predicted_by
+    return limit_text(said.bound_by or said.predicted_by)
 
 
 def _ceiling(said: LimitMeasured) -> str:
@@ -170,5 +170,5 @@ def _ceiling(said: LimitMeasured) -> str:
     if said.stopped_by == "failure" and found is not None:
         return f"{units.count(found)} ({_by(said)})"
     reached = "" if found is None else f"{units.count(found)} reached, stopped by {said.stopped_by}"
-    expected = "" if predicted is None else f"{units.count(predicted)} predicted ({said.predicted_by})"
+    expected = "" if predicted is None else f"{units.count(predicted)} predicted ({limit_text(said.predicted_by)})"
     return ", ".join(filter(None, [expected, reached])) or "unknown"

@@ -1,4 +1,4 @@
-"""What probes share: their order and its arguments, a clock, a child process, and the check that all pages came."""
+"""Helpers that probes share: orders and their arguments, a clock, a child process, and a check of the pages."""
 
 import importlib
 import json
@@ -24,11 +24,11 @@ _ORDER = 'standard input must be one line of JSON: {"arguments": {...}, "base": 
 
 
 class ArgumentError(ValueError):
-    """A probe was asked for what it cannot do; the message says in one sentence what, and what it can."""
+    """An unknown probe or an invalid argument; the message says in one sentence what is allowed."""
 
 
 class WrongAnswerError(Exception):
-    """A crawl fetched another number of pages than the site has; the message says how many, and what went wrong."""
+    """A crawl did not fetch all pages of the site; the message says how many, and what went wrong."""
 
 
 def probes() -> list[str]:
@@ -37,16 +37,16 @@ def probes() -> list[str]:
 
 
 def find_probe(words: Sequence[str]) -> str:
-    """Return the probe that the command line names. Raises ArgumentError, with the nearest name."""
+    """Return the probe that the command line names. Raises ArgumentError with the closest name."""
     if len(words) != 1:
-        raise ArgumentError(f"one probe has to be named, not {len(words)}; known: {', '.join(probes())}")
+        raise ArgumentError(f"expected the name of one probe, got {len(words)}; known: {', '.join(probes())}")
     if words[0] not in probes():
-        raise ArgumentError(f"there is no probe {words[0]!r:.60}{_hint(words[0], probes())}")
+        raise ArgumentError(f"unknown probe {words[0]!r:.60}{_hint(words[0], probes())}")
     return words[0]
 
 
 def read_order(line: bytes) -> tuple[dict[str, Any], str | None, float]:
-    """Return arguments, base and lifetime from the one line of input. Raises ArgumentError."""
+    """Return arguments, base and lifetime from the line of input. Raises ArgumentError."""
     try:
         order = {"base": None, "lifetime_s": LIFETIME_S} | json.loads(line)
         arguments, base, lifetime_s = (order.pop(name) for name in ("arguments", "base", "lifetime_s"))
@@ -59,7 +59,7 @@ def read_order(line: bytes) -> tuple[dict[str, Any], str | None, float]:
 
 
 def measure(name: str, arguments: Mapping[str, Any], base: str | None) -> dict[str, Any]:
-    """Return what a probe measured, with its arguments. Raises ArgumentError for arguments that it does not take."""
+    """Return what a probe measured, with its arguments. Raises ArgumentError for invalid arguments."""
     probe = importlib.import_module(f"inflight.bench.studies.probes.programs.{name}")
     given = checked(arguments, probe.ARGUMENTS, probe.BOUNDS)
     measured: dict[str, Any] = probe.measure(base if probe.SITE is None else need_server(base), **given)
@@ -71,13 +71,13 @@ def checked(
     usual: Mapping[str, tuple[Any, ...]],
     bounds: Mapping[str, tuple[int, int]],
 ) -> dict[str, Any]:
-    """Return a value for each argument: as given, else the first of the ``usual`` ones.
+    """Return a value for each argument: the given one, or the first ``usual`` one.
 
-    A whole number may be any within its ``bounds`` (least, greatest), a word must be a usual one. Raises ArgumentError.
+    A whole number must be within its ``bounds``, a word must be a usual one. Raises ArgumentError.
     """
     for name in arguments:
         if name not in usual:
-            raise ArgumentError(f"there is no argument {name!r:.60}{_hint(name, list(usual))}")
+            raise ArgumentError(f"unknown argument {name!r:.60}{_hint(name, list(usual))}")
     given = {name: arguments.get(name, values[0]) for name, values in usual.items()}
     for name, value in given.items():
         if name in bounds:
@@ -88,7 +88,7 @@ def checked(
 
 
 def need_server(base: str | None) -> str:
-    """Return the base URL of the fake server that the probe crawls. Raises ArgumentError."""
+    """Return the base URL of the fake server to crawl. Raises ArgumentError for any other URL."""
     found = _SERVER.fullmatch(base or "")
     if base is None or found is None or int(found[1]) > 65_535:
         raise ArgumentError(f"base must be that of a server on this machine, http://127.0.0.1:PORT, not {base!r:.60}")
@@ -97,7 +97,7 @@ def need_server(base: str | None) -> str:
 
 @contextmanager
 def timed() -> Iterator[dict[str, int]]:
-    """Give a table that gets the wall time and the CPU time of this process meanwhile."""
+    """Yield a table that receives the wall time and the CPU time of the ``with`` block."""
     taken: dict[str, int] = {}
     begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
     yield taken
@@ -106,27 +106,23 @@ def timed() -> Iterator[dict[str, int]]:
 
 
 def check_pages(finished: Iterable["Fetch"], site: Mapping[str, Any] | None) -> int:
-    """Return how many pages came with status 200. Raises WrongAnswerError unless they are all that the site has.
-
-    A price of pages that did not come is no price.
-    """
+    """Return the number of pages with status 200. Raises WrongAnswerError unless these are all pages of the site."""
     assert site is not None
     fetches = list(finished)
     pages = sum(fetch.status == 200 for fetch in fetches)
     if pages != site["pages"]:
         errors = sorted({fetch.error for fetch in fetches if fetch.error})
         why = f": {', '.join(errors)}" if errors else ""
-        raise WrongAnswerError(f"the crawl brought {pages} of {site['pages']} pages{why}")
+        raise WrongAnswerError(f"the crawl fetched {pages} of {site['pages']} pages{why}")
     return pages
 
 
 @contextmanager
 def child_process(work: Callable[[socket.socket], None]) -> Iterator[socket.socket]:
-    """Run something in a forked child, and give a socket to it; kill the child at the end.
+    """Run ``work`` in a forked child, and yield a socket that is connected to it; kill the child at the end.
 
-    What the child does costs this process no CPU time.
-
-    The child's own end of the socket is readable when this process is gone.
+    The child's work costs this process no CPU time. The child's end of the socket is readable when this process has
+    ended.
     """
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -146,7 +142,7 @@ def child_process(work: Callable[[socket.socket], None]) -> Iterator[socket.sock
 
 
 def raise_descriptor_limit() -> int:
-    """Allow this process as many descriptors as it may allow itself; return how many."""
+    """Raise the soft limit on descriptors to the hard limit; return it."""
     from inflight.bench.measure import worker
 
     worker.raise_descriptor_limit()
@@ -156,7 +152,7 @@ def raise_descriptor_limit() -> int:
 
 def _check_number(name: str, value: Any, least: int, greatest: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= greatest:
-        # Not repr of an int first: one of more than 4300 digits has none (sys.set_int_max_str_digits).
+        # repr fails for an int of more than 4300 digits (sys.set_int_max_str_digits).
         shown = "one outside" if isinstance(value, int) and abs(value) > 2**63 else repr(value)[:40]
         raise ArgumentError(f"{name} must be a whole number between {least} and {greatest}, not {shown}")
 

@@ -1,9 +1,9 @@
-"""Crawl once, as ``cancel_workers`` asks, and say what is left: the child process of that probe.
+"""Crawl once, as ``cancel_workers`` orders, and report what is left: the child process of that probe.
 
-This program reads ``{"strategy", "variant", "url", "site"}`` and prints ``{"pages", "left", "error"}`` as soon as the
-crawl is over. What else is printed, now or as the process ends, is what the probe is after.
+This program reads ``{"strategy", "variant", "url", "site"}`` and prints ``{"pages", "left", "error"}`` at the end of
+the crawl. The probe examines everything else that is printed until the process ends.
 
-The crawls without a cancel are the strategies' own workers; only the lines that would end them are missing.
+The crawls without a cancel use the strategies' own workers; only the lines that would end them are missing.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ LIFETIME_S = 10
 
 
 def main() -> None:
-    """Do what standard input says."""
+    """Follow the order on standard input."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(LIFETIME_S)
     order = json.loads(sys.stdin.readline())
-    # Any: the programs below use parts of a strategy that are its own business.
+    # Any: the programs below use private parts of a strategy.
     model: Any = strategies.load(order["strategy"])
     program, changes = PROGRAMS.get((order["strategy"], order["variant"]), (as_it_is, {}))
     job = replace(Job((order["url"],), max_in_flight=IN_FLIGHT), **changes)
@@ -47,10 +47,10 @@ def main() -> None:
     except RuntimeError as found:
         error = traceback.format_exception_only(found)[-1].strip()
         print(error, file=sys.stderr)
-    left = whatever_is_left(model, before)
+    left = leftovers(model, before)
     pages = check_pages(frontier.finished, order["site"])
     print(json.dumps({"pages": pages, "left": left, "error": error}), flush=True)
-    gc.collect()  # what is unreachable goes now, and not in the confusion of the interpreter's end
+    gc.collect()  # frees unreachable objects now, and not at the exit of the interpreter
 
 
 def as_it_is(model: Any, job: Job, frontier: Frontier) -> None:
@@ -62,7 +62,7 @@ def as_it_is(model: Any, job: Job, frontier: Frontier) -> None:
 
 
 async def asyncio_main(model: Any, job: Job, frontier: Frontier) -> None:
-    """Start all workers, wait for the queue to be done with, and return."""
+    """Start all workers, wait until the queue is finished, and return."""
     waiting: asyncio.Queue[Any] = asyncio.Queue()
     for fetch in frontier.roots():
         waiting.put_nowait(fetch)
@@ -70,7 +70,7 @@ async def asyncio_main(model: Any, job: Job, frontier: Frontier) -> None:
     connections = [model.Connection(job, connecting, kept) for _ in range(job.max_in_flight)]
     workers = [asyncio.create_task(model.work(job, frontier, waiting, connection)) for connection in connections]
     await waiting.join()
-    assert len(workers) == job.max_in_flight  # here each of them should be cancelled
+    assert len(workers) == job.max_in_flight  # here each of them would be cancelled
 
 
 def asyncio_closed(model: Any, job: Job, frontier: Frontier) -> None:
@@ -81,12 +81,12 @@ def asyncio_closed(model: Any, job: Job, frontier: Frontier) -> None:
 
 
 def asyncio_run(model: Any, job: Job, frontier: Frontier) -> None:
-    """Let ``asyncio.run`` do the same: before it closes the loop it cancels every task that is left."""
+    """Do the same with ``asyncio.run``, which cancels every remaining task before it closes the loop."""
     asyncio.run(asyncio_main(model, job, frontier))
 
 
 def generators_uncancelled(model: Any, job: Job, frontier: Frontier) -> None:
-    """Crawl with a Task whose cancellation does nothing."""
+    """Crawl with tasks whose cancellation does nothing."""
     real: Callable[[Any, BaseException], None] = model.Task.throw
 
     def throw(task: Any, error: BaseException) -> None:
@@ -98,20 +98,20 @@ def generators_uncancelled(model: Any, job: Job, frontier: Frontier) -> None:
 
 
 def threads_forgotten(model: Any, job: Job, frontier: Frontier) -> None:
-    """Start all threads, wait for the queue to be done with, and return."""
+    """Start all threads, wait until the queue is finished, and return."""
     start_threads(model, job, frontier, daemon=False)
 
 
 def daemons_forgotten(model: Any, job: Job, frontier: Frontier) -> None:
-    """Do the same with threads that nobody waits for when the process ends."""
+    """Do the same with daemon threads, which the process does not wait for at exit."""
     start_threads(model, job, frontier, daemon=True)
 
 
 def start_threads(model: Any, job: Job, frontier: Frontier, *, daemon: bool) -> None:
-    """Let so many threads take fetches from a queue for ever; return when the queue is done with."""
+    """Start threads that take fetches from a queue forever; return when the queue is finished."""
     waiting: queue.Queue[Any] = queue.Queue()
     lock = threading.Lock()
-    pool = model.Pool(job, frontier)  # only for what its connections share
+    pool = model.Pool(job, frontier)  # for the state that its connections share
 
     def work() -> None:
         connection = model.Connection(pool)
@@ -130,11 +130,11 @@ def start_threads(model: Any, job: Job, frontier: Frontier, *, daemon: bool) -> 
         waiting.put(fetch)
     for _ in range(job.max_in_flight):
         threading.Thread(target=work, daemon=daemon).start()
-    waiting.join()  # here each of them should be told to end
+    waiting.join()  # here each of them would be ended
 
 
 SOON_OVER = {"connection": "per-fetch", "timeout_ns": 500_000_000}
-"""The loop waits for all that could still come: for kept connections for ever, for a deadline until it has passed."""
+"""Job settings that let the loop end: it waits forever for kept connections, and for deadlines until they pass."""
 PROGRAMS: dict[tuple[str, str], tuple[Callable[[Any, Job, Frontier], None], dict[str, Any]]] = {
     ("native_asyncio", "left-out"): (asyncio_closed, {}),
     ("native_asyncio", "left-out-run"): (asyncio_run, {}),
@@ -144,11 +144,11 @@ PROGRAMS: dict[tuple[str, str], tuple[Callable[[Any, Job, Frontier], None], dict
 }
 
 
-# What is left
+# Leftovers
 
 
-def whatever_is_left(model: Any, before: int) -> dict[str, int]:
-    """Count what a crawl must not leave behind, before the garbage collector has looked at it."""
+def leftovers(model: Any, before: int) -> dict[str, int]:
+    """Count what a crawl must not leave behind, before a garbage collection."""
     found = gc.get_objects()
     return {
         "threads": threading.active_count() - 1,
@@ -159,7 +159,7 @@ def whatever_is_left(model: Any, before: int) -> dict[str, int]:
 
 
 def is_unfinished_task(thing: Any, model: Any) -> bool:
-    """Say whether this is a task, of asyncio or of the strategy's own kind, that has not ended."""
+    """Return whether this is a task, of asyncio or of the strategy, that has not ended."""
     kind = type(thing)
     if issubclass(kind, asyncio.Task):
         return not thing.done()
@@ -167,7 +167,7 @@ def is_unfinished_task(thing: Any, model: Any) -> bool:
 
 
 def is_suspended(thing: Any, file: str) -> bool:
-    """Say whether this is a generator or coroutine of the strategy's file that has not ended."""
+    """Return whether this is a generator or coroutine of the strategy's file that has not ended."""
     if inspect.isgenerator(thing):
         return thing.gi_code.co_filename == file and inspect.getgeneratorstate(thing) != inspect.GEN_CLOSED
     if inspect.iscoroutine(thing):
@@ -176,7 +176,7 @@ def is_suspended(thing: Any, file: str) -> bool:
 
 
 def descriptors() -> int:
-    """Return how many descriptors are open, with the one that lists them."""
+    """Return the number of open descriptors, including the one that lists them."""
     return len(list(Path("/dev/fd").iterdir()))
 
 

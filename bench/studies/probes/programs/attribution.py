@@ -1,13 +1,13 @@
-"""Where the bytes of a thread, a task, a stream go: by line of Python, by mapping, and by kind of kernel object.
+"""Attribute the bytes of a thread, a task or a stream to lines of Python, mappings and kinds of kernel objects.
 
 Three looks at the same N building blocks (``inflight.bench.measure.building_blocks``):
 
-- ``python``: tracemalloc, by the line of source that allocated. It sees what Python's allocators give out, not a stack.
-  Since it keeps a record of every allocation, this look says nothing of the process's own size.
-- ``mappings``: what the process has in memory, by the kind of mapping (/proc/PID/smaps, proc(5)), without tracemalloc.
-- ``kernel``: objects in use by the name of their slab cache (/proc/slabinfo, slabinfo(5)); readable by root only, and
-  of the whole system, so of others too. Small objects without a cache of their own are in kmalloc-...; a connection has
-  both of its ends here.
+- ``python``: tracemalloc, by the line of source that allocated. It sees what Python's allocators give out, but no
+  stacks. It records every allocation, so the size of the process means nothing in this look.
+- ``mappings``: memory of the process, by the kind of mapping (/proc/PID/smaps, proc(5)), without tracemalloc.
+- ``kernel``: objects in use, by the name of their slab cache (/proc/slabinfo, slabinfo(5)). It is readable by root
+  only, and covers the whole system. Small objects without a cache of their own are in kmalloc-...; both ends of a
+  connection are counted.
 """
 
 import linecache
@@ -28,19 +28,19 @@ SITE = {"pages": 1}
 
 MOST_LINES = 14
 LEAST_BYTES = 8
-"""Pieces smaller than this, for each block, are put together."""
+"""Minimum size of a piece per block; smaller ones are summed up."""
 _N = {"thread": 1000, "asyncio_task_stream": 1000}
 _MANY = 20_000
 _alive: list[Any] = []
 
 
 def measure(base: str, block: str, look: str) -> dict[str, Any]:
-    """Return bytes for each of N blocks, the greatest pieces first: a list of [what, bytes] for each look."""
+    """Return bytes per block, the largest pieces first: a list of [what, bytes] for each look."""
     from inflight.bench.measure import building_blocks as blocks
 
     n, port = _N.get(block, _MANY), urlsplit(base).port or 0
-    logging.getLogger("asyncio").disabled = True  # it would complain of every task that is still there at the end
-    _alive.append(blocks.BLOCKS[block](1, port))  # what is needed once is not to be part of the price of each
+    logging.getLogger("asyncio").disabled = True  # it would warn of every task that is left at the end
+    _alive.append(blocks.BLOCKS[block](1, port))  # excludes what is allocated only once
     seen = _by_line if look == "python" else _from_outside
     return {"n": n} | seen(blocks.BLOCKS[block], n, port)
 
@@ -73,15 +73,17 @@ def _from_outside(start: Any, n: int, port: int) -> dict[str, Any]:
 
 
 def _mappings() -> Counter[str] | None:
-    """Return private bytes by kind of mapping. A thread's stack is an anonymous mapping behind one without any access.
+    """Return private bytes by kind of mapping. A thread's stack is an anonymous mapping after one without access.
 
-    glibc maps it as one piece and takes the access away from its lowest page, the guard (pthread_attr_setguardsize(3)).
+    glibc maps both as one piece and protects its lowest page, the guard (pthread_attr_setguardsize(3)).
     """
-    if not (lines := _text(Path("/proc/self/smaps")).splitlines()):
+    from inflight.bench.measure import procfs
+
+    if not (text := procfs.text_of("/proc/self/smaps")):
         return None
     found: Counter[str] = Counter()
     kind, guarded = "", False
-    for line in lines:
+    for line in text.splitlines():
         if head := re.match(r"[0-9a-f]+-[0-9a-f]+ (....) \S+ \S+ \d+\s*(.*)", line):
             kind = _kind(head[2], guarded=guarded)
             guarded = head[1].startswith("---")
@@ -100,29 +102,22 @@ def _kind(name: str, *, guarded: bool) -> str:
 
 def _slabs() -> Counter[str] | None:
     """Return the bytes of the objects in use, by cache (slabinfo(5): name, active_objs, num_objs, objsize ...)."""
-    try:
-        lines = Path("/proc/slabinfo").read_text(encoding="ascii").splitlines()[2:]
-    except OSError:
+    from inflight.bench.measure import procfs
+
+    if (text := procfs.text_of("/proc/slabinfo")) is None:
         return None
+    lines = text.splitlines()[2:]
     return Counter({name: int(active) * int(size) for name, active, _, size, *_ in map(str.split, lines)})
 
 
 def _tables() -> Counter[str] | None:
     """Return the page tables of this process and the kernel stacks of the whole system, in bytes."""
-    found: Counter[str] = Counter()
-    for path, key, what in (
-        ("/proc/self/status", "VmPTE", "page tables (VmPTE)"),
-        ("/proc/meminfo", "KernelStack", "kernel stacks (KernelStack)"),
-    ):
-        size = re.search(rf"^{key}:\s+(\d+) kB$", _text(Path(path)), re.MULTILINE)
-        if size is None:
-            return None
-        found[what] = int(size[1]) * 1024
-    return found
+    from inflight.bench.measure import procfs
 
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    process, system = (procfs.sizes(procfs.text_of(f"/proc/{name}")) for name in ("self/status", "meminfo"))
+    if "VmPTE" not in process or "KernelStack" not in system:
+        return None
+    return Counter({"page tables (VmPTE)": process["VmPTE"], "kernel stacks (KernelStack)": system["KernelStack"]})
 
 
 def _change(before: Counter[str] | None, after: Counter[str] | None, n: int) -> list[list[Any]] | None:
@@ -132,7 +127,7 @@ def _change(before: Counter[str] | None, after: Counter[str] | None, n: int) -> 
 
 
 def _greatest(pieces: list[tuple[str, float]]) -> list[list[Any]]:
-    """Return the pieces worth a line, the greatest first, and what all the others come to together."""
+    """Return the largest pieces, the largest first, and the sum of all others."""
     ordered = sorted(pieces, key=lambda piece: -piece[1])
     shown = [piece for piece in ordered[:MOST_LINES] if piece[1] >= LEAST_BYTES]
     rest = sum(size for _, size in ordered) - sum(size for _, size in shown)

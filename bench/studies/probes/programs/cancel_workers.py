@@ -1,12 +1,12 @@
-"""Show what is left after a crawl, per strategy, and what happens when the workers are not sent home in the end.
+"""Show what is left after a crawl, per strategy, and what happens when the workers are not cancelled at the end.
 
-Each crawl runs in a child process (``_workers.py``), because some of these end in a hang. ``variant`` says how it ends:
+Each crawl runs in a child process (``_workers.py``), because some of them never end. ``variant`` says how it ends:
 
 - ``cancelled``: the strategy as it is.
-- ``left-out``: the same workers, and nobody cancels them. asyncio: the loop is closed while they wait. generators: the
-  loop runs on. thread_pool: the main thread returns.
-- ``left-out-run``: asyncio only: likewise, but by ``asyncio.run``, which cancels by itself what is left.
-- ``left-out-daemon``: threads only: likewise, but the threads are daemons, which are not waited for.
+- ``left-out``: the same workers, which are not cancelled. asyncio: the loop is closed while they wait. generators: the
+  loop continues. thread_pool: the main thread returns.
+- ``left-out-run``: asyncio only: the same with ``asyncio.run``, which cancels the remaining tasks itself.
+- ``left-out-daemon``: threads only: the same with daemon threads, which the process does not wait for at exit.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import Any
 
 
 def installed_strategies() -> tuple[str, ...]:
-    """Return the strategies that can run here."""
+    """Return the strategies that can run on this machine."""
     from inflight import strategies
 
     return tuple(name for name in strategies.names() if not strategies.describe(name).missing)
@@ -36,11 +36,11 @@ LEAVES_OUT = {
     "left-out-run": ("native_asyncio",),
     "left-out-daemon": ("thread_pool",),
 }
-"""For which strategies there is a program without the cancel."""
+"""Strategies that have a program without the cancel, by variant."""
 CRAWL_S = 4.0
-"""How long a crawl, and then the end of its process, may take together."""
+"""Time limit of a crawl and the end of its process together."""
 EXIT_S = 1.0
-"""How long after the crawl the process may take to end."""
+"""Time limit from the end of the crawl to the end of the process."""
 MOST_LINES = 40
 _HEADERS = ("Traceback (most recent call last):", "Exception ignored in", "Exception in thread")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -50,12 +50,12 @@ _FOLDERS = re.compile(r"(?<![\w.])/(?:[^/\s'\"<>:]+/)+")
 def measure(base: str, strategy: str, variant: str) -> dict[str, Any]:
     """Crawl once in a child process; return what was left in it, whether it ended, and what it printed."""
     if variant != "cancelled" and strategy not in LEAVES_OUT[variant]:
-        why = f"{strategy} has no workers that {variant} could leave alone, or the same as another strategy"
+        why = f"{variant} does not apply to {strategy}: it has no workers, or the same ones as another strategy"
         return {"not_applicable": why}
     order = {"strategy": strategy, "variant": variant, "url": f"{base}/", "site": SITE}
     said, printed, ended = run_child(json.dumps(order))
     if ended and not said:
-        raise RuntimeError(f"the child process that crawls broke: {printed[-2000:].strip()}")
+        raise RuntimeError(f"the child process failed: {printed[-2000:].strip()}")
     lines = [_FOLDERS.sub("", _ADDRESS.sub("", line)) for line in printed.splitlines() if line.strip()]
     return {
         **(json.loads(said) if said else {"pages": 0, "left": None, "error": "the crawl did not end"}),
@@ -66,7 +66,7 @@ def measure(base: str, strategy: str, variant: str) -> dict[str, Any]:
 
 
 def complaint(lines: list[str]) -> str:
-    """Return the first line that is part of no traceback, else what the first traceback is about; "" for no lines."""
+    """Return the first line outside a traceback, else the error of the first traceback; "" for no lines."""
     causes = []
     inside = False
     for line in lines:
@@ -83,7 +83,7 @@ def complaint(lines: list[str]) -> str:
 def run_child(order: str) -> tuple[str, str, bool]:
     """Crawl in a child process; return its line on standard output, its standard error, and whether it ended.
 
-    The child says its line when the crawl is over. One that does not end soon after is killed.
+    The child prints its line at the end of the crawl. It is killed if it does not end soon afterwards.
     """
     give_up_s = time.monotonic() + CRAWL_S
     command = [sys.executable, "-P", "-m", "inflight.bench.studies.probes.programs._workers"]

@@ -1,11 +1,11 @@
 """Show whether check-then-act on shared state is safe without a lock: between threads, and between coroutines.
 
-Eight workers take pages and enter their links into one unlocked ledger: if a link is new, work out its URL and admit
-it; and add to a counter, which is to read, to work out and to write. All pages of a batch have the same new links, as
-the pages of one section of a site do. CPython 3.11 lets another thread run only where a function is called or a loop
-jumps back (CHECK_EVAL_BREAKER in Python/ceval.c): a race needs a call between check and act, and nearly every program
-has one. How often threads then take turns is the kernel's affair too: on one core far less often than on two. A
-coroutine gives way where it says so: between two pages, and not between check and act, unless it is written like that.
+Eight workers take pages and enter their links into one unlocked ledger. If a link is new, they compute its URL and
+admit it. They also increment a counter, which is a read, a computation and a write. All pages of a batch have the same
+new links, as the pages of one section of a site do. CPython 3.11 switches threads only at function calls and backward
+jumps (CHECK_EVAL_BREAKER in Python/ceval.c), so a race needs a call between check and act, which nearly every program
+has. How often threads switch also depends on the kernel: far less often on one core than on two. A coroutine yields
+only where it says so: between two pages, and not between check and act, unless it is written like that.
 """
 
 import sys
@@ -20,11 +20,11 @@ from inflight.bench.studies.probes.programs._shared import timed
 WORKERS = 8
 BATCHES = 100
 LINKS = 60
-"""New links of a batch; every page of the batch has them all."""
+"""New links of a batch, which every page of the batch has."""
 
 
 def measure(base: str, model: str, switch_interval_us: int) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
-    """Let the workers look at all pages; return what they noted, against what there is to note."""
+    """Let the workers read all pages; return what they recorded and what they should have recorded."""
     usual_s = sys.getswitchinterval()
     sys.setswitchinterval(switch_interval_us / 1e6)
     try:
@@ -37,7 +37,7 @@ def measure(base: str, model: str, switch_interval_us: int) -> dict[str, Any]:  
 
 
 class Ledger:
-    """What a crawl shares: the URLs seen, the fetches made of them, a count of the links looked at."""
+    """State that workers share: the URLs seen, the fetches, and a count of the links."""
 
     def __init__(self) -> None:
         self.seen: set[bytes] = set()
@@ -45,22 +45,22 @@ class Ledger:
         self.counted = 0
 
     def note(self, page: str, href: bytes) -> None:
-        """Count a link, and fetch what it means if it is new: with no lock, and no wait in between."""
+        """Count a link, and fetch its URL if it is new, without a lock and without a wait in between."""
         self.counted += self.weight(href)  # read, call, write
         if self.is_new(href):  # check
             url = self.normal(page, href)
             self.admit(href, url)  # act
 
     def weight(self, href: bytes) -> int:
-        """Return how many links this is: one."""
+        """Return the number of links in ``href``: one."""
         return 1 if href else 0
 
     def is_new(self, href: bytes) -> bool:
-        """Say whether nobody has met this link yet."""
+        """Return whether no worker has seen this link."""
         return href not in self.seen
 
     def normal(self, page: str, href: bytes) -> str:
-        """Work out the URL that a link means: what takes long, and is done for new ones only."""
+        """Return the URL of a link, which is slow to compute and needed for new links only."""
         from inflight.strategies.core.links import resolve
 
         url = resolve(page, href, None)
@@ -73,7 +73,7 @@ class Ledger:
         self.fetched.append(url)
 
     def figures(self) -> dict[str, int]:
-        """Return how much was done twice, and how much was lost."""
+        """Return the counts of duplicate fetches and lost updates."""
         links_seen = WORKERS * BATCHES * LINKS
         distinct = len(set(self.fetched))
         return {
@@ -86,7 +86,7 @@ class Ledger:
 
 
 class Page:
-    """A page that a worker has fetched, and its links."""
+    """A fetched page and its links."""
 
     __slots__ = ("hrefs", "url")
 
@@ -99,7 +99,7 @@ class Page:
 
 
 def site() -> list[list[Page]]:
-    """Return for each worker the pages that it gets, one of each batch."""
+    """Return the pages of each worker, one of each batch."""
     return [[Page(batch) for batch in range(BATCHES)] for _ in range(WORKERS)]
 
 
@@ -107,7 +107,7 @@ def site() -> list[list[Page]]:
 
 
 def threads(ledger: Ledger, shares: list[list[Page]]) -> None:
-    """Let each worker be a thread, and nobody take a lock."""
+    """Let each worker be a thread, without a lock."""
     run_threads(ledger, shares, nullcontext())
 
 
@@ -117,7 +117,7 @@ def threads_locked(ledger: Ledger, shares: list[list[Page]]) -> None:
 
 
 def run_threads(ledger: Ledger, shares: list[list[Page]], guard: AbstractContextManager[Any]) -> None:
-    """Run one thread for each share, all from the same moment on."""
+    """Run one thread for each share; all of them start at the same moment."""
     begin = threading.Barrier(len(shares))
 
     def work(pages: list[Page]) -> None:
@@ -150,7 +150,7 @@ def coroutines(ledger: Ledger, shares: list[list[Page]]) -> None:
 
 
 def coroutines_yielding(ledger: Ledger, shares: list[list[Page]]) -> None:
-    """Let each worker be a generator that waits for something between check and act as well."""
+    """Let each worker be a generator that also yields between check and act."""
 
     def work(pages: list[Page]) -> Generator[None, None, None]:
         for page in pages:
@@ -158,7 +158,7 @@ def coroutines_yielding(ledger: Ledger, shares: list[list[Page]]) -> None:
             for href in page.hrefs:
                 counted = ledger.counted
                 if ledger.is_new(href):
-                    yield  # such as a look at robots.txt: everybody else runs now
+                    yield  # such as a check of robots.txt: all others run now
                     ledger.admit(href, ledger.normal(page.url, href))
                 ledger.counted = counted + 1
 
@@ -166,7 +166,7 @@ def coroutines_yielding(ledger: Ledger, shares: list[list[Page]]) -> None:
 
 
 def take_turns(workers: list[Generator[None, None, None]]) -> None:
-    """Run generators round robin, each to its next yield, until all have ended."""
+    """Run generators in turn, each to its next yield, until all have ended."""
     ready = deque(workers)
     while ready:
         worker = ready.popleft()

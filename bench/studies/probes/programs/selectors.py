@@ -1,10 +1,10 @@
-"""Show how the cost of a page grows with idle connections, under each kind of selector that this platform has.
+"""Show how the cost of a page grows with idle connections, for each kind of selector of this platform.
 
-The callbacks strategy fetches the same pages each time, while so many idle connections are registered with its selector
-as well: real ones, to a child process that accepts them and stays silent. They are registered before the clock starts
-and unregistered after it has stopped, so that all they can cost is what the selector makes of them.
+The callbacks strategy always fetches the same pages, while idle connections are registered with its selector too. They
+are real connections to a child process that accepts them and stays silent. They are registered before the clock starts
+and unregistered after it has stopped, so their only cost is that of the selector.
 
-select() and poll() are handed the whole list on every call, epoll_wait() is not; but Python hands it room for as many
+select() and poll() are given the whole list at every call, epoll_wait() is not. But Python gives it room for as many
 events as there are registered descriptors (EpollSelector.select in Lib/selectors.py).
 """
 
@@ -42,13 +42,13 @@ SITE = {"pages": 1500, "links": 0}
 
 IN_FLIGHT = 10
 RESERVE = 64
-"""Descriptors beside the idle ones: standard streams, the fetches, the selector, what the interpreter has open."""
+"""Descriptors besides the idle ones: standard streams, the fetches, the selector, files of the interpreter."""
 FD_SETSIZE = 1024
-"""The descriptors that fit into an fd_set (select(2)); CPython is built with the platform's own value."""
+"""Number of descriptors that fit into an fd_set (select(2)); CPython is built with the value of the platform."""
 
 
 def measure(base: str, selector: str, idle: int) -> dict[str, Any]:
-    """Crawl once; return what a page cost, or which limit forbade the crawl."""
+    """Crawl once; return the cost of a page, or the limit that prevented the crawl."""
     limit = raise_descriptor_limit()
     if idle + RESERVE > limit:
         error = f"{idle} idle connections need {idle + RESERVE} descriptors of {limit}"
@@ -63,7 +63,7 @@ def measure(base: str, selector: str, idle: int) -> dict[str, Any]:
 
 
 def crawl_beside(idle: list[socket.socket], kind: Any, url: str) -> dict[str, Any]:
-    """Crawl with a selector of this kind that watches the idle connections as well."""
+    """Crawl with a selector of this kind that also watches the idle connections."""
     from inflight import strategies
     from inflight.strategies.base import Job
     from inflight.strategies.core.frontier import Frontier
@@ -96,7 +96,7 @@ def crawl_beside(idle: list[socket.socket], kind: Any, url: str) -> dict[str, An
 
 
 def crowded(kind: Any) -> Any:
-    """Return a selector class that is the given one, and keeps what it watches when the crawl closes it."""
+    """Return a subclass of a selector that stays open when the crawl closes it."""
 
     class Crowded(kind):  # type: ignore[misc]
         largest_fd = -1
@@ -112,7 +112,7 @@ def crowded(kind: Any) -> Any:
             return super().select(timeout)
 
         def close(self) -> None:
-            """Stay open: dropping the idle connections is no part of the crawl."""
+            """Stay open: closing the idle connections is not part of the crawl."""
 
         def disperse(self) -> None:
             super().close()
@@ -122,7 +122,7 @@ def crowded(kind: Any) -> Any:
 
 @contextmanager
 def idle_connections(count: int) -> Iterator[list[socket.socket]]:
-    """Give connected sockets on which nothing ever comes; a child process holds their other ends."""
+    """Yield connected sockets on which nothing ever arrives; a child process holds their other ends."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
@@ -131,12 +131,12 @@ def idle_connections(count: int) -> Iterator[list[socket.socket]]:
             while len(held) < count and not select.select([listener, tell], [], [])[0].count(tell):
                 held.append(listener.accept()[0])
                 tell.send(b"+")
-            tell.recv(1)  # returns when the other process is gone
+            tell.recv(1)  # returns when the other process has ended
 
         accepted = stack.enter_context(child_process(accept_silently))
         idle = []
         for _ in range(count):
             idle.append(stack.enter_context(socket.create_connection(listener.getsockname(), 5)))
-            if accepted.recv(1) != b"+":  # one at a time: a backlog that runs over costs a second
-                raise OSError(errno.ECONNABORTED, "the peer could not accept as many connections")
+            if accepted.recv(1) != b"+":  # one at a time: a backlog that overflows costs a second
+                raise OSError(errno.ECONNABORTED, "the peer could not accept this many connections")
         yield idle

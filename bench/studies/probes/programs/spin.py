@@ -1,14 +1,13 @@
-"""Show what it costs to wait for late peers by trying again and again, against a selector that says when.
+"""Show the cost of waiting for late peers by busy polling, compared with a selector.
 
 A peer (a child process) lets each of several sockets wait. ``waits_for`` is what the wait is for:
 
 - ``answer``: the peer sends, on one socket after the other, until ``wait_ms`` have passed.
-- ``connect``: the form in which the claim is known, a non-blocking connect and then attempts to send in a tight loop.
-  On loopback a connection is there at once, so each socket has a listener of its own whose backlog is full: Linux then
-  ignores the SYN (tcp_conn_request in net/ipv4/tcp_input.c, when sk_acceptq_is_full). The peer makes room after
-  ``wait_ms``, and the connection comes about when the kernel sends its SYN again: a second after the first (RFC 6298,
-  section 2.1), so the wait is a whole number of seconds. Where the backlog takes the connection nonetheless, the result
-  says so.
+- ``connect``: the original form of the claim, a non-blocking connect and then attempts to send in a tight loop. On
+  loopback a connection is established at once, so each socket has a listener of its own whose backlog is full: Linux
+  then ignores the SYN (tcp_conn_request in net/ipv4/tcp_input.c, when sk_acceptq_is_full). The peer makes room after
+  ``wait_ms``, and the connection is established when the kernel repeats its SYN: a second after the first (RFC 6298,
+  section 2.1), so the wait is a whole number of seconds. The result says if the backlog accepted the connection anyway.
 """
 
 import errno
@@ -42,7 +41,7 @@ Attempt = Callable[[socket.socket], bool]
 
 
 def measure(base: str, how: str, waits_for: str, sockets: int, wait_ms: int) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
-    """Wait once, and return what the wait took: wall time, CPU time of this process, attempts."""
+    """Wait once; return the wall time, the CPU time of this process and the number of attempts."""
     with ExitStack() as stack:
         if waits_for == "answer":
             socks = stack.enter_context(late_answers(sockets, wait_ms * 1_000_000))
@@ -51,14 +50,14 @@ def measure(base: str, how: str, waits_for: str, sockets: int, wait_ms: int) -> 
             socks = stack.enter_context(late_connections(sockets, wait_ms * 1_000_000))
             event, attempt = selectors.EVENT_WRITE, can_send
             if select.select([], socks, [], 0)[1]:
-                return {"stopped_by": "backlog", "error": "a full backlog took the connection all the same"}
+                return {"stopped_by": "backlog", "error": "a full backlog accepted the connection"}
         with timed() as taken:
             attempts = WAITS[how](socks, event, attempt)
     return taken | {"cpu_share": taken["cpu_ns"] / taken["wall_ns"], "attempts": attempts}
 
 
-def spin(socks: list[socket.socket], event: int, attempt: Attempt) -> int:  # noqa: ARG001  (it asks nobody)
-    """Try each socket in turn until all have been lucky; return the number of attempts."""
+def spin(socks: list[socket.socket], event: int, attempt: Attempt) -> int:  # noqa: ARG001  (no selector is used)
+    """Try each socket in turn until all have succeeded; return the number of attempts."""
     waiting, attempts = list(socks), 0
     while waiting:
         for sock in tuple(waiting):
@@ -68,8 +67,8 @@ def spin(socks: list[socket.socket], event: int, attempt: Attempt) -> int:  # no
     return attempts
 
 
-def be_told(socks: list[socket.socket], event: int, attempt: Attempt) -> int:
-    """Try a socket when the selector names it; return the number of attempts."""
+def by_selector(socks: list[socket.socket], event: int, attempt: Attempt) -> int:
+    """Try a socket when the selector reports it; return the number of attempts."""
     attempts = 0
     with selectors.DefaultSelector() as selector:
         for sock in socks:
@@ -83,11 +82,11 @@ def be_told(socks: list[socket.socket], event: int, attempt: Attempt) -> int:
     return attempts
 
 
-WAITS = {"spin": spin, "selector": be_told}
+WAITS = {"spin": spin, "selector": by_selector}
 
 
 def has_answer(sock: socket.socket) -> bool:
-    """Say whether the answer has come."""
+    """Return whether the answer has arrived."""
     try:
         return sock.recv(1) == b"!"
     except BlockingIOError:
@@ -95,18 +94,18 @@ def has_answer(sock: socket.socket) -> bool:
 
 
 def can_send(sock: socket.socket) -> bool:
-    """Say whether the connection is there; on one that is still on its way, send is refused."""
+    """Return whether the connection is established; before that, send fails."""
     try:
         return sock.send(b"?") == 1
     except OSError as error:
-        if error.errno in {errno.EAGAIN, errno.ENOTCONN}:  # what Linux says, and what others say
+        if error.errno in {errno.EAGAIN, errno.ENOTCONN}:  # on Linux, and on other systems
             return False
         raise
 
 
 @contextmanager
 def late_answers(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
-    """Give connected sockets, whose peer answers on one after the other, on the last one after ``wait_ns``."""
+    """Yield connected sockets, whose peer answers on one after the other, on the last one after ``wait_ns``."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=count))
         near = [stack.enter_context(socket.create_connection(listener.getsockname())) for _ in range(count)]
@@ -126,7 +125,7 @@ def late_answers(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
 
 @contextmanager
 def late_connections(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
-    """Give sockets that are connecting to listeners with full backlogs, which the peer empties after ``wait_ns``."""
+    """Yield sockets that are connecting to listeners with full backlogs, which the peer empties after ``wait_ns``."""
     with ExitStack() as stack:
         listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
         for listener in listeners:
@@ -139,7 +138,7 @@ def late_connections(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
         def make_room(lifeline: socket.socket) -> None:
             sleep_until(begin_ns + wait_ns, lifeline)
             taken = [listener.accept() for listener in listeners for _ in range(FILLERS)]
-            sleep_until(begin_ns + FOR_EVER_NS, lifeline)  # killed long before; till then what it took stays open
+            sleep_until(begin_ns + FOR_EVER_NS, lifeline)  # killed long before; until then the connections stay open
             del taken
 
         socks = [stack.enter_context(socket.socket()) for _ in range(count)]

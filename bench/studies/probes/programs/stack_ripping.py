@@ -1,9 +1,9 @@
-"""Show what a traceback still knows in each model: a planted error in the parser, and who is named in its traceback.
+"""Show what a traceback still contains in each model, with a planted error in the parser.
 
-One fetch is in flight at a time, so the fetch that fails is the one that was started last. Named are functions of the
-strategy's own file, outermost first: those on the stack when that fetch was started, and those in the traceback of the
-error as it leaves ``crawl``. A callback runs when those who asked for it have long returned, so their names are lost,
-and what they knew has to be kept on an object; a coroutine's callers are still there, with their local variables.
+One fetch is in flight at a time, so the failing fetch is the one that was started last. The probe lists functions of
+the strategy's file, outermost first: those on the stack when that fetch was started, and those in the traceback of the
+error as it leaves ``crawl``. A callback runs long after its callers have returned, so their names are lost, and their
+state has to be kept on an object. A coroutine's callers are still on the stack, with their local variables.
 """
 
 import inspect
@@ -20,7 +20,7 @@ _FILE_NAME = re.compile(r'File "(?:[^"]*[/\\])?([^"/\\]+)"')
 
 
 def shared_stack_strategies() -> tuple[str, ...]:
-    """Return the strategies that parse with the core, where the error is planted."""
+    """Return the strategies that use the parser of the core, where the error is planted."""
     from inflight import strategies
 
     return tuple(name for name in strategies.names() if strategies.describe(name).stack == "shared")
@@ -34,11 +34,11 @@ PLANTED = "planted"
 
 
 def measure(base: str, strategy: str, at: int) -> dict[str, Any]:
-    """Crawl until the parser fails at its ``at``-th call; return who is named, and the whole traceback.
+    """Crawl until the parser fails at its ``at``-th call; return the functions, and the whole traceback.
 
-    ``holding`` names the functions in the error's traceback that have the fetch in a local variable, ``names_starter``
-    says whether one of them was on the stack when the fetch was started (the one that called ``frontier.start``, or the
-    one that it started the fetch for), ``lost`` names those that were on that stack and are not in the traceback.
+    ``holding`` are the functions in the traceback that have the fetch in a local variable. ``names_starter`` is whether
+    one of them was on the stack when the fetch was started. ``lost`` are the functions that were on that stack and are
+    not in the traceback.
     """
     from inflight import strategies
     from inflight.strategies.base import Job
@@ -58,7 +58,7 @@ def measure(base: str, strategy: str, at: int) -> dict[str, Any]:
 
 
 def compare(fetch: "Fetch", started_by: list[str], error: BaseException, file: str) -> dict[str, Any]:
-    """Hold the traceback against the stack that the fetch was started from."""
+    """Compare the traceback with the stack from which the fetch was started."""
     named = [frame.f_code.co_name for frame in traced(error, file)]
     holding = [
         frame.f_code.co_name
@@ -76,7 +76,7 @@ def compare(fetch: "Fetch", started_by: list[str], error: BaseException, file: s
 
 
 def watched_frontier(file: str) -> tuple[type[Any], list[tuple["Fetch", list[str]]]]:
-    """Return a Frontier that notes each fetch that is started, and the functions of ``file`` that started it."""
+    """Return a Frontier that records each started fetch, and the functions of ``file`` that started it."""
     from inflight.strategies.core.frontier import Frontier
 
     starts: list[tuple[Fetch, list[str]]] = []
@@ -99,7 +99,7 @@ def callers() -> Iterator[FrameType]:
 
 
 def plant_error(at: int) -> None:
-    """Let the parser's ``at``-th call fail, as a bug in it would."""
+    """Make the ``at``-th call of the parser fail, as a bug would."""
     from inflight.strategies.core.http1 import ResponseParser
 
     patched: Any = ResponseParser

@@ -1,7 +1,7 @@
-"""Show what a pool of threads and kept connections save: the same pages by a pool, and by a new thread for each fetch.
+"""Show what a thread pool and kept connections save, compared with a new thread for each fetch.
 
-``pool`` is the strategy thread_pool. The thread-per-fetch program stands below: the same blocking calls in the same
-order, the same parser and frontier, one lock; the thread that ends starts those that may follow it.
+``pool`` is the strategy thread_pool. The thread-per-fetch program below has the same blocking calls in the same order,
+the same parser and frontier, and one lock. A thread that ends starts its successors.
 """
 
 import socket
@@ -31,7 +31,7 @@ SITE = {"pages": 1500, "links": 10}
 
 
 def measure(base: str, how: str, connection: Literal["keep-alive", "per-fetch"], in_flight: int) -> dict[str, Any]:
-    """Crawl the site once; return what it cost, and how many threads were started for it."""
+    """Crawl the site once; return its cost, and the number of started threads."""
     if how == "thread-per-fetch" and connection == "keep-alive":
         return {"not_applicable": "a thread that ends with its fetch has no connection to keep"}
     from inflight import strategies
@@ -56,7 +56,7 @@ def measure(base: str, how: str, connection: Literal["keep-alive", "per-fetch"],
 
 @contextmanager
 def counted_threads() -> Iterator[list[str]]:
-    """Give a list that gets the name of every thread that is started meanwhile."""
+    """Yield a list that receives the name of every thread started in the ``with`` block."""
     started: list[str] = []
     patched: Any = threading.Thread
     real: Callable[[threading.Thread], None] = patched.start
@@ -76,7 +76,7 @@ def counted_threads() -> Iterator[list[str]]:
 
 
 def crawl_with_a_thread_each(job: "Job", frontier: "Frontier") -> None:
-    """Start a thread for whatever waits, up to the cap; wait until the last one is gone."""
+    """Start a thread for each waiting fetch, up to the cap; return when all have ended."""
     crew = Crew(job, frontier)
     with crew.changed:
         crew.start_more()
@@ -89,7 +89,7 @@ def crawl_with_a_thread_each(job: "Job", frontier: "Frontier") -> None:
 
 
 class Crew:
-    """The threads around one frontier. ``changed`` guards everything here, and the frontier with it."""
+    """The threads around one frontier. ``changed`` guards this object and the frontier."""
 
     def __init__(self, job: "Job", frontier: "Frontier") -> None:
         self.job = job
@@ -100,7 +100,7 @@ class Crew:
         self.bug: BaseException | None = None
 
     def start_more(self) -> None:
-        """Start a thread for each fetch that waits, up to the cap. Needs the lock."""
+        """Start a thread for each waiting fetch, up to the cap. The caller holds the lock."""
         while self.waiting and self.frontier.in_flight < self.job.max_in_flight and self.bug is None:
             fetch = self.waiting.popleft()
             self.frontier.start(fetch)
@@ -109,7 +109,7 @@ class Crew:
             self.threads.append(thread)
 
     def work(self, fetch: "Fetch") -> None:
-        """Make one fetch: the life of one thread."""
+        """Make one fetch, in a thread of its own."""
         from inflight.strategies.core.http1 import ProtocolError
 
         found: Sequence[Fetch]
@@ -130,7 +130,7 @@ class Crew:
                 self.changed.notify_all()
 
     def go_on(self, found: Sequence["Fetch"]) -> None:
-        """Start what may follow, and say so when nothing will. Needs the lock."""
+        """Start the next fetches, and notify when none is left. The caller holds the lock."""
         self.waiting.extend(found)
         self.start_more()
         if self.frontier.done:
@@ -152,13 +152,13 @@ def exchange(job: "Job", fetch: "Fetch") -> "Response":
                 set_patience(sock, fetch)
             while (response := parser.feed(sock.recv(CHUNK_BYTES))) is None:
                 set_patience(sock, fetch)
-        except BlockingIOError as error:  # what the kernel's time-out looks like
+        except BlockingIOError as error:  # how the kernel reports its timeout
             raise TimeoutError from error
         return response
 
 
 def set_patience(sock: socket.socket, fetch: "Fetch") -> None:
-    """Bound each blocking call by what is left of the fetch's time, in the kernel, as thread_pool does it."""
+    """Limit each blocking call, in the kernel, to the remaining time of the fetch, as thread_pool does."""
     seconds, rest_ns = divmod(int(seconds_left(fetch) * 1e9), 1_000_000_000)
     timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
@@ -166,7 +166,7 @@ def set_patience(sock: socket.socket, fetch: "Fetch") -> None:
 
 
 def seconds_left(fetch: "Fetch") -> float:
-    """Return the seconds until the deadline of the fetch. Raises TimeoutError when it is past."""
+    """Return the seconds until the deadline of the fetch. Raises TimeoutError after it."""
     left = (fetch.deadline_ns - time.perf_counter_ns()) / 1e9
     if left <= 0:
         raise TimeoutError
