@@ -77,7 +77,7 @@ def test_the_title_is_that_of_the_section_and_both_sides_are_named(tmp_path: Pat
     text = saved(rows, tmp_path)
 
     assert show.title(result(rows).decision) in text
-    assert "A: callbacks. B: callbacks@abc. no added latency, 100 in flight" in text
+    assert "A: callbacks. B: callbacks@abc. Workload: no added latency, 100 in flight" in text
     assert "Imaginary 9000" in text
     assert "look 1" in text
 

@@ -41,7 +41,7 @@ def test_no_change_passes(base: Path, head: Path) -> None:
 
     assert done.code == 0, done
     assert done.out.startswith("Pass: all 14 gated figures are less than 10 % worse.\n")
-    assert "not run in turns" in done.out
+    assert "not paired" in done.out
     assert done.err == ""
 
 
@@ -98,7 +98,7 @@ def test_unlike_machines_are_refused_unless_asked_for(base: Path, tmp_path: Path
     other = saved(tmp_path / "other", slowed(noisy_run(2), 2), MACHINE | {"cores": 8, "cpu": "Other"})
 
     assert inflight("compare", base, other).sentence == (
-        "the machines differ in cpu (Imaginary 9000 / Other), cores (4 / 8); --unlike compares all the same, "
+        "the machines differ in cpu (Imaginary 9000 / Other), cores (4 / 8); --unlike compares them anyway, "
         "without a verdict on times"
     )
 
@@ -179,7 +179,7 @@ def test_a_real_run_and_its_copy_are_no_regression(tmp_path: Path) -> None:
     done = inflight("compare", newest_quick(), edited(newest_quick(), tmp_path / "copy", lambda _: None))
 
     assert done.code == 3
-    assert "such cells cannot pass" in done.out
+    assert "with such trials cannot pass" in done.out
 
 
 # Bad input
@@ -209,7 +209,7 @@ def test_what_is_not_there_is_refused(base: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_and_a_file_are_refused(base: Path) -> None:
-    assert "is a file; compare two runs" in inflight("compare", base, base / MACHINE_FILE).sentence
+    assert "is a file; give two run folders" in inflight("compare", base, base / MACHINE_FILE).sentence
 
 
 def test_files_that_are_none_of_pytest_benchmark_are_refused(base: Path, head: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_file_without_benchmarks_is_refused(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_text(json.dumps({"benchmarks": [], "name": name}), encoding="utf-8")
 
-    assert "has no benchmark in it" in inflight("compare", tmp_path / "a", tmp_path / "b").sentence
+    assert "contains no benchmark" in inflight("compare", tmp_path / "a", tmp_path / "b").sentence
 
 
 def test_a_folder_that_is_no_run_is_refused(base: Path, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_runs_without_a_common_cell_are_refused(base: Path, tmp_path: Path) -> N
 def test_a_run_of_nothing_that_is_compared_is_refused(base: Path, tmp_path: Path) -> None:
     run = saved(tmp_path / "p", [row for row in rows.read(reference("claims")) if row.kind == "probe"])
 
-    assert "has no crawls and no memory trials" in inflight("compare", base, run).sentence
+    assert "has neither crawls nor memory trials" in inflight("compare", base, run).sentence
 
 
 def test_rows_of_a_newer_format_are_refused(base: Path, tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_single_rounds_decide_nothing() -> None:
     found = compared(file(told("a", 1.0)), file(told("a", 9.0)))
 
     assert found.verdict == "inconclusive"
-    assert found.compared[0].why == "no cell was repeated: its noise is not known"
+    assert found.compared[0].why == "no cell was repeated, so the noise is unknown"
 
 
 def test_benchmarks_with_other_parameters_are_not_compared() -> None:

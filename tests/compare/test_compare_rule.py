@@ -94,7 +94,7 @@ def test_without_any_cell_repeated_there_is_no_interval_and_no_decision() -> Non
     found = compared(noisy_run(1, rounds=1, memory=False), slowed(noisy_run(2, rounds=1, memory=False), 3))
 
     assert found.verdict == "inconclusive"
-    assert {one.why for one in found.compared} == {"no cell was repeated: its noise is not known"}
+    assert {one.why for one in found.compared} == {"no cell was repeated, so the noise is unknown"}
     assert all(one.change is not None and one.low is None for one in found.compared)
 
 
@@ -104,7 +104,7 @@ def test_figures_that_never_vary_decide_nothing() -> None:
     found = compared(still, slowed(still, 2))
 
     assert found.verdict == "inconclusive"
-    assert {one.why for one in found.compared} == {"figures that do not vary at all are no measurement"}
+    assert {one.why for one in found.compared} == {"identical figures are not a measurement"}
 
 
 def test_a_cell_with_many_rounds_goes_by_its_own_noise() -> None:
@@ -196,7 +196,7 @@ def test_throughput_that_waits_for_latency_is_shown_and_not_gated() -> None:
 
     assert not one.gated
     assert one.change is not None
-    assert "hides slowdowns" in one.why
+    assert one.state == "not gated"
     assert one.sensitivity is not None
     assert one.sensitivity < 0.01
 

@@ -72,14 +72,9 @@ def named(size: str, one: Mapping[str, Any]) -> str:
 
 def alarms_told(counts: Mapping[str, Any]) -> str:
     """Write how many decisions were false alarms."""
-    number = counts["alarms"]
     if not counts["decisions"]:
         return "no decision"
-    return f"{units.count(number)} false {'alarm' if number == 1 else 'alarms'} in {_decisions(counts['decisions'])}"
-
-
-def _decisions(number: int) -> str:
-    return f"{units.count(number)} {'decision' if number == 1 else 'decisions'}"
+    return f"{words.counted(counts['alarms'], 'false alarm')} in {words.counted(counts['decisions'], 'decision')}"
 
 
 def smallest_told(one: Mapping[str, Any]) -> str:
