@@ -164,7 +164,7 @@ def test_a_side_that_fails_in_every_block_is_a_regression(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("callbacks@", "callbacks"), "callbacks@ lacks its revision"),
+        (("callbacks@", "callbacks"), "callbacks@ has no revision"),
         (("callbacks", "generators", "--metrics", "speed"), "--metrics: unknown metric 'speed'; known: cpu_per_page"),
         (("callbacks", "generators", "--budget", "soon"), "--budget must be a time such as 90s, 5m or 1h, not 'soon'"),
     ],
@@ -202,9 +202,9 @@ def test_a_budget_that_is_too_short_is_refused_with_one_that_would_do(tmp_path: 
 
     assert (done.code, done.out) == (2, "")
     assert last_line(done).startswith(
-        "inflight: --budget 1s is too short: the 12 blocks that a verdict needs at least take about "
+        "inflight: --budget 1s is too short: a verdict needs at least 12 blocks, which take about "
     )
-    assert last_line(done).endswith("leave memory out with --metrics cpu_per_page,throughput")
+    assert last_line(done).endswith("exclude memory with --metrics cpu_per_page,throughput")
     assert not (tmp_path / "results").exists()
 
 

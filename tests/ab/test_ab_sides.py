@@ -88,12 +88,12 @@ def test_an_option_given_thrice_is_refused(option: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("side", "sentence"),
     [
-        ("", "a side is a strategy, or strategy@revision, not ''"),
-        ("@x", "a side is a strategy, or strategy@revision, not '@x'"),
-        ("@", "a side is a strategy, or strategy@revision, not '@'"),
-        ("callbacks@", "callbacks@ lacks its revision"),
-        ("callbacks@-x", "'-x' is no git revision"),
-        ("callbacks@--output=x", "'--output=x' is no git revision"),
+        ("", "a side must be STRATEGY or STRATEGY@REVISION, not ''"),
+        ("@x", "a side must be STRATEGY or STRATEGY@REVISION, not '@x'"),
+        ("@", "a side must be STRATEGY or STRATEGY@REVISION, not '@'"),
+        ("callbacks@", "callbacks@ has no revision"),
+        ("callbacks@-x", "'-x' is not a git revision"),
+        ("callbacks@--output=x", "'--output=x' is not a git revision"),
     ],
 )
 def test_what_is_no_side_is_refused_on_either_hand(side: str, sentence: str) -> None:
@@ -120,15 +120,15 @@ def test_what_is_no_side_is_refused_on_either_hand(side: str, sentence: str) -> 
         ({"variables": ("1A=1",)}, "--env takes NAME=VALUE, not '1A=1'"),
         (
             {"variables": ("PYTHONPATH=/x",)},
-            "--env PYTHONPATH would hide the harness; use --repo for other strategies",
+            "--env cannot set PYTHONPATH, which would hide the harness; use --repo for other strategies",
         ),
         ({"requirements": ("-r x",)}, "--with takes requirements such as aiohttp==3.11, not '-r'"),
         (
             {"requirements": ("x --index-url=y",)},
             "--with takes requirements such as aiohttp==3.11, not '--index-url=y'",
         ),
-        ({"metrics": ""}, "--metrics names none"),
-        ({"metrics": " , "}, "--metrics names none"),
+        ({"metrics": ""}, "--metrics names no metric"),
+        ({"metrics": " , "}, "--metrics names no metric"),
         ({"metrics": "cpu"}, "--metrics: unknown metric 'cpu'; known: cpu_per_page, throughput, memory"),
         ({"metrics": "memroy"}, "--metrics: unknown metric 'memroy'; did you mean \"memory\"?"),
     ],
@@ -163,7 +163,7 @@ def test_a_strategy_beside_itself_is_asked_for_on_purpose() -> None:
 )
 def test_sides_that_are_written_differently_and_come_to_the_same_are_refused(options: dict[str, Any]) -> None:
     assert refusal("callbacks", "callbacks", **options) == (
-        "both sides come to the same, although they are written differently; name two that differ"
+        "both sides are the same, although they are written differently; name two different sides"
     )
 
 

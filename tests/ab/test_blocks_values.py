@@ -225,7 +225,7 @@ def test_a_comparison_of_which_nothing_is_gated_is_told_so() -> None:
     decision = decided([block(1, metrics=("throughput",), gated=())])
 
     assert (decision.verdict, decision.final) == ("inconclusive", True)
-    assert decision.why == "no metric is gated, so there is nothing to decide on"
+    assert decision.why == "no metric is gated, so there is nothing to decide"
 
 
 def test_a_metric_that_only_the_first_block_has_comes_to_an_end_too() -> None:

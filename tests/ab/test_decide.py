@@ -173,7 +173,7 @@ def test_an_open_case_goes_on_until_the_last_look() -> None:
     assert [(one.verdict, one.final) for one in middling] == [("inconclusive", False)] * 2
     assert "next look is at 24 blocks" in middling[0].why
     assert (last.verdict, last.final, last.look) == ("inconclusive", True, 3)
-    assert last.why.startswith("neither worse nor ruled out: cpu +4.6 %")
+    assert last.why.startswith("neither regression nor pass: cpu +4.6 %")
     assert "next look" not in last.why
 
 
@@ -300,7 +300,7 @@ def test_a_value_that_is_no_ratio_ends_the_run_and_names_the_metric(broken: floa
     found = decide({"cpu": series["cpu"]}, {"spin": series["spin"]})
 
     assert (found.verdict, found.final) == ("inconclusive", True)
-    assert found.why == f"{name} has a value that is no ratio of two measurements"
+    assert found.why == f"{name} has a value that is not a ratio of two measurements"
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 0.5])
@@ -327,7 +327,7 @@ def test_words_give_the_change_of_throughput_in_its_own_direction() -> None:
     assert "throughput -18." in found.why
 
 
-VARY_NOT = "figures that do not vary at all are no measurement"
+VARY_NOT = "identical figures are not a measurement"
 
 
 def test_a_metric_with_too_few_values_cannot_pass_and_is_named() -> None:

@@ -115,8 +115,8 @@ def test_failures_of_b_are_the_title_where_they_make_the_regression(tmp_path: Pa
 @pytest.mark.parametrize(
     ("rows", "beginning"),
     [
-        (series(48, 0.01, 0.07, metrics=TIMED), "INCONCLUSIVE: neither worse nor ruled out: "),
-        (series(48, -0.1, 0.4, metrics=["cpu_per_page"]), "INCONCLUSIVE: too noisy: blocks vary by CPU per page"),
+        (series(48, 0.01, 0.07, metrics=TIMED), "INCONCLUSIVE: neither regression nor pass: "),
+        (series(48, -0.1, 0.4, metrics=["cpu_per_page"]), "INCONCLUSIVE: too noisy: SD of blocks: CPU per page"),
         (
             [block(n, 0.06 + 0.001 * (n % 5), **wobble(n) | {"placebo": 0.05 + 0.001 * (n % 3)}) for n in range(1, 13)],
             "INCONCLUSIVE: a control moved (placebo CPU per page +5.2 %)",

@@ -211,7 +211,7 @@ def test_error_rates_are_called_designed_until_they_have_been_measured() -> None
         "1 alarms in 300 simulated decisions on 104 blocks",
         "4.8 % (95 %: 4.1 to 5.5 %) found in 98 %",
         "8.1 % (95 %: 7.0 to 9.2 %) found in 100 %",
-        "SD of its blocks 2.0 % in CPU time, of these 0.3 %",
+        "SD of CPU time: 2.0 % in its blocks, 0.3 % in these",
     ):
         assert figure in measured
     assert told(ALL["pass"])["error_rates"] == "designed"

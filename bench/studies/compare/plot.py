@@ -167,7 +167,13 @@ def _draw_controls(axes: "Axes", controls: Sequence[Panel], shown: Range, rule: 
             at, mean = right - (0.07 - 0.06 * n) * (right - left), shown.clip(panel.effect.estimate)
             ends = [(at, shown.clip(end)) for end in (panel.effect.low, panel.effect.high)]
             marks.line(axes, ends, None, color=colour, linewidth=3, solid_capstyle="butt", zorder=5)
-            style = {"color": colour, "markerfacecolor": colour, "markersize": 7, "zorder": 6, "clip_on": False}
+            style: dict[str, Any] = {
+                "color": colour,
+                "markerfacecolor": colour,
+                "markersize": 7,
+                "zorder": 6,
+                "clip_on": False,
+            }
             marks.dots(axes, [(at, mean)], None, marker=marker, **style)
         told = "no interval" if panel.effect is None else panel.effect.change
         heads[f"{_SHAPES[marker]} {panel.name.removeprefix(read.PLACEBO)} {told}"] = colour

@@ -138,7 +138,7 @@ def _draw_spread(axes: "Axes", place: float, values: Sequence[float], shown: Ran
     mean, sd = statistics.fmean(values), statistics.stdev(values)
     ends = [(place, shown.clip(mean - sd)), (place, shown.clip(mean + sd))]
     marks.line(axes, ends, None, color="black", linewidth=2.4, solid_capstyle="butt", zorder=5)
-    style = {"color": "black", "markerfacecolor": "black", "markersize": 6, "zorder": 6}
+    style: dict[str, Any] = {"color": "black", "markerfacecolor": "black", "markersize": 6, "zorder": 6}
     marks.dots(axes, [(place, shown.clip(mean))], None, **style)
     return f"SD {units.number(100 * sd, 2)} %"
 
