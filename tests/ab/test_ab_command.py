@@ -14,7 +14,7 @@ from inflight.bench.core.arm import Arm
 from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure.run import RunError, new_folder
 from inflight.bench.studies.compare import read
-from inflight.bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, seconds, tell
+from inflight.bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, conclude, seconds
 from inflight.bench.studies.compare.comparison import comparison
 from inflight.bench.studies.compare.read import Result
 from inflight.bench.studies.compare.rule import Rule
@@ -246,7 +246,7 @@ def kept(tmp_path: Path) -> Path:
 def test_the_exit_code_is_that_of_the_verdict(
     kept: Path, capsys: pytest.CaptureFixture[str], found: list[Rows], code: int
 ) -> None:
-    assert tell(kept, result_of(found), None, None, as_json=True) == code
+    assert conclude(kept, result_of(found), None, None, as_json=True) == code
     assert EXITS[json.loads(capsys.readouterr().out)["verdict"]] == code
     assert (kept / MARKDOWN_FILE).is_file()
 
@@ -255,7 +255,7 @@ def test_a_summary_that_cannot_be_written_is_one_sentence_and_costs_no_rows(kept
     missing = tmp_path / "missing" / "summary.md"
 
     with pytest.raises(RunError) as caught:
-        tell(kept, result_of(slower(0.0)), None, missing, as_json=False)
+        conclude(kept, result_of(slower(0.0)), None, missing, as_json=False)
 
     assert str(caught.value) == f"cannot write {missing}: No such file or directory; the rows are complete"
     assert (kept / JSON_FILE).is_file()
