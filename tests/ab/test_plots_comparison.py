@@ -123,7 +123,7 @@ def test_failures_of_b_are_the_title_where_they_make_the_regression(tmp_path: Pa
         ),
     ],
 )
-def test_what_keeps_it_undecided_is_the_title(rows: list[Rows], beginning: str, tmp_path: Path) -> None:
+def test_the_reason_of_an_inconclusive_verdict_is_the_title(rows: list[Rows], beginning: str, tmp_path: Path) -> None:
     assert beginning in saved(rows, tmp_path)
 
 
@@ -150,7 +150,7 @@ def test_a_value_beyond_the_axis_is_an_arrow_with_its_value(tmp_path: Path) -> N
     assert high < math.log(1.2)
 
 
-def test_blocks_whose_memory_could_not_be_had_are_crosses_in_its_panel_alone(tmp_path: Path) -> None:
+def test_blocks_without_memory_are_crosses_in_its_panel_alone(tmp_path: Path) -> None:
     rows = series(14, metrics=["cpu_per_page", "memory"])
     rows[4] = block(5, 0.001, memory_red="too late", metrics=["cpu_per_page", "memory"])
     cpu, memory, _ = drawn(rows).axes

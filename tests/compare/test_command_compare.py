@@ -192,7 +192,7 @@ def test_a_half_written_last_line_is_left_out(base: Path, head: Path) -> None:
     assert inflight("compare", base, head).code == 0
 
 
-def test_the_same_run_is_refused_by_whatever_name(base: Path, tmp_path: Path) -> None:
+def test_the_same_run_is_refused_under_any_name(base: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(base)
     (tmp_path / "copy").mkdir()
     os.link(base / rows.ROWS_FILE, tmp_path / "copy" / rows.ROWS_FILE)

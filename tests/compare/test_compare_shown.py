@@ -78,7 +78,7 @@ def test_a_change_between_unlike_machines_is_undecided() -> None:
     assert {one.state for one in found.compared if one.key.metric == CPU} == {"undecided"}
 
 
-def test_a_control_that_moved_is_told_in_percent() -> None:
+def test_a_control_that_moved_is_reported_in_percent() -> None:
     found = compared(with_ceiling(noisy_run(1), 100_000), with_ceiling(noisy_run(2), 80_000))
 
     assert "The null client was 20 % slower in HEAD: 100,000 and 80,000 responses/s" in " ".join(
@@ -94,7 +94,7 @@ def test_other_kinds_of_trials_are_counted() -> None:
     assert "Not compared in HEAD: 1 trial" in text
 
 
-def test_what_decides_nothing_is_listed_with_its_reason() -> None:
+def test_a_figure_that_decides_nothing_is_listed_with_its_reason() -> None:
     head = [row for row in noisy_run(2) if row.strategy != "callbacks" or row.kind != "crawl"]
     broken = [crawl_row(in_flight=10, number=n, status="timeout") for n in (1, 2)]
 
@@ -103,7 +103,7 @@ def test_what_decides_nothing_is_listed_with_its_reason() -> None:
     assert "Undecided, HEAD: no valid trial (timeout): CPU per page of callbacks, 0 ms, 10 in flight." in text
 
 
-def test_json_holds_no_number_that_json_does_not_have() -> None:
+def test_json_has_no_nan_and_no_infinity() -> None:
     wild = [crawl_row(number=n, cpu_per_page_ns=10 ** (3 * n)) for n in (1, 2, 3)]
 
     text = json.dumps(show.to_json(compared(wild, slowed(wild, 1.5))), allow_nan=False)
