@@ -324,6 +324,7 @@ def claims(**options: Any) -> None:
 @click.argument("base", type=click.Path(path_type=Path), shell_complete=RUN_OR_FILE)
 @click.argument("head", type=click.Path(path_type=Path), shell_complete=RUN_OR_FILE)
 @click.option("--unlike", is_flag=True, help="Compare although the machines differ, without a verdict on times.")
+@click.option("--all", "every", is_flag=True, help="Also list the figures that are tied, undecided or not gated.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),

@@ -1,11 +1,11 @@
-"""Make many real decisions of ``inflight ab``: without a change, and with planted slowdowns. An hour or two.
+"""Make many real decisions of ``inflight ab``, without a change and with planted slowdowns, in one or two hours.
 
     python -m tools.selftest_long --out results/selftest-long
     python -m tools.selftest_long --out results/selftest-long-spin --disturbed spin --decisions 30 --sizes 5
 
-Each decision is a comparison of its own, with its own calibration. Rows are in ``rows.jsonl`` of the folder, and a line
-for each decision is in ``decisions.jsonl``: what was decided, in how many blocks and seconds, and how large B was seen.
-Run again with the same folder, it goes on with the decisions that are missing.
+Each decision is a comparison of its own, with its own calibration. Rows are written to ``rows.jsonl`` in the folder,
+and a line for each decision to ``decisions.jsonl``: the verdict, the numbers of blocks and seconds, and the measured
+change. A second run with the same folder makes the missing decisions.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from inflight.fake_server.site import SiteConfig
 
 DECISIONS_FILE, LOOP_FILE = "decisions.jsonl", "loop.json"
 PLANTING_BLOCKS, TRIED_LOOPS = 12, 1000
-"""By so many blocks with so many planted loops, half a page's CPU time or so, the cost of one loop is found."""
+"""Number of blocks and of planted loops (about half the CPU time of a page) that measure the cost of a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Made:
 
 
 def main() -> None:
-    """Make the decisions that are missing, and print what all of them come to."""
+    """Make the missing decisions, and print a summary of all."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("results/selftest-long"))
     parser.add_argument("--strategy", default="callbacks")
@@ -74,14 +74,14 @@ def main() -> None:
 
 
 def _plan(decisions: int, planted: int, sizes: list[float]) -> list[tuple[str, float]]:
-    """Return the name of each decision, and its planted slowdown as a share; kinds take turns."""
+    """Return the name of each decision and its planted slowdown as a share; kinds alternate."""
     kinds = {"aa": (decisions, 0.0)} | {f"planted-{size:g}": (planted, size / 100) for size in sizes}
     most = max(number for number, _ in kinds.values())
     return [(f"{kind}-{n}", share) for n in range(most) for kind, (number, share) in kinds.items() if n < number]
 
 
 def made(out: Path) -> dict[str, Made]:
-    """Return the decisions that a folder has, by their names."""
+    """Return the decisions in a folder, by name."""
     path = out / DECISIONS_FILE
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return {one.name: one for one in (Made(**json.loads(line)) for line in lines)}
@@ -105,7 +105,7 @@ def _decide(out: Path, strategy: str, name: str, loops: int, place: Place) -> No
 
 
 def _loop_share(out: Path, strategy: str, place: Place) -> float:
-    """Return what one planted loop costs as a share of a page: as kept in the folder, or measured now."""
+    """Return the cost of a planted loop as a share of a page: the one kept in the folder, or measured now."""
     path = out / LOOP_FILE
     if not path.exists():
         planned = comparison(*_arms(strategy, TRIED_LOOPS), SiteConfig(links=10), ("cpu_per_page",), "planting")
@@ -125,7 +125,7 @@ def _arms(strategy: str, loops: int) -> tuple[Arm, Arm]:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the decisions with one planted slowdown, or with none, came to."""
+    """The decisions with one planted slowdown, or without a change."""
 
     name: str
     decisions: int
@@ -138,12 +138,12 @@ class Kind:
 
     @property
     def told(self) -> str:
-        """The verdicts, with how many there were of each."""
+        """The number of each verdict, as text."""
         return ", ".join(f"{number} {verdict}" for verdict, number in self.verdicts.items())
 
 
 def kinds(made: Iterable[Made]) -> list[Kind]:
-    """Return what became of the decisions of each kind, in the order in which they were first made."""
+    """Return the decisions by kind, in the order in which the kinds first occur."""
     by_name: dict[str, list[Made]] = {}
     for one in made:
         by_name.setdefault(one.name.rpartition("-")[0], []).append(one)
@@ -167,7 +167,7 @@ def _kind(name: str, own: Sequence[Made]) -> Kind:
 def summary(made: Iterable[Made]) -> list[str]:
     """Return a line for each kind of decision."""
     return [
-        f"{kind.name}: {kind.decisions} decisions, {kind.told}; seen as {100 * kind.seen:+.1f} % CPU time per page; "
+        f"{kind.name}: {kind.decisions} decisions, {kind.told}; measured {100 * kind.seen:+.1f} % CPU time per page; "
         f"{kind.blocks:.1f} blocks, {kind.mean_s:.0f} s on average, {kind.most_s:.0f} s at most"
         for kind in kinds(made)
     ]

@@ -1,10 +1,10 @@
-"""Hold slices against long turns, to see whether the ratios between models depend on the length of a slice.
+"""Compare slices with long turns: whether the ratios between models depend on the length of a slice.
 
     python -m tools.slices --blocks 8 --in-flight 100
 
-Blocks with the slices of ``blocks.block.lengths`` and blocks with turns of a second alternate. For each model
-the ratio of its CPU time per page to that of callbacks is printed for both, and the one over the other with its 95 %
-interval. docs/method.md quotes what it prints.
+Blocks with the slices of ``blocks.block.lengths`` alternate with blocks with turns of one second. For each model it
+prints the ratio of its CPU time per page to that of callbacks in both, and the quotient of the ratios with its 95 %
+interval. docs/method.md quotes the output.
 """
 
 import argparse
@@ -61,13 +61,11 @@ def _prepared(block: BlockTrial) -> dict[str, Prepared]:
 
 
 def _ratios(arms: Sequence[Running]) -> dict[str, float]:
-    """Return the logarithm of each arm's CPU time per page over that of the reference. Raises what broke an arm."""
+    """Return the logarithm of each arm's CPU time per page over that of the reference. Raises the failure of an arm."""
     for one in arms:
         if one.failure is not None:
             raise one.failure
-    cost = {
-        one.arm.name: math.log(sum(s.cpu_ns for s in one.slices) / sum(s.requests for s in one.slices)) for one in arms
-    }
+    cost = {one.arm.name: math.log(_cost_ns(one)) for one in arms}
     (reference,) = (one.arm.name for one in arms if one.arm.role == "reference")
     return {name: value - cost[reference] for name, value in cost.items() if name != reference}
 

@@ -1,8 +1,8 @@
-"""``make speed``: the server and the strategies against their targets, as ratios to wrk in the same run.
+"""``make speed``: compare the server and the strategies with their targets, as ratios to wrk in the same run.
 
-A ratio to wrk on the same server in the same minute says how much of the server a client can use; it moves far less
-from machine to machine than a rate does. One core serves, another one drives. All is measured in interleaved rounds;
-shown are the median and the range.
+The ratio to wrk on the same server in the same minute is the share of the server's speed that a client can use; it
+varies far less between machines than a rate. One core serves, another one drives. Rounds are interleaved; the output
+has the median and the range.
 """
 
 import argparse
@@ -33,29 +33,29 @@ PLAIN = SiteConfig(pages=PAGES, links=0, body_bytes=1200)
 LINKED = SiteConfig(pages=PAGES, links=10, body_bytes=1200)
 SLOW = SiteConfig(pages=1000, links=0, delay="50ms")
 OWN_STACK_PAGES = 6_000
-"""Clients with a stack of their own are slower; a rate needs no more pages than this."""
+"""Number of pages for clients with a stack of their own: they are slower, and these suffice for a rate."""
 MEMORY_IN_FLIGHT = (500, 1000, 1500, 2000, 2500)
 WRK_SECONDS = 3
 Drive = Callable[[str, int], Driven]
-"""Let wrk load a URL over so many connections."""
+"""Let wrk load a URL over a number of connections."""
 _BASELINE_SITE = ("--port", "0", "--pages", str(PLAIN.pages), "--links", "0")
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is measured in a round; less is quicker, and noisier."""
+    """The size of a round; a smaller one is faster and noisier."""
 
     pages: int
     wrk_seconds: int
 
 
 class SpeedError(Exception):
-    """Something that the measurement needs is missing, or broke; the message says what to do."""
+    """Something that the measurement needs is missing or failed; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One line of the result: a figure that must be at least, or at most, so much."""
+    """A line of the result: a figure with a lower or an upper bound."""
 
     what: str
     bound: float
@@ -63,7 +63,7 @@ class Target:
     unit: str = ""
 
     def met_by(self, value: float) -> bool:
-        """Say whether a measured value is good enough."""
+        """Tell whether a value meets the target."""
         return value >= self.bound if self.at_least else value <= self.bound
 
 
@@ -72,7 +72,7 @@ def _rate(name: str, bound: float, site: str) -> tuple[str, Target]:
 
 
 def _memory(name: str, kilobytes: float) -> tuple[str, Target]:
-    return f"memory/{name}", Target(f"{name}: user memory a fetch in flight", kilobytes, at_least=False, unit=" kB")
+    return f"memory/{name}", Target(f"{name}: user memory per fetch in flight", kilobytes, at_least=False, unit=" kB")
 
 
 TARGETS: dict[str, Target] = dict([
@@ -94,11 +94,13 @@ TARGETS: dict[str, Target] = dict([
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure everything, print it against its target; return 0 when all are met, 1 when one is not, 2 for errors."""
+    """Measure and print everything; return 0 if all targets are met, 1 if not, 2 for errors."""
     parser = argparse.ArgumentParser(prog="python -m tools.speed", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=_number, default=3, help="how often everything is measured; default: 3")
-    parser.add_argument("--pages", type=_number, default=PAGES, help=f"that a strategy crawls; default: {PAGES:,}")
-    parser.add_argument("--seconds", type=_number, default=WRK_SECONDS, help=f"of each wrk; default: {WRK_SECONDS}")
+    parser.add_argument("--rounds", type=_number, default=3, help="number of rounds; default: 3")
+    parser.add_argument("--pages", type=_number, default=PAGES, help=f"pages per crawl; default: {PAGES:,}")
+    parser.add_argument(
+        "--seconds", type=_number, default=WRK_SECONDS, help=f"duration of each run of wrk; default: {WRK_SECONDS}"
+    )
     asked = parser.parse_args(argv)
     try:
         return _report(_measure(asked.rounds, Effort(asked.pages, asked.seconds)))
@@ -108,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _number(text: str) -> int:
-    """Return a whole number from 1 on, as an option of the command line has it. Raises ValueError."""
+    """Parse a whole number of at least 1. Raises ValueError."""
     number = int(text)
     if number < 1:
         raise ValueError(number)
@@ -121,7 +123,7 @@ def _measure(rounds: int, effort: Effort) -> dict[str, list[float]]:
         raise SpeedError(MISSING)
     cpus = host.choose_cpus(pin=True)
     if cpus.client is None:
-        print("warning: one core, or no pinning here: client and server disturb each other", file=sys.stderr)
+        print("warning: client and server share a core, or cannot be pinned", file=sys.stderr)
     found: dict[str, list[float]] = defaultdict(list)
     for number in range(1, rounds + 1):
         with running(cpus.server) as server, _baseline(cpus.server) as baseline_url:
@@ -231,7 +233,7 @@ def _report(found: dict[str, list[float]]) -> int:
     for key, target in TARGETS.items():
         values = found[key]
         if not values:
-            print(f"  ?   {target.what}: this system does not say")
+            print(f"  ?   {target.what}: not available on this system")
             continue
         middle = median(values)
         met = target.met_by(middle)

@@ -6,7 +6,7 @@ nothing smaller than 11 points.
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,6 +123,19 @@ def key(sheet: "Figure", handles: Sequence[Any], left: float, top: float) -> Non
 def kept_together(text: str) -> str:
     """Keep a number and its unit on one line."""
     return _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
+
+
+def draw_and_save(draw: "Callable[[], Figure | None]", folder: Path, name: str) -> list[Path]:
+    """Draw a page with our settings and write it into the folder; return no path if there is nothing to draw.
+
+    Raises OSError when a file cannot be written.
+    """
+    with settings():
+        figure = draw()
+        if figure is None:
+            return []
+        folder.mkdir(parents=True, exist_ok=True)
+        return save(figure, folder, name)
 
 
 def save(figure: "Figure", folder: Path, name: str) -> list[Path]:

@@ -59,6 +59,11 @@ def workload(cell: c.Cell) -> str:
     return f"Workload: {', '.join(parts)}."
 
 
+def counted(number: int, what: str) -> str:
+    """Write a number of things whose plural ends in s: ``1 block``, ``1,000 blocks``."""
+    return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
+
+
 def listed(words: list[str]) -> str:
     """Write ``a``, ``a and b``, ``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,4 +1,4 @@
-"""``inflight`` on a machine that is always quiet, with a rule of one look at few blocks: a comparison takes seconds."""
+"""``inflight`` on an always quiet machine, with a rule of one look at few blocks: a comparison takes seconds."""
 
 from inflight.bench.cli import main
 from inflight.bench.studies.compare import command

@@ -1,4 +1,4 @@
-"""Throw-away git repositories that have strategies, and strategies that go wrong."""
+"""Temporary git repositories with strategies, some of which fail."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A side's wrongs are held against it, what was named is compared, and nothing else looks like a verdict."""
+"""Failures of a side count against it, the named files are compared, and errors do not look like verdicts."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def ran(planned: Comparison, folder: Path, **options: float) -> Result:
         return loop.run(folder, planned, prepared, place, Rule(), lambda _block, _decision: None, **options)
 
 
-def test_a_budget_that_blocks_overrun_ends_the_run(tmp_path: Path) -> None:
+def test_blocks_that_exceed_the_budget_end_the_run(tmp_path: Path) -> None:
     found = ran(compared(arm("callbacks"), arm("callbacks"), "cpu_per_page"), tmp_path, budget_s=0.001)
 
     assert len(found.blocks) == 1
@@ -54,7 +54,7 @@ def test_a_budget_that_blocks_overrun_ends_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["callbacks.py", "__init__.py"])
-def test_a_commit_that_keeps_files_back_is_refused_instead_of_completed_with_ours(
+def test_a_commit_with_missing_files_is_refused_and_not_completed_from_the_harness(
     repository: Path, tmp_path: Path, name: str
 ) -> None:
     (repository / ".gitattributes").write_text(f"strategies/{name} export-ignore\n", encoding="utf-8")
@@ -64,12 +64,12 @@ def test_a_commit_that_keeps_files_back_is_refused_instead_of_completed_with_our
         prepare(arm("callbacks", "HEAD", repository), tmp_path / "place")
 
 
-def test_a_strategy_that_the_repository_lacks_is_not_taken_from_ours(tmp_path: Path) -> None:
+def test_a_strategy_missing_from_the_repository_is_not_taken_from_the_harness(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="there is no strategy 'callbacks'; known: mine"):
         prepare(arm("callbacks", None, with_mine(tmp_path / "fork", HONEST)), tmp_path / "place")
 
 
-def test_a_hook_of_git_does_not_turn_the_repository_into_another(
+def test_a_git_hook_does_not_redirect_to_another_repository(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = git(repository, "rev-parse", "HEAD")
@@ -86,7 +86,7 @@ def ended(code: str, *, stdout: Any = subprocess.PIPE) -> "subprocess.CompletedP
     return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=HANG_S)
 
 
-def test_a_bug_of_ours_ends_with_70_and_its_traceback() -> None:
+def test_an_internal_error_ends_with_70_and_its_traceback() -> None:
     done = ended("from inflight.bench import cli; cli.importlib.import_module = None; cli.main(['list'])")
 
     assert done.returncode == 70
@@ -104,7 +104,7 @@ def test_a_side_that_ends_itself_by_a_signal_without_a_name_is_one_failed_block(
     assert json.loads((tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()[1])["status"] == "failed"
 
 
-def test_memory_alone_cannot_be_compared_of_a_model_that_has_one_in_flight(tmp_path: Path) -> None:
+def test_memory_alone_is_refused_for_a_model_with_one_fetch_in_flight(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="memory per fetch in flight is not defined"):
         loop.ready(compared(arm("sequential"), arm("sequential"), "memory"), tmp_path)
 

@@ -14,7 +14,7 @@ from inflight.bench.core.arm import Arm
 from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure.run import RunError, new_folder
 from inflight.bench.studies.compare import read
-from inflight.bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, seconds, tell
+from inflight.bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, conclude, seconds
 from inflight.bench.studies.compare.comparison import comparison
 from inflight.bench.studies.compare.read import Result
 from inflight.bench.studies.compare.rule import Rule
@@ -76,7 +76,7 @@ def last_line(done: Done) -> str:
 
 
 @pytest.mark.usefixtures("_in_a_hurry")
-def test_a_strategy_beside_itself_gives_a_verdict_and_keeps_its_rows(tmp_path: Path, scratch: Path) -> None:
+def test_a_strategy_compared_with_itself_gives_a_verdict_and_keeps_its_rows(tmp_path: Path, scratch: Path) -> None:
     summary = tmp_path / "summary.md"
     summary.write_text("# Before\n", encoding="utf-8")
 
@@ -134,7 +134,7 @@ def assert_a_regression(repository: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_in_a_hurry")
-def test_a_b_that_takes_less_is_no_regression(repository: Path, tmp_path: Path) -> None:
+def test_less_cpu_time_in_b_is_not_a_regression(repository: Path, tmp_path: Path) -> None:
     done = inflight("ab", "callbacks@HEAD", "callbacks@HEAD~1", "--repo", repository, *SMALL, "--json", folder=tmp_path)
 
     verdict = told(done)
@@ -164,7 +164,7 @@ def test_a_side_that_fails_in_every_block_is_a_regression(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("callbacks@", "callbacks"), "callbacks@ lacks its revision"),
+        (("callbacks@", "callbacks"), "callbacks@ has no revision"),
         (("callbacks", "generators", "--metrics", "speed"), "--metrics: unknown metric 'speed'; known: cpu_per_page"),
         (("callbacks", "generators", "--budget", "soon"), "--budget must be a time such as 90s, 5m or 1h, not 'soon'"),
     ],
@@ -197,14 +197,14 @@ def test_a_side_that_cannot_do_the_work_is_refused_by_name(tmp_path: Path, scrat
     assert list(scratch.iterdir()) == []
 
 
-def test_a_budget_that_is_too_short_is_refused_with_one_that_would_do(tmp_path: Path) -> None:
+def test_a_budget_that_is_too_short_is_refused_with_a_sufficient_one(tmp_path: Path) -> None:
     done = inflight("ab", "callbacks", "callbacks", "--cycles", 2, "--budget", "1s", folder=tmp_path)
 
     assert (done.code, done.out) == (2, "")
     assert last_line(done).startswith(
-        "inflight: --budget 1s is too short: the 12 blocks that a verdict needs at least take about "
+        "inflight: --budget 1s is too short: a verdict needs at least 12 blocks, which take about "
     )
-    assert last_line(done).endswith("leave memory out with --metrics cpu_per_page,throughput")
+    assert last_line(done).endswith("exclude memory with --metrics cpu_per_page,throughput")
     assert not (tmp_path / "results").exists()
 
 
@@ -246,16 +246,16 @@ def kept(tmp_path: Path) -> Path:
 def test_the_exit_code_is_that_of_the_verdict(
     kept: Path, capsys: pytest.CaptureFixture[str], found: list[Rows], code: int
 ) -> None:
-    assert tell(kept, result_of(found), None, None, as_json=True) == code
+    assert conclude(kept, result_of(found), None, None, as_json=True) == code
     assert EXITS[json.loads(capsys.readouterr().out)["verdict"]] == code
     assert (kept / MARKDOWN_FILE).is_file()
 
 
-def test_a_summary_that_cannot_be_written_is_one_sentence_and_costs_no_rows(kept: Path, tmp_path: Path) -> None:
+def test_a_summary_that_cannot_be_written_is_one_sentence_and_keeps_the_rows(kept: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "summary.md"
 
     with pytest.raises(RunError) as caught:
-        tell(kept, result_of(slower(0.0)), None, missing, as_json=False)
+        conclude(kept, result_of(slower(0.0)), None, missing, as_json=False)
 
     assert str(caught.value) == f"cannot write {missing}: No such file or directory; the rows are complete"
     assert (kept / JSON_FILE).is_file()
@@ -311,6 +311,6 @@ def test_a_budget_is_written_in_seconds_minutes_or_hours(text: str, found_s: flo
 
 
 @pytest.mark.parametrize("text", ["", "m", "-5m", "0", "0s", "nanm", "infh", "25h", "1d", "five", "5mm", "1e400m"])
-def test_what_is_no_budget_is_refused(text: str) -> None:
+def test_an_invalid_budget_is_refused(text: str) -> None:
     with pytest.raises(ExperimentError, match=r"^--budget must be "):
         seconds(text)

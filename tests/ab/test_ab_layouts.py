@@ -1,4 +1,4 @@
-"""Strategies that import their core as ``strategies.core``, as all did once, beside such as have the name of now."""
+"""Strategies that import their core by its old name, ``strategies.core``, compared with those that use the new one."""
 
 import json
 import shutil
@@ -106,7 +106,7 @@ def test_a_revision_with_the_old_name_is_compared_with_one_that_has_the_new_one(
 
 
 @pytest.mark.parametrize("name", [NOW, ONCE])
-def test_a_strategy_of_somebody_else_may_import_ours_by_either_name(tmp_path: Path, name: str) -> None:
+def test_a_third_party_strategy_may_import_the_package_by_either_name(tmp_path: Path, name: str) -> None:
     folder = with_mine(tmp_path / "fork", HONEST)
     file = folder / "strategies" / "mine.py"
     file.write_text(file.read_text(encoding="utf-8").replace(f"from {NOW}", f"from {name}"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A side made ready from real repositories, interpreters and environments; or the sentence that says why not."""
+"""Sides prepared from real repositories, interpreters and environments, or refused with one sentence."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def script(folder: Path, text: str) -> str:
 # Where the files come from
 
 
-def test_without_revision_and_repository_the_strategies_are_ours(place: Path) -> None:
+def test_without_revision_and_repository_the_strategies_are_those_of_the_harness(place: Path) -> None:
     found = prepare(arm("callbacks"), place)
 
     assert found.commit is None
@@ -81,7 +81,7 @@ def test_without_revision_and_repository_the_strategies_are_ours(place: Path) ->
     assert list(place.rglob("__pycache__")) == []
 
 
-def test_a_revision_gives_what_was_committed_and_no_revision_what_lies_there(repository: Path, place: Path) -> None:
+def test_a_revision_gives_the_committed_files_and_no_revision_the_working_tree(repository: Path, place: Path) -> None:
     before = (repository / "strategies" / "callbacks.py").read_text(encoding="utf-8")
     first = git(repository, "rev-parse", "HEAD")
     slow_down(repository, "callbacks")
@@ -100,7 +100,7 @@ def test_a_revision_gives_what_was_committed_and_no_revision_what_lies_there(rep
     assert "8_000" in text_of(lying, "generators")
 
 
-def test_a_revision_without_repository_is_of_the_repository_here(
+def test_a_revision_without_repository_is_of_the_current_repository(
     repository: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(repository)
@@ -120,7 +120,7 @@ def test_an_edit_after_the_copy_changes_neither_side(repository: Path, place: Pa
 
 
 @pytest.mark.parametrize("revision", [None, "HEAD"])
-def test_a_repository_that_has_its_own_strategy_only_gets_the_rest_from_ours(
+def test_a_repository_with_only_a_strategy_gets_the_rest_from_the_harness(
     tmp_path: Path, place: Path, revision: str | None
 ) -> None:
     folder = with_mine(tmp_path / "fork", HONEST)
@@ -135,16 +135,14 @@ def test_a_repository_that_has_its_own_strategy_only_gets_the_rest_from_ours(
         assert text_of(found, name) == (ROOT / "strategies" / f"{name}.py").read_text(encoding="utf-8")
 
 
-def test_of_a_file_that_both_have_a_repository_without_package_keeps_its_own(tmp_path: Path, place: Path) -> None:
+def test_a_repository_without_package_keeps_its_own_file_if_both_have_it(tmp_path: Path, place: Path) -> None:
     folder = with_mine(tmp_path / "fork", HONEST)
     (folder / "strategies" / "mine.py").rename(folder / "strategies" / "callbacks.py")
 
     assert prepare(arm("callbacks", None, folder), place).described.model == "A model for the test."
 
 
-def test_a_link_that_leads_nowhere_is_left_out_as_editors_keep_them_beside_open_files(
-    repository: Path, place: Path
-) -> None:
+def test_a_dangling_link_such_as_an_editors_lock_file_is_left_out(repository: Path, place: Path) -> None:
     link = repository / "strategies" / ".#callbacks.py"
     link.symlink_to("someone@somewhere.1234")
 
@@ -162,7 +160,7 @@ def test_an_unknown_revision_is_named_with_its_repository(repository: Path, plac
     )
 
 
-def test_a_folder_that_is_no_git_repository_has_no_revisions(tmp_path: Path, place: Path) -> None:
+def test_a_folder_that_is_not_a_git_repository_has_no_revisions(tmp_path: Path, place: Path) -> None:
     folder = copy_strategies(tmp_path / "plain")
 
     assert refusal(arm("callbacks", "HEAD", folder), place) == (
@@ -171,7 +169,7 @@ def test_a_folder_that_is_no_git_repository_has_no_revisions(tmp_path: Path, pla
     )
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path, place: Path) -> None:
+def test_a_missing_folder_is_named(tmp_path: Path, place: Path) -> None:
     missing = tmp_path / "missing"
 
     assert str(missing) in refusal(arm("callbacks", "HEAD", missing), place / "a")
@@ -191,7 +189,7 @@ def test_a_commit_without_strategies_is_refused(tmp_path: Path, place: Path) -> 
     assert "strategies" in sentence.split("fatal: ")[1]
 
 
-def test_a_commit_whose_links_lead_out_of_the_folder_is_refused(repository: Path, place: Path) -> None:
+def test_a_commit_with_links_out_of_the_folder_is_refused(repository: Path, place: Path) -> None:
     (repository / "strategies" / "out.py").symlink_to("/etc/hostname")
     commit(repository, "a link")
 
@@ -200,9 +198,7 @@ def test_a_commit_whose_links_lead_out_of_the_folder_is_refused(repository: Path
     )
 
 
-def test_a_strategy_that_a_revision_does_not_have_is_refused_with_those_that_it_has(
-    repository: Path, place: Path
-) -> None:
+def test_an_unknown_strategy_of_a_revision_is_refused_with_the_known_ones(repository: Path, place: Path) -> None:
     sentence = refusal(arm("calbacks", "HEAD", repository), place)
 
     assert sentence.startswith("calbacks@HEAD: there is no strategy 'calbacks'; known: ")
@@ -210,7 +206,7 @@ def test_a_strategy_that_a_revision_does_not_have_is_refused_with_those_that_it_
 
 
 @pytest.mark.parametrize("name", ["../../etc/x", "core", "base", "__init__", "x" * 300])
-def test_what_is_no_name_of_a_strategy_is_refused(place: Path, name: str) -> None:
+def test_an_invalid_name_of_a_strategy_is_refused(place: Path, name: str) -> None:
     assert name[:40] in refusal(arm(name), place)
 
 
@@ -224,7 +220,7 @@ def test_what_is_no_name_of_a_strategy_is_refused(place: Path, name: str) -> Non
         ("STACK = 'shared'\nREQUIRES = 3\n", "not iterable"),
     ],
 )
-def test_a_broken_strategy_is_refused_and_only_where_it_is_asked_for(
+def test_a_broken_strategy_is_refused_only_if_it_is_requested(
     tmp_path: Path, place: Path, text: str, lack: str
 ) -> None:
     folder = with_mine(tmp_path / "fork", HONEST)
@@ -238,9 +234,7 @@ def test_a_broken_strategy_is_refused_and_only_where_it_is_asked_for(
     assert "; known: " in refusal(arm("absent", None, folder), place / "absent")
 
 
-def test_a_strategy_that_needs_what_is_not_installed_leads_to_the_option_that_installs_it(
-    tmp_path: Path, place: Path
-) -> None:
+def test_a_missing_requirement_is_reported_with_the_option_that_installs_it(tmp_path: Path, place: Path) -> None:
     folder = with_mine(tmp_path / "fork", HONEST)
     path = folder / "strategies" / "mine.py"
     path.write_text(
@@ -255,7 +249,7 @@ def test_a_strategy_that_needs_what_is_not_installed_leads_to_the_option_that_in
 # Interpreters
 
 
-def test_an_interpreter_is_run_by_the_name_that_it_gives_itself(tmp_path: Path, place: Path) -> None:
+def test_an_interpreter_is_run_by_its_own_executable_name(tmp_path: Path, place: Path) -> None:
     shim = script(tmp_path, f'exec "{sys.executable}" "$@"')
 
     assert prepare(arm("callbacks", python=sys.executable), place / "a").runtime.python == sys.executable
@@ -273,17 +267,17 @@ def test_an_interpreter_is_run_by_the_name_that_it_gives_itself(tmp_path: Path, 
         (r"printf '\377\377\n'", "does not run as a Python interpreter: "),
     ],
 )
-def test_what_is_no_python_or_too_old_is_refused(tmp_path: Path, place: Path, text: str, told: str) -> None:
+def test_a_program_that_is_not_python_or_too_old_is_refused(tmp_path: Path, place: Path, text: str, told: str) -> None:
     name = script(tmp_path, text)
 
     assert refusal(arm("callbacks", python=name), place).startswith(f"--python: {name} {told}")
 
 
-def test_an_interpreter_that_is_not_there_is_refused(place: Path) -> None:
+def test_a_missing_interpreter_is_refused(place: Path) -> None:
     assert refusal(arm("callbacks", python="python3.99"), place) == "--python: there is no program python3.99"
 
 
-def test_a_file_that_is_no_program_is_refused(tmp_path: Path, place: Path) -> None:
+def test_a_file_that_is_not_executable_is_refused(tmp_path: Path, place: Path) -> None:
     path = tmp_path / "text"
     path.write_text("not a program", encoding="utf-8")
     path.chmod(0o755)
@@ -311,9 +305,7 @@ def distribution(folder: Path, name: str, version: str) -> Path:
 
 
 @pytest.mark.long
-def test_a_requirement_is_installed_for_its_side_alone_and_one_that_cannot_be_is_refused(
-    tmp_path: Path, place: Path
-) -> None:
+def test_a_requirement_is_installed_for_one_side_and_an_invalid_one_is_refused(tmp_path: Path, place: Path) -> None:
     wheel = distribution(tmp_path, "madeup", "1.2")
 
     found = prepare(arm("callbacks", requirements=(str(wheel),)), place / "a")
@@ -326,7 +318,9 @@ def test_a_requirement_is_installed_for_its_side_alone_and_one_that_cannot_be_is
     assert sentence.startswith(f"--with {missing}: {missing} cannot be installed: ")
 
 
-def test_where_no_environment_can_be_made_the_interpreter_says_why(tmp_path: Path, place: Path) -> None:
+def test_an_environment_that_cannot_be_made_is_reported_with_the_message_of_the_interpreter(
+    tmp_path: Path, place: Path
+) -> None:
     name = script(tmp_path, 'case "$1" in -c) echo 3 12; echo "$0";; *) echo no module named venv >&2; exit 1;; esac')
 
     assert refusal(arm("callbacks", python=name, requirements=("x==1",)), place) == (
@@ -334,7 +328,7 @@ def test_where_no_environment_can_be_made_the_interpreter_says_why(tmp_path: Pat
     )
 
 
-def test_git_that_is_not_there_is_one_sentence(repository: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_git_is_one_sentence(repository: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.devnull)
 
     assert refusal(arm("callbacks", "HEAD", repository), place).startswith(f"git could not be run on {repository}: ")

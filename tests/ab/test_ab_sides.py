@@ -1,4 +1,4 @@
-"""What is written on the command line, and the two sides that it means; or the one sentence that refuses it."""
+"""The two sides from the command line, or the sentence that refuses them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,11 +35,11 @@ def compared(**options: Any) -> Comparison:
     return from_words("callbacks", "generators", **options)
 
 
-def test_a_side_is_a_strategy_as_it_lies_here() -> None:
+def test_a_side_is_a_strategy_of_the_working_tree() -> None:
     assert both() == (side("callbacks"), side("generators"))
 
 
-def test_a_revision_stands_behind_the_first_at_sign() -> None:
+def test_the_revision_is_after_the_first_at_sign() -> None:
     assert both("callbacks@v1.2", "callbacks@HEAD@{1}") == (
         side("callbacks", revision="v1.2"),
         side("callbacks", revision="HEAD@{1}"),
@@ -79,7 +79,7 @@ def test_an_option_given_once_is_for_both_sides_and_given_twice_for_each(
         ("variables", "--env"),
     ],
 )
-def test_an_option_given_thrice_is_refused(option: str, name: str) -> None:
+def test_an_option_given_three_times_is_refused(option: str, name: str) -> None:
     given: dict[str, Any] = {option: ("a=1", "a=2", "a=3")}
 
     assert refusal(**given) == (f"{name} may be given once, for both sides, or twice, for A and for B; not 3 times")
@@ -88,15 +88,15 @@ def test_an_option_given_thrice_is_refused(option: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("side", "sentence"),
     [
-        ("", "a side is a strategy, or strategy@revision, not ''"),
-        ("@x", "a side is a strategy, or strategy@revision, not '@x'"),
-        ("@", "a side is a strategy, or strategy@revision, not '@'"),
-        ("callbacks@", "callbacks@ lacks its revision"),
-        ("callbacks@-x", "'-x' is no git revision"),
-        ("callbacks@--output=x", "'--output=x' is no git revision"),
+        ("", "a side must be STRATEGY or STRATEGY@REVISION, not ''"),
+        ("@x", "a side must be STRATEGY or STRATEGY@REVISION, not '@x'"),
+        ("@", "a side must be STRATEGY or STRATEGY@REVISION, not '@'"),
+        ("callbacks@", "callbacks@ has no revision"),
+        ("callbacks@-x", "'-x' is not a git revision"),
+        ("callbacks@--output=x", "'--output=x' is not a git revision"),
     ],
 )
-def test_what_is_no_side_is_refused_on_either_hand(side: str, sentence: str) -> None:
+def test_an_invalid_side_is_refused_as_a_and_as_b(side: str, sentence: str) -> None:
     assert refusal(a=side) == refusal(b=side) == sentence
 
 
@@ -120,15 +120,15 @@ def test_what_is_no_side_is_refused_on_either_hand(side: str, sentence: str) -> 
         ({"variables": ("1A=1",)}, "--env takes NAME=VALUE, not '1A=1'"),
         (
             {"variables": ("PYTHONPATH=/x",)},
-            "--env PYTHONPATH would hide the harness; use --repo for other strategies",
+            "--env cannot set PYTHONPATH, which would hide the harness; use --repo for other strategies",
         ),
         ({"requirements": ("-r x",)}, "--with takes requirements such as aiohttp==3.11, not '-r'"),
         (
             {"requirements": ("x --index-url=y",)},
             "--with takes requirements such as aiohttp==3.11, not '--index-url=y'",
         ),
-        ({"metrics": ""}, "--metrics names none"),
-        ({"metrics": " , "}, "--metrics names none"),
+        ({"metrics": ""}, "--metrics names no metric"),
+        ({"metrics": " , "}, "--metrics names no metric"),
         ({"metrics": "cpu"}, "--metrics: unknown metric 'cpu'; known: cpu_per_page, throughput, memory"),
         ({"metrics": "memroy"}, "--metrics: unknown metric 'memroy'; did you mean \"memory\"?"),
     ],
@@ -142,11 +142,11 @@ def test_a_number_of_many_thousand_digits_is_refused_like_any_other() -> None:
     assert refusal(settings=("in_flight=" + "9" * 9999,)).startswith("--set in_flight takes a whole number, not '999")
 
 
-def test_a_latency_that_is_none_is_refused_by_its_option() -> None:
+def test_an_invalid_latency_is_refused_with_the_name_of_its_option() -> None:
     assert refusal(latency="soon").startswith("--latency: ")
 
 
-def test_a_strategy_beside_itself_is_asked_for_on_purpose() -> None:
+def test_a_strategy_may_be_compared_with_itself() -> None:
     a, b = both("callbacks", "callbacks", settings=("in_flight=10",))
 
     assert a == b
@@ -161,22 +161,22 @@ def test_a_strategy_beside_itself_is_asked_for_on_purpose() -> None:
     ],
     ids=str,
 )
-def test_sides_that_are_written_differently_and_come_to_the_same_are_refused(options: dict[str, Any]) -> None:
+def test_equal_sides_that_are_written_differently_are_refused(options: dict[str, Any]) -> None:
     assert refusal("callbacks", "callbacks", **options) == (
-        "both sides come to the same, although they are written differently; name two that differ"
+        "both sides are the same, although they are written differently; name two different sides"
     )
 
 
-def test_metrics_are_all_unless_some_are_named_and_are_kept_in_their_own_order() -> None:
+def test_metrics_are_all_or_the_named_ones_in_a_fixed_order() -> None:
     assert compared().metrics == METRICS
     assert compared(metrics="memory, cpu_per_page,memory").metrics == ("cpu_per_page", "memory")
 
 
-def test_the_site_has_the_links_and_the_latency_that_were_asked_for_in_one_spelling() -> None:
+def test_the_site_has_the_requested_links_and_the_normalized_latency() -> None:
     assert compared(latency="0.05s", links=3).site == SiteConfig(delay="50ms", links=3)
 
 
-def test_a_label_says_what_is_not_the_default_and_nothing_else() -> None:
+def test_a_label_has_only_settings_that_are_not_the_default() -> None:
     assert side("callbacks").label == "callbacks"
     assert side("callbacks", revision="v1", in_flight=100).label == "callbacks@v1"
     assert side("a", python="p", requirements=("x==1",), in_flight=7, connection="per-fetch").label == (
@@ -185,7 +185,7 @@ def test_a_label_says_what_is_not_the_default_and_nothing_else() -> None:
     assert side("a", repository=Path("/r"), variables={"X": "1"}).label == "a (/r, X=1)"
 
 
-def test_an_arm_in_a_row_leaves_out_what_is_the_default() -> None:
+def test_an_arm_in_a_row_leaves_out_defaults() -> None:
     assert compared().a.to_dict() == {
         "name": "A", "strategy": "callbacks", "role": "reference", "label": "callbacks"
     }  # fmt: skip

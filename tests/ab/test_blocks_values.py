@@ -1,4 +1,4 @@
-"""From the rows of blocks to values: their sign, what they leave out, and what a decision makes of them."""
+"""From the rows of blocks to values and decisions: signs, exclusions, verdicts."""
 
 import math
 from typing import Any
@@ -40,7 +40,7 @@ def test_a_value_is_above_zero_where_b_is_worse() -> None:
     )
 
 
-def test_b_is_held_against_the_mean_of_both_measurements_of_a() -> None:
+def test_b_is_compared_with_the_mean_of_both_measurements_of_a() -> None:
     found = one(placebo=0.2, placebo_throughput=-0.1)
 
     assert read.values(found) == pytest.approx({"cpu_per_page": 0.0, "throughput": 0.0}, abs=1e-4)
@@ -49,7 +49,7 @@ def test_b_is_held_against_the_mean_of_both_measurements_of_a() -> None:
 
 
 @given(cpu=changes, throughput=changes, memory=changes, placebo=changes)
-def test_values_are_what_was_put_into_the_rows_and_the_controls_do_not_move_them(
+def test_values_are_those_of_the_rows_and_independent_of_the_controls(
     cpu: float, throughput: float, memory: float, placebo: float
 ) -> None:
     found = one(cpu=cpu, throughput=throughput, memory=memory, placebo=placebo)
@@ -58,7 +58,7 @@ def test_values_are_what_was_put_into_the_rows_and_the_controls_do_not_move_them
     assert read.values(found) == pytest.approx(wanted, abs=2e-4)
 
 
-def test_only_what_was_asked_for_has_values() -> None:
+def test_only_requested_metrics_have_values() -> None:
     assert set(read.values(one(memory=0.0, metrics=("memory",)))) == {"memory"}
     assert set(read.values(one(metrics=("memory", "cpu_per_page")))) == {"cpu_per_page"}
 
@@ -72,7 +72,7 @@ def test_a_reading_of_memory_that_is_red_gives_no_value_and_the_block_is_good() 
     assert read.why_no_memory([found]) == "no listen drops: 3 connections were lost"
 
 
-def test_figures_are_what_a_side_takes_in_its_own_unit() -> None:
+def test_figures_of_a_side_are_in_their_own_units() -> None:
     found = one(cpu=math.log(2), throughput=math.log(2), memory=math.log(2))
 
     assert read.figure([found], "A", "cpu_per_page") == pytest.approx(CPU_NS)
@@ -98,17 +98,17 @@ def test_throughput_that_is_not_gated_has_no_control_either() -> None:
         ({"share": 0.6, "latency": "50ms"}, True),
     ],
 )
-def test_throughput_is_gated_where_cpu_time_moves_it(options: dict[str, Any], moves: bool) -> None:
+def test_throughput_is_gated_if_it_depends_on_cpu_time(options: dict[str, Any], moves: bool) -> None:
     assert read.moves_throughput(block(**options)) == moves
 
 
-def test_throughput_is_not_gated_where_only_one_side_fills_its_core() -> None:
+def test_throughput_is_not_gated_if_only_one_side_fills_its_core() -> None:
     full, waiting = block(latency="50ms", share=0.9), block(latency="50ms", share=0.2)
 
     assert not read.moves_throughput([full[0], waiting[1], full[2]])
 
 
-def test_what_is_gated_is_what_was_fixed_before_the_first_block() -> None:
+def test_the_gated_metrics_are_fixed_before_the_first_block() -> None:
     found = blocks(series(3, metrics=TIMED, gated=("cpu_per_page",)))
 
     assert set(read.gated_values(found)) == {"cpu_per_page"}
@@ -144,7 +144,7 @@ def test_blocks_are_good_failed_or_dropped() -> None:
     )
 
 
-def test_a_rule_that_an_arm_breaks_is_its_failure_whatever_its_times() -> None:
+def test_a_failed_check_of_an_arm_is_its_failure_whatever_its_times() -> None:
     a, b, again = block()
     red = Check("cap reached, never exceeded", "failed", "101")
 
@@ -164,11 +164,11 @@ def test_a_side_that_fails_only_when_its_memory_is_read_has_failed() -> None:
     assert (found.failed, found.good, found.reasons) == ("B", False, ["B: too many"])
 
 
-def test_a_block_whose_rows_are_not_all_there_is_left_out() -> None:
+def test_an_incomplete_block_is_left_out() -> None:
     assert blocks([block(1), block(2)[:2]]) == blocks([block(1)])
 
 
-def test_the_reason_that_most_blocks_have_is_named() -> None:
+def test_the_most_frequent_reason_is_named() -> None:
     found = blocks([lost(n, reason) for n, reason in enumerate(["a", "b", "b", "c"], 1)])
 
     assert read.tally(found).mostly_for == "b"
@@ -178,7 +178,7 @@ def test_the_reason_that_most_blocks_have_is_named() -> None:
 # What is decided on them
 
 
-def test_a_b_that_takes_much_more_is_a_regression_and_the_other_way_round_a_pass() -> None:
+def test_much_more_cpu_time_in_b_is_a_regression_and_much_less_a_pass() -> None:
     worse, better = series(3, 0.3, metrics=TIMED), series(3, -0.3, metrics=TIMED)
 
     assert (decided(worse).verdict, decided(worse).final) == ("regression", True)
@@ -196,7 +196,7 @@ def test_b_never_passes_with_a_wrong_answer_however_rare() -> None:
     assert decision.why.startswith("B gave a wrong answer in 1 of 31 blocks, so it cannot pass")
 
 
-def test_a_placebo_that_differs_keeps_any_verdict_away() -> None:
+def test_a_placebo_that_differs_makes_the_verdict_inconclusive() -> None:
     rows = [block(n, 0.3 + 0.001 * n, placebo=0.2 + 0.001 * n, metrics=TIMED[:1]) for n in (1, 2, 3)]
 
     decision = decided(rows)
@@ -205,7 +205,7 @@ def test_a_placebo_that_differs_keeps_any_verdict_away() -> None:
     assert decision.why.startswith("a control moved (placebo CPU per page +22.4 %)")
 
 
-def test_blocks_that_only_b_breaks_are_a_regression_and_blocks_that_a_breaks_too_are_not() -> None:
+def test_failures_of_b_alone_are_a_regression_and_failures_of_both_are_not() -> None:
     b = [block(n, failed="B") for n in (1, 2, 3)]
     a = [block(n, failed="A") for n in (4, 5, 6)]
 
@@ -213,7 +213,7 @@ def test_blocks_that_only_b_breaks_are_a_regression_and_blocks_that_a_breaks_too
     assert (decided([*b, *a]).verdict, decided([*b, *a]).final) == ("inconclusive", True)
 
 
-def test_blocks_that_are_all_dropped_come_to_an_end() -> None:
+def test_a_run_of_dropped_blocks_ends() -> None:
     rows = [block(n, red=True) for n in range(1, 2 * SHORT.looks[0] + 1)]
 
     assert not decided(rows[:-1]).final
@@ -221,14 +221,14 @@ def test_blocks_that_are_all_dropped_come_to_an_end() -> None:
     assert decided(rows).why == "6 of 6 blocks were left out on an outside signal, mostly for 'server had room'"
 
 
-def test_a_comparison_of_which_nothing_is_gated_is_told_so() -> None:
+def test_a_comparison_without_a_gated_metric_says_so() -> None:
     decision = decided([block(1, metrics=("throughput",), gated=())])
 
     assert (decision.verdict, decision.final) == ("inconclusive", True)
-    assert decision.why == "no metric is gated, so there is nothing to decide on"
+    assert decision.why == "no metric is gated, so there is nothing to decide"
 
 
-def test_a_metric_that_only_the_first_block_has_comes_to_an_end_too() -> None:
+def test_a_run_with_a_metric_in_the_first_block_only_ends() -> None:
     rows = [block(1, metrics=("memory",), memory=0.0)]
     while not decided(rows).final:
         rows.append(block(len(rows) + 1, metrics=("memory",)))

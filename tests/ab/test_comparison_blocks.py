@@ -1,4 +1,4 @@
-"""Blocks of a comparison with a real server and real workers: whole rows when all goes well; else they name a side."""
+"""Blocks of a comparison with a real server and real workers: complete rows, or failures of a named side."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -107,7 +107,7 @@ def test_a_block_has_two_windows_of_each_of_its_three_arms(block: Run) -> None:
     assert set(read.values(found)) == set(TIMED)
 
 
-def test_settings_and_variables_reach_the_side_that_they_are_for(block: Run) -> None:
+def test_settings_and_variables_reach_their_side(block: Run) -> None:
     a = replace(CALLBACKS, in_flight=7, variables={"INFLIGHT_TEST": "a"})
     b = replace(CALLBACKS, connection="per-fetch", variables={"PYTHONDEVMODE": ""})
 
@@ -191,7 +191,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("how", ENDINGS)
-def test_a_side_that_goes_wrong_is_named_and_the_others_go_on(block: Run, mine: Mine, how: str) -> None:
+def test_a_failing_side_is_named_and_does_not_stop_the_others(block: Run, mine: Mine, how: str) -> None:
     body, status, reason = ENDINGS[how]
 
     found = block(CALLBACKS, mine(body))
@@ -202,7 +202,7 @@ def test_a_side_that_goes_wrong_is_named_and_the_others_go_on(block: Run, mine: 
     assert read.tally([found]).failed_b == 1
 
 
-def test_where_a_is_wrong_it_is_not_held_against_b(block: Run, mine: Mine) -> None:
+def test_a_wrong_answer_of_a_is_not_blamed_on_b(block: Run, mine: Mine) -> None:
     found = block(mine(FORGETS_ONE), mine(RAISES))
 
     assert found.failed == "A"
@@ -250,7 +250,7 @@ def test_calibration_finds_the_cycles_of_a_block_and_what_is_gated(place: Place,
     assert calibration.block_s > 0
 
 
-def test_more_noise_between_slices_asks_for_more_of_them_and_dear_ones_for_fewer() -> None:
+def test_noisy_slices_need_more_cycles_and_expensive_ones_fewer() -> None:
     assert cycles_for(0.05, 1.2, 0.1) > cycles_for(0.02, 1.2, 0.1)
     assert cycles_for(0.05, 1.2, 0.1) > cycles_for(0.05, 1.2, 0.4)
     assert cycles_for(0.0, 1.2, 0.1) == run.FEWEST_CYCLES
@@ -259,7 +259,7 @@ def test_more_noise_between_slices_asks_for_more_of_them_and_dear_ones_for_fewer
     assert cycles_for(0.05, 1.2, 0.1) % run.BALANCED == 0
 
 
-def test_what_others_do_to_a_whole_cycle_is_no_noise_of_a_slice() -> None:
+def test_disturbances_of_a_whole_cycle_are_not_noise_of_a_slice() -> None:
     def window(cpu_ns: int, pages: float = 100.0) -> Window:
         return Window(cycle=0, begin_ns=0, wall_ns=1, cpu_ns=cpu_ns, server_cpu_ns=0, pages=pages)
 
@@ -270,7 +270,7 @@ def test_what_others_do_to_a_whole_cycle_is_no_noise_of_a_slice() -> None:
     assert slice_sd([a[0], a[1]], [again[0], a[1]]) > 0
 
 
-def test_what_runs_is_the_copy_and_never_the_file_beside_it(place: Place, tmp_path: Path, mine: Mine) -> None:
+def test_the_copy_runs_and_not_the_original_file(place: Place, tmp_path: Path, mine: Mine) -> None:
     own = mine(HONEST)
     planned, prepared = loop.ready(made(CALLBACKS, own), tmp_path / "place")
     assert own.repository is not None

@@ -80,7 +80,7 @@ def test_the_sign_flip_test_counts_what_fisher_counted() -> None:
     assert sign_flip_p(DARWIN, 0.0003) == pytest.approx(863 / 2**15)
 
 
-def test_the_sign_flip_test_is_fine_enough_for_its_level() -> None:
+def test_the_sign_flip_test_is_precise_enough_for_its_level() -> None:
     assert sign_flip_p(noise(48, mean=0.05, sd=0.02), 0.0005) < 0.0005 / 5
 
 
@@ -157,7 +157,7 @@ def test_one_metric_that_is_worse_is_enough_for_a_regression_and_not_for_a_pass(
     assert "cpu" not in found.why
 
 
-def test_more_metrics_ask_for_more_of_each() -> None:
+def test_more_metrics_need_a_lower_p_of_each() -> None:
     values = noise(12, mean=0.035, sd=0.025)
     level = DESIGNED.level(1, 1)
 
@@ -173,11 +173,11 @@ def test_an_open_case_goes_on_until_the_last_look() -> None:
     assert [(one.verdict, one.final) for one in middling] == [("inconclusive", False)] * 2
     assert "next look is at 24 blocks" in middling[0].why
     assert (last.verdict, last.final, last.look) == ("inconclusive", True, 3)
-    assert last.why.startswith("neither worse nor ruled out: cpu +4.6 %")
+    assert last.why.startswith("neither regression nor pass: cpu +4.6 %")
     assert "next look" not in last.why
 
 
-def test_noise_that_even_the_last_look_could_not_bear_ends_the_run() -> None:
+def test_noise_that_is_too_high_even_for_the_last_look_ends_the_run() -> None:
     below, above = (on(noise(12, mean=0.03, sd=DESIGNED.most_noise * by)) for by in (0.99, 1.01))
 
     assert (below.verdict, below.final) == ("inconclusive", False)
@@ -226,7 +226,7 @@ def test_a_control_that_moved_casts_doubt_on_a_regression() -> None:
     assert "the cause of the change of cpu +10.5 % is unknown" in found.why
 
 
-def test_a_control_that_moved_by_next_to_nothing_is_quiet() -> None:
+def test_a_control_that_moved_by_less_than_1_percent_is_quiet() -> None:
     found = decide({"cpu": noise(12)}, {"spin": noise(12, mean=0.005, sd=0.001)})
 
     assert found.controls[0].p < 1e-6
@@ -256,7 +256,7 @@ def test_a_control_has_moved_only_beyond_the_least_change_that_matters(sign: int
     assert ("a control moved" in found.why) is moves
 
 
-def test_a_control_with_too_few_values_vouches_for_nothing() -> None:
+def test_a_control_with_too_few_values_allows_no_verdict() -> None:
     found = decide({"cpu": noise(12, mean=0.1)}, {"spin": noise(3)})
 
     assert (found.verdict, found.final) == ("inconclusive", False)
@@ -294,18 +294,18 @@ def test_no_gated_metric_is_inconclusive() -> None:
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf, 1e308])
 @pytest.mark.parametrize("name", ["cpu", "spin"])
-def test_a_value_that_is_no_ratio_ends_the_run_and_names_the_metric(broken: float, name: str) -> None:
+def test_a_value_that_is_not_a_ratio_ends_the_run_and_names_the_metric(broken: float, name: str) -> None:
     series = {"cpu": noise(12, mean=0.5), "spin": noise(12, sd=0.01)}
     series[name][3] = broken
     found = decide({"cpu": series["cpu"]}, {"spin": series["spin"]})
 
     assert (found.verdict, found.final) == ("inconclusive", True)
-    assert found.why == f"{name} has a value that is no ratio of two measurements"
+    assert found.why == f"{name} has a value that is not a ratio of two measurements"
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("count", [12, 48])
-def test_figures_that_do_not_vary_are_no_measurement(value: float, count: int) -> None:
+def test_identical_figures_are_not_a_measurement(value: float, count: int) -> None:
     found = on([value] * count)
 
     assert (found.verdict, found.final) == ("inconclusive", True)
@@ -320,14 +320,14 @@ def test_memory_may_be_the_same_in_all_blocks_because_it_is_counted_in_pages() -
     assert same.effects[0].sd > 0
 
 
-def test_words_give_the_change_of_throughput_in_its_own_direction() -> None:
+def test_less_throughput_is_written_with_a_minus() -> None:
     found = decide({"throughput": noise(12, mean=0.2, sd=0.01)}, {}, DESIGNED)
 
     assert found.verdict == "regression"
     assert "throughput -18." in found.why
 
 
-VARY_NOT = "figures that do not vary at all are no measurement"
+VARY_NOT = "identical figures are not a measurement"
 
 
 def test_a_metric_with_too_few_values_cannot_pass_and_is_named() -> None:
@@ -374,7 +374,7 @@ def test_one_or_two_failed_blocks_end_nothing(failed: int) -> None:
     assert not on([], failed_b=failed).final
 
 
-def test_b_that_fails_now_and_then_passes_only_when_that_is_rare_and_never_in_silence() -> None:
+def test_b_with_failures_passes_only_if_they_are_rare_and_reported() -> None:
     early = on(noise(12), failed_b=1)
     later = on(noise(24), failed_b=1)
     often = on(noise(48), failed_b=4)
@@ -386,7 +386,7 @@ def test_b_that_fails_now_and_then_passes_only_when_that_is_rare_and_never_in_si
     assert "B failed in 4 of 52 blocks" in often.why
 
 
-def test_a_machine_that_makes_most_blocks_be_dropped_is_under_load() -> None:
+def test_a_machine_on_which_most_blocks_are_dropped_is_under_load() -> None:
     assert on(noise(12), dropped=12).verdict == "pass"
     for found in (on(noise(12, mean=0.5), dropped=13), on(noise(3), dropped=23)):
         assert (found.verdict, found.final) == ("inconclusive", True)
@@ -432,7 +432,7 @@ def test_a_run_that_loses_its_blocks_for_several_reasons_ends() -> None:
         ({"least": -0.1}, "least"),
     ],
 )
-def test_a_rule_that_cannot_be_followed_is_refused_in_a_sentence(change: dict[str, object], said: str) -> None:
+def test_an_inconsistent_rule_is_refused_in_a_sentence(change: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Rule(**change)  # type: ignore[arg-type]
 
@@ -481,7 +481,7 @@ def test_the_order_of_the_blocks_changes_nothing(values: list[float], order: Ran
     st.integers(0, 60),
     st.integers(0, 120),
 )
-def test_any_values_are_answered_with_a_sentence(
+def test_any_values_give_a_decision_with_a_reason(
     gated: dict[str, list[float]], controls: dict[str, list[float]], failed_a: int, failed_b: int, dropped: int
 ) -> None:
     found = decide(gated, controls, DESIGNED, failed_a, failed_b, dropped)

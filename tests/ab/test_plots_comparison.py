@@ -77,7 +77,7 @@ def test_the_title_is_that_of_the_section_and_both_sides_are_named(tmp_path: Pat
     text = saved(rows, tmp_path)
 
     assert show.title(result(rows).decision) in text
-    assert "A: callbacks. B: callbacks@abc. no added latency, 100 in flight" in text
+    assert "A: callbacks. B: callbacks@abc. Workload: no added latency, 100 in flight" in text
     assert "Imaginary 9000" in text
     assert "look 1" in text
 
@@ -115,15 +115,15 @@ def test_failures_of_b_are_the_title_where_they_make_the_regression(tmp_path: Pa
 @pytest.mark.parametrize(
     ("rows", "beginning"),
     [
-        (series(48, 0.01, 0.07, metrics=TIMED), "INCONCLUSIVE: neither worse nor ruled out: "),
-        (series(48, -0.1, 0.4, metrics=["cpu_per_page"]), "INCONCLUSIVE: too noisy: blocks vary by CPU per page"),
+        (series(48, 0.01, 0.07, metrics=TIMED), "INCONCLUSIVE: neither regression nor pass: "),
+        (series(48, -0.1, 0.4, metrics=["cpu_per_page"]), "INCONCLUSIVE: too noisy: SD of blocks: CPU per page"),
         (
             [block(n, 0.06 + 0.001 * (n % 5), **wobble(n) | {"placebo": 0.05 + 0.001 * (n % 3)}) for n in range(1, 13)],
             "INCONCLUSIVE: a control moved (placebo CPU per page +5.2 %)",
         ),
     ],
 )
-def test_what_keeps_it_undecided_is_the_title(rows: list[Rows], beginning: str, tmp_path: Path) -> None:
+def test_the_reason_of_an_inconclusive_verdict_is_the_title(rows: list[Rows], beginning: str, tmp_path: Path) -> None:
     assert beginning in saved(rows, tmp_path)
 
 
@@ -150,7 +150,7 @@ def test_a_value_beyond_the_axis_is_an_arrow_with_its_value(tmp_path: Path) -> N
     assert high < math.log(1.2)
 
 
-def test_blocks_whose_memory_could_not_be_had_are_crosses_in_its_panel_alone(tmp_path: Path) -> None:
+def test_blocks_without_memory_are_crosses_in_its_panel_alone(tmp_path: Path) -> None:
     rows = series(14, metrics=["cpu_per_page", "memory"])
     rows[4] = block(5, 0.001, memory_red="too late", metrics=["cpu_per_page", "memory"])
     cpu, memory, _ = drawn(rows).axes

@@ -1,4 +1,4 @@
-"""The self-test that a verdict quotes: the newest of a machine like this one, whatever else lies there."""
+"""The self-test that a verdict quotes: the newest one of a machine like this."""
 
 import json
 from pathlib import Path
@@ -30,12 +30,12 @@ def keep(out: Path, name: str, test: object) -> None:
     (folder / rows.SELFTEST_FILE).write_text(text, encoding="utf-8")
 
 
-def test_without_any_there_is_none(tmp_path: Path) -> None:
+def test_without_a_self_test_there_is_none(tmp_path: Path) -> None:
     assert selftests.latest([tmp_path], MACHINE) is None
     assert selftests.latest([tmp_path / "missing"], MACHINE) is None
 
 
-def test_it_is_the_newest_whatever_the_folders_are_called(tmp_path: Path) -> None:
+def test_the_newest_self_test_is_used_whatever_the_names_of_the_folders(tmp_path: Path) -> None:
     keep(tmp_path, "b-old", whole("2026-01-01T00:00:00+00:00"))
     keep(tmp_path, "a-new", whole("2026-01-03T00:00:00+00:00"))
     keep(tmp_path, "reference/c", whole("2026-01-02T00:00:00+00:00"))
@@ -45,14 +45,14 @@ def test_it_is_the_newest_whatever_the_folders_are_called(tmp_path: Path) -> Non
     assert found == whole("2026-01-03T00:00:00+00:00")
 
 
-def test_the_reference_is_looked_at_too(tmp_path: Path) -> None:
+def test_the_reference_folder_is_searched_too(tmp_path: Path) -> None:
     keep(tmp_path, "reference/c", whole())
 
     assert selftests.latest([tmp_path], MACHINE) == whole()
 
 
 @pytest.mark.parametrize("key", ["cpu", "system", "usable_cores", "python"])
-def test_one_of_an_unlike_machine_is_passed_over(tmp_path: Path, key: str) -> None:
+def test_a_self_test_of_an_unlike_machine_is_ignored(tmp_path: Path, key: str) -> None:
     keep(tmp_path, "old", whole("2026-01-01T00:00:00+00:00"))
     keep(tmp_path, "new", whole("2026-01-03T00:00:00+00:00", machine=MACHINE | {key: "another"}))
     keep(tmp_path, "newest", whole("2026-01-04T00:00:00+00:00", machine={k: v for k, v in MACHINE.items() if k != key}))
@@ -60,7 +60,7 @@ def test_one_of_an_unlike_machine_is_passed_over(tmp_path: Path, key: str) -> No
     assert selftests.latest([tmp_path], MACHINE) == whole()
 
 
-def test_one_with_a_neighbour_speaks_for_later_runs_with_the_same_neighbour_only(tmp_path: Path) -> None:
+def test_a_self_test_with_a_neighbour_is_used_for_the_same_neighbour_only(tmp_path: Path) -> None:
     keep(tmp_path, "quiet", whole("2026-01-01T00:00:00+00:00"))
     keep(tmp_path, "disturbed", disturbed := whole(machine=MACHINE | {"neighbour": "spin"}))
 
@@ -97,7 +97,7 @@ RUBBISH: dict[str, object] = {
 
 
 @pytest.mark.parametrize("name", RUBBISH)
-def test_rubbish_is_passed_over(tmp_path: Path, name: str) -> None:
+def test_damaged_files_are_ignored(tmp_path: Path, name: str) -> None:
     rubbish = RUBBISH[name]
     newer = rubbish | {"made_at": rubbish.get("made_at", "2027") and "2027"} if isinstance(rubbish, dict) else rubbish
     keep(tmp_path, "old", whole())
@@ -106,7 +106,7 @@ def test_rubbish_is_passed_over(tmp_path: Path, name: str) -> None:
     assert selftests.latest([tmp_path], MACHINE) == whole()
 
 
-def test_a_file_that_is_no_text_and_a_folder_of_that_name_are_passed_over(tmp_path: Path) -> None:
+def test_a_binary_file_and_a_folder_of_that_name_are_ignored(tmp_path: Path) -> None:
     keep(tmp_path, "good", whole())
     keep(tmp_path, "binary", "")
     (tmp_path / "binary" / rows.SELFTEST_FILE).write_bytes(b"\xff\xfe\x00")

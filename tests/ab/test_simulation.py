@@ -1,4 +1,4 @@
-"""The rule played many times: it is the rule of ``decide``, with the rates that were designed, and what it finds."""
+"""The rule in many simulated decisions: it equals ``decide``, and has the designed error rates and power."""
 
 import math
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def decided(series: Any, names: Sequence[str], controls: Sequence[str], rule: Ru
 
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), sd=SDS, effect=st.floats(-0.1, 0.3), moved=st.sampled_from([0.0, 0.0, 0.05]))
-def test_it_is_the_rule_of_decide(seed: int, sd: float, effect: float, moved: float) -> None:
+def test_the_simulation_follows_the_rule_of_decide(seed: int, sd: float, effect: float, moved: float) -> None:
     draw = np.random.default_rng(seed)
     gated = draw.normal([effect, 0.0], sd, (1, 12, 2))
     controls = draw.normal(moved, 0.02, (1, 12, 1))
@@ -76,7 +76,7 @@ def test_false_alarms_stay_within_alpha(sd: float, metrics: int) -> None:
 
 
 @pytest.mark.parametrize("sd", [0.01, 0.05, 0.12])
-def test_false_alarms_stay_within_alpha_where_noise_has_heavy_tails(sd: float) -> None:
+def test_false_alarms_stay_within_alpha_with_heavy_tails(sd: float) -> None:
     assert play(heavy(2000, 48, sd), DESIGNED).alarms <= binom.ppf(0.999, 2000, DESIGNED.alpha)
 
 
@@ -104,13 +104,13 @@ def test_more_noise_never_lowers_the_smallest_effect_that_is_found(sd: float, mo
 
 @settings(max_examples=25)
 @given(sd=st.floats(0.005, 0.3), share=st.sampled_from([0.5, 0.8, 0.9]), metrics=st.sampled_from([1, 2]))
-def test_what_is_called_smallest_is_found_as_often_as_promised(sd: float, share: float, metrics: int) -> None:
+def test_the_smallest_effect_is_found_with_the_stated_power(sd: float, share: float, metrics: int) -> None:
     found = smallest_found(sd, SHORT, metrics, share)
 
     assert normal(sd, found.effect, metrics, SHORT).share_found == pytest.approx(share, abs=0.05)
 
 
-def test_more_blocks_find_less() -> None:
+def test_more_blocks_find_smaller_effects() -> None:
     longer = replace(SHORT, looks=(12, 48))
 
     assert smallest_found(0.1, longer).effect < smallest_found(0.1, SHORT).effect
@@ -178,7 +178,7 @@ def test_a_planted_slowdown_of_5_percent_is_caught() -> None:
     assert found.share_found >= 0.9
 
 
-def test_real_decisions_share_no_block_and_what_is_left_counts_nowhere() -> None:
+def test_real_decisions_share_no_block_and_the_rest_is_not_counted() -> None:
     assert real(made(12 * 5 + 11, 0.005), ["spin"]) == Counts(0, 5, 0, 5, 12)
     assert real(made(11, 0.005), ["spin"]) == Counts(0, 0, 0, 0, 0)
     assert real([], []) == Counts(0, 0, 0, 0, 0)
@@ -244,7 +244,7 @@ def test_every_time_gives_looks_within_it_or_none(block_s: float, budget_s: floa
 
 
 @pytest.mark.parametrize(("budget_s", "block_s"), [(0, 1), (-1, 1), (1, 0), (math.nan, 1), (math.inf, 1)])
-def test_times_that_are_none_are_refused(budget_s: float, block_s: float) -> None:
+def test_invalid_times_are_refused(budget_s: float, block_s: float) -> None:
     with pytest.raises(ValueError, match="a time above 0"):
         rule_for(budget_s, block_s)
 

@@ -1,4 +1,4 @@
-"""A verdict as text, Markdown and JSON: what is in it, and that nothing in it breaks what it is put into."""
+"""A verdict as text, Markdown and JSON: its content, and safe output of hostile values."""
 
 import json
 import math
@@ -99,7 +99,7 @@ VERDICTS = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_verdict_is_one_that_json_can_hold(name: str) -> None:
+def test_every_verdict_is_valid_json(name: str) -> None:
     found = told(ALL[name])
 
     again = json.loads(json.dumps(found, allow_nan=False))
@@ -132,7 +132,7 @@ def test_the_title_is_the_verdict_and_its_reason_and_both_sides_are_named() -> N
     assert r"- A: a\|b\`c&lt;d&gt; \# e?\[31m\*f\*" in show.markdown(result(ALL["hostile"]))
 
 
-def test_a_metric_has_both_figures_its_change_its_interval_and_what_could_have_been_seen() -> None:
+def test_a_metric_has_both_figures_its_change_its_interval_and_the_detectable_change() -> None:
     cpu, throughput = cells(ALL["regression"]).values()
 
     assert (cpu["A"], cpu["B"], cpu["change"]) == ("33.3 µs", "40.7 µs", "+22.1 %")
@@ -162,7 +162,7 @@ def test_no_change_has_no_sign_of_a_change() -> None:
     assert "-0.0" not in plain(ALL["pass"])
 
 
-def test_memory_that_was_asked_for_and_not_had_is_shown_with_the_reason_and_keeps_a_pass_away() -> None:
+def test_missing_memory_is_shown_with_the_reason_and_prevents_a_pass() -> None:
     found = told(ALL["memory_failed"])
 
     assert found["verdict"] == "inconclusive"
@@ -172,7 +172,7 @@ def test_memory_that_was_asked_for_and_not_had_is_shown_with_the_reason_and_keep
     assert told(ALL["memory_alone_failed"])["verdict"] == "inconclusive"
 
 
-def test_memory_that_was_had_is_shown_per_fetch() -> None:
+def test_memory_is_shown_per_fetch() -> None:
     found, line = told(ALL["with_memory"])["effects"]["memory"], cells(ALL["with_memory"])["user memory per fetch"]
 
     assert found["median"] == {"A": pytest.approx(2_000_000 / 1960), "B": pytest.approx(2_100_000 / 1960)}
@@ -211,7 +211,7 @@ def test_error_rates_are_called_designed_until_they_have_been_measured() -> None
         "1 alarms in 300 simulated decisions on 104 blocks",
         "4.8 % (95 %: 4.1 to 5.5 %) found in 98 %",
         "8.1 % (95 %: 7.0 to 9.2 %) found in 100 %",
-        "SD of its blocks 2.0 % in CPU time, of these 0.3 %",
+        "SD of CPU time: 2.0 % in its blocks, 0.3 % in these",
     ):
         assert figure in measured
     assert told(ALL["pass"])["error_rates"] == "designed"
@@ -236,7 +236,7 @@ def test_a_block_that_is_left_out_is_one_line_too(rows: Rows) -> None:
     assert f"block  {rows[0].round}  left out: " in line
 
 
-def test_a_stored_verdict_stands_and_without_one_the_blocks_are_told_so_far() -> None:
+def test_a_stored_verdict_is_kept_and_without_one_the_blocks_so_far_decide() -> None:
     rows = flat(ALL["regression"] * 3)
     (kept,) = show.sections(rows, {"verdict": "inconclusive", "why": "the budget was used up", "looks": [4]})
     (so_far,) = show.sections(rows, {})
@@ -246,7 +246,7 @@ def test_a_stored_verdict_stands_and_without_one_the_blocks_are_told_so_far() ->
     assert show.sections([]) == []
 
 
-def test_of_several_comparisons_the_blocks_are_counted() -> None:
+def test_blocks_of_several_comparisons_are_counted() -> None:
     (found,) = show.sections(flat([*series(number=3), block(9, name="other", red=True)]))
 
     assert found.tables[0].cells == [("ab", "3", "3"), ("other", "1", "0")]

@@ -1,4 +1,4 @@
-"""Which workloads have a column, where there are many."""
+"""Which of many workloads have a column."""
 
 import pytest
 

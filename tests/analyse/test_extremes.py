@@ -19,7 +19,7 @@ def series(random: Random, number: int, rounds: int, noise: float, lead: float =
 @pytest.mark.parametrize(
     ("number", "rounds", "noise"), [(2, 2, 0.05), (5, 3, 0.05), (9, 3, 0.02), (20, 3, 0.05), (9, 2, 0.1)]
 )
-def test_what_is_the_same_is_hardly_ever_told_apart(number: int, rounds: int, noise: float) -> None:
+def test_equal_series_rarely_differ(number: int, rounds: int, noise: float) -> None:
     random = Random(number * 100 + rounds)
 
     alarms = sum(ends_differ(series(random, number, rounds, noise)) for _ in range(200))
@@ -27,7 +27,7 @@ def test_what_is_the_same_is_hardly_ever_told_apart(number: int, rounds: int, no
     assert alarms <= 20, "designed: at most 5 %; more than 20 of 200 would be a chance of less than one in a thousand"
 
 
-def test_what_is_three_times_as_high_is_told_apart_with_three_rounds() -> None:
+def test_a_factor_of_three_differs_with_three_rounds() -> None:
     random = Random(1)
 
     assert sum(ends_differ(series(random, 4, 3, 0.05, 3)) for _ in range(100)) >= 95

@@ -14,7 +14,7 @@ from tests.made_rows import crawl_row, grid, memory_row
 RESULTS_README = Path(__file__).parents[2] / "results" / "README.md"
 
 
-def test_a_frame_has_a_line_a_trial_and_the_documented_columns() -> None:
+def test_a_frame_has_a_line_per_trial_and_the_documented_columns() -> None:
     rows = grid(["one"], latencies=["0"], caps=[1], rounds=2)
 
     table = frame(rows)
@@ -63,7 +63,7 @@ def test_csv_reads_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
-def test_text_in_a_csv_is_no_formula_and_numbers_stay_numbers(first: str) -> None:
+def test_text_in_a_csv_is_not_a_formula_and_numbers_stay_numbers(first: str) -> None:
     formula = f"{first}cmd|' /C calc'!A0"
     row = crawl_row(formula, status="failed", reason=formula)
     row = changed(row, measured={"steal_share": 0.25})

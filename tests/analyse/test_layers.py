@@ -1,4 +1,4 @@
-"""Layers of memory, from rows: slopes of what is known, and nothing made of what is not."""
+"""Layers of memory from rows: slopes of known layers only."""
 
 from typing import Any
 
@@ -32,14 +32,14 @@ def test_each_layer_has_its_slope_and_all_together_have_theirs() -> None:
     assert found.largest_n == 10_000
 
 
-def test_the_intercept_of_the_user_layer_is_the_process_without_any() -> None:
+def test_the_intercept_of_the_user_layer_is_the_empty_process() -> None:
     found = cost(map(block, SIZES)).user
 
     assert isinstance(found, Slope)
     assert round(found.intercept) == 9_000_000
 
 
-def test_a_layer_that_is_not_known_is_unknown_and_so_is_the_whole() -> None:
+def test_an_unknown_layer_makes_the_sum_unknown() -> None:
     found = cost(block(n, held_slab_bytes=None) for n in SIZES)
 
     assert found.layers["slab and sockets"] == NoSlope("unknown here")
@@ -47,7 +47,7 @@ def test_a_layer_that_is_not_known_is_unknown_and_so_is_the_whole() -> None:
     assert isinstance(found.user, Slope)
 
 
-def test_a_row_that_others_disturbed_counts_for_the_process_and_not_for_the_system() -> None:
+def test_a_disturbed_row_counts_for_the_process_and_not_for_the_system() -> None:
     rows = [*map(block, SIZES), block(5000, held_disturbed="of others: +9 tasks", held_slab_bytes=10**12)]
 
     found = cost(rows)
@@ -63,7 +63,7 @@ def test_red_rows_are_left_out() -> None:
     assert isinstance(cost(block(n, red=n == 1000) for n in SIZES).full, NoSlope)
 
 
-def test_no_rows_cost_nothing_that_is_known() -> None:
+def test_without_rows_the_cost_is_unknown() -> None:
     found = cost([])
 
     assert found.largest_n == 0

@@ -42,7 +42,7 @@ def curve(caps: tuple[int, ...], *, turn_ns: float = 52.0 * MS, cpu_ns: int = 10
     ]
 
 
-def test_the_fit_finds_the_loop_that_the_rows_were_made_of() -> None:
+def test_the_fit_recovers_the_parameters_of_the_loop() -> None:
     found = fitted(curve((1, 10, 100, 1000, 3000)))
 
     assert isinstance(found, Fit)
@@ -63,7 +63,7 @@ def test_the_model_is_the_lower_of_its_two_bounds_and_they_meet_at_the_knee() ->
     assert found.per_s(found.knee * 9) == found.ceiling_per_s
 
 
-def test_a_fetch_takes_never_less_than_its_latency() -> None:
+def test_a_fetch_never_takes_less_than_its_latency() -> None:
     found = fitted(curve((1, 10, 100, 1000), turn_ns=45.0 * MS))
 
     assert isinstance(found, Fit)
@@ -151,7 +151,7 @@ def test_a_longer_crawl_comes_nearer_to_the_steady_state() -> None:
     ],
     ids=["a full core", "clearly above the knee", "nearly full", "above the knee but waiting", "one in flight"],
 )
-def test_what_held_throughput_up_decides(values: dict[str, float], expected: tuple[float, float]) -> None:
+def test_the_bottleneck_of_throughput_decides(values: dict[str, float], expected: tuple[float, float]) -> None:
     found = sensitivity(**values)
 
     assert (found.low, found.high) == pytest.approx(expected)

@@ -82,7 +82,7 @@ def test_fewer_than_five_different_sizes_give_no_slope_but_a_reason(sizes: tuple
 
 @settings(deadline=None, max_examples=40)
 @given(jitters)
-def test_the_interval_holds_the_slope(jitter: list[int]) -> None:
+def test_the_interval_contains_the_slope(jitter: list[int]) -> None:
     found = slope_of(jitter)
 
     assert found.low <= found.per_fetch <= found.high
@@ -101,7 +101,7 @@ def test_the_slope_scales_with_the_memory(jitter: list[int], factor: int) -> Non
 
 @settings(deadline=None, max_examples=40)
 @given(jitters, st.integers(0, 10**8))
-def test_what_the_process_needs_anyway_does_not_move_the_slope(jitter: list[int], base: int) -> None:
+def test_the_memory_of_the_empty_process_does_not_change_the_slope(jitter: list[int], base: int) -> None:
     one, shifted = slope_of(jitter), slope_of(jitter, shift=base)
 
     assert [shifted.per_fetch, shifted.low, shifted.high] == pytest.approx(
@@ -166,7 +166,7 @@ def test_a_bent_line_is_reported_as_the_range_of_its_halves() -> None:
     assert (found.low, found.high) == pytest.approx((1000, 4000))
 
 
-def test_a_bent_line_with_noise_is_a_range_that_holds_both_slopes() -> None:
+def test_a_bent_line_with_noise_is_a_range_that_contains_both_slopes() -> None:
     sizes = list(range(100, 1000, 100))
     memory = [1000 * n + 4000 * max(0, n - 500) + 7000 * (n // 100 % 3) for n in sizes]
     found = memory_slope(sizes, memory)
@@ -176,13 +176,13 @@ def test_a_bent_line_with_noise_is_a_range_that_holds_both_slopes() -> None:
     assert found.low < 1000 < found.per_fetch < 5000 < found.high
 
 
-def test_a_bend_smaller_than_the_noise_is_none() -> None:
+def test_a_bend_smaller_than_the_noise_is_ignored() -> None:
     jitter = [40_000, -40_000, 30_000, -30_000, -45_000, 45_000, 38_000, -38_000, 41_000, -41_000]
 
     assert slope_of(jitter).straight
 
 
-def test_a_bend_that_nobody_would_see_is_none() -> None:
+def test_a_bend_that_is_not_visible_is_ignored() -> None:
     slight = round(1000 * BEND / 2)
     found = memory_slope(SIZES, [1000 * n if n <= 1200 else 1_200_000 + (1000 + slight) * (n - 1200) for n in SIZES])
 
@@ -222,7 +222,7 @@ def test_figures_are_compared_by_the_rounds_that_they_have_in_common() -> None:
 
 
 @given(values_ns, values_ns)
-def test_merging_histograms_is_as_counting_all_values_at_once(one: list[int], other: list[int]) -> None:
+def test_merged_histograms_equal_one_histogram_of_all_values(one: list[int], other: list[int]) -> None:
     merged = merge([histogram(one), histogram(other)])
 
     assert merged == merge([histogram(one + other)])
@@ -272,6 +272,6 @@ def test_the_share_of_longer_values_is_exact_at_the_ends_of_buckets() -> None:
     ]
 
 
-def test_nothing_cannot_be_merged() -> None:
+def test_merging_no_histogram_is_refused() -> None:
     with pytest.raises(ValueError, match="no histogram"):
         merge([])

@@ -163,7 +163,7 @@ def test_rounds_are_compared_by_their_logarithms() -> None:
     assert figure.number == 3
 
 
-def test_mean_and_deviation_stand_for_rounds_that_were_not_saved() -> None:
+def test_mean_and_deviation_replace_rounds_that_were_not_saved() -> None:
     figure = entry(file(told("a", mean=2.0, stddev=0.2, rounds=50))).figure
 
     assert isinstance(figure, Sample)
@@ -182,7 +182,7 @@ def test_a_slower_benchmark_is_a_regression_and_the_same_one_passes() -> None:
     assert found.verdict == "regression"
 
 
-def test_our_own_figures_are_compared_too() -> None:
+def test_figures_in_extra_info_are_compared_too() -> None:
     values = [1.0, 1.01, 0.99]
     extra: dict[str, Any] = {CPU: [50_000, 51_000, 50_500], THROUGHPUT: [900.0, 910.0, 905.0], MEMORY: 9000}
     found = compared(file(timed("a", values, **extra)), file(timed("a", values, 1.001, **extra)))
@@ -199,7 +199,7 @@ def test_a_copy_of_a_file_cannot_pass() -> None:
     assert compared(values, values).verdict == "inconclusive"
 
 
-def test_a_red_benchmark_is_part_of_no_verdict() -> None:
+def test_a_red_benchmark_is_excluded_from_the_verdict() -> None:
     values = [1.0, 1.01, 0.99]
     found = compared(file(timed("a", values)), file(timed("a", values, 9.0, red=["server had room"])))
 
@@ -211,7 +211,7 @@ def test_single_rounds_decide_nothing() -> None:
     found = compared(file(told("a", 1.0)), file(told("a", 9.0)))
 
     assert found.verdict == "inconclusive"
-    assert found.compared[0].why == "no cell was repeated: its noise is not known"
+    assert found.compared[0].why == "no cell was repeated, so the noise is unknown"
 
 
 def test_benchmarks_with_other_parameters_are_not_compared() -> None:
@@ -239,7 +239,7 @@ def test_benchmarks_with_other_parameters_are_not_compared() -> None:
         "fast",
     ],
 )
-def test_what_is_no_measurement_is_said_and_decides_nothing(stats: Any) -> None:
+def test_an_invalid_measurement_is_reported_and_decides_nothing(stats: Any) -> None:
     bad = {"fullname": "a", "stats": stats}
 
     assert isinstance(entry(file(bad)).figure, str)
@@ -255,7 +255,7 @@ def test_a_deviation_far_beyond_the_mean_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"benchmarks": 3}', "{", "[" * 100_000])
-def test_a_file_that_is_something_else_is_refused(text: str) -> None:
+def test_another_kind_of_file_is_refused(text: str) -> None:
     with pytest.raises(BenchmarkError):
         parse(text)
 
@@ -264,12 +264,12 @@ def test_a_file_that_is_something_else_is_refused(text: str) -> None:
     ("benchmarks", "sentence"),
     [([{}], "no fullname"), ([3], "no fullname"), ([told("a", 1), told("a", 2)], "two benchmarks named a")],
 )
-def test_a_benchmark_without_a_name_of_its_own_is_refused(benchmarks: list[Any], sentence: str) -> None:
+def test_a_missing_or_duplicate_name_of_a_benchmark_is_refused(benchmarks: list[Any], sentence: str) -> None:
     with pytest.raises(BenchmarkError, match=sentence):
         of_json("file", file() | {"benchmarks": benchmarks})
 
 
-def test_machines_are_told_apart_by_their_cpu_and_system() -> None:
+def test_machines_differ_by_cpu_and_system() -> None:
     head = file(timed("a", [1.0, 1.1]), machine_info=MACHINE | {"cpu": {"brand_raw": "Other", "count": 4}})
 
     found = compared(file(timed("a", [1.0, 1.1])), head)

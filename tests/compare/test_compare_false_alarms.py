@@ -71,5 +71,5 @@ def test_runs_without_a_difference_are_hardly_ever_called_a_regression() -> None
     assert verdicts(1.0)["regression"] <= 1  # 0.5 % by design: two of 20 would be a chance of one in two hundred
 
 
-def test_runs_whose_pages_cost_twice_as_much_are_always_called_one() -> None:
+def test_runs_with_slower_pages_are_always_called_a_regression() -> None:
     assert verdicts(2.0, 10) == {"regression": 10}

@@ -94,7 +94,7 @@ def test_without_any_cell_repeated_there_is_no_interval_and_no_decision() -> Non
     found = compared(noisy_run(1, rounds=1, memory=False), slowed(noisy_run(2, rounds=1, memory=False), 3))
 
     assert found.verdict == "inconclusive"
-    assert {one.why for one in found.compared} == {"no cell was repeated: its noise is not known"}
+    assert {one.why for one in found.compared} == {"no cell was repeated, so the noise is unknown"}
     assert all(one.change is not None and one.low is None for one in found.compared)
 
 
@@ -104,10 +104,10 @@ def test_figures_that_never_vary_decide_nothing() -> None:
     found = compared(still, slowed(still, 2))
 
     assert found.verdict == "inconclusive"
-    assert {one.why for one in found.compared} == {"figures that do not vary at all are no measurement"}
+    assert {one.why for one in found.compared} == {"identical figures are not a measurement"}
 
 
-def test_a_cell_with_many_rounds_goes_by_its_own_noise() -> None:
+def test_a_cell_with_many_rounds_has_its_own_noise() -> None:
     quiet = noisy_run(1, sd=0.001, rounds=12, caps=(10,), memory=False)
     loud = noisy_run(2, sd=0.2, caps=(100,), memory=False)
     found = compared(quiet + loud, quiet + loud)
@@ -159,7 +159,7 @@ def test_what_became_faster_passes() -> None:
     assert compared(noisy_run(1), slowed(noisy_run(2), 0.5)).verdict == "pass"
 
 
-def test_more_memory_a_fetch_is_a_regression() -> None:
+def test_more_memory_per_fetch_is_a_regression() -> None:
     found = compared(noisy_run(1), [row for row in noisy_run(2) if row.kind == "crawl"] + _heavy())
 
     assert cell(found, MEMORY).verdict == "regression"
@@ -180,7 +180,7 @@ def test_less_throughput_of_a_full_core_is_a_regression() -> None:
     assert math.exp(change(one)[0]) == pytest.approx(1 / 0.7, rel=0.05)
 
 
-def test_throughput_that_waits_for_latency_is_shown_and_not_gated() -> None:
+def test_throughput_bound_by_latency_is_shown_and_not_gated() -> None:
     noise = Random(3)
     sides = [
         [
@@ -196,12 +196,12 @@ def test_throughput_that_waits_for_latency_is_shown_and_not_gated() -> None:
 
     assert not one.gated
     assert one.change is not None
-    assert "hides slowdowns" in one.why
+    assert one.state == "not gated"
     assert one.sensitivity is not None
     assert one.sensitivity < 0.01
 
 
-def test_what_each_cell_is_too_noisy_to_show_the_mean_of_a_strategy_shows() -> None:
+def test_the_mean_of_a_strategy_shows_a_change_that_is_lost_in_the_noise_of_its_cells() -> None:
     caps = tuple(range(10, 170, 10))
     base, head = (noisy_run(seed, sd=0.12, caps=caps, memory=False) for seed in (1, 2))
 
@@ -224,7 +224,7 @@ def test_between_five_and_ten_percent_nothing_is_decided_unless_it_is_certain() 
     assert one.verdict == "inconclusive"
 
 
-def test_no_change_is_seldom_called_a_regression() -> None:
+def test_no_change_is_rarely_called_a_regression() -> None:
     false = sum(
         compared(noisy_run(2 * n, sd=0.12, memory=False), noisy_run(2 * n + 1, sd=0.12, memory=False)).verdict
         == "regression"
@@ -237,7 +237,7 @@ def test_no_change_is_seldom_called_a_regression() -> None:
 # What forbids a verdict
 
 
-def test_a_machine_that_became_slower_takes_the_verdict_from_times_and_not_from_memory() -> None:
+def test_on_a_slower_machine_memory_has_a_verdict_and_times_have_none() -> None:
     base, head = with_ceiling(noisy_run(1), 100_000), with_ceiling(slowed(noisy_run(2), 2.0), 90_000)
 
     found = compared(base, head)
@@ -258,7 +258,7 @@ def test_the_control_may_move_by_five_percent(per_s: float, moved: bool) -> None
     assert found.control.moved is moved
 
 
-def test_without_a_control_there_is_a_verdict_all_the_same() -> None:
+def test_without_a_control_there_is_still_a_verdict() -> None:
     found = compared(with_ceiling(noisy_run(1), None), with_ceiling(noisy_run(2), None))
 
     assert found.control is None
@@ -308,7 +308,7 @@ def test_memory_sizes_need_not_agree_to_the_byte(head_bytes: int, same: bool) ->
 # What is missing
 
 
-def test_red_rows_are_counted_and_part_of_no_figure() -> None:
+def test_red_rows_are_counted_and_excluded() -> None:
     red = [crawl_row(cpu_per_page_ns=9_000_000, number=4, red=True)]
 
     found = compared(noisy_run(1), noisy_run(2) + red)
@@ -333,7 +333,7 @@ def test_a_cell_that_only_broke_in_head_keeps_the_comparison_from_passing() -> N
     assert cell(found, CPU).gated
 
 
-def test_a_cell_that_was_skipped_in_both_is_told_and_not_gated() -> None:
+def test_a_cell_that_was_skipped_in_both_is_reported_and_not_gated() -> None:
     skipped = [crawl_row("thread_pool", number=n, status="skipped") for n in (1, 2)]
 
     found = compared(noisy_run(1) + skipped, noisy_run(2) + skipped)
@@ -389,7 +389,7 @@ def test_trials_that_both_runs_have_are_counted_and_cannot_pass() -> None:
     assert {one.why for one in found.compared} == {"compared with itself: both runs have the same trials"}
 
 
-def test_a_copy_that_was_made_slower_is_a_regression_all_the_same() -> None:
+def test_a_slower_copy_is_still_a_regression() -> None:
     many = noisy_run(1)
 
     assert compared(many, slowed(many, 1.3)).verdict == "regression"

@@ -4,10 +4,13 @@ import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
+
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.stored import show
 from inflight.bench.studies.stored.plot import MOST_HALF, MOST_ROWS, draw, save_forest
 from inflight.bench.studies.stored.read import Comparison
+from inflight.bench.studies.stored.side import CPU
 from tests.compare.made_runs import compare, noisy_run, slowed, with_ceiling
 from tests.made_rows import MACHINE, bare_row, crawl_row
 
@@ -19,8 +22,8 @@ def compared(base: list[Row] | None = None, head: list[Row] | None = None) -> Co
 def test_every_output_says_that_the_runs_are_not_paired() -> None:
     found = compared()
 
-    assert "not run in turns" in " ".join(show.text(found).split())
-    assert "not run in turns" in show.markdown(found)
+    assert "not paired" in " ".join(show.text(found).split())
+    assert "not paired" in show.markdown(found)
     assert show.to_json(found)["paired"] is False
 
 
@@ -28,7 +31,7 @@ def test_every_cell_is_in_every_output() -> None:
     head = [row for row in noisy_run(2) if row.strategy != "generators"]
     found = compared(head=[*head, crawl_row("thread_pool")])
 
-    for text in (show.text(found), show.markdown(found).replace("\\", "")):
+    for text in (show.text(found, every=True), show.markdown(found).replace("\\", "")):
         assert all(show.name_of(one)[:30] in text for one in found.compared)
         assert "Only in BASE: generators, 0 ms, 10 in flight" in " ".join(text.split())
         assert "Only in HEAD: thread_pool, 0 ms, 100 in flight" in " ".join(text.split())
@@ -37,7 +40,45 @@ def test_every_cell_is_in_every_output() -> None:
     assert {one["side"] for one in values["one_sided"]} == {"BASE", "HEAD"}
 
 
-def test_a_control_that_moved_is_told_in_percent() -> None:
+def test_a_terminal_lists_what_changed_and_counts_the_rest() -> None:
+    found = compared(head=slowed(noisy_run(2), 1.3, "generators"))
+
+    lines = show.text(found).splitlines()
+
+    listed = [one for one in found.compared if any(line.startswith(show.name_of(one)) for line in lines)]
+    assert {one.key.subject for one in listed} == {"generators"}
+    assert sum(line.startswith("generators") for line in lines) == 3
+    counts = {cells[0]: cells[1:] for cells in (line.rsplit(maxsplit=3) for line in lines) if cells[-1:] == ["0"]}
+    assert counts == {
+        "CPU per page": ["3", "0", "0"],
+        "Throughput": ["6", "0", "0"],
+        "User memory per fetch in flight": ["2", "0", "0"],
+    }
+
+
+@pytest.mark.parametrize(("factor", "state"), [(0.7, "better"), (1.0, "tied"), (1.4, "worse")])
+def test_each_figure_has_a_state(factor: float, state: str) -> None:
+    found = compared(head=slowed(noisy_run(2), factor))
+
+    states = {one.state for one in found.compared if one.key.subject == "callbacks" and one.key.metric == CPU}
+    assert states == {state}
+    assert (f"{state.capitalize()}: CPU per page" in show.text(found)) is (state != "tied")
+
+
+def test_undecided_figures_are_counted_with_their_reasons() -> None:
+    found = compared(noisy_run(1, sd=0.5), noisy_run(2, sd=0.5))
+
+    undecided = [one for one in found.compared if one.state == "undecided"]
+    assert f"Undecided: too noisy ({len(undecided)})." in show.text(found)
+
+
+def test_a_change_between_unlike_machines_is_undecided() -> None:
+    found = compare(noisy_run(1), slowed(noisy_run(2), 2), MACHINE, MACHINE | {"cores": 8})
+
+    assert {one.state for one in found.compared if one.key.metric == CPU} == {"undecided"}
+
+
+def test_a_control_that_moved_is_reported_in_percent() -> None:
     found = compared(with_ceiling(noisy_run(1), 100_000), with_ceiling(noisy_run(2), 80_000))
 
     assert "The null client was 20 % slower in HEAD: 100,000 and 80,000 responses/s" in " ".join(
@@ -53,7 +94,7 @@ def test_other_kinds_of_trials_are_counted() -> None:
     assert "Not compared in HEAD: 1 trial" in text
 
 
-def test_what_decides_nothing_is_listed_with_its_reason() -> None:
+def test_a_figure_that_decides_nothing_is_listed_with_its_reason() -> None:
     head = [row for row in noisy_run(2) if row.strategy != "callbacks" or row.kind != "crawl"]
     broken = [crawl_row(in_flight=10, number=n, status="timeout") for n in (1, 2)]
 
@@ -62,7 +103,7 @@ def test_what_decides_nothing_is_listed_with_its_reason() -> None:
     assert "Undecided, HEAD: no valid trial (timeout): CPU per page of callbacks, 0 ms, 10 in flight." in text
 
 
-def test_json_holds_no_number_that_json_does_not_have() -> None:
+def test_json_has_no_nan_and_no_infinity() -> None:
     wild = [crawl_row(number=n, cpu_per_page_ns=10 ** (3 * n)) for n in (1, 2, 3)]
 
     text = json.dumps(show.to_json(compared(wild, slowed(wild, 1.5))), allow_nan=False)

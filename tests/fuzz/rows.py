@@ -187,7 +187,9 @@ def _compare(run: Path, out: Path) -> None:
 
     for base, head in ((run.parent / "before", run), (run, run.parent / "before")):
         with contextlib.suppress(*compare_command.REFUSALS):
-            compare_command.run(base=base, head=head, unlike=True, out=out, as_json=False, markdown=out / "compare.md")
+            compare_command.run(
+                base=base, head=head, unlike=True, every=True, out=out, as_json=False, markdown=out / "compare.md"
+            )
 
 
 def _race(run: Path, out: Path) -> None:

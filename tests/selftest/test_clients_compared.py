@@ -1,4 +1,4 @@
-"""Whether clients of one server agree, and how that is told."""
+"""Whether clients of one server agree, and how that is shown."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def rates(**by_name: tuple[float, ...]) -> Judged:
     return compared(client_rows(by_name)).latencies[0].per_s
 
 
-def test_clients_that_see_what_must_be_agree() -> None:
+def test_clients_with_the_ideal_figures_agree() -> None:
     judged = rates(locust=(980, 982, 981), wrk=(981, 982, 980), callbacks=(991, 990, 989))
 
     assert (judged.verdict, judged.who) == ("agree", ())
@@ -50,7 +50,7 @@ def test_one_of_three_that_is_ten_percent_off_is_named(name: str, factor: float)
     assert judged.apart == pytest.approx(factor - 1, abs=0.02)
 
 
-def test_two_that_share_a_fault_do_not_outvote_the_one_that_sees_what_must_be() -> None:
+def test_two_clients_with_the_same_fault_do_not_outvote_a_correct_one() -> None:
     values = {"locust": (900.0, 901.0, 899.0), "callbacks": (905.0, 904.0, 906.0), "wrk": (998.0, 999.0, 1000.0)}
 
     judged = rates(**values)
@@ -67,7 +67,7 @@ def test_of_two_clients_the_one_that_is_off_is_named() -> None:
     assert (judged.verdict, judged.who) == ("off", ("locust",))
 
 
-def test_what_all_see_alike_and_cannot_be_is_the_server_or_the_machine_and_no_client() -> None:
+def test_an_impossible_figure_of_all_clients_is_blamed_on_the_server_or_the_machine() -> None:
     values = {"locust": (900.0, 901.0), "wrk": (860.0, 861.0), "callbacks": (930.0, 931.0)}
 
     judged = rates(**values)
@@ -76,7 +76,7 @@ def test_what_all_see_alike_and_cannot_be_is_the_server_or_the_machine_and_no_cl
     assert "throughput: ALL OFF, -13 % from N / (L + own time), bound 3 %" in text(client_rows(values))
 
 
-def test_a_server_that_is_late_for_all_is_no_clients_fault() -> None:
+def test_a_server_that_is_late_for_all_is_not_blamed_on_a_client() -> None:
     late = client_rows({"locust": (943, 944), "wrk": (944, 945), "callbacks": (945, 946)}, added_ns=3 * MS)
 
     (one,) = compared(late).latencies
@@ -125,7 +125,7 @@ def test_no_slow_clock_excuses_a_throughput() -> None:
     assert one.per_s.who == one.added.who == ("locust",)
 
 
-def test_clients_that_completed_nothing_are_off_and_no_crash() -> None:
+def test_clients_that_completed_nothing_are_off() -> None:
     judged = rates(locust=(0, 0), wrk=(0, 0), callbacks=(990, 991))
 
     assert (judged.verdict, judged.who, judged.apart) == ("off", ("locust", "wrk"), -1)
@@ -144,7 +144,7 @@ def test_one_bad_round_of_three_does_not_spoil_an_agreement() -> None:
     assert rates(locust=(980, 700, 981), wrk=(981, 982, 980), callbacks=(991, 990, 989)).verdict == "agree"
 
 
-def test_one_round_may_show_agreement_and_accuses_nobody() -> None:
+def test_one_round_may_show_agreement_but_never_an_error() -> None:
     assert rates(locust=(980,), wrk=(981,), callbacks=(990,)).verdict == "agree"
     judged = rates(locust=(880,), wrk=(981,), callbacks=(990,))
     assert (judged.verdict, judged.why) == ("cannot be told", "locust: one round is not enough to say who is off")
@@ -155,7 +155,7 @@ def test_fewer_than_two_clients_are_no_comparison(values: dict[str, tuple[float,
     assert clients.judge(values, 0.03).verdict == "cannot be told"
 
 
-def test_a_time_is_held_against_its_bound_in_nanoseconds() -> None:
+def test_a_time_is_compared_with_its_bound_in_nanoseconds() -> None:
     slow = [client_row("locust", 965, number=n, added_ns=3 * MS) for n in (1, 2)]
     others = client_rows({"wrk": (981, 982), "callbacks": (985, 986)})
 
@@ -192,7 +192,7 @@ def test_without_added_latency_nothing_is_compared() -> None:
     assert "70 % of its core, 99 % of the server's, full: server" in told
 
 
-def test_red_rows_are_no_part_of_the_comparison_and_what_is_not_installed_is_named() -> None:
+def test_red_rows_are_excluded_and_missing_clients_are_named() -> None:
     red = [client_row("callbacks", 100, failed=7)]
     gone = [client_row("wrk", status="skipped", reason="wrk is not installed; get it with: apt install wrk")]
 
@@ -203,7 +203,7 @@ def test_red_rows_are_no_part_of_the_comparison_and_what_is_not_installed_is_nam
     assert "cannot be told" in told
 
 
-def test_the_self_test_tells_who_is_off_and_by_how_much_and_an_older_one_is_told_as_before() -> None:
+def test_the_self_test_says_who_is_off_and_by_how_much_also_in_its_older_form() -> None:
     older = made_selftest()
     rows = client_rows(AGREEING | {"wrk": (880, 881, 882)})
 
@@ -215,7 +215,7 @@ def test_the_self_test_tells_who_is_off_and_by_how_much_and_an_older_one_is_told
     assert selftest.text(older | {"clients": clients.compare([])}) == selftest.text(older)
 
 
-def test_each_round_asks_every_client_at_every_latency_in_an_order_of_its_own() -> None:
+def test_each_round_has_every_client_at_every_latency_in_its_own_order() -> None:
     trials = plan(3, seed=1)
 
     assert trials == plan(3, seed=1)
@@ -226,7 +226,7 @@ def test_each_round_asks_every_client_at_every_latency_in_an_order_of_its_own() 
 
 
 @pytest.mark.parametrize("latency", SECONDS)
-def test_all_clients_of_a_latency_are_asked_the_same(latency: str) -> None:
+def test_all_clients_of_a_latency_have_the_same_workload(latency: str) -> None:
     assert len({json.dumps(trial(name, latency).values) for name in CLIENTS}) == 1
     site = trial("wrk", latency).values["site"]
     assert site["pages"] % trial("wrk", latency).values["in_flight"] == 0

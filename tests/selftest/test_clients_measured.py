@@ -1,4 +1,4 @@
-"""Three clients of a real server: what they count, and what they say where something is missing."""
+"""Three clients of a real server: their counts, and their messages if something is missing."""
 
 import json
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_a_client_that_is_not_installed_is_a_skipped_row_that_says_how_to_get_it
 
 
 @pytest.mark.parametrize("name", clients.CLIENTS)
-def test_a_server_that_is_gone_is_a_failed_row(name: str) -> None:
+def test_a_lost_server_is_a_failed_row(name: str) -> None:
     if why := clients.absent(name):
         pytest.skip(why)
     with running(SETTING.cpus.server) as gone:

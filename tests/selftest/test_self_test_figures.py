@@ -1,4 +1,4 @@
-"""What a self-test makes of its blocks, and how it is told."""
+"""The figures of a self-test from its blocks, and how they are shown."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from tools.document import readme
 from tools.document.stored import DocumentError
 
 
-def test_blocks_without_a_change_alarm_nobody_and_are_counted_apart_when_resampled() -> None:
+def test_blocks_without_a_change_give_no_alarm_and_resampled_ones_are_counted_separately() -> None:
     found = self_test.false_alarms(SAME)
 
     assert (found["real"]["alarms"], found["resampled"]["alarms"]) == (0, 0)
@@ -29,14 +29,14 @@ def test_blocks_without_a_change_alarm_nobody_and_are_counted_apart_when_resampl
 
 
 @pytest.mark.parametrize("size", [5, 10])
-def test_a_planted_slowdown_is_found_and_seen_as_large_as_it_is(size: int) -> None:
+def test_a_planted_slowdown_is_found_with_its_true_size(size: int) -> None:
     found = self_test.detection(SLOWER[size])
 
     assert found["share"] > 0.95
     assert math.expm1(found["seen"]) == pytest.approx(size / 100, abs=0.01)
 
 
-def test_blocks_that_are_left_out_are_no_part_of_any_figure_and_are_counted() -> None:
+def test_blocks_that_are_left_out_are_counted_and_excluded_from_all_figures() -> None:
     broken = blocks([block(n, 5.0, failed="B") for n in range(1, 4)])
     red = blocks([block(n, 5.0, red=True) for n in range(4, 6)])
 
@@ -79,7 +79,7 @@ def test_the_tables_have_all_rates_and_the_bounds_of_real_decisions() -> None:
 
     real, simulated = found["False alarms"]
     assert simulated[:3] == ("simulated", "1,000", "0")
-    assert (real[0], real[6], simulated[6:]) == ("one after another", "96", ("96", "-"))
+    assert (real[0], real[6], simulated[6:]) == ("consecutive", "96", ("96", "-"))
     assert float(real[7].removesuffix("%")) > 1
     for (size, one), line in zip(made_selftest()["detection"].items(), found["Planted slowdowns"], strict=True):
         assert one["low"] < one["seen"] < one["high"]

@@ -14,7 +14,7 @@ from tests.cli.command import INFLIGHT, inflight
 from tests.patience import HANG_S
 
 
-def test_measuring_costs_a_fetch_something() -> None:
+def test_the_cost_of_measuring_is_printed() -> None:
     command = [sys.executable, "-P", "-m", "inflight.bench.studies.selftest.overhead"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_S, env=environment())
 

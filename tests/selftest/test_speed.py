@@ -1,4 +1,4 @@
-"""``make speed``, cut short: the real server and strategies, and a program in the place of wrk."""
+"""``make speed``, shortened: the real server and strategies, and a substitute for wrk."""
 
 import os
 import shutil
@@ -69,7 +69,7 @@ def test_without_wrk_it_says_how_to_get_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--rounds", "--pages", "--seconds"])
-def test_nothing_is_not_a_number_to_measure(option: str) -> None:
+def test_a_size_of_zero_is_refused(option: str) -> None:
     done = speed(os.environ["PATH"], option, "0")
 
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""What is read of wrk's report: the texts are what wrk 4.1.0 printed about the fake server."""
+"""Reading the report of wrk: the texts are output of wrk 4.1.0 on the fake server."""
 
 import pytest
 
@@ -48,7 +48,7 @@ Transfer/sec:      3.21KB
 """
 
 
-def test_throughput_and_the_distribution_are_read_in_nanoseconds_whatever_their_units() -> None:
+def test_throughput_and_distribution_are_read_in_nanoseconds_from_any_unit() -> None:
     assert parse(FAST) == Driven(
         requests=108_199,
         per_s=108_087.78,
@@ -75,11 +75,11 @@ def test_requests_that_timed_out_are_failures_and_have_no_times() -> None:
 @pytest.mark.parametrize(
     "printed", ["", "unable to connect to 127.0.0.1:9 Connection refused", FAST.partition("Requests/sec")[0]]
 )
-def test_what_is_no_report_is_refused_with_wrks_own_words(printed: str) -> None:
+def test_an_invalid_report_is_refused_with_the_output_of_wrk(printed: str) -> None:
     with pytest.raises(WrkError, match="wrk printed no report"):
         parse(printed)
 
 
-def test_a_program_that_fails_is_one_sentence_with_what_it_said() -> None:
+def test_a_failing_program_is_one_sentence_with_its_output() -> None:
     with pytest.raises(WrkError, match=r"wrk failed on http://127\.0\.0\.1:1/: "):
         Wrk("/bin/ls", None).drive("http://127.0.0.1:1/", 1, 1)

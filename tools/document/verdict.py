@@ -1,4 +1,4 @@
-"""One verdict of a stored comparison, number by number, for docs/method.md."""
+"""Explain the numbers of a verdict of a stored comparison, for docs/method.md."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _ROLES: tuple[Role, ...] = ("reference", "placebo", "compared")
 
 
 def part(runs: Path, _beside: Path) -> str:
-    """Return how the comparison was made, the verdict as it was printed, and where each of its numbers comes from."""
+    """Return the provenance of the comparison, the verdict as it was printed, and the source of each number."""
     shown = regression(runs)
     result = read.result(shown.rows)
     assert result is not None
@@ -31,7 +31,7 @@ def part(runs: Path, _beside: Path) -> str:
 
 
 def regression(runs: Path) -> Run:
-    """Return the newest comparison that ended as a regression. Raises DocumentError when there is none."""
+    """Return the newest comparison that ended as a regression. Raises DocumentError if there is none."""
     for folder in reversed(folders(runs, "ab")):
         found = run(folder)
         if read.decided(read.blocks(found.rows), DESIGNED).verdict == "regression":
@@ -40,9 +40,9 @@ def regression(runs: Path) -> Run:
 
 
 def explained(good: Sequence[Block], decision: Decision) -> Section:
-    """Return the section that follows the CPU time per page from the first good block to the verdict."""
+    """Return a section on the CPU time per page, from the first good block to the verdict."""
     (effect,) = (one for one in decision.effects if one.metric == METRIC)
-    lines = [*_of_block(good[0]), *_over_blocks(good, effect), *_held_against(decision, effect)]
+    lines = [*_of_block(good[0]), *_over_blocks(good, effect), *_tests(decision, effect)]
     return Section("", (Table("", ("number", "here", "where it comes from"), tuple(lines)),))
 
 
@@ -56,7 +56,7 @@ def _of_block(block: Block) -> list[tuple[str, str, str]]:
     return [
         (f"A in block {block.number}", told[0], sums),
         ("A again", told[1], "the same code in another process, in the windows beside those of A"),
-        ("B", told[2], "likewise"),
+        ("B", told[2], "measured in the same way"),
         ("value of the block", units.change(value), "ln(B) - (ln(A) + ln(A again)) / 2, written as a change"),
     ]
 
@@ -68,7 +68,7 @@ def _over_blocks(good: Sequence[Block], effect: Effect) -> list[tuple[str, str, 
     times = units.number(t_quantile(n - 1, 0.975), 3)
     between = units.change_between(min(values), max(values))
     return [
-        (f"values of all {n} blocks", between, "the unit of analysis: one value a block"),
+        (f"values of all {n} blocks", between, "the unit of analysis: one value per block"),
         ("change", units.change(effect.estimate), "the mean of the values, written as a change"),
         ("SD of a block", units.change_size(effect.sd), "the standard deviation of the values"),
         ("standard error", units.change_size(error), f"SD / sqrt({n})"),
@@ -76,7 +76,7 @@ def _over_blocks(good: Sequence[Block], effect: Effect) -> list[tuple[str, str, 
     ]
 
 
-def _held_against(decision: Decision, effect: Effect) -> list[tuple[str, str, str]]:
+def _tests(decision: Decision, effect: Effect) -> list[tuple[str, str, str]]:
     rule, look = DESIGNED, decision.look or len(DESIGNED.looks)
     gated = len(decision.effects)
     level, pass_level = rule.level(look, gated), rule.pass_level(look)
@@ -88,9 +88,9 @@ def _held_against(decision: Decision, effect: Effect) -> list[tuple[str, str, st
     ends = control.interval
     return [
         ("t", units.number(t, 3), "mean / standard error"),
-        ("p", p, "one-sided: the chance of such a t, or a larger one, without a change"),
+        ("p", p, "one-sided: the chance of such a t or a larger one without a change"),
         ("level", units.number(level, 2), spent),
-        ("least", units.change_size(rule.least), "a smaller change is no regression, however sure it is"),
+        ("least", units.change_size(rule.least), "a smaller change is not a regression, even if it is significant"),
         ("control", units.change(control.estimate), f"A again against A, over the blocks; 95 %: {ends}"),
         (
             "bound of a pass",

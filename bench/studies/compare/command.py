@@ -1,4 +1,4 @@
-"""``inflight ab``: two sides from the command line, blocks until a verdict, and its output."""
+"""``inflight ab``: run blocks of two sides until there is a verdict, print it and keep it."""
 
 import json
 import math
@@ -30,7 +30,7 @@ REFUSALS = commands.REFUSALS
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
 JSON_FILE, MARKDOWN_FILE = "verdict.json", "verdict.md"
 RESULTS = Path("results")
-"""Where self-tests are kept unless another folder was asked for."""
+"""Default folder of results, where self-tests are looked for besides ``--out``."""
 
 
 def run(
@@ -51,7 +51,7 @@ def run(
     markdown: Path | None,
     as_json: bool,
 ) -> int:
-    """Compare, print the verdict, and return 0 for a pass, 1 for a regression, 3 for neither, 130 when interrupted."""
+    """Compare, print the verdict, and return 0 (pass), 1 (regression), 3 (inconclusive) or 130 (interrupted)."""
     planned = from_words(
         a, b, latency=latency, links=links, metrics=metrics, repositories=repositories, pythons=pythons,
         requirements=requirements, settings=settings, variables=variables,
@@ -67,7 +67,7 @@ def run(
             planned, calibration = loop.calibrated(planned, prepared, where, cycles)
             rates = selftests.latest([out, RESULTS], machine)
             judged_by = rule_within(budget_s, calibration, planned)
-            say(plan_told(planned, calibration, judged_by, rates))
+            say(plan_text(planned, calibration, judged_by, rates))
             folder = runs.new_folder(out, planned, machine)
             blocks = judged_by.looks[-1]
             stand = progress.Stand(blocks, blocks * calibration.block_s * 1e9, guess="at most")
@@ -83,11 +83,11 @@ def run(
         kept = "" if folder is None else f" after {found} blocks; their rows are in {folder}"
         complain(f"interrupted{kept}")
         return 130
-    return tell(folder, result, rates, markdown, as_json=as_json)
+    return conclude(folder, result, rates, markdown, as_json=as_json)
 
 
 def show_block(shown: progress.Progress, block: Block, line: str, block_ns: float) -> None:
-    """Show what one block found; a block that was left out does not count as progress."""
+    """Show the result of a block; an excluded block does not count as progress."""
     if block.good:
         shown.finished(line, block_ns)
     else:
@@ -95,7 +95,7 @@ def show_block(shown: progress.Progress, block: Block, line: str, block_ns: floa
 
 
 def check_writable(out: Path, markdown: Path | None) -> None:
-    """Find out before anything is measured that its result could not be written. Raises RunError."""
+    """Raise RunError if the results could not be written, before anything is measured."""
     where = out
     try:
         there = next(place for place in (where.resolve(), *where.resolve().parents) if place.exists())
@@ -111,14 +111,16 @@ def check_writable(out: Path, markdown: Path | None) -> None:
 
 @contextmanager
 def place() -> Iterator[Place]:
-    """Choose cores and keep a server, for as long as blocks are run."""
+    """Choose cores, and keep a server running while blocks are run."""
     cpus = host.choose_cpus(pin=True)
     with runs.beside_the_server(cpus), runs.ServerKeeper(cpus) as keeper:
         yield Place(keeper, cpus)
 
 
-def tell(folder: Path, result: Result, rates: Mapping[str, Any] | None, markdown: Path | None, *, as_json: bool) -> int:
-    """Print the verdict, write it beside its rows, and return its exit code."""
+def conclude(
+    folder: Path, result: Result, rates: Mapping[str, Any] | None, markdown: Path | None, *, as_json: bool
+) -> int:
+    """Print the verdict, write it into the folder of its rows, and return its exit code."""
     from rich.console import Console
 
     from inflight.bench.studies.compare.plot import save_comparison
@@ -146,23 +148,23 @@ def tell(folder: Path, result: Result, rates: Mapping[str, Any] | None, markdown
 
 
 def rule_within(budget_s: float | None, calibration: Calibration, planned: Comparison) -> Rule:
-    """Return the rule that a budget allows; the designed one without a budget. Raises ExperimentError."""
+    """Return the rule for a budget; the designed rule without a budget. Raises ExperimentError."""
     if budget_s is None:
         return DESIGNED
     memory_s = calibration.memory_s if "memory" in planned.metrics else 0.0
     found = rule.rule_for(budget_s, calibration.block_s, memory_s=memory_s)
     if found is None:
         least_s = math.ceil(DESIGNED.looks[0] * (calibration.block_s + memory_s))
-        without = ", or leave memory out with --metrics cpu_per_page,throughput" if memory_s else ""
+        without = ", or exclude memory with --metrics cpu_per_page,throughput" if memory_s else ""
         raise ExperimentError(
-            f"--budget {budget_s:g}s is too short: the {DESIGNED.looks[0]} blocks that a verdict needs at least take "
-            f"about {least_s} s here; give that much{without}"
+            f"--budget {budget_s:g}s is too short: a verdict needs at least {DESIGNED.looks[0]} blocks, which take "
+            f"about {least_s} s here; use a longer budget{without}"
         )
     return found
 
 
-def plan_told(planned: Comparison, calibration: Calibration, judged_by: Rule, rates: Mapping[str, Any] | None) -> str:
-    """Say before anything is measured how long it may take, and what it could find."""
+def plan_text(planned: Comparison, calibration: Calibration, judged_by: Rule, rates: Mapping[str, Any] | None) -> str:
+    """Return how long the comparison may take and what changes it can detect."""
     first, last = judged_by.looks[0], judged_by.looks[-1]
     memory_s = first * calibration.memory_s if "memory" in planned.metrics else 0
     times = [f"{look * calibration.block_s + memory_s:.0f} s" for look in (first, last)]
@@ -175,19 +177,19 @@ def plan_told(planned: Comparison, calibration: Calibration, judged_by: Rule, ra
         f"if blocks vary by {sd:.1%}"
         for sd in ([max(known)] if known else [0.02, 0.05])
     ]
-    origin = "as they did in the self-test" if known else "not known here; `inflight selftest` measures it"
-    return f"{told}\nup to {last} blocks find a change of {' or '.join(sizes)} ({origin})"
+    origin = "as in the self-test" if known else "unknown on this machine; `inflight selftest` measures it"
+    return f"{told}\nup to {last} blocks detect a change of {' or '.join(sizes)} ({origin})"
 
 
 def describe_commit(prepared: Prepared) -> str:
-    """Return which files an arm has: the commit and its repository, where it is one."""
+    """Return the label of an arm, with its commit and repository if it has them."""
     arm = prepared.arm
     where = f" of {arm.repository}" if arm.repository else ""
     return arm.label + (f", commit {prepared.commit[:12]}{where}" if prepared.commit else "")
 
 
 def seconds(text: str) -> float:
-    """Return a time such as 90s, 5m or 1h in seconds. Raises ExperimentError."""
+    """Parse a time such as 90s, 5m or 1h; return seconds. Raises ExperimentError."""
     factors = {"m": 60, "h": 3600}
     try:
         if text[-1:] in factors and not text.endswith("ms"):

@@ -1,4 +1,4 @@
-"""What ``inflight ab`` compares: two sides from the command line, the work of both, its blocks and memory trials."""
+"""A comparison of ``inflight ab``: its two sides, the work of both, and its blocks and memory trials."""
 
 import re
 import shlex
@@ -19,19 +19,19 @@ ArmName = Literal["A", "B"]
 Metric = Literal["cpu_per_page", "throughput", "memory"]
 METRICS: tuple[Metric, ...] = ("cpu_per_page", "throughput", "memory")
 FIRST_CYCLES = 12
-"""Of the block by which a comparison is calibrated."""
+"""Number of cycles of the block that calibrates a comparison."""
 MEMORY_SIZES = tuple((200 + 20 * k, 2000 + 100 * k) for k in range(5))
-"""Fetches in flight between which a memory slope is taken; the blocks go through these in turn."""
+"""Pairs of numbers in flight between which a memory slope is measured; blocks use them in turn."""
 SETTINGS = ("in_flight", "connection")
 MOST_DIGITS = 100
-"""Python refuses to read a number of several thousand digits; long before that it is no setting."""
+"""Maximum number of digits of a setting; Python refuses to parse thousands of digits."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two arms named A and B, and the site that both crawl. A is the reference."""
+    """Two arms, A (the reference) and B, and the site that both crawl."""
 
     a: Arm
     b: Arm
@@ -39,29 +39,29 @@ class Comparison:
     metrics: tuple[Metric, ...] = METRICS
     name: str = "ab"
     gated: tuple[Metric, ...] = METRICS
-    """What a verdict goes by: those of ``metrics`` that a slowdown moves, fixed at calibration."""
+    """Metrics that decide the verdict: those of ``metrics`` that a slowdown changes. Set by calibration."""
     cycles: int = FIRST_CYCLES
-    """How many slices each arm has in a block, fixed at calibration."""
+    """Number of slices of each arm in a block. Set by calibration."""
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        """The arms of a block: A, B, and A once more."""
+        """The arms of a block: A, B, and A again as the placebo."""
         return self.a, self.b, placebo(self.a)
 
     def block(self, number: int, expected_ns: int = 5_000_000_000) -> BlockTrial:
-        """Return a block of the comparison, from 1."""
+        """Return a block of the comparison; numbers begin at 1."""
         workload = Workload(f"compare/{self.name}", "crawl", self.site, self.a.in_flight, self.a.connection)
         block_id = f"{workload.id}/round={number}"
         return BlockTrial(block_id, number, workload, self.arms, self.cycles, expected_ns, self._said())
 
     def memory(self, number: int, described: dict[str, Description]) -> list[tuple[ArmName, Trial]]:
-        """Return the trials that hold two numbers of fetches with A and with B; B is first in every second block."""
+        """Return the memory trials of A and B, each at two numbers in flight; B is first in every second block."""
         order: tuple[ArmName, ...] = ("A", "B") if number % 2 else ("B", "A")
         sizes = MEMORY_SIZES[number % len(MEMORY_SIZES)]
         return [(name, self._held(number, name, size, described[name])) for name in order for size in sizes]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as the run's folder has it."""
+        """Return the comparison as values for the folder of the run."""
         return {
             "a": self.a.to_dict(),
             "b": self.b.to_dict(),
@@ -84,29 +84,29 @@ class Comparison:
 
 
 def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = METRICS, name: str = "ab") -> Comparison:
-    """Return the comparison of two arms, whatever their names and roles were."""
+    """Return the comparison of two arms; their names and roles are replaced."""
     return Comparison(
         replace(a, name="A", role="reference"), replace(b, name="B", role="compared"), site, metrics, name
     )
 
 
-# From the command line. Each refusal is one sentence.
+# From the command line
 
 
 def from_words(
     a: str, b: str, *, latency: str = "0", links: int = 10, metrics: str | None = None, **options: Sequence[Any]
 ) -> Comparison:
-    """Return the comparison, yet to be calibrated. Raises ExperimentError.
+    """Return the comparison before calibration. Raises ExperimentError.
 
-    A side is a strategy, or strategy@revision. ``options`` are those of ``_arm``: each has nothing, one value for both
-    sides, or one for each.
+    A side is ``strategy`` or ``strategy@revision``. ``options`` are those of ``_arm``; each has no value, one value for
+    both sides, or one for each side.
     """
     delay = judged(lambda: parse_delay(latency), "--latency").text
     first, second = _arm(a, 0, **options), _arm(b, 1, **options)
     written_alike = a == b and all(len(set(values)) <= 1 for values in options.values())
-    if first == second and not written_alike:  # a strategy beside itself is asked for on purpose
+    if first == second and not written_alike:  # comparing a strategy with itself is intended
         raise ExperimentError(
-            "both sides come to the same, although they are written differently; name two that differ"
+            "both sides are the same, although they are written differently; name two different sides"
         )
     return comparison(first, second, SiteConfig(delay=delay, links=links), _metrics(metrics))
 
@@ -122,9 +122,9 @@ def _arm(
     variables: Sequence[str] = (),
 ) -> Arm:
     strategy, at, revision = text.partition("@")
-    need(bool(strategy), f"a side is a strategy, or strategy@revision, not {text!r}")
-    need(not at or bool(revision), f"{strategy}@ lacks its revision")
-    need(not revision.startswith("-"), f"{revision!r} is no git revision")
+    need(bool(strategy), f"a side must be STRATEGY or STRATEGY@REVISION, not {text!r}")
+    need(not at or bool(revision), f"{strategy}@ has no revision")
+    need(not revision.startswith("-"), f"{revision!r} is not a git revision")
     return Arm(
         "",
         strategy,
@@ -138,14 +138,14 @@ def _arm(
 
 
 def _of(values: Sequence[_Value], number: int, option: str) -> _Value | None:
-    """Return the value of one side: given once, it is for both; given twice, the first is A's."""
+    """Return the value of one side: a single value is for both; of two values, the first is for A."""
     times = len(values)
     need(times <= 2, f"{option} may be given once, for both sides, or twice, for A and for B; not {times} times")
     return values[min(number, times - 1)] if values else None
 
 
 def _requirements(text: str) -> tuple[str, ...]:
-    """Return the requirements of one side: several are separated by spaces, as in ``aiohttp==3.11 yarl<1.20``."""
+    """Return the requirements of one side, which are separated by spaces: ``aiohttp==3.11 yarl<1.20``."""
     for requirement in text.split():
         need(not requirement.startswith("-"), f"--with takes requirements such as aiohttp==3.11, not {requirement!r}")
     return tuple(text.split())
@@ -171,7 +171,10 @@ def _variables(text: str) -> dict[str, str]:
     for part in judged(lambda: shlex.split(text), "--env"):
         need(_VARIABLE.fullmatch(part) is not None, f"--env takes NAME=VALUE, not {part!r}")
         name, _, value = part.partition("=")
-        need(name != "PYTHONPATH", "--env PYTHONPATH would hide the harness; use --repo for other strategies")
+        need(
+            name != "PYTHONPATH",
+            "--env cannot set PYTHONPATH, which would hide the harness; use --repo for other strategies",
+        )
         found[name] = value
     return found
 
@@ -180,7 +183,7 @@ def _metrics(text: str | None) -> tuple[Metric, ...]:
     if text is None:
         return METRICS
     wanted = [part.strip() for part in text.split(",") if part.strip()]
-    need(bool(wanted), "--metrics names none")
+    need(bool(wanted), "--metrics names no metric")
     for name in wanted:
         check_known(name, METRICS, "metric", "--metrics")
     return tuple(metric for metric in METRICS if metric in wanted)

@@ -1,7 +1,7 @@
 """The decision rule of ``inflight ab``: from the blocks so far to regression, pass or inconclusive. Pure.
 
-A block gives one value for each metric: the natural logarithm of B over A, turned so that B is worse above 0. A control
-does the same work on both sides, so its values should be 0. The unit is the block, never the request.
+A block gives one value per metric: the natural logarithm of B over A, with its sign such that B is worse above 0. A
+control has the same work on both sides, so its values should be 0. The unit of analysis is the block, not the request.
 """
 
 import math
@@ -17,26 +17,26 @@ Verdict = Literal["regression", "pass", "inconclusive"]
 Series = Mapping[str, Sequence[float]]
 
 STILL = 1e-9
-"""Values that lie closer together than this do not vary: clocks do not resolve it."""
+"""Values within this range do not vary: it is below the resolution of clocks."""
 LOAD = frozenset({"", "no listen drops"})
-"""The checks of a block that others on the machine make red; the empty one stands for a signal that is not known."""
+"""Checks that fail because of other programs on the machine; the empty name is an unknown signal."""
 FAILED_BLOCKS = 3
 FAILED_SHARE = 0.5
-"""So many failed blocks, if they are also this share of those tried, end the run."""
+"""Minimum number of failed blocks, and minimum share of the blocks tried, that end the run."""
 FAILED_SHARE_OF_A_PASS = 0.05
-"""B passes with at most this share of failed blocks."""
+"""Maximum share of failed blocks with which B passes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the blocks so far amount to."""
+    """The decision on the blocks so far."""
 
     verdict: Verdict
     final: bool
-    """No more blocks are wanted."""
+    """No more blocks are needed."""
     why: str
     effects: tuple[Effect, ...]
-    """Of the gated metrics whose values allow one."""
+    """Effects of the gated metrics whose values allow one."""
     controls: tuple[Effect, ...]
     look: int | None
     """1-based; None between looks."""
@@ -63,7 +63,7 @@ class _Seen:
 
     @property
     def look(self) -> int | None:
-        """Which look this is; more blocks than the last look asks for are the last look."""
+        """The number of this look, from 1; with more blocks than the last look needs, the last look."""
         looks = self.rule.looks
         if self.blocks >= looks[-1]:
             return len(looks)
@@ -79,7 +79,7 @@ class _Seen:
 
     @property
     def lost(self) -> str:
-        """The blocks that gave no values, so that no verdict passes over them."""
+        """The blocks without values, as text for every verdict."""
         failed = (("A", self.failed_a), ("B", self.failed_b))
         parts = [self.side_failed(side, number) for side, number in failed if number]
         parts += [f"left out on an outside signal: {self.dropped} of {self.tried} blocks"] if self.dropped else []
@@ -90,7 +90,7 @@ class _Seen:
 
 
 _Said = tuple[Verdict, bool, str]
-"""Verdict, whether it is final, and why."""
+"""The verdict, whether it is final, and the reason."""
 
 
 def decide(
@@ -102,13 +102,13 @@ def decide(
     dropped: int = 0,
     dropped_for: str = "",
 ) -> Decision:
-    """Decide on the values of each gated metric and of each control; any values are answered, none raise.
+    """Decide on the values of each gated metric and of each control; never raises, whatever the values.
 
     A metric may have fewer values than there are blocks. ``failed_a`` counts the blocks without values because A
     failed, alone or with B; ``failed_b`` those in which only B failed; ``dropped`` those left out on an outside signal,
-    for the most part on the one that ``dropped_for`` names.
+    of which ``dropped_for`` is the most frequent.
 
-    Between looks nothing is tested, so that asking often does not add false alarms.
+    Nothing is tested between looks, so frequent calls do not add false alarms.
     """
     seen = _Seen(gated, controls, rule, failed_a, failed_b, dropped, dropped_for)
     reached = max(1, sum(look <= seen.blocks for look in rule.looks))
@@ -121,36 +121,36 @@ def decide(
     return Decision(*said, effects, control_effects, seen.look, seen.blocks)
 
 
-# What is settled before any test
+# Before any test
 
 
 def _no_metric(seen: _Seen) -> _Said | None:
-    return None if seen.gated else ("inconclusive", True, "no metric is gated, so there is nothing to decide on")
+    return None if seen.gated else ("inconclusive", True, "no metric is gated, so there is nothing to decide")
 
 
 def _failed(seen: _Seen) -> _Said | None:
-    """End a run in which at least three blocks failed and these are at least half of those tried."""
+    """End a run in which at least three blocks failed, and at least half of those tried."""
     failed = seen.failed_a + seen.failed_b
     if failed < FAILED_BLOCKS or failed < FAILED_SHARE * seen.tried:
         return None
     if seen.failed_a == 0:
         return "regression", True, f"{seen.side_failed('B', seen.failed_b)}, A in none"
     b = f", B alone in {seen.failed_b}" if seen.failed_b else ""
-    return "inconclusive", True, f"{seen.side_failed('A', seen.failed_a)}{b}: B cannot be held against it"
+    return "inconclusive", True, f"{seen.side_failed('A', seen.failed_a)}{b}: B cannot be compared with it"
 
 
 def _unusable(seen: _Seen) -> _Said | None:
     for metric, values in (*seen.gated.items(), *seen.controls.items()):
         if not all(map(_is_ratio, values)):
-            return "inconclusive", True, f"{named(metric)} has a value that is no ratio of two measurements"
+            return "inconclusive", True, f"{named(metric)} has a value that is not a ratio of two measurements"
         if seen.look is not None and metric not in seen.rule.steps and len(values) > 1 and _is_still(values):
             why = f"{named(metric)} has the same value in all of {len(values)} blocks"
-            return "inconclusive", True, f"{why}: figures that do not vary at all are no measurement"
+            return "inconclusive", True, f"{why}: identical figures are not a measurement"
     return None
 
 
 def _under_load(seen: _Seen) -> _Said | None:
-    """End a run that loses its blocks: most were dropped at a look, or when the first look should long have been."""
+    """End a run that loses its blocks: most were dropped at a look, or after twice the blocks of the first look."""
     if seen.dropped > seen.tried / 2 and (seen.look is not None or seen.tried >= 2 * seen.rule.looks[0]):
         lost = f"{seen.dropped} of {seen.tried} blocks were left out on an outside signal"
         if seen.dropped_for in LOAD:
@@ -194,13 +194,13 @@ def _at_a_look(seen: _Seen, effects: Sequence[Effect], controls: Sequence[Effect
         return "pass", True, f"{_passed(effects, rule)} at {seen.place}{seen.lost}"
     if all(one.sd > rule.most_noise and one.estimate < rule.acceptable for one in open_ones):
         noise = ", ".join(f"{named(one.metric)} {units.change_size(one.sd)}" for one in open_ones)
-        most = f"{rule.looks[-1]} blocks allow {units.change_size(rule.most_noise)}"
-        return _undecided(seen, f"too noisy: blocks vary by {noise} (SD), and {most}", final=True)
-    return _undecided(seen, f"neither worse nor ruled out: {'; '.join(map(told, open_ones))}", final=last)
+        most = f"{rule.looks[-1]} blocks allow at most {units.change_size(rule.most_noise)}"
+        return _undecided(seen, f"too noisy: SD of blocks: {noise}; {most}", final=True)
+    return _undecided(seen, f"neither regression nor pass: {'; '.join(map(told, open_ones))}", final=last)
 
 
 def _regressions(effects: Sequence[Effect], level: float, rule: Rule) -> list[Effect]:
-    """Return the metrics that are worse: significantly, by more than the least, and by the sign-flip test if needed."""
+    """Return the metrics that are worse: significant, above the least effect, and by the sign-flip test if needed."""
     return [
         one
         for one in effects
@@ -215,14 +215,14 @@ def _short(metrics: Series, rule: Rule) -> list[str]:
 
 
 def _significant(worse: Sequence[Effect], level: float) -> str:
-    """Write changes with their intervals, and how sure they are."""
+    """Write changes with their intervals and p values."""
     flipped = ("" if one.sign_flip_p is None else f", sign-flip {p_text(one.sign_flip_p)}" for one in worse)
     below = f", below {units.number(level, 2)}"
     return "; ".join(f"{told(one)}, {p_text(one.p)}{also}{below}" for one, also in zip(worse, flipped, strict=True))
 
 
 def _passed(effects: Sequence[Effect], rule: Rule) -> str:
-    """Say what a pass rules out, and what is better for sure: by its 95 % interval, and by enough to matter."""
+    """Write what a pass rules out, and which metrics are better, by their 95 % intervals and more than the least."""
     highest = max(effects, key=lambda one: one.upper)
     most = f"at most {units.change(highest.upper)} in {named(highest.metric)}"
     better = [one for one in effects if one.high < 0 and one.estimate < -rule.least]
@@ -240,7 +240,7 @@ def _is_significant(one: Effect, level: float, rule: Rule) -> bool:
 
 
 def _looks_worse(one: Effect, rule: Rule) -> bool:
-    """Tell whether a metric may be a regression that more blocks would show: a pass waits for the next look."""
+    """Tell whether a metric may be a regression that more blocks would show; a pass then waits for the next look."""
     return one.low > 0 and one.estimate > rule.least
 
 
@@ -249,7 +249,7 @@ def _has_moved(one: Effect, rule: Rule) -> bool:
 
 
 def _with_sign_flip(one: Effect, values: Sequence[float], level: float, rule: Rule) -> Effect:
-    """Add the sign-flip test where a regression depends on it."""
+    """Add the sign-flip test if a regression depends on it."""
     if one.blocks < rule.sign_flip_from or not _is_significant(one, level, rule):
         return one
     return replace(one, sign_flip_p=sign_flip_p(values, level))

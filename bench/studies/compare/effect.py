@@ -1,6 +1,6 @@
-"""What the blocks say of one metric: its change with an interval and two tests. Pure.
+"""The effect of one metric over the blocks: its change with an interval and two tests. Pure.
 
-Values are natural logarithms of B over A, turned so that B is worse above 0.
+Values are natural logarithms of B over A, with their sign such that B is worse above 0.
 """
 
 import math
@@ -14,56 +14,55 @@ from inflight.bench.core.stats import CONFIDENCE, t_quantile
 from inflight.bench.studies.compare.rule import DESIGNED, Rule
 
 RESAMPLES_PER_LEVEL = 10
-"""The sign-flip test draws so often that this many draws are expected beyond its level: 24 blocks have too many sign
-patterns to count them all."""
+"""Expected number of draws beyond the level of the sign-flip test: 24 blocks have too many sign patterns to try all."""
 BATCH = 4_000_000
-"""Number of means worked out at once: 32 MB."""
+"""Number of means computed at once: 32 MB."""
 ROUNDING = 1e-12
-"""Two sums of the same numbers differ by less, as a share of the sum of their sizes."""
+"""Upper bound of the difference of two sums of the same numbers, as a share of the sum of their magnitudes."""
 SEED = 20260101
 LEAST_P = 0.00001
-"""A smaller p is not written out: no model of noise is that exact."""
+"""Least p that is written as a number: no model of noise is more exact."""
 NAMES = {"cpu_per_page": "CPU per page", "throughput": "throughput", "memory": "user memory per fetch"}
 FALLING = frozenset({"throughput"})
-"""Metrics of which less is worse: what is written has the sign that people expect."""
+"""Metrics of which less is worse; their changes are written with the sign that people expect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one metric's blocks say, in logarithms of B over A."""
+    """The effect of one metric, in logarithms of B over A."""
 
     metric: str
     blocks: int
     estimate: float
     low: float
     high: float
-    """The two-sided 95 % t interval; no verdict depends on it but that of a pass that waits."""
+    """The two-sided 95 % t interval; only a pass that waits depends on it."""
     sd: float
     upper: float
     """The one-sided bound that decides a pass."""
     p: float
     """One-sided t test of "the mean is at most 0"."""
     sign_flip_p: float | None
-    """Of the sign-flip test, where it was needed."""
+    """The p of the sign-flip test, if it was needed."""
 
     @property
     def change(self) -> str:
-        """The change, as it is written."""
+        """The change as text."""
         return units.change(own(self.metric, self.estimate))
 
     @property
     def interval(self) -> str:
-        """Its 95 % interval, as it is written."""
+        """The 95 % interval as text."""
         return units.change_between(own(self.metric, self.low), own(self.metric, self.high))
 
 
 def effect(metric: str, values: Sequence[float], pass_level: float, rule: Rule = DESIGNED) -> Effect:
-    """Return what at least two values that vary say; ``pass_level`` is the chance that the bound of a pass is too low.
+    """Return the effect of at least two different values; ``pass_level`` is the chance that ``upper`` is too low.
 
-    Sums are exact (fsum), so the order of the blocks changes nothing. A metric that comes in steps varies by at least
-    what rounding to them does: a step over the root of 12 (the SD of a uniform error; W. F. Sheppard, 1898).
+    Sums are exact (fsum), so the order of the blocks does not matter. The SD of a metric in steps is at least that of
+    rounding to a step: the step over the root of 12 (the SD of a uniform error; W. F. Sheppard, 1898).
     """
-    from scipy.special import stdtr  # what scipy.stats.t calls, without its overhead: simulations come here often
+    from scipy.special import stdtr  # as scipy.stats.t, without its overhead: simulations call this often
 
     n = len(values)
     mean = math.fsum(values) / n
@@ -85,14 +84,14 @@ def effect(metric: str, values: Sequence[float], pass_level: float, rule: Rule =
 
 
 def sign_flip_ps(series: Any, level: float) -> Any:
-    """Return the one-sided p of the sign-flip test of the mean for each row, fine enough to be held against ``level``.
+    """Return the one-sided p of the sign-flip test of the mean for each row, precise enough for a test at ``level``.
 
-    Under "no change" each value is as likely to be -x as x. All sign patterns are counted where they are few, else
-    seeded ones are drawn, the same for all rows.
+    Under "no change" each value is as likely to be -x as x. If there are few sign patterns, all are tried; otherwise
+    seeded patterns are drawn, the same for all rows.
     """
     import numpy as np
 
-    ordered = np.sort(np.asarray(series, dtype=float), axis=1)  # so that the order of the blocks changes nothing
+    ordered = np.sort(np.asarray(series, dtype=float), axis=1)  # so that the order of the blocks does not matter
     signs = _signs(ordered.shape[1], math.ceil(RESAMPLES_PER_LEVEL / level))
     nearly = ordered.sum(axis=1) - ROUNDING * np.abs(ordered).sum(axis=1)
     rows = max(1, BATCH // len(signs))
@@ -103,7 +102,7 @@ def sign_flip_ps(series: Any, level: float) -> Any:
 
 @lru_cache(maxsize=8)
 def _signs(count: int, draws: int) -> Any:
-    """Return sign patterns, one in each row; the first one leaves every sign as it is, so that no p is 0."""
+    """Return sign patterns, one per row; the first one changes no sign, so that no p is 0."""
     import numpy as np
 
     if 2**count <= draws:
@@ -118,11 +117,11 @@ def sign_flip_p(values: Sequence[float], level: float) -> float:
     return float(sign_flip_ps([values], level)[0])
 
 
-# In words
+# As text
 
 
 def named(metric: str) -> str:
-    """Return the name of a metric for people; a control has its own name."""
+    """Return the printed name of a metric; the name of a control is printed as it is."""
     return NAMES.get(metric, metric)
 
 

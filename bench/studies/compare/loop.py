@@ -1,8 +1,8 @@
-"""Blocks, one after another, until the rule is satisfied: the straight line of ``inflight ab``.
+"""Run blocks until the decision is final: the main loop of ``inflight ab``.
 
 ::
 
-    Comparison --ready--> arms --calibrate--> cycles a block --measure--> [Row] --values--> decide --> again, or an end
+    Comparison --ready--> arms --calibrate--> cycles per block --measure--> [Row] --values--> decide --> again or end
 """
 
 import math
@@ -23,14 +23,15 @@ from inflight.bench.studies.compare.rule import Rule
 from inflight.bench.studies.compare.run import Arms, Calibration, Place, calibrate, measure, prepare_arms
 
 Report = Callable[[Block, Decision], None]
-"""Called after each block, with what the blocks so far amount to."""
+"""Called after each block with the decision so far."""
 OVERRUN = 1.5
+"""Multiple of the budget after which a run ends."""
 
 
 def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
-    """Return the comparison as far as it can be made, and its arms. Raises ExperimentError when one cannot be had.
+    """Prepare the arms; return the comparison of what can be measured, and the arms. Raises ExperimentError.
 
-    Memory is not measured of a model that can keep only one in flight.
+    Memory is not measured for a model that can have only one fetch in flight.
     """
     prepared = prepare_arms(comparison, folder)
     if any(one.described.most_in_flight is not None for one in prepared.values()):
@@ -45,9 +46,9 @@ def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
 def calibrated(
     comparison: Comparison, prepared: Arms, place: Place, cycles: int | None
 ) -> tuple[Comparison, Calibration]:
-    """Return the comparison with what its blocks are from now on: their cycles, and what a verdict goes by.
+    """Calibrate; return the comparison with its number of cycles and its gated metrics, and the calibration.
 
-    Raises ExperimentError when a side cannot do the work at all.
+    Raises ExperimentError when a side cannot do the work.
     """
     found = calibrate(comparison, prepared, place, cycles)
     for row in found.rows:
@@ -68,10 +69,10 @@ def run(
     report: Report,
     budget_s: float | None = None,
 ) -> Result:
-    """Run blocks until the decision is final; each one's rows are on the disk before the next begins.
+    """Run blocks until the decision is final; the rows of each are written before the next one begins.
 
-    Memory is measured in as many blocks as the first look needs, and in more only while it is what keeps the decision
-    open. A budget that blocks overrun by half ends the run as inconclusive, whatever they say.
+    Memory is measured in as many blocks as the first look needs, and in more only while memory keeps the decision open.
+    A run that exceeds its budget by half ends as inconclusive.
     """
     found: list[Block] = []
     give_up_s = math.inf if budget_s is None else time.monotonic() + OVERRUN * budget_s
@@ -93,7 +94,7 @@ def run(
 def block(
     folder: Path, comparison: Comparison, number: int, prepared: Arms, place: Place, *, memory: bool = False
 ) -> Block:
-    """Run a block, keep its rows in the folder, and return it. Raises RunError when they cannot be written."""
+    """Run a block, append its rows to the folder, and return it. Raises RunError when they cannot be written."""
     made = measure(comparison, number, prepared, place, folder.name, memory=memory)
     for row in made:
         append(folder, row)
@@ -102,7 +103,7 @@ def block(
 
 
 def append(folder: Path, row: Row) -> None:
-    """Put a row behind the others. Raises RunError when it cannot be written."""
+    """Append a row. Raises RunError when it cannot be written."""
     try:
         rows.append(folder, row)
     except OSError as error:

@@ -1,8 +1,8 @@
-"""From the rows of a comparison to one value a block for each metric and each control: what ``decide`` goes by. Pure.
+"""From the rows of a comparison to one value per block for each metric and control, the input of ``decide``. Pure.
 
-A value is the logarithm of B over A, turned so that B is worse above 0: CPU time and memory as they are, throughput
-with its sign changed. A was measured twice in each block; B is held against the mean of both. The controls are the
-second measurement of A against the first: the same code, so they should be 0, and they vary independently of the value.
+A value is the logarithm of B over A, with its sign such that B is worse above 0: the sign of throughput is changed. A
+is measured twice in each block, and B is compared with the mean of both. A control is the second measurement of A over
+the first: the same code, so it should be 0, and it varies independently of the value.
 """
 
 import math
@@ -24,13 +24,13 @@ from inflight.bench.studies.compare.rule import DESIGNED, Rule, with_looks
 
 TIMED = ("cpu_per_page", "throughput")
 PLACEBO = "placebo "
-"""So begin the names of the controls."""
+"""Prefix of the names of the controls."""
 CONTROLS = {f"{PLACEBO}CPU per page": "cpu_per_page", f"{PLACEBO}throughput": "throughput"}
 """The metric of each control."""
 LEAST_SHARE = 0.5
-"""Throughput is gated where a slowdown moves it by at least half of itself; below, it would hide what it is to show."""
+"""Least share of a slowdown that throughput must show to be gated; below, it would hide slowdowns."""
 OUTSIDE = frozenset({"server had room", "no listen drops"})
-"""The checks of an arm that are not the arm's own doing."""
+"""Checks of an arm that fail for causes outside the arm."""
 
 Values = Mapping[str, float]
 Side = Literal["A", "B"]
@@ -40,7 +40,7 @@ _ROLES: dict[Side, tuple[Role, ...]] = {"A": ("reference", "placebo"), "B": ("co
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What was measured at one time: A, B, and A again; and perhaps memory of A and B, two processes each."""
+    """The rows of a block: A, B, and A again; optionally memory of A and B, two processes each."""
 
     number: int
     arms: Mapping[Role, Arm]
@@ -49,7 +49,7 @@ class Block:
 
     @property
     def rows(self) -> list[Row]:
-        """All of them."""
+        """All its rows."""
         return [*self.arms.values(), *(row for own in self.memory.values() for row in own)]
 
     @property
@@ -61,17 +61,17 @@ class Block:
 
     @property
     def failed(self) -> Side | None:
-        """Whose fault it is that the block has no values; A where both failed: B cannot be held against it."""
+        """The side that failed; A if both did, because B cannot be compared then."""
         return next((side for side in SIDES if any(map(failed, self.side(side)))), None)
 
     @property
     def good(self) -> bool:
-        """Whether the block has values: all arms are valid, and memory was held by both."""
+        """Whether the block has values: all arms are valid, and no memory trial failed."""
         return all(row.valid for row in self.arms.values()) and self.failed is None
 
     @property
     def reasons(self) -> list[str]:
-        """Why it has none: names of red checks, or the reason of a failure with its side; each once."""
+        """Why the block has no values: the names of failed checks, or a failed side with its reason."""
         blamed = self.failed
         if blamed is not None:
             return [f"{blamed}: {reason(row)}" for row in self.side(blamed) if failed(row)][:1]
@@ -86,24 +86,24 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What became of the blocks that were tried."""
+    """The blocks that were tried, by outcome."""
 
     good: tuple[Block, ...]
     failed_a: int
     failed_b: int
     dropped: int
-    """Left out on an outside signal: a check that is red, whichever side was faster."""
+    """Number of blocks left out on an outside signal: a failed check, independent of which side was faster."""
     reasons: Mapping[str, int]
-    """The names of the red checks and the reasons of failures, each with how many blocks had it."""
+    """Names of failed checks and reasons of failures, with the number of blocks of each."""
 
     @property
     def mostly_for(self) -> str:
-        """The reason that most blocks have; empty without any."""
+        """The most frequent reason; empty if there is none."""
         return max(self.reasons, key=lambda reason: self.reasons[reason], default="")
 
     @property
     def lost(self) -> int:
-        """How many have no values."""
+        """Number of blocks without values."""
         return self.failed_a + self.failed_b + self.dropped
 
 
@@ -117,7 +117,7 @@ def comparisons(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def blocks(rows: Iterable[Row]) -> list[Block]:
-    """Return the blocks of one comparison, by their numbers; one whose arms are not all there yet is left out."""
+    """Return the blocks of one comparison in their order, without incomplete ones."""
     arms: dict[int, dict[Role, Arm]] = {}
     memory: dict[int, dict[str, tuple[Memory, ...]]] = {}
     for row in rows:
@@ -130,7 +130,7 @@ def blocks(rows: Iterable[Row]) -> list[Block]:
 
 
 def tally(found: Iterable[Block]) -> Tally:
-    """Sort the blocks: good ones, those in which a side failed, and those that an outside signal discards."""
+    """Sort the blocks: good ones, those in which a side failed, and those dropped on an outside signal."""
     good, failed, dropped = [], Counter[str](), 0
     reasons: Counter[str] = Counter()
     for block in found:
@@ -148,12 +148,12 @@ def tally(found: Iterable[Block]) -> Tally:
 def decided(found: Sequence[Block], rule: Rule) -> Decision:
     """Decide on the blocks so far; B never passes with a wrong answer.
 
-    A good block without a value of any gated metric counts as dropped, so that a run of such blocks ends too.
+    A good block without a value of any gated metric counts as dropped, so that a run of such blocks ends.
     """
     seen = tally(found)
     gated = gated_values(found)
     without = len(seen.good) - max(map(len, gated.values()), default=0) if gated else 0
-    why = "no figure of what is compared" if without > seen.dropped else seen.mostly_for
+    why = "no figure of a gated metric" if without > seen.dropped else seen.mostly_for
     controls = series([controls_of(block) for block in seen.good])
     decision = decide(gated, controls, rule, seen.failed_a, seen.failed_b, seen.dropped + without, why)
     wrong = sum(any(row.status == "wrong" for row in block.side("B")) for block in found)
@@ -165,7 +165,7 @@ def decided(found: Sequence[Block], rule: Rule) -> Decision:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A decision with the blocks and the rule that it rests on."""
+    """A decision with its blocks and its rule."""
 
     decision: Decision
     blocks: tuple[Block, ...]
@@ -173,14 +173,14 @@ class Result:
 
     @property
     def tally(self) -> Tally:
-        """What became of the blocks."""
+        """Its blocks by outcome."""
         return tally(self.blocks)
 
 
 def result(rows: Iterable[Row], stored: Mapping[str, Any] | None = None) -> Result | None:
-    """Return what the rows of a comparison amount to; None where there is none, or several, as in a self-test.
+    """Return the result of the only comparison in the rows; None without any, or with several, as in a self-test.
 
-    ``stored`` is its ``verdict.json``: its rule and its verdict stand, for it may have ended for want of time.
+    ``stored`` is its ``verdict.json``, whose rule and verdict are kept: the run may have ended because of its budget.
     """
     found = [blocks(own) for own in comparisons(rows).values()]
     if len(found) != 1 or not found[0]:
@@ -193,7 +193,7 @@ def result(rows: Iterable[Row], stored: Mapping[str, Any] | None = None) -> Resu
 
 
 def _rule_of(stored: Mapping[str, Any]) -> Rule:
-    """Return the rule by which blocks were judged: the designed one, with the looks that the time allowed."""
+    """Return the rule of a stored verdict: the designed one with the stored looks."""
     try:
         return with_looks(tuple(stored.get("looks") or DESIGNED.looks))
     except (ValueError, TypeError):
@@ -201,48 +201,48 @@ def _rule_of(stored: Mapping[str, Any]) -> Rule:
 
 
 def gated_values(found: Sequence[Block]) -> dict[str, list[float]]:
-    """Return the values that a decision goes by, of good blocks: of all metrics that the comparison gates."""
+    """Return the values of the gated metrics in the good blocks."""
     each = [values(block) for block in found if block.good]
     names = asked(found, "gated")
     return {name: [own[name] for own in each if name in own] for name in names}
 
 
 def asked(found: Sequence[Block], what: Literal["metrics", "gated"] = "metrics") -> list[str]:
-    """Return the metrics that a comparison is about, or those that it gates; nothing without a block."""
+    """Return the metrics of a comparison, or its gated ones; nothing without a block."""
     return [*getattr(found[0].of, what)] if found else []
 
 
 def arm(block: Block, side: Side) -> ArmOf:
-    """Return one side as its rows describe it."""
+    """Return the arm of a side as its rows describe it."""
     return block.arms[_ROLES[side][0]].workload.arm
 
 
 def label(block: Block, side: Side) -> str:
-    """Return the name of a side by all that is not the default."""
+    """Return the label of a side: its strategy and every setting that is not the default."""
     return arm(block, side).label
 
 
 def values(block: Block) -> dict[str, float]:
-    """Return the value of each metric that the block has; a figure of zero makes a value that is no number."""
+    """Return the value of each metric that the block has; a figure of 0 makes the value NaN."""
     each = {metric: (_log(block, "A", metric), _log(block, "B", metric)) for metric in block.of.metrics}
     return {metric: turned(metric, b - a) for metric, (a, b) in each.items() if a is not None and b is not None}
 
 
 def controls_of(block: Block) -> dict[str, float]:
-    """Return the value of each control: of the gated metrics that are timed, or of CPU time where none is."""
+    """Return the value of each control: of the gated metrics that are timed, or of CPU time if none is."""
     gated = {*block.of.gated} & {*TIMED} or {"cpu_per_page"}
     of = {metric: [_ln(_timed(block.arms[role], metric)) for role in _ROLES["A"]] for metric in gated}
     return {name: turned(metric, of[metric][1] - of[metric][0]) for name, metric in CONTROLS.items() if metric in gated}
 
 
 def series(each: Sequence[Values]) -> dict[str, list[float]]:
-    """Return the values of each name over the blocks that have it, in their order."""
+    """Return the values of each name over the blocks that have it, in the order of the blocks."""
     names = dict.fromkeys(name for own in each for name in own)
     return {name: [own[name] for own in each if name in own] for name in names}
 
 
 def figure(good: Sequence[Block], side: Side, metric: str) -> float:
-    """Return the median over the blocks of a side's figure; NaN without blocks that have it.
+    """Return the median of a side's figure over the blocks; NaN if no block has it.
 
     CPU time per page in nanoseconds, pages per second, or bytes of user memory per fetch in flight.
     """
@@ -251,7 +251,7 @@ def figure(good: Sequence[Block], side: Side, metric: str) -> float:
 
 
 def _log(block: Block, side: Side, metric: str) -> float | None:
-    """Return the logarithm of a side's figure; of A the mean of both measurements; None where it was not had."""
+    """Return the logarithm of a side's figure, the mean of both measurements for A; None if there is no figure."""
     if metric != "memory":
         return fmean(_ln(_timed(block.arms[role], metric)) for role in _ROLES[side])
     points = sorted(memory_points(row for row in block.memory.get(side, ()) if row.valid))
@@ -267,7 +267,7 @@ def _timed(row: Arm, metric: str) -> float:
 
 
 def moves_throughput(rows: Sequence[Row]) -> bool:
-    """Tell whether more CPU time makes the throughput of these arms clearly lower: their core is full, or would be."""
+    """Tell whether more CPU time clearly lowers the throughput of these arms: their core is full, or would be."""
     return all(core_share(row) >= LEAST_SHARE or _is_above_knee(row) for row in rows if isinstance(row, Arm))
 
 
@@ -277,20 +277,20 @@ def _is_above_knee(row: Arm) -> bool:
 
 
 def core_share(row: Arm) -> float:
-    """Return the share of its core that an arm used in its fullest window: others can only take from it."""
+    """Return the share of its core that an arm used in its fullest window; other programs can only lower it."""
     return max((one.cpu_ns / one.wall_ns for one in row.measured.windows or ()), default=0.0)
 
 
 def why_no_memory(found: Sequence[Block]) -> str | None:
-    """Return why memory has no figure: the first reading that is not to be believed."""
+    """Return why memory has no figure: the reason of the first invalid reading; None if all are valid."""
     red = [row for block in found for own in block.memory.values() for row in own if not row.valid]
     return reason(red[0]) if red else None
 
 
 def failed(row: Row) -> bool:
-    """Tell whether a row is a failure of its arm: it broke off or was wrong, or broke a rule that the arm can keep.
+    """Tell whether a row is a failure of its arm: it ended early or wrong, or failed a check that depends on the arm.
 
-    A reading of memory that is red is no failure: it gives no figure.
+    A red reading of memory is not a failure; it gives no figure.
     """
     if row.status != "ok":
         return not (isinstance(row, Arm) and row.measured.server_lost)
@@ -305,5 +305,5 @@ def reason(row: Row) -> str:
 
 
 def _ln(value: float) -> float:
-    """Return the logarithm; of nothing, and of less, NaN, which ``decide`` answers with a sentence."""
+    """Return the logarithm; NaN for 0 and below, which ``decide`` reports."""
     return math.log(value) if value > 0 else math.nan

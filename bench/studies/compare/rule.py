@@ -1,4 +1,4 @@
-"""The rule of a comparison in blocks: when to look, what to spend there, what counts as worse. Pure."""
+"""The rule of a comparison in blocks: its looks, its error rates and its limits. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -6,39 +6,39 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 MOST = math.log(1e9)
-"""A ratio beyond a billion is a broken figure, not a measured one."""
+"""Logarithm of the largest ratio; a larger one is a broken figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When to look, how much false alarm to spend there, and what counts as worse.
+    """The looks, how the chance of a false alarm is divided between them, and the limits of the verdicts.
 
-    Raises ValueError, one sentence, for a rule that cannot be followed.
+    Raises ValueError for a rule that is not consistent.
     """
 
     looks: tuple[int, ...] = (12, 24, 48)
     """Numbers of blocks at which a decision may be made."""
     alpha: float = 0.005
-    """The chance of a false alarm in the whole run, over all gated metrics and looks."""
+    """Chance of a false alarm in the whole run, over all gated metrics and looks."""
     shares: tuple[float, ...] = (0.1, 0.3, 0.6)
-    """How alpha is divided between the looks."""
+    """Share of alpha that each look gets."""
     least: float = math.log(1.02)
-    """A smaller estimate is never a regression."""
+    """Least estimate of a regression."""
     acceptable: float = math.log(1.05)
-    """What a pass rules out."""
+    """The change that a pass rules out."""
     pass_alpha: float = 0.01
-    """The chance, in the whole run, to pass what is worse than ``acceptable``. It is divided between the looks like
-    alpha; not between metrics, because all of them must pass (an intersection-union test; R. L. Berger, 1982)."""
+    """Chance in the whole run that a change beyond ``acceptable`` passes. It is divided between the looks like alpha,
+    but not between metrics, because all of them must pass (an intersection-union test; R. L. Berger, 1982)."""
     sign_flip_from: int = 24
-    """From so many blocks on, a regression needs an agreeing sign-flip test."""
+    """Number of blocks from which a regression also needs the sign-flip test."""
     control_alpha: float = 0.001
     control_least: float = math.log(1.01)
-    """A control has moved when its two-sided p is below the one and its estimate beyond the other."""
+    """A control has moved if its two-sided p is below ``control_alpha`` and its estimate beyond ``control_least``."""
     steps: Mapping[str, float] = field(default_factory=lambda: {"memory": 0.002}, hash=False)
-    """The metrics that are counted in steps, and a step as a share of what they are: memory comes in pages of 4 KiB, a
-    thousandth or two of what a block holds. Such values may repeat exactly; those of clocks do not."""
+    """Metrics that come in steps, with the step as a share of the value: memory comes in pages of 4 KiB, one or two
+    thousandths of what a block measures. Such values may repeat exactly; those of clocks do not."""
     power: float = 0.9
-    """The share of slowdowns of the smallest size that is called detectable which are found."""
+    """Share of slowdowns of the smallest detectable size that are found."""
 
     def __post_init__(self) -> None:
         if not self.looks or self.looks[0] < 2 or any(late <= soon for soon, late in pairwise(self.looks)):
@@ -58,14 +58,14 @@ class Rule:
 
     @property
     def most_noise(self) -> float:
-        """The standard deviation from which even the last look is too noisy for a pass: half-width ``acceptable``."""
+        """The SD above which even the last look is too noisy for a pass: its half-width is ``acceptable``."""
         from scipy.special import stdtrit
 
         last, looks = self.looks[-1], len(self.looks)
         return self.acceptable * math.sqrt(last) / float(stdtrit(last - 1, 1 - self.pass_level(looks)))
 
     def level(self, look: int, metrics: int) -> float:
-        """Return the p below which one of so many metrics is significant at a look, 1-based (Bonferroni)."""
+        """Return the p below which one of ``metrics`` metrics is significant at a look, 1-based (Bonferroni)."""
         return self.alpha * self.shares[look - 1] / metrics
 
     def pass_level(self, look: int) -> float:
@@ -77,24 +77,24 @@ DESIGNED = Rule()
 
 
 def with_looks(looks: tuple[int, ...], rule: Rule = DESIGNED) -> Rule:
-    """Return the rule with these looks; of fewer than it has, the last gets the shares of alpha that are left.
+    """Return the rule with these looks; if there are fewer, the last one gets the remaining shares of alpha.
 
-    Raises ValueError for looks that are none.
+    Raises ValueError for invalid looks.
     """
     kept = rule.shares[: len(looks) - 1]
     return replace(rule, looks=looks, shares=(*kept, 1 - math.fsum(kept)))
 
 
 def rule_for(budget_s: float, block_s: float, rule: Rule = DESIGNED, memory_s: float = 0.0) -> Rule | None:
-    """Fit the looks to the blocks that a time allows: multiples of them, or the first ones; None if it allows no look.
+    """Fit the looks to a budget: multiples of the looks, or the first ones; None if it is too short for any look.
 
-    ``memory_s`` is what measuring memory adds to a block, which is done in as many as the first look needs. Raises
-    ValueError for times that are not finite and above 0.
+    ``memory_s`` is the time that memory adds to a block, in as many blocks as the first look needs. Raises ValueError
+    for times that are not finite and above 0.
     """
     if not (0 < budget_s < math.inf and 0 < block_s < math.inf):
-        raise ValueError(f"a budget and a block take a time above 0, not {budget_s} s and {block_s} s")
+        raise ValueError(f"a budget and a block must take a time above 0, not {budget_s} s and {block_s} s")
     rest_s = max(0.0, budget_s - rule.looks[0] * memory_s)
-    blocks = math.floor(rest_s / block_s * (1 + 1e-12))  # short by a rounding error is not short
+    blocks = math.floor(rest_s / block_s * (1 + 1e-12))  # ignore rounding errors
     times = blocks // rule.looks[-1]
     looks = tuple(times * look for look in rule.looks if times) or tuple(look for look in rule.looks if look <= blocks)
     return with_looks(looks, rule) if looks else None

@@ -1,4 +1,4 @@
-"""One block of a comparison to its rows: three arms in slices, and perhaps memory at the gate."""
+"""Run a block of a comparison: three arms in slices, and optionally memory at the gate."""
 
 import time
 from collections.abc import Sequence
@@ -22,47 +22,47 @@ from inflight.bench.measure.trial import Setting
 from inflight.bench.studies.compare.comparison import Comparison
 
 PROCESS_SD = 0.015
-"""How much fresh processes of the same code vary in CPU time per page (docs/method.md has the measurements)."""
+"""SD of the CPU time per page between fresh processes of the same code (measurements: docs/method.md)."""
 FEWEST_CYCLES, MOST_CYCLES = 2, 120
 FIRST_WAITING = 2
-"""Cycles of that block where a latency is added: each slice then lasts for twenty latencies."""
+"""Number of cycles of the first block if a latency is added: each slice then lasts for twenty latencies."""
 BALANCED = 6
-"""So many cycles have each of three arms before and after each other one equally often."""
+"""Number of cycles in which each of three arms comes before and after each other one equally often."""
 LONGEST_S = 3.0
-"""About the longest time that the slices of a block take, if that leaves them their least number."""
+"""Approximate maximum duration of the slices of a block, unless they are the fewest."""
 MEMORY_S = 2.5
-"""About how long the four readings of memory take; nothing but an estimate rests on it."""
+"""Approximate duration of the four readings of memory, for estimates only."""
 
 Arms = dict[str, Prepared]
-"""By the name of each arm of a block."""
+"""Prepared arms by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where blocks are run: a server, and the cores."""
+    """The server and the cores on which blocks are run."""
 
     keeper: ServerKeeper
     cpus: host.Cpus
 
     def setting(self, run_name: str) -> Setting:
-        """Return what the trials of a run share."""
+        """Return the setting that the trials of a run share."""
         return Setting(run_name, self.cpus, budget_bytes=psutil.virtual_memory().available // 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a first block says of those to come."""
+    """The result of the first block: the size of the following blocks and their duration."""
 
     rows: tuple[Row, ...]
     cycles: int
     block_s: float
-    """About how long a block takes."""
+    """Approximate duration of a block."""
     memory_s: float = MEMORY_S
-    """About how much longer, where memory is measured too."""
+    """Approximate additional duration of a block with memory."""
 
 
 def prepare_arms(comparison: Comparison, folder: Path) -> Arms:
-    """Make both arms ready, each in a folder of its own. Raises ExperimentError when one cannot be had.
+    """Prepare both arms, each in its own folder. Raises ExperimentError when that fails.
 
     A and its placebo run the same files.
     """
@@ -72,9 +72,9 @@ def prepare_arms(comparison: Comparison, folder: Path) -> Arms:
 
 
 def calibrate(comparison: Comparison, prepared: Arms, place: Place, cycles: int | None) -> Calibration:
-    """Run a block, and find how many cycles the others should have, unless the number is given.
+    """Run a block and determine the number of cycles of the others, unless it is given.
 
-    Raises ExperimentError, which names the arm, when one cannot do the work.
+    Raises ExperimentError with the name of the arm when one cannot do the work.
     """
     for one in prepared.values():
         if shortage := descriptor_shortage(one.arm.in_flight, per_fetch=one.arm.connection == "per-fetch"):
@@ -96,11 +96,11 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place, cycles: int 
 
 
 def cycles_for(slice_sd: float, fixed_s: float, cycle_s: float) -> int:
-    """Return the number of cycles of a block with which a given time says most.
+    """Return the number of cycles per block that gives the most precise result in a given time.
 
-    The best size of a cluster: the ratio of the deviations within and between, times the root of the ratio of the costs
-    of a cluster and of one of its members (W. G. Cochran, "Sampling Techniques", 1977, section 10.6). From six cycles
-    on, a multiple of six, because arms then follow each other equally often.
+    It is the optimal size of a cluster: the ratio of the SDs within and between clusters, times the root of the ratio
+    of the costs of a cluster and of one of its members (W. G. Cochran, "Sampling Techniques", 1977, section 10.6). From
+    six cycles on it is a multiple of six, so that arms follow each other equally often.
     """
     best = slice_sd / PROCESS_SD * sqrt(fixed_s / cycle_s)
     bounded = min(max(best, FEWEST_CYCLES), LONGEST_S / cycle_s, MOST_CYCLES)
@@ -110,9 +110,9 @@ def cycles_for(slice_sd: float, fixed_s: float, cycle_s: float) -> int:
 
 
 def slice_sd(a: Sequence[Any], again: Sequence[Any]) -> float:
-    """Return the standard deviation of one window's CPU time per page, as a share, from the windows of the same code.
+    """Return the relative SD of the CPU time per page of a window, from pairs of windows of the same code.
 
-    What others did to a whole cycle is not in it, because the two windows of a cycle are held against each other.
+    Disturbances of a whole cycle cancel, because the two windows of a cycle are compared with each other.
     """
     logs = [
         log(one.cpu_ns / one.pages * other.pages / other.cpu_ns)
@@ -123,7 +123,7 @@ def slice_sd(a: Sequence[Any], again: Sequence[Any]) -> float:
 
 
 def _cycle_s(windows: Sequence[Sequence[Any]]) -> float:
-    """Return how long a cycle takes: from the first window to the last one, over the windows between."""
+    """Return the duration of a cycle: from the first window to the last, over the windows between."""
     begins = sorted(one.begin_ns for own in windows for one in own)
     whole_ns: int = begins[-1] - begins[0]
     return max(1e-3, whole_ns / max(1, len(begins) - 1) * len(windows) / 1e9)
@@ -132,7 +132,7 @@ def _cycle_s(windows: Sequence[Sequence[Any]]) -> float:
 def measure(
     comparison: Comparison, number: int, prepared: Arms, place: Place, run_name: str, *, memory: bool
 ) -> list[Row]:
-    """Run a block, and memory trials of A and B if asked for; return their rows, whatever happens."""
+    """Run a block and, with ``memory``, memory trials of A and B; return their rows, failures included."""
     setting = place.setting(run_name)
     found = arms.run(comparison.block(number), prepared, place.keeper.server(), setting)
     if memory:

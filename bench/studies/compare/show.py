@@ -1,4 +1,4 @@
-"""A verdict of ``inflight ab`` as a section and as JSON: effects, intervals, controls, what could have been seen."""
+"""The verdict of ``inflight ab`` as a section and as JSON: effects, intervals, controls, detectable changes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,16 @@ WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": uni
 MOST_REASONS = 6
 """Maximum number of reasons shown for blocks that were left out."""
 _MOST_LETTERS = 500
-_NOT_STORED = "No verdict is stored here: this is what the blocks so far say."
+_NOT_STORED = "No verdict is stored here; this is the decision on the blocks so far."
 
 Rates = Mapping[str, Any]
 """The latest self-test of this machine."""
 
 
 def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> list[Section]:
-    """Return the verdict of a comparison; of several, their numbers of blocks.
+    """Return the verdict of a comparison; for several comparisons, their numbers of blocks.
 
-    ``stored`` is its ``verdict.json``, whose verdict stands; empty where it has none.
+    ``stored`` is its ``verdict.json``, whose verdict is kept; empty if it has none.
     """
     found = read.result(rows, stored)
     if found is not None:
@@ -51,7 +51,7 @@ def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> li
 
 
 def section(result: Result, rates: Rates | None = None) -> Section:
-    """Return a verdict: what was compared, where, each metric, and what the verdict rests on."""
+    """Return a verdict: what was compared and where, each metric, and what the verdict is based on."""
     tables = (_table(result),) if result.tally.good else ()
     return Section(title(result.decision), tables, tuple(_notes(result, rates)), tuple(_heading(result)))
 
@@ -69,7 +69,7 @@ def text(result: Result, rates: Rates | None = None) -> "Text":
 
 
 def finding(rows: Sequence[Row]) -> str | None:
-    """Return the verdict of the comparison that has most good blocks, and what was compared; None without any."""
+    """Return the verdict of the comparison with the most good blocks, with its sides; None without any."""
     found = [read.blocks(own) for own in read.comparisons(rows).values()]
     most = max(found, key=lambda own: len(read.tally(own).good), default=[])
     good = read.tally(most).good
@@ -88,7 +88,7 @@ def markdown(result: Result, rates: Rates | None = None) -> str:
 
 
 def to_json(result: Result, rates: Rates | None = None) -> dict[str, Any]:
-    """Return the verdict as JSON values: ratios B over A, in each metric's own direction; NaN becomes null."""
+    """Return the verdict as values for JSON: ratios of B over A of each metric; NaN becomes null."""
     decision, tally = result.decision, result.tally
     asked = read.asked(result.blocks)
     return {
@@ -108,34 +108,34 @@ def to_json(result: Result, rates: Rates | None = None) -> dict[str, Any]:
 
 
 def block_line(block: Block, decision: Decision) -> str:
-    """Return what one block showed, for the progress of a comparison."""
+    """Return the line of a block for the progress of a comparison."""
     goes_on = decision.look is not None and not decision.final
     why = f"\n{words.plain(decision.why, 300)}" if goes_on else ""
     return f"block {block.number:>2}  {changes_told(block)}{why}"
 
 
 def changes_told(block: Block) -> str:
-    """Write the change of each metric in a good block; of another, why it was left out."""
+    """Write the change of each metric in a good block, or why the block was left out."""
     if not block.good:
         return f"left out: {words.plain('; '.join(block.reasons), 110)}"
     return "  ".join(f"{named(name)} {units.change(own(name, value))}" for name, value in read.values(block).items())
 
 
 def planted_told(one: Mapping[str, Any]) -> str:
-    """Write how large a planted slowdown was measured: ``4.8 % (95 %: 4.1 to 5.5 %)``."""
+    """Write the measured size of a planted slowdown: ``4.8 % (95 %: 4.1 to 5.5 %)``."""
     size, low, high = (units.change_size(one[key]) for key in ("seen", "low", "high"))
     return f"{size} (95 %: {low.removesuffix(' %')} to {high})"
 
 
 def rates_told(rates: Rates | None, rule: Rule, effects: Sequence[Effect] = ()) -> str:
-    """Say how often this rule is wrong: as measured on this machine, or as designed.
+    """Write the error rates of this rule: as measured on this machine, or as designed.
 
-    What was measured holds for blocks that vary as much as they did then, so both are shown.
+    Measured rates hold for blocks that vary as much as they did then, so both SDs are written.
     """
     if rates is None:
         return (
             f"error rates, designed: a false alarm in at most {100 * rule.alpha:.1f} % of comparisons; a change of 5 % "
-            "is found in 95 % or more while blocks vary by no more than 5 % (`inflight selftest` measures both here)"
+            "is found in at least 95 % if the SD of blocks is at most 5 % (`inflight selftest` measures both)"
         )
     alarms, strategy = rates["false_alarms"]["resampled"], rates.get("strategy")
     told = [f"{alarms['alarms']} alarms in {alarms['decisions']} simulated decisions on {alarms['blocks']} blocks"]
@@ -148,13 +148,13 @@ def rates_told(rates: Rates | None, rule: Rule, effects: Sequence[Effect] = ()) 
     now = next((one.sd for one in effects if one.metric == "cpu_per_page"), None)
     if then is not None and now is not None:
         sds = units.change_size(then), units.change_size(now)
-        told.append(f"SD of its blocks {sds[0]} in CPU time, of these {sds[1]}")
+        told.append(f"SD of CPU time: {sds[0]} in its blocks, {sds[1]} in these")
     of = f"{strategy}, {rates['machine'].get('python')}, {str(rates['made_at'])[:10]}"
     return f"error rates, measured on this machine ({of}): {'; '.join(told)}"
 
 
 def _heading(result: Result) -> list[str]:
-    """Return both sides, and what both had in common."""
+    """Return both sides and their workload."""
     good = result.tally.good
     if not good:
         return ["no good block"]
@@ -162,7 +162,7 @@ def _heading(result: Result) -> list[str]:
 
 
 def where(block: Block) -> str:
-    """Return the workload of both sides, as far as they have it in common, and the length of a block."""
+    """Return what the workloads of both sides have in common, and the length of a block."""
     asked = [block.arms[role].workload for role in ("reference", "compared")]
     caps, uses = {one.in_flight for one in asked}, {one.connection for one in asked}
     parts: list[str] = [units.latency(asked[0].latency)]
@@ -201,17 +201,17 @@ def _line(result: Result, metric: str) -> tuple[str, ...]:
 
 
 def amount(metric: str, value: float) -> str:
-    """Write the figure of a side; a dash for none."""
+    """Write the figure of a side; a dash if it has none."""
     return WRITE[metric](value, 3) if math.isfinite(value) else "-"
 
 
 def _detectable(one: Effect, result: Result) -> float:
-    """Return the smallest change of a metric that the whole rule finds where blocks vary as much as these."""
+    """Return the smallest change of a metric that the rule finds if blocks vary as much as these."""
     return smallest_found(one.sd, result.rule, len(result.decision.effects)).effect
 
 
 def _why_not_gated(result: Result, metric: str) -> str | None:
-    """Say why a metric is shown and not part of the verdict; None when it is part of it."""
+    """Return why a metric is not part of the verdict; None if it is part of it."""
     if any(one.metric == metric for one in result.decision.effects):
         return None
     if metric == "memory" and (reason := read.why_no_memory(result.blocks)):
@@ -220,7 +220,7 @@ def _why_not_gated(result: Result, metric: str) -> str | None:
         return "not enough blocks"
     shares = [read.core_share(row) for block in result.tally.good for row in block.arms.values()]
     used = f": the core of a side was busy for {max(shares):.0%} at most" if shares else ""
-    return f"not gated, because CPU time hardly moves it{used}"
+    return f"not gated, because it hardly depends on CPU time{used}"
 
 
 def _effect_json(one: Effect, result: Result) -> dict[str, Any]:

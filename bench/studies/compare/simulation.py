@@ -1,7 +1,7 @@
-"""How often the rule of ``decide`` ends in which verdict: in real decisions, and in many that are simulated. Pure.
+"""How often the rule of ``decide`` ends in each verdict, in real and in simulated decisions. Pure.
 
-A series is an array of shape (series, blocks, metrics): the values of each block as ``decide`` takes them, in the order
-of measuring. What holds of many series is worked out for all of them at once.
+Series are an array of shape (series, blocks, metrics): the values of each block as ``decide`` takes them, in the order
+of measuring. All series are computed at once.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,45 +22,45 @@ if TYPE_CHECKING:
     Mask = NDArray[bool_]
 
 RUNS = 1000
-"""A rate of 90 % is then known to 0.9 % (its standard error)."""
+"""Number of simulated decisions; the standard error of a rate of 90 % is then 0.9 %."""
 SEED = 20260101
 PRECISION = 0.004
-"""Of a smallest effect, as a share of the interval in which it is looked for."""
+"""Precision of a smallest effect, as a share of the interval that is searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The verdicts of many decisions, and how many blocks one took on average."""
+    """The verdicts of many decisions, and their mean number of blocks."""
 
     alarms: int
-    """Verdicts "regression": false ones if A and B were alike, caught ones if a slowdown was planted."""
+    """Verdicts "regression": false alarms if A and B are the same code, detections if a slowdown was planted."""
     passes: int
     inconclusive: int
     decisions: int
     mean_blocks: float
-    """0 for no decision."""
+    """0 without decisions."""
 
     @property
     def share_found(self) -> float:
-        """The share of verdicts "regression"; 0 for no decision."""
+        """The share of verdicts "regression"; 0 without decisions."""
         return self.alarms / self.decisions if self.decisions else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """The smallest true slowdown that is found with some probability, and what keeps smaller ones from being found."""
+    """The smallest true slowdown that is found with some probability, and what limits it."""
 
     effect: float
     """A logarithm."""
     limited_by: Literal["least", "pass", "noise"]
-    """What most of those that are missed end by. "least": they are significant, but seen as too small to be called a
-    regression. "pass": an earlier look rules out ``Rule.acceptable``. "noise": no look decides."""
+    """Why most of the others are missed. "least": they are significant, but estimated as too small for a regression.
+    "pass": an earlier look rules out ``Rule.acceptable``. "noise": no look decides."""
 
 
 def real(blocks: Sequence[Mapping[str, float]], controls: Collection[str], rule: Rule = DESIGNED) -> Counts:
-    """Count the verdicts of consecutive decisions on blocks in the order of their measuring; none shares a block.
+    """Count the verdicts of consecutive decisions on blocks in the order of measuring; no two share a block.
 
-    A block maps metrics and controls to values. What is left at the end and reaches no final decision counts nowhere.
+    A block maps metrics and controls to values. Blocks at the end that reach no final decision are not counted.
     """
     decisions: list[Decision] = []
     start = 0
@@ -78,7 +78,7 @@ def real(blocks: Sequence[Mapping[str, float]], controls: Collection[str], rule:
 
 
 def _walk(blocks: Sequence[Mapping[str, float]], controls: Collection[str], rule: Rule) -> Decision:
-    """Decide at one look after the other, until a decision is final or the blocks are used up."""
+    """Decide at each look until a decision is final or the blocks are used up."""
     names = dict.fromkeys(name for block in blocks[: rule.looks[-1]] for name in block)
     for look in rule.looks:
         values = {name: [block[name] for block in blocks[:look] if name in block] for name in names}
@@ -90,7 +90,7 @@ def _walk(blocks: Sequence[Mapping[str, float]], controls: Collection[str], rule
 
 
 def rate_bounds(alarms: int, decisions: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the one-sided lower and upper bounds of a rate (Clopper and Pearson, 1934); 0 and 1 for no decision."""
+    """Return one-sided lower and upper bounds of a rate (Clopper and Pearson, 1934); 0 and 1 without decisions."""
     from scipy.stats import binomtest
 
     if not decisions:
@@ -110,11 +110,11 @@ def resampled(
     *,
     flipped: bool = False,
 ) -> Counts:
-    """Play the rule on measured blocks, drawn with replacement; no decisions for fewer blocks than the first look.
+    """Apply the rule to measured blocks, drawn with replacement; no decisions with fewer blocks than the first look.
 
-    Metrics and controls of a block stay together. Of blocks whose two sides are the same, give ``flipped``: A and B are
-    exchangeable there, so a random sign for each drawn block makes the truth exactly "no change". Rates have no bounds,
-    because the decisions share blocks. Blocks that lack a metric which others have are left out.
+    Metrics and controls of a block stay together. Use ``flipped`` for blocks whose two sides are the same code: A and B
+    are exchangeable there, so a random sign for each drawn block makes the truth exactly "no change". Rates have no
+    bounds, because the decisions share blocks. Blocks that lack a metric which others have are left out.
     """
     import numpy as np
 
@@ -133,10 +133,10 @@ def resampled(
 
 @lru_cache(maxsize=256)
 def smallest_found(sd: float, rule: Rule = DESIGNED, metrics: int = 1, share: float | None = None) -> Smallest:
-    """Return the smallest true slowdown, of one of so many gated metrics, that the whole rule finds in most cases.
+    """Return the smallest true slowdown of one of ``metrics`` gated metrics that the rule finds in a share of cases.
 
-    In which ``share`` of cases is ``rule.power`` unless given. All sizes are tried on the same random numbers, so the
-    answer moves smoothly with noise and rule.
+    ``share`` is ``rule.power`` unless given. All sizes are tried on the same random numbers, so the answer changes
+    smoothly with noise and rule.
     """
     from scipy.optimize import brentq
 
@@ -158,7 +158,7 @@ def smallest_found(sd: float, rule: Rule = DESIGNED, metrics: int = 1, share: fl
 
 
 def play(gated: "Series", rule: Rule, controls: "Series | None" = None, steps: Sequence[float] = ()) -> Counts:
-    """Count the verdicts on series as long as the last look. ``steps`` are those of ``Rule.steps``, for each metric."""
+    """Count the verdicts on series as long as the last look. ``steps`` has the step of each metric (``Rule.steps``)."""
     import numpy as np
 
     runs, _, metrics = gated.shape
@@ -183,7 +183,7 @@ def play(gated: "Series", rule: Rule, controls: "Series | None" = None, steps: S
 def _at_a_look(
     seen: "Series", rule: Rule, look: int, level: float, steps: Sequence[float]
 ) -> "tuple[Mask, Mask, Mask]":
-    """Tell of each series whether some metric is worse, all pass, or noise ends it."""
+    """Return for each series whether a metric is worse, whether all pass, and whether noise ends it."""
     import numpy as np
 
     size = seen.shape[1]
@@ -203,7 +203,7 @@ def _at_a_look(
 
 
 def _moved(seen: "Series", rule: Rule) -> "Mask":
-    """Tell of each series whether a control moved."""
+    """Return for each series whether a control moved."""
     import numpy as np
 
     size = seen.shape[1]
@@ -214,7 +214,7 @@ def _moved(seen: "Series", rule: Rule) -> "Mask":
 
 
 def _moments(seen: "Series", steps: Sequence[float]) -> "tuple[Series, Series]":
-    """Return mean and standard deviation over the blocks; what comes in steps varies by at least their rounding."""
+    """Return mean and SD over the blocks; the SD of values in steps is at least that of rounding."""
     import numpy as np
 
     sd: Series = seen.std(axis=1, ddof=1)

@@ -1,8 +1,8 @@
-"""What ``inflight selftest`` does: the harness measures itself on this machine, and keeps what it found.
+"""``inflight selftest``: measure the harness itself on this machine, and keep the result.
 
-Blocks whose two sides are the same (A/A) show its noise and its false alarms; blocks with a planted slowdown show what
-it detects. The decisions are those of ``inflight ab``, on blocks that are measured just as there. And other clients,
-Locust and wrk, say whether they see of the fake server what a strategy sees.
+Blocks whose two sides are the same code (A/A) show its noise and its false alarms; blocks with a planted slowdown show
+what it detects. Blocks and decisions are those of ``inflight ab``. Other clients, Locust and wrk, show whether they get
+the same figures from the fake server as a strategy does.
 """
 
 import json
@@ -42,22 +42,22 @@ from inflight.fake_server.site import SiteConfig
 
 REFUSALS = commands.REFUSALS
 SIZES = (5, 10)
-"""The planted slowdowns, as they are asked for, in percent of the CPU time per page."""
+"""Nominal sizes of the planted slowdowns, in percent of the CPU time per page."""
 TRIED = 0.5
-"""About the slowdown, as a share, by which the cost of a planted loop is found: large beside the noise of a block."""
+"""Approximate slowdown, as a share, with which the cost of a planted loop is measured; far above the noise."""
 TIMED = METRICS[:2]
 LATE = Workload("selftest/lateness", "crawl", SiteConfig(pages=10_000, links=0, delay="50ms"), 1000, "keep-alive")
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """How many good blocks of each kind are measured."""
+    """Numbers of good blocks of each kind."""
 
     same: int
     planted: int
     other: int
     planting: int
-    """To find out what a planted loop costs."""
+    """Blocks that measure the cost of a planted loop."""
 
 
 FULL = Numbers(same=96, planted=48, other=12, planting=12)
@@ -65,9 +65,9 @@ QUICK = Numbers(same=24, planted=12, other=0, planting=6)
 FULL_ROUNDS, QUICK_ROUNDS = 3, 1
 """Number of rounds of the clients."""
 SEED = 1
-"""Of the order in which clients take turns."""
+"""Seed of the order in which clients take turns."""
 MOST_TRIES = 3
-"""Maximum number of blocks tried for each good one that is wanted; beyond that the machine is too busy."""
+"""Maximum number of blocks tried for each good one that is needed; with more, the machine is too busy."""
 BLOCK_NS = 4_000_000_000
 """Expected duration of a block; used for the estimate only."""
 LOOP_NS = 12.0
@@ -76,7 +76,7 @@ LOOP_NS = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the run's folder says it is about."""
+    """The plan of a self-test, as kept in the folder of the run."""
 
     strategy: str
     numbers: Numbers
@@ -86,7 +86,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values for TOML."""
         return {
-            "about": "The harness measures itself.",
+            "about": "Measure the harness itself.",
             "strategy": self.strategy,
             "blocks": asdict(self.numbers),
             "client_rounds": self.client_rounds,
@@ -95,25 +95,25 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """Where a self-test's blocks are run and kept."""
+    """Where the blocks of a self-test are run and kept."""
 
     place: Place
     folder: Path
     files: Path
-    """For what the arms are made of."""
+    """Folder of the files of the arms."""
     machine: dict[str, Any]
     shown: progress.Progress
 
 
 def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str | None) -> int:
-    """Measure the harness, keep and tell what was found.
+    """Measure the harness, and keep and print the result.
 
-    Returns 0; 1 when false alarms are surely more frequent than designed; 3 when too few blocks were good; 130 when
+    Return 0; 1 if false alarms are significantly more frequent than designed; 3 if too few blocks were good; 130 if
     interrupted.
     """
     check_known(strategy, strategies.names(), "strategy", "--strategy")
     if missing := strategies.describe(strategy).missing:
-        raise ExperimentError(f"{strategy} needs {', '.join(missing)}, which is not installed here")
+        raise ExperimentError(f"{strategy} needs {', '.join(missing)}, which is not installed")
     plan = Plan(strategy, *((QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)))
     machine = host.machine(disturbed)
     folder = runs.new_folder(out, plan, machine)
@@ -127,7 +127,7 @@ def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str 
         ):
             found = _measure(plan, Measuring(place, folder, Path(files), machine, shown))
     except KeyboardInterrupt:
-        complain(f"interrupted; the rows are in {folder}, and no verdict will quote them")
+        complain(f"interrupted; the rows are in {folder}, but verdicts will not quote them")
         return 130
     _keep(folder, found)
     print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if as_json else text(found))
@@ -136,14 +136,14 @@ def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str 
 
 
 def code(found: dict[str, Any]) -> int:
-    """Return the exit code: whether blocks were too few, or false alarms surely more frequent than designed."""
+    """Return the exit code: 3 for too few blocks, 1 for significantly more false alarms than designed, else 0."""
     real = found["false_alarms"]["real"]
     too_often = simulation.rate_bounds(real["alarms"], real["decisions"])[0] > DESIGNED.alpha
     return 3 if found["too_few"] else 1 if too_often else 0
 
 
 def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
-    """Run every part, and return what ``selftest.json`` has."""
+    """Run every part; return the content of ``selftest.json``."""
     plain = Arm("A", plan.strategy)
     same = _blocks(where, "aa", plain, plain, plan.numbers.same, METRICS)
     loop_share = _loop_share(where, plan, same)
@@ -181,9 +181,9 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
 
 
 def _clients(where: Measuring, plan: Plan) -> list[Row]:
-    """Let Locust, wrk and a strategy load the same server in turns; each row is kept as soon as it is there.
+    """Let Locust, wrk and a strategy load the same server in turns; each row is written at once.
 
-    What is not installed is a skipped row, and costs no time.
+    A client that is not installed makes a skipped row and takes no time.
     """
     setting = where.place.setting(where.folder.name)
     found = []
@@ -197,7 +197,7 @@ def _clients(where: Measuring, plan: Plan) -> list[Row]:
 
 
 def _blocks(where: Measuring, name: str, a: Arm, b: Arm, wanted: int, metrics: tuple[Metric, ...]) -> list[Block]:
-    """Run blocks until so many are good; give up when too many are not. Each one's rows are kept at once."""
+    """Run blocks until ``wanted`` are good; give up if too many are not. The rows of each are written at once."""
     planned, prepared = loop.ready(comparison(a, b, SiteConfig(links=10), metrics, name), where.files / name)
     planned, _ = loop.calibrated(planned, prepared, where.place, None)
     found: list[Block] = []
@@ -216,7 +216,7 @@ def _others(plan: Plan) -> list[str]:
 
 
 def _stand(plan: Plan) -> progress.Stand:
-    """Return how far a self-test is at its beginning: what counts are good blocks and client trials."""
+    """Return the progress of a self-test at its start, in good blocks and client trials."""
     numbers = plan.numbers
     wanted = numbers.same + numbers.planting + len(SIZES) * numbers.planted + len(_others(plan)) * numbers.other
     trials = clients.plan(plan.client_rounds, SEED)
@@ -224,17 +224,17 @@ def _stand(plan: Plan) -> progress.Stand:
 
 
 def _planted(where: Measuring, plan: Plan, loop_share: float | None, size: int) -> list[Block]:
-    """Run blocks whose side B has a loop per page that costs about so many percent of what a page takes without it."""
+    """Run blocks in which each page of B has a loop that costs about ``size`` percent of a page."""
     if loop_share is None:
         return []
     return _blocks(where, f"planted-{size}", *_with_loops(plan, size / 100 / loop_share), plan.numbers.planted, TIMED)
 
 
 def _loop_share(where: Measuring, plan: Plan, same: Sequence[Block]) -> float | None:
-    """Return what one iteration of a planted loop costs, as a share of a page; None where that is not known.
+    """Return the cost of one iteration of a planted loop, as a share of a page; None if it is unknown.
 
-    Measured in blocks, where the loop is planted: a loop that runs seldom, among other work, is dearer than the same
-    one alone.
+    It is measured in blocks, where the loop is planted: a loop that runs between other work costs more than the same
+    loop alone.
     """
     cpu_ns = read.figure(self_test.good(same), "A", "cpu_per_page")
     if not math.isfinite(cpu_ns):
@@ -250,7 +250,7 @@ def _with_loops(plan: Plan, loops: float) -> tuple[Arm, Arm]:
 
 
 def _overhead(cpus: host.Cpus, same: Sequence[Block]) -> dict[str, float | None]:
-    """Return what measuring costs a fetch inside the worker, in nanoseconds and as a share of its CPU time."""
+    """Return the cost of measuring per fetch inside the worker, in nanoseconds and as a share of the CPU time."""
     _, said = process.output(["inflight.bench.studies.selftest.overhead"], cpus.client, 60)
     found: dict[str, float | None] = json.loads(said)
     extra_ns = float(found["with_ns"] or 0) - float(found["without_ns"] or 0)

@@ -1,10 +1,9 @@
-"""What the harness adds to each fetch inside the worker: the frontier's book-keeping with and without measuring.
+"""Measure what the harness adds to each fetch inside the worker: the frontier with and without measuring.
 
 ``python -m inflight.bench.studies.selftest.overhead`` runs both kinds over the same fetches in turns, and prints
-nanoseconds a fetch: ``{"with_ns": ..., "without_ns": ...}``, each the median of its turns. What is left out without
-measuring is what no crawl needs: the time at which a fetch was started and finished, and the numbers in flight now and
-at most. Deadlines need a clock, tries are counted for retries, and the finished fetches are the result: these are part
-of any crawl.
+nanoseconds per fetch: ``{"with_ns": ..., "without_ns": ...}``, each the median of its turns. Without measuring, the
+frontier leaves out what no crawl needs: when a fetch was started and finished, and the current and maximum number in
+flight. Any crawl needs deadlines (a clock), the number of tries (retries) and the finished fetches (the result).
 """
 
 import gc
@@ -21,7 +20,7 @@ TURNS = 41
 
 
 class Measured(Frontier):
-    """The frontier as it is, with its ending of a fetch in reach."""
+    """The frontier as it is, with a method to end a fetch."""
 
     def end(self, fetch: Fetch) -> None:
         """Note that a fetch has ended, as ``finish`` does."""
@@ -48,7 +47,7 @@ class Unmeasured(Frontier):
 
 
 def main() -> None:
-    """Print what a fetch costs with and without measuring."""
+    """Print the cost of a fetch with and without measuring."""
     job = Job(roots=tuple(f"http://127.0.0.1/{n}" for n in range(FETCHES)))
     gc.disable()
     found: dict[str, list[float]] = {"with_ns": [], "without_ns": []}
@@ -59,7 +58,7 @@ def main() -> None:
 
 
 def book(frontier: Measured | Unmeasured) -> float:
-    """Return the nanoseconds a fetch that starting and ending every root takes."""
+    """Start and end every root; return the nanoseconds per fetch."""
     fetches = frontier.roots()
     start, end = frontier.start, frontier.end
     begin_ns = time.perf_counter_ns()

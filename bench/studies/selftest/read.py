@@ -1,4 +1,4 @@
-"""What the blocks of a self-test say: noise, false alarms, detection, and what a given time resolves. Pure."""
+"""The figures of a self-test from its blocks: noise, false alarms, detection, and what a given time resolves. Pure."""
 
 import math
 import statistics
@@ -17,7 +17,7 @@ BUDGETS_S = (60, 300, 900)
 
 
 def good(found: Sequence[Block]) -> tuple[Block, ...]:
-    """Return the blocks that count."""
+    """Return the good blocks."""
     return read.tally(found).good
 
 
@@ -27,13 +27,13 @@ def noise(found: Sequence[Block]) -> dict[str, float]:
 
 
 def spreads(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the standard deviation of each name's values, as far as they are numbers."""
+    """Return the standard deviation of each name's finite values."""
     finite = [{name: value for name, value in one.items() if math.isfinite(value)} for one in each]
     return {name: statistics.stdev(found) for name, found in read.series(finite).items() if len(found) > 1}
 
 
 def block_seconds(found: Sequence[Block]) -> dict[str, float]:
-    """Return how long a block takes: its slices, and what memory adds where it is measured."""
+    """Return the median seconds of a block: its slices, and what memory adds if it is measured."""
     whole_ns = statistics.median(block.arms["reference"].duration_ns for block in good(found))
     memory_ns = [sum(row.duration_ns for own in block.memory.values() for row in own) for block in good(found)]
     measured_ns = [taken_ns for taken_ns in memory_ns if taken_ns]
@@ -41,12 +41,12 @@ def block_seconds(found: Sequence[Block]) -> dict[str, float]:
 
 
 def false_alarms(same: Sequence[Block]) -> dict[str, Any]:
-    """Return the verdicts of decisions on blocks without a change: real ones, and many on blocks with random signs."""
+    """Return the verdicts on blocks without a change: of real decisions, and of simulated ones with random signs."""
     return {"real": _real(same), "resampled": _resampled(same, flipped=True)}
 
 
 def detection(found: Sequence[Block]) -> dict[str, Any]:
-    """Return which share of decisions found a planted slowdown, and how large it was seen to be (95 % interval)."""
+    """Return the share of decisions that found a planted slowdown, and its measured size (95 % interval)."""
     values = [value for block in good(found) if (value := read.values(block).get("cpu_per_page")) is not None]
     seen = t_interval(values) if len(values) > 1 else None
     resampled = _resampled(found, flipped=False)
@@ -64,9 +64,9 @@ def detection(found: Sequence[Block]) -> dict[str, Any]:
 
 
 def resolves(same: Sequence[Block]) -> list[dict[str, Any]]:
-    """Return what change can be found in 1, 5 and 15 minutes, as a ratio, and what limits it.
+    """Return the change that can be found in 1, 5 and 15 minutes, as a ratio, and what limits it.
 
-    By the noise and the duration of these blocks. Memory is left out where only that leaves time for a verdict.
+    It follows from the noise and the duration of these blocks. Memory is excluded if there is no time for it.
     """
     if len(good(same)) < 2:
         return []
@@ -86,7 +86,7 @@ def resolves(same: Sequence[Block]) -> list[dict[str, Any]]:
 
 
 def _real(found: Sequence[Block]) -> dict[str, Any]:
-    """Return the counts of decisions one after another, with the upper bound of their rate of alarms."""
+    """Return the counts of consecutive decisions, with the upper bound of their rate of alarms."""
     counts = simulation.real(_values(found), read.CONTROLS)
     upper = simulation.rate_bounds(counts.alarms, counts.decisions)[1]
     return asdict(counts) | {"blocks": len(good(found)), "upper": upper}
@@ -107,7 +107,7 @@ def _values(found: Sequence[Block]) -> list[dict[str, float]]:
 
 
 def left_out(series: Iterable[Sequence[Block]]) -> dict[str, Any]:
-    """Return how many blocks were tried and left out, and why."""
+    """Return the numbers of blocks tried and left out, with the reasons."""
     tallies = [read.tally(found) for found in series]
     reasons: Counter[str] = Counter()
     for tally in tallies:

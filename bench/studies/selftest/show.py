@@ -1,6 +1,6 @@
-"""What a self-test found, as sections: error rates, noise, what can be found in how much time, other clients.
+"""A self-test as sections: error rates, noise, detectable changes by time, other clients.
 
-Made from ``selftest.json``, so from plain values.
+The input is the content of ``selftest.json``.
 """
 
 import math
@@ -21,26 +21,26 @@ from inflight.bench.studies.compare.show import changes_told, planted_told
 WIDTH = 120
 LIMITS = {
     "noise": "noise",
-    "least": "the 2 % below which nothing is a regression",
+    "least": "the 2 % that a regression needs",
     "pass": "comparisons that pass first: B at most 5 % worse",
 }
-"""What keeps a smaller slowdown from being found; a self-test of before has not asked."""
+"""What limits the smallest slowdown that is found; older self-tests do not have it."""
 
 Found = Mapping[str, Any]
 
 
 def line(name: str, block: Block, good: int, wanted: int) -> str:
-    """Return what one block showed, for the progress of a self-test."""
+    """Return the line of a block for the progress of a self-test."""
     return f"{name:<20} {good:>3}/{wanted}  {changes_told(block)}"
 
 
 def text(found: Found) -> str:
-    """Return the whole result for a terminal."""
+    """Return the result for a terminal."""
     return "\n\n".join(form.text(one, WIDTH).plain for one in sections(found))
 
 
 def sections(found: Found) -> list[Section]:
-    """Return the self-test, and what other clients saw where they were asked."""
+    """Return a section of the self-test, and one of other clients if they were measured."""
     tables = _alarms(found), _planted(found), _noise(found), _resolves(found), _rest(found)
     own = Section(title(found), tables, first=tuple(_heading(found)))
     if found.get("clients") is None:
@@ -50,7 +50,7 @@ def sections(found: Found) -> list[Section]:
 
 
 def title(found: Found) -> str:
-    """Return how often the rule was wrong."""
+    """Return the error rates."""
     alarms = found["false_alarms"]["resampled"]
     parts = [f"{alarms_told(alarms)} without a change"]
     for size, one in planted(found):
@@ -60,30 +60,25 @@ def title(found: Found) -> str:
 
 
 def planted(found: Found) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the planted slowdowns, the smallest first: what was asked for, in percent, and what was found."""
+    """Return the nominal size (percent) and the results of each planted slowdown, the smallest first."""
     seen = {size: one["seen"] for size, one in found["detection"].items()}
     return sorted(found["detection"].items(), key=lambda item: -1.0 if seen[item[0]] is None else seen[item[0]])
 
 
 def named(size: str, one: Mapping[str, Any]) -> str:
-    """Name a planted slowdown by how large it was measured; by what was asked for where it was not."""
+    """Name a planted slowdown by its measured size; by its nominal size if it was not measured."""
     return f"about +{words.plain(size, 12)} %" if one["seen"] is None else units.change(one["seen"])
 
 
 def alarms_told(counts: Mapping[str, Any]) -> str:
-    """Write how many decisions were false alarms."""
-    number = counts["alarms"]
+    """Write the number of false alarms and of decisions."""
     if not counts["decisions"]:
         return "no decision"
-    return f"{units.count(number)} false {'alarm' if number == 1 else 'alarms'} in {_decisions(counts['decisions'])}"
-
-
-def _decisions(number: int) -> str:
-    return f"{units.count(number)} {'decision' if number == 1 else 'decisions'}"
+    return f"{words.counted(counts['alarms'], 'false alarm')} in {words.counted(counts['decisions'], 'decision')}"
 
 
 def smallest_told(one: Mapping[str, Any]) -> str:
-    """Write the smallest slowdown that some minutes find; none is below the least regression of the rule."""
+    """Write the smallest slowdown that is found; at least the least regression of the rule."""
     return units.change_size(max(math.log(one["smallest"]), DESIGNED.least))
 
 
@@ -95,7 +90,7 @@ def _heading(found: Found) -> Iterator[str]:
     told = "; ".join(f"{words.plain(reason, 60)}: {number}" for reason, number in reasons)
     yield f"{dropped['tried']} blocks tried, {dropped['left_out']} left out" + (f" ({told})" if told else "")
     if found["too_few"]:
-        yield f"TOO FEW good blocks: {', '.join(found['too_few'])}"
+        yield f"Too few good blocks: {', '.join(found['too_few'])}"
     if machine.get("neighbour"):
         yield words.neighbour(machine["neighbour"])
 
@@ -110,15 +105,15 @@ def _alarms(found: Found) -> Table:
             units.count(one["blocks"]),
             f"{one['upper']:.1%}" if "upper" in one else "-",
         )
-        for kind, told in (("real", "one after another"), ("resampled", "simulated"))
+        for kind, told in (("real", "consecutive"), ("resampled", "simulated"))
         for one in [found["false_alarms"][kind]]
     )
-    note = "Rate at most: with 95 % confidence; designed: 0.5 %. Simulated decisions share blocks, so have no bound."
+    note = "Rate at most: 95 % confidence; designed: 0.5 %. Simulated decisions share blocks and have no bound."
     return Table(f"False alarms, both sides {words.plain(found['strategy'], 24)}", heads, lines, (note,))
 
 
 def _planted(found: Found) -> Table:
-    heads = ("asked for", "measured", "blocks", "found", "simulated", "blocks each", "real found")
+    heads = ("nominal", "measured", "blocks", "found", "simulated", "blocks each", "real found")
     lines = tuple(
         (
             f"about {words.plain(size, 12)} %",
@@ -131,12 +126,12 @@ def _planted(found: Found) -> Table:
         )
         for size, one in found["detection"].items()
     )
-    note = "A loop is added to each page of side B. Found: the share of simulated decisions; real: one after another."
+    note = "A loop is added to each page of B. Found: share of simulated decisions; real: consecutive decisions."
     return Table("Planted slowdowns, CPU time per page", heads, lines, (note,))
 
 
 def _noise(found: Found) -> Table:
-    heads = ("strategy", *NAMES.values(), "a block", "memory besides")
+    heads = ("strategy", *NAMES.values(), "per block", "memory adds")
     lines = [
         (
             words.plain(name, 24),
@@ -147,19 +142,19 @@ def _noise(found: Found) -> Table:
         for name, noise in found["noise"].items()
     ]
     controls = ", ".join(f"{name} {100 * sd:.1f} %" for name, sd in found["controls"].items())
-    return Table("Noise: SD of a block, and how long it takes", heads, tuple(lines), (f"Controls: {controls}.",))
+    return Table("Noise: SD of a block, and its duration", heads, tuple(lines), (f"Controls: {controls}.",))
 
 
 def _resolves(found: Found) -> Table:
     heads = ("within", "slowdown", "blocks at most", "memory", "bound by")
     lines = tuple(
-        (f"{one['minutes']} min", "-", "-", "-", "fewer than the 12 blocks that a verdict needs")
+        (f"{one['minutes']} min", "-", "-", "-", "fewer than the 12 blocks of a verdict")
         if one["smallest"] is None
         else (
             f"{one['minutes']} min",
             smallest_told(one),
             units.count(one["blocks"]),
-            "measured" if "memory" in one["metrics"] else "left out",
+            "measured" if "memory" in one["metrics"] else "excluded",
             LIMITS.get(one.get("limited_by"), "-"),
         )
         for one in found["resolves"]

@@ -1,10 +1,10 @@
 """One side of a comparison from the JSON of pytest-benchmark: ``--benchmark-json``, or a saved or autosaved run. Pure.
 
 The format is that of ``Metadata.as_dict`` and ``pytest_benchmark_generate_json`` in pytest-benchmark 4 and 5:
-durations are seconds an iteration. ``stats.data`` has a value for each round where it was saved; else mean, standard
-deviation and number of rounds stand for them. Of ``extra_info`` our own keys are read: ``cpu_per_page_ns`` and
-``pages_per_s`` (lists, one value a round), ``user_bytes_per_fetch`` and ``red`` (names of failed checks; such a
-benchmark is part of no verdict).
+durations are seconds per iteration. ``stats.data`` has a value for each round if it was saved; otherwise mean, standard
+deviation and number of rounds are used. These keys of ``extra_info`` are read: ``cpu_per_page_ns`` and ``pages_per_s``
+(lists, one value per round), ``user_bytes_per_fetch``, and ``red`` (names of failed checks; such a benchmark is not
+part of the verdict).
 """
 
 import json
@@ -20,11 +20,11 @@ _DECIDES_MEMORY = ("system", "release", "machine", "python_implementation", "pyt
 
 
 class BenchmarkError(Exception):
-    """A file that is not one of pytest-benchmark; the message says why."""
+    """The file is not one of pytest-benchmark; the message says why."""
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return what a file holds. Raises BenchmarkError with the rest of a sentence that begins with its name."""
+    """Return the content of a file. Raises BenchmarkError, whose message continues a sentence after the path."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -35,14 +35,14 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def of_json(name: str, values: Mapping[str, Any]) -> Side:
-    """Return the side of a comparison that such a file is. Raises BenchmarkError for a benchmark without a name."""
+    """Return a file's side of a comparison. Raises BenchmarkError for a missing or duplicate name."""
     entries: dict[Key, Entry] = {}
     red = 0
     for place, benchmark in enumerate(values["benchmarks"], 1):
         own = benchmark if isinstance(benchmark, dict) else {}
         subject = own.get("fullname") or own.get("name")
         if not isinstance(subject, str):
-            raise BenchmarkError(f"names no fullname in benchmark {place}")
+            raise BenchmarkError(f"has no fullname in benchmark {place}")
         if Key(subject, "", WALL) in entries:
             raise BenchmarkError(f"has two benchmarks named {subject}")
         entries |= _entries(subject, own)
@@ -80,8 +80,8 @@ def _entries(subject: str, benchmark: Mapping[str, Any]) -> dict[Key, Entry]:
 def _wall(stats: Mapping[str, Any]) -> Sample | str:
     """Return the sample of a benchmark's rounds.
 
-    Without the rounds themselves, it is that of the lognormal distribution of the same mean and standard deviation:
-    variance of the logarithms ln(1 + (sd / mean)^2), mean of the logarithms ln(mean) minus half of that variance.
+    Without the values of the rounds, it is the sample of the lognormal distribution with the same mean and standard
+    deviation: the variance of the logarithms is ln(1 + (sd / mean)^2), their mean is ln(mean) minus half that variance.
     """
     data = stats.get("data")
     if isinstance(data, list) and data:
@@ -89,12 +89,12 @@ def _wall(stats: Mapping[str, Any]) -> Sample | str:
     rounds = stats.get("rounds", 1)
     found = sample([stats.get("mean")])
     if isinstance(found, str) or type(rounds) is not int or rounds < 1:
-        return "no round was measured" if rounds == 0 else "a figure is no positive number"
+        return "no round was measured" if rounds == 0 else "a figure is not a positive number"
     if rounds == 1:
         return found
     deviation = 0.0 if stats.get("stddev") == 0 else number(stats.get("stddev"))
     if deviation is None:
-        return "its standard deviation is no number"
+        return "its standard deviation is not a number"
     relative = min(deviation / math.exp(found.log_mean), 1e9)
     variance = math.log1p(relative**2)
     return Sample(found.log_mean - variance / 2, variance, rounds)

@@ -1,4 +1,4 @@
-"""What ``inflight compare`` does: read both sides, refuse what cannot be compared, compare, and tell."""
+"""``inflight compare``: read both sides, refuse what cannot be compared, compare, and print."""
 
 import json
 from collections.abc import Callable
@@ -20,25 +20,27 @@ _GIVE = "give two run folders, or two JSON files of pytest-benchmark"
 
 
 class CompareError(Exception):
-    """Two things that cannot be compared; the message says which, why, and what to do."""
+    """The two sides cannot be compared; the message says why, and what to do."""
 
 
 REFUSALS = (CompareError, RowsError, BenchmarkError)
 
 
-def run(*, base: Path, head: Path, unlike: bool, out: Path | None, as_json: bool, markdown: Path | None) -> int:
-    """Compare, print, and write the files that were asked for; return the exit code of the verdict."""
+def run(
+    *, base: Path, head: Path, unlike: bool, every: bool, out: Path | None, as_json: bool, markdown: Path | None
+) -> int:
+    """Compare, print, write the requested files, and return the exit code of the verdict."""
     sides = _sides(base, head)
     if not unlike:
         _refuse_unlike(*sides)
     found = compare_sides(*sides)
     if not found.compared:
-        raise CompareError(f"{base} and {head} have no cell in common: nothing was run on the same workload in both")
+        raise CompareError(f"{base} and {head} have no cell in common: no workload was run in both")
     if as_json:
         print(json.dumps(show.to_json(found), allow_nan=False))
         say(show.title(found))
     else:
-        print(show.text(found))
+        print(show.text(found, every=every))
     try:
         if markdown is not None:
             with markdown.open("a", encoding="utf-8") as file:
@@ -58,18 +60,16 @@ def _sides(base: Path, head: Path) -> tuple[Side, Side]:
         raise CompareError(f"{base} and {head} are the same run: there is nothing to compare")
     if base.is_dir() != head.is_dir():
         file, folder = (head, base) if base.is_dir() else (base, head)
-        raise CompareError(
-            f"{folder} is a folder and {file} is a file; compare two runs, or two files of pytest-benchmark"
-        )
+        raise CompareError(f"{folder} is a folder and {file} is a file; {_GIVE}")
     for path in (base, head):
         if not (path.is_dir() or path.is_file()):
-            raise CompareError(f"{path} is no regular file; {_GIVE}")
+            raise CompareError(f"{path} is not a regular file; {_GIVE}")
     read: Callable[[Path], Side] = _run if base.is_dir() else _benchmarks
     return read(base), read(head)
 
 
 def _same_rows(base: Path, head: Path) -> bool:
-    """Tell whether two folders lead to one file of rows."""
+    """Tell whether two folders have the same file of rows."""
     files = [path / rows.ROWS_FILE for path in (base, head)]
     return all(file.is_file() for file in files) and files[0].samefile(files[1])
 
@@ -77,12 +77,12 @@ def _same_rows(base: Path, head: Path) -> bool:
 def _run(folder: Path) -> Side:
     found = rows.read(folder)
     if not found:
-        raise CompareError(f"{folder} has no rows: its run ended before the first trial did")
+        raise CompareError(f"{folder} has no rows: its run ended before the first trial ended")
     if not any(row.valid for row in found):
         raise CompareError(f"{folder} has no valid row among {len(found)}: nothing in it can be compared")
     side = of_rows(without_places(str(folder)), found, _machine(folder / rows.MACHINE_FILE))
     if not side.entries:
-        raise CompareError(f"{folder} has no crawls and no memory trials, and only these are compared")
+        raise CompareError(f"{folder} has neither crawls nor memory trials; other trials are not compared")
     return side
 
 
@@ -91,8 +91,8 @@ def _machine(path: Path) -> dict[str, object]:
         machine = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CompareError(
-            f"{path.parent} is not a whole run: cannot read {path.name} ({error.strerror}), "
-            "which says what machine it ran on"
+            f"{path.parent} is not a complete run: cannot read {path.name} ({error.strerror}), "
+            "which describes its machine"
         ) from error
     except (ValueError, RecursionError) as error:
         raise CompareError(f"{path} is not JSON: {error}") from error
@@ -112,9 +112,9 @@ def _benchmarks(path: Path) -> Side:
     except BenchmarkError as error:
         raise CompareError(f"{path} {error}; {_GIVE}") from error
     if not side.entries:
-        raise CompareError(f"{path} has no benchmark in it: were they all skipped, or did they fail?")
+        raise CompareError(f"{path} contains no benchmark: all were skipped or failed")
     if side.red == side.trials:
-        raise CompareError(f"{path} has no valid benchmark among {side.trials}: a check of each of them failed")
+        raise CompareError(f"{path} has no valid benchmark among {side.trials}: each failed a check")
     return side
 
 
@@ -122,7 +122,7 @@ def _refuse_unlike(base: Side, head: Side) -> None:
     found = differences(base.hardware, head.hardware)
     if found:
         told = words.plain(", ".join(f"{one.name} ({one.base} / {one.head})" for one in found), 600)
-        raise CompareError(f"the machines differ in {told}; --unlike compares all the same, without a verdict on times")
+        raise CompareError(f"the machines differ in {told}; --unlike compares them anyway, without a verdict on times")
 
 
 def _write(found: Comparison, folder: Path) -> list[Path]:

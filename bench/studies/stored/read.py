@@ -1,10 +1,10 @@
-"""Two stored runs held against each other: a ratio with its interval for every cell, and one verdict. Pure.
+"""The comparison of two stored runs: a ratio with its interval for every cell, and one verdict. Pure.
 
-Stored runs are not paired: whatever changed on the machine between them is in every ratio of times. So the rule keeps
-an allowance for that unknown shift, and a negative control that would show it. ``inflight ab`` runs both sides in
-turns, and decides finer.
+Stored runs are not paired: every ratio of times includes whatever changed on the machine between them. The rule
+therefore allows for an unknown shift, and checks a negative control that would show it. ``inflight ab`` runs both sides
+in turns and detects smaller changes.
 
-All changes are logarithms, and turned so that more is worse: more CPU time or memory, or less throughput.
+All changes are logarithms, with signs such that more is worse: more CPU time or memory, or less throughput.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Literal
 
 from inflight.bench.core import units
 from inflight.bench.core.figures import Slope
-from inflight.bench.core.stats import CONFIDENCE, t_quantile
+from inflight.bench.core.stats import CONFIDENCE, MARGIN, t_quantile
 from inflight.bench.studies.stored.side import (
     MEMORY,
     METRICS,
@@ -29,32 +29,34 @@ from inflight.bench.studies.stored.side import (
 )
 
 REGRESSION_ABOVE = math.log(1.05)
-"""A regression is certain to be more than this: the lower end of its interval is above."""
+"""Limit of a regression: the lower end of its interval is above."""
 PASS_BELOW = math.log(1.10)
-"""A pass is certain to be less than this: the upper end of its interval is below."""
+"""Limit of a pass: the upper end of its interval is below."""
 CONTROL_MOST = math.log(1.05)
-"""A null client that moved by more says that the machine itself did."""
+"""Maximum change of the null client; a larger one means that the machine itself changed."""
 FAMILY = 0.005
-"""Chance of a false regression in the whole comparison, one-sided, divided by all that is gated (Bonferroni)."""
+"""Chance of a false regression in the whole comparison, one-sided, divided by the gated figures (Bonferroni)."""
 LEAST_SEEN = 0.5
-"""A throughput that shows less of a slowdown than this share of it is part of no verdict."""
+"""Least share of a slowdown that a throughput must show to be part of the verdict."""
 OWN_ROUNDS = 10
-"""A cell with so many rounds has a variance of its own; cells with fewer share theirs."""
+"""Minimum number of rounds of a cell with a variance of its own; cells with fewer share an estimate."""
 LEAST_VARIANCE = 1e-18
-"""Less is arithmetic, not noise: figures that agree to nine digits."""
+"""A smaller variance is rounding, not noise: figures that agree to nine digits."""
 ALL = "all workloads"
+"""Workload of the mean over the cells of a strategy."""
 SIDES = ("BASE", "HEAD")
 
 Verdict = Literal["regression", "pass", "inconclusive"]
+State = Literal["worse", "better", "tied", "undecided", "not gated"]
 Group = tuple[str, bool]
-"""A metric, and whether its figures show slowdowns."""
+"""A metric, and whether its figures show a slowdown in CPU time."""
 Holds = Mapping[Literal["times", "memory"], str]
-"""What forbids a verdict on times, or on memory."""
+"""Reasons that forbid a verdict on times, or on memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The variance of a logarithm between rounds, and its degrees of freedom; ``of`` says whose it is."""
+    """The variance of a logarithm between rounds, and its degrees of freedom; ``of`` names its run or cell."""
 
     of: str
     metric: str
@@ -64,7 +66,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far an interval of 95 % reaches below and above an estimate, and its degrees of freedom."""
+    """The distances from an estimate to the ends of its 95 % interval, and its degrees of freedom."""
 
     below: float
     above: float
@@ -73,7 +75,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One figure of one cell on both sides, or the mean over all cells of a strategy (workload ``ALL``)."""
+    """A figure of a cell on both sides, or the mean over all cells of a strategy (workload ``ALL``)."""
 
     key: Key
     label: str
@@ -83,25 +85,27 @@ class Compared:
     base_red: int
     head_red: int
     shared: int
-    """Trials that both sides have: they cannot show a change, so they cannot pass either."""
+    """Number of trials that both sides have: they cannot show a change, so they cannot pass."""
     base: float | None = None
     head: float | None = None
-    """In nanoseconds, pages per second, bytes or seconds; geometric means over the rounds. None of a mean of cells."""
+    """In nanoseconds, pages per second, bytes or seconds; geometric means over the rounds. None for a mean of cells."""
     sensitivity: float | None = None
     gated: bool = False
     """Whether the verdict of the whole comparison depends on it."""
     samples: tuple[tuple[Sample, Sample], ...] = ()
-    """Of BASE and HEAD, whose mean change it is."""
+    """Pairs of BASE and HEAD whose mean change it is."""
     change: float | None = None
-    """For the worse, as a logarithm."""
+    """Logarithm; above 0 is worse."""
     spread: Spread | None = None
     low: float | None = None
     high: float | None = None
-    """The ends of its interval of 95 %."""
+    """The ends of its 95 % interval."""
     bound: float | None = None
-    """The lower end that decides on a regression: one-sided, at the level that Bonferroni leaves."""
+    """The lower end that decides on a regression: one-sided, at the level corrected by Bonferroni."""
     verdict: Verdict = "inconclusive"
     why: str = ""
+    state: State = "undecided"
+    """``worse`` and ``better``: the interval does not contain 0, and the change is at least 2 %."""
 
     @property
     def is_mean(self) -> bool:
@@ -111,7 +115,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class OneSided:
-    """A figure that one side has alone, or whose id means different workloads."""
+    """A figure that only one side has, or whose id names different workloads."""
 
     key: Key
     label: str
@@ -127,12 +131,12 @@ class Control:
 
     @property
     def moved(self) -> bool:
-        """Whether it moved by more than may be."""
+        """Whether it changed by more than ``CONTROL_MOST``."""
         return abs(math.log(self.base_per_s / self.head_per_s)) > CONTROL_MOST
 
     @property
     def told(self) -> str:
-        """Write by how much the machine of HEAD was slower or faster."""
+        """How much slower or faster the machine of HEAD was, as text."""
         share = self.head_per_s / self.base_per_s - 1
         return f"{abs(share) * 100:.0f} % {'slower' if share < 0 else 'faster'}"
 
@@ -142,29 +146,29 @@ Pooled = Mapping[Group, Noise]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All of it: the verdict, and what it rests on."""
+    """The verdict with everything that it is based on."""
 
     verdict: Verdict
     why: str
     base: Side
     head: Side
     unlike: tuple[Difference, ...]
-    """Hardware and system that differ: no verdict on times."""
+    """Differences in hardware and system, which forbid a verdict on times."""
     software: tuple[Difference, ...]
-    """Other things that differ: they may be what is compared."""
+    """Other differences, which may be the change under test."""
     control: Control | None
     compared: tuple[Compared, ...]
     one_sided: tuple[OneSided, ...]
     noise: tuple[Noise, ...]
-    """Shared by the cells of a run with few rounds."""
+    """The estimates that cells with few rounds share."""
     level: float
-    """One-sided, of each bound."""
+    """One-sided level of each bound."""
     shared_trials: int
-    """Trials that are in both runs: they are compared with themselves."""
+    """Number of trials that are in both runs, and so compared with themselves."""
 
 
 def compare_sides(base: Side, head: Side) -> Comparison:
-    """Compare two sides, whatever they were read from."""
+    """Return the comparison of two sides."""
     common, one_sided = _matched(base, head)
     unlike = differences(base.hardware, head.hardware)
     control = Control(base.ceiling_per_s, head.ceiling_per_s) if base.ceiling_per_s and head.ceiling_per_s else None
@@ -179,7 +183,7 @@ def compare_sides(base: Side, head: Side) -> Comparison:
     metrics = {one.key.metric for one in compared if one.gated}
     return Comparison(
         verdict=verdict,
-        why=why + (f"; {lost} figures of BASE are not in HEAD" if lost else ""),
+        why=why + (f"; figures of BASE that are not in HEAD: {lost}" if lost else ""),
         base=base,
         head=head,
         unlike=unlike,
@@ -194,7 +198,7 @@ def compare_sides(base: Side, head: Side) -> Comparison:
 
 
 def _matched(base: Side, head: Side) -> tuple[list[Key], tuple[OneSided, ...]]:
-    """Return the keys of figures that both have of the same workload, and all others."""
+    """Return the keys of figures that both sides have of the same workload, and all others."""
     common, others = [], []
     for key in dict.fromkeys([*base.entries, *head.entries]):
         one, other = base.entries.get(key), head.entries.get(key)
@@ -219,8 +223,8 @@ def _holds(base: Side, head: Side, unlike: Sequence[Difference], control: Contro
 def _pooled(name: str, side: Side) -> dict[Group, Noise]:
     """Return the noise of each group: the within-cell mean square (one-way analysis of variance) of the logarithms.
 
-    Throughputs that are held back by latency hardly vary, and would hide how much the others do: they are a group of
-    their own. Only cells with few rounds take part: a benchmark of ten thousand rounds would be all of it.
+    Throughputs bound by latency hardly vary and would hide the noise of the others, so they form a group of their own.
+    Only cells with few rounds take part: a benchmark of ten thousand rounds would outweigh all others.
     """
     groups: dict[Group, list[Sample]] = {}
     for key, entry in side.entries.items():
@@ -232,7 +236,7 @@ def _pooled(name: str, side: Side) -> dict[Group, Noise]:
 
 
 def _shows(metric: str, sensitivity: float | None) -> bool:
-    """Tell whether a figure shows slowdowns; of all figures, only a throughput may not."""
+    """Tell whether a figure shows a slowdown in CPU time; only a throughput may not."""
     return metric != THROUGHPUT or (sensitivity is not None and sensitivity >= LEAST_SEEN)
 
 
@@ -262,7 +266,7 @@ def _estimated(key: Key, base: Entry, head: Entry, pooled: tuple[Pooled, Pooled]
 
 
 def _is_gated(blank: Compared, base: Entry, head: Entry) -> bool:
-    """Tell whether the verdict depends on a figure: both must have been able to show it, or one must have lost it."""
+    """Tell whether the verdict depends on a figure: both sides could show a change, or one side lost the figure."""
     if isinstance(base.figure, str) or isinstance(head.figure, str):
         lost = isinstance(base.figure, str) != isinstance(head.figure, str)
         return lost and blank.key.metric != THROUGHPUT
@@ -272,10 +276,10 @@ def _is_gated(blank: Compared, base: Entry, head: Entry) -> bool:
 
 
 def _with_noise(one: Compared, pooled: tuple[Pooled, Pooled]) -> Compared:
-    """Add how sure a change is that is the mean over pairs of samples; say why, where that is not known.
+    """Add the spread of a change that is the mean over pairs of samples, or the reason why it is unknown.
 
-    Cells with few rounds share the noise of their run; where theirs alone is greater, it stands, with its few degrees
-    of freedom: cells that are noisier than the rest would else be called regressions.
+    Cells with few rounds share the noise of their run. If a cell's own noise is greater, it is used instead, with its
+    few degrees of freedom; otherwise cells noisier than the rest would be called regressions.
     """
     metric, cells = one.key.metric, len(one.samples)
     group = metric, _shows(metric, one.sensitivity) or one.is_mean
@@ -287,7 +291,7 @@ def _with_noise(one: Compared, pooled: tuple[Pooled, Pooled]) -> Compared:
         if few:
             shared = pooled[n].get(group) or pooled[1 - n].get(group) or own[1 - n]
             if shared is None:
-                return replace(one, why="no cell was repeated: its noise is not known")
+                return replace(one, why="no cell was repeated, so the noise is unknown")
             alone = _mean_square(f"{name} {one.key}", metric, few)
             noise = alone if alone is not None and alone.variance > shared.variance else shared
             terms.append((noise, math.fsum(1 / sample.number for sample in few) / cells**2))
@@ -296,11 +300,11 @@ def _with_noise(one: Compared, pooled: tuple[Pooled, Pooled]) -> Compared:
                 noise = Noise(f"{name} {one.key} {place}", metric, sample.variance or 0.0, sample.number - 1)
                 terms.append((noise, 1 / sample.number / cells**2))
     spread = _spread(terms)
-    return replace(one, spread=spread, why="" if spread else "figures that do not vary at all are no measurement")
+    return replace(one, spread=spread, why="" if spread else "identical figures are not a measurement")
 
 
 def _mean_square(of: str, metric: str, samples: Sequence[Sample]) -> Noise | None:
-    """Return the within-cell mean square of samples (one-way analysis of variance); None where none was repeated."""
+    """Return the within-cell mean square of samples (one-way analysis of variance); None if none was repeated."""
     freedom = sum(sample.number - 1 for sample in samples)
     if not freedom:
         return None
@@ -311,7 +315,7 @@ def _mean_square(of: str, metric: str, samples: Sequence[Sample]) -> Noise | Non
 def _spread(terms: Iterable[tuple[Noise, float]]) -> Spread | None:
     """Return the spread of a sum of independent parts; None without noise.
 
-    Freedom by F. E. Satterthwaite (1946) and B. L. Welch (1947); what shares one estimate of noise counts once.
+    Degrees of freedom by F. E. Satterthwaite (1946) and B. L. Welch (1947); parts with the same noise count once.
     """
     parts: dict[Noise, float] = {}
     for noise, factor in terms:
@@ -333,12 +337,12 @@ def _of_slopes(blank: Compared, base: Slope, head: Slope) -> Compared:
     above = math.hypot(math.log(head.high / head.per_fetch), math.log(base.per_fetch / base.low))
     found = replace(blank, change=math.log(head.per_fetch / base.per_fetch))
     if max(below, above) ** 2 < LEAST_VARIANCE:
-        return replace(found, why="readings on one exact line are no measurement")
+        return replace(found, why="readings on an exact line are not a measurement")
     return replace(found, spread=Spread(below, above, min(base.sizes, head.sizes) - 2))
 
 
 def _means(found: Sequence[Compared], pooled: tuple[Pooled, Pooled]) -> list[Compared]:
-    """Return the mean change of each strategy over its workloads: what few rounds hide in each cell shows there."""
+    """Return the mean change of each strategy over its workloads: it is less noisy than single cells."""
     groups: dict[tuple[str, str], list[Compared]] = {}
     for one in found:
         if one.gated and one.samples and one.spread is not None:
@@ -374,43 +378,52 @@ def _with_interval(one: Compared, level: float) -> Compared:
 
 
 def _judged(one: Compared, holds: Holds) -> Compared:
-    """Give a comparison its verdict, and the reason for it."""
+    """Add the verdict, the reason for it, and the state."""
     if not one.gated:
-        return replace(one, why=one.why or _why_not_gated(one))
-    if one.low is None or one.high is None or one.bound is None:
+        return replace(one, why=one.why or _why_not_gated(one), state="not gated")
+    if one.change is None or one.low is None or one.high is None or one.bound is None:
         return one
     if hold := holds.get("times" if one.key.metric in TIMED else "memory"):
         return replace(one, why=hold)
-    if one.bound > REGRESSION_ABOVE:
-        return replace(one, verdict="regression", why=f"more than {_share(REGRESSION_ABOVE)} worse")
-    if one.high < PASS_BELOW and one.shared:
-        return replace(one, why="compared with itself: both runs have the same trials")
-    if one.high < PASS_BELOW:
-        return replace(one, verdict="pass", why=f"less than {_share(PASS_BELOW)} worse")
-    return replace(one, why="too noisy" if one.low < REGRESSION_ABOVE else "worse, but not with certainty")
+    verdict, why = _verdict(one, one.low, one.high, one.bound)
+    has_moved = abs(one.change) >= MARGIN and not one.low <= 0 <= one.high
+    still: State = "tied" if verdict == "pass" else "undecided"
+    state: State = still if not has_moved else "worse" if one.change > 0 else "better"
+    return replace(one, verdict=verdict, why=why, state=state)
+
+
+def _verdict(one: Compared, low: float, high: float, bound: float) -> tuple[Verdict, str]:
+    if bound > REGRESSION_ABOVE:
+        return "regression", f"more than {share(REGRESSION_ABOVE)} worse"
+    if high >= PASS_BELOW:
+        return "inconclusive", "too noisy" if low < REGRESSION_ABOVE else "worse, but not certain"
+    if one.shared:
+        return "inconclusive", "compared with itself: both runs have the same trials"
+    return "pass", f"less than {share(PASS_BELOW)} worse"
 
 
 def _why_not_gated(one: Compared) -> str:
     if one.key.metric != THROUGHPUT:
         return "not gated: a single reading"
     if one.sensitivity is None:
-        return "not gated: how much of a slowdown it shows is not known"
-    return f"not gated: hides slowdowns (shows {one.sensitivity:.2g} of them)"
+        return "not gated: its sensitivity to slowdowns is unknown"
+    return f"not gated: shows only {one.sensitivity:.2g} of a slowdown"
 
 
 def _overall(compared: Sequence[Compared], holds: Holds) -> tuple[Verdict, str]:
     verdicts = [one.verdict for one in compared if one.gated]
     number, worse, undecided = len(verdicts), verdicts.count("regression"), verdicts.count("inconclusive")
     if worse:
-        return "regression", f"{worse} of {number} gated figures: worse by more than {_share(REGRESSION_ABOVE)}"
+        return "regression", f"{worse} of {number} gated figures: worse by more than {share(REGRESSION_ABOVE)}"
     if not verdicts:
-        return "inconclusive", "no figure can be gated"
+        return "inconclusive", "no figure is gated"
     if undecided:
-        return "inconclusive", "; ".join([*holds.values(), f"{undecided} of {number} gated figures do not decide"])
-    return "pass", f"all {number} gated figures are less than {_share(PASS_BELOW)} worse"
+        return "inconclusive", "; ".join([*holds.values(), f"{undecided} of {number} gated figures are undecided"])
+    return "pass", f"all {number} gated figures are less than {share(PASS_BELOW)} worse"
 
 
-def _share(change: float) -> str:
+def share(change: float) -> str:
+    """Write a limit: ``5 %``."""
     return units.change_size(change).replace(".0", "")
 
 

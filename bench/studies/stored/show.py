@@ -1,8 +1,9 @@
-"""A comparison of two stored runs as a section and as JSON. Pure."""
+"""The comparison of two stored runs as text, Markdown and JSON. Pure."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from inflight.bench.core import units
@@ -10,7 +11,7 @@ from inflight.bench.present import section as form
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
-from inflight.bench.studies.stored.read import FAMILY, PASS_BELOW, REGRESSION_ABOVE, Compared, Comparison
+from inflight.bench.studies.stored.read import FAMILY, PASS_BELOW, REGRESSION_ABOVE, Compared, Comparison, State, share
 from inflight.bench.studies.stored.side import CPU, MEMORY, METRICS, THROUGHPUT, WALL, Side
 
 WIDTH = 100
@@ -25,26 +26,31 @@ NAMES = {
     WALL: "time of an iteration",
 }
 HEADS = ("", "BASE", "HEAD", "worse by", "95 % interval", "verdict")
+COUNTED: tuple[State, ...] = ("tied", "undecided", "not gated")
+"""The states that a terminal counts instead of listing their figures."""
 _IN_JSON = (
     *("label", "base", "head", "gated", "verdict", "why"),
     *("base_rounds", "head_rounds", "base_red", "head_red", "sensitivity"),
 )
-"""What a cell's object in JSON has under the names that it has here."""
-_LONELY = {"BASE": "Only in BASE", "HEAD": "Only in HEAD", "different": "Not compared: one name, but two workloads"}
-_SHARES = [f"{math.expm1(end) * 100:.0f} %" for end in (REGRESSION_ABOVE, PASS_BELOW)]
+"""Attributes that have the same name in JSON."""
+_LONELY = {
+    "BASE": "Only in BASE",
+    "HEAD": "Only in HEAD",
+    "different": "Not compared, because the name stands for different workloads",
+}
 UNPAIRED = (
-    "The runs were stored, not run in turns: whatever else changed between them is in every figure. So a regression "
-    f"must be more than {_SHARES[0]} for certain, and a pass less than {_SHARES[1]}; `inflight ab` runs both sides in "
-    "turns, and decides finer."
+    "The runs are not paired: every figure includes whatever else changed between them. To allow for that, a "
+    f"regression is certainly more than {share(REGRESSION_ABOVE)} worse, and a pass certainly less than "
+    f"{share(PASS_BELOW)}. `inflight ab` runs both sides in turns and detects smaller changes."
 )
 WORSE = (
-    "+ is worse: more CPU time, memory or time, or less throughput (+100 % is half of it). Figures are geometric "
-    "means over the valid rounds."
+    "+ is worse: more CPU time, memory or time, or less throughput (+100 %: half of it). Figures are geometric means "
+    "over the valid rounds."
 )
 
 
 def title(comparison: Comparison) -> str:
-    """Return the verdict, with the worst regression or the reason."""
+    """Return the verdict with its reason, or with the worst regression."""
     worse = [one for one in comparison.compared if one.verdict == "regression"]
     if not worse:
         return f"{comparison.verdict.capitalize()}: {comparison.why}"
@@ -54,28 +60,29 @@ def title(comparison: Comparison) -> str:
     return f"Regression: {NAMES[worst.key.metric]} of {name_of(worst)} is worse by {by}{more}"
 
 
-def section(comparison: Comparison, *, with_reasons: bool = False) -> Section:
-    """Return the finding, a table a metric, what was compared and how to read it."""
-    sides = _side_line("BASE", comparison.base), _side_line("HEAD", comparison.head)
-    tables = tuple(_tables(comparison, with_reasons=with_reasons))
-    return Section(title(comparison), tables, (*sides, *_notes(comparison)))
-
-
-def text(comparison: Comparison, width: int = WIDTH) -> str:
-    """Return the whole comparison for a terminal."""
-    return form.text(section(comparison), width).plain
+def text(comparison: Comparison, width: int = WIDTH, *, every: bool = False) -> str:
+    """Return the comparison for a terminal: what got worse or better, and counts of the rest; or every figure."""
+    tables = _tables(comparison.compared) if every else _changes(comparison)
+    return form.text(_section(comparison, tables), width).plain
 
 
 def markdown(comparison: Comparison) -> str:
     """Return the whole comparison as Markdown, with the reason for each verdict."""
-    return f"# Comparison of stored runs\n\n{form.markdown(section(comparison, with_reasons=True))}\n"
+    told = form.markdown(_section(comparison, _tables(comparison.compared, with_reasons=True)))
+    return f"# Comparison of stored runs\n\n{told}\n"
+
+
+def _section(comparison: Comparison, tables: Iterable[Table]) -> Section:
+    sides = _side_line("BASE", comparison.base), _side_line("HEAD", comparison.head)
+    return Section(title(comparison), tuple(tables), (*sides, *_notes(comparison)))
 
 
 def to_json(comparison: Comparison) -> dict[str, Any]:
-    """Return the whole comparison as JSON's types.
+    """Return the whole comparison as values for JSON.
 
-    ``ratio`` is HEAD / BASE of the figure itself; ``worse`` is the factor by which it became worse (of a throughput its
-    inverse), with the ends of its 95 % interval, and ``at_least``, the end that decides on a regression.
+    ``ratio`` is HEAD / BASE of the figure itself. ``worse`` is the factor by which it became worse (the inverse of the
+    ratio for a throughput), ``low`` and ``high`` are the ends of its 95 % interval, and ``at_least`` is the bound that
+    decides on a regression.
     """
     control = comparison.control
     return {
@@ -103,14 +110,41 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _tables(comparison: Comparison, *, with_reasons: bool) -> Iterator[Table]:
-    """Yield a table for each metric, the cells that are gated first."""
+def _tables(found: Sequence[Compared], *, with_reasons: bool = False) -> Iterator[Table]:
+    """Yield a table for each metric."""
     heads = (*HEADS, "reason") if with_reasons else HEADS
     for metric in METRICS:
-        found = [one for one in comparison.compared if one.key.metric == metric]
-        lines = ((*_line(one), one.why or "-") if with_reasons else _line(one) for one in found)
-        if found:
+        own = [one for one in found if one.key.metric == metric]
+        lines = ((*_line(one), one.why or "-") if with_reasons else _line(one) for one in own)
+        if own:
             yield Table(_headed(metric) + (", pages/s" if metric == THROUGHPUT else ""), heads, tuple(lines))
+
+
+def _changes(comparison: Comparison) -> Iterator[Table]:
+    """Yield what got worse, what got better, and a line for each metric that counts the other figures."""
+    rest = comparison.compared
+    for state, heading in (("worse", "Worse"), ("better", "Better")):
+        for table in _tables([one for one in rest if one.state == state]):
+            yield replace(table, title=f"{heading}: {table.title}")
+    others = [one for one in rest if one.state in COUNTED]
+    heads = "", *COUNTED
+    if others:
+        yield Table("Other figures (--all lists them)", heads, tuple(_counts(others)), _reasons(others), heads)
+
+
+def _counts(found: Sequence[Compared]) -> Iterator[tuple[str, ...]]:
+    """Yield a line for each metric: how many of its figures are tied, undecided and not gated."""
+    for metric in METRICS:
+        states = Counter(one.state for one in found if one.key.metric == metric)
+        if states:
+            yield (_headed(metric), *(units.count(states[state]) for state in COUNTED))
+
+
+def _reasons(found: Sequence[Compared]) -> tuple[str, ...]:
+    """Return why figures are undecided, the most frequent reason first; nothing if none is."""
+    reasons = Counter(one.why for one in found if one.state == "undecided")
+    told = [f"{words.plain(why, 80)} ({units.count(number)})" for why, number in reasons.most_common()]
+    return (f"Undecided: {_some(told)}.",) if told else ()
 
 
 def _line(one: Compared) -> tuple[str, ...]:
@@ -120,18 +154,18 @@ def _line(one: Compared) -> tuple[str, ...]:
 
 
 def name_of(one: Compared) -> str:
-    """Name a cell, harmlessly: strategy and workload, or benchmark."""
+    """Return the printable name of a cell: strategy and workload, or benchmark."""
     subject = words.plain(one.key.subject, MOST_LETTERS)
     return f"{subject}, {words.plain(one.label, MOST_LETTERS)}" if one.label else subject
 
 
 def change_text(one: Compared) -> str:
-    """Write by how much a figure is worse; a dash where that is not known."""
+    """Write by how much a figure is worse; a dash if that is unknown."""
     return "-" if one.change is None else units.change(one.change)
 
 
 def interval_text(one: Compared) -> str:
-    """Write the interval of 95 %; a dash where there is none."""
+    """Write the 95 % interval; a dash if there is none."""
     return "-" if one.low is None or one.high is None else units.change_between(one.low, one.high)
 
 
@@ -151,7 +185,7 @@ def _headed(metric: str) -> str:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    """Yield how to read the tables, what they cannot show, and what is not in them."""
+    """Yield sentences on how to read the tables, what they cannot show, and what is missing from them."""
     yield WORSE
     yield UNPAIRED
     if comparison.unlike:
@@ -160,44 +194,45 @@ def _notes(comparison: Comparison) -> Iterator[str]:
             "system, libc and Python are the same."
         )
     if comparison.software:
-        yield f"Also different, and perhaps what is compared: {_differing(comparison.software)}."
+        yield f"Also different, and perhaps the change under test: {_differing(comparison.software)}."
     yield control_told(comparison)
     for metric in METRICS:
         noise = [f"{one.of} {math.sqrt(one.variance) * 100:.2g} %" for one in comparison.noise if one.metric == metric]
         if noise:
-            yield f"{_headed(metric)}: SD between the rounds of a cell {', '.join(noise)}."
+            yield f"{_headed(metric)}: standard deviation between the rounds of a cell: {', '.join(noise)}."
     gated = [one for one in comparison.compared if one.gated and one.bound is not None]
     if gated:
         yield (
-            f"{units.count(round(FAMILY / comparison.level))} figures are gated; each regression must be certain at "
-            f"{comparison.level * 100:.2g} % (together {FAMILY * 100:g} %, one-sided). Intervals are of 95 %."
+            f"Number of gated figures: {units.count(round(FAMILY / comparison.level))}. Each is tested for a "
+            f"regression at {comparison.level * 100:.2g} % (one-sided; {FAMILY * 100:g} % in total)."
         )
     hidden = [one.sensitivity for one in comparison.compared if not one.gated and one.sensitivity is not None]
     if hidden:
         yield (
-            f"{units.count(len(hidden))} throughputs are not gated: waiting hides slowdowns, of which they show less "
-            f"than half (the least {min(hidden):.1g}). CPU per page does not hide them."
+            f"Throughputs that are not gated: {units.count(len(hidden))}. They are bound by waiting, and show less "
+            f"than half of a slowdown (at least {min(hidden):.1g} of it); CPU per page shows all of it."
         )
     yield from _missing(comparison)
     if comparison.shared_trials:
-        yield f"{units.count(comparison.shared_trials)} trials are in both runs: such cells cannot pass."
+        number = units.count(comparison.shared_trials)
+        yield f"Trials that are in both runs: {number}. Cells with such trials cannot pass."
 
 
 def control_told(comparison: Comparison) -> str:
-    """Say what the null client, which is part of no strategy, shows of the machine."""
+    """Say whether the machine changed, by the null client, which is not part of any strategy."""
     control = comparison.control
     if control is None:
         return (
-            "There is no negative control (a null client's throughput on both sides): a machine that became slower "
-            "would look like a regression."
+            "There is no negative control (throughput of a null client on both sides), so a slower machine would look "
+            "like a regression."
         )
     rates = f"{units.number(control.base_per_s)} and {units.number(control.head_per_s)} responses/s"
-    found = "moved: no verdict on times" if control.moved else "quiet"
-    return f"Negative control {found}. The null client was {control.told} in HEAD: {rates}."
+    found = "moved, so there is no verdict on times" if control.moved else "did not move"
+    return f"The negative control {found}. The null client was {control.told} in HEAD: {rates}."
 
 
 def _missing(comparison: Comparison) -> Iterator[str]:
-    """Yield which cells have no interval, by reason, and which one side has alone."""
+    """Yield the cells without an interval, by reason, and those that only one side has."""
     reasons: dict[str, list[str]] = {}
     for one in comparison.compared:
         if one.low is None:
@@ -211,18 +246,15 @@ def _missing(comparison: Comparison) -> Iterator[str]:
             yield f"{told}: {_some([f'{one.key.subject}, {one.label}'.removesuffix(', ') for one in own])}."
     for name, run in (("BASE", comparison.base), ("HEAD", comparison.head)):
         if run.left_out:
-            yield f"Not compared in {name}: {_trials(run.left_out)} of building blocks, probes or limits."
+            trials = words.counted(run.left_out, "trial")
+            yield f"Not compared in {name}: {trials} of building blocks, probes or limits."
 
 
 def _side_line(name: str, side: Side) -> str:
-    parts = [_trials(side.trials)]
-    parts += [f"{side.red} red, part of no figure"] if side.red else []
+    parts = [words.counted(side.trials, "trial")]
+    parts += [f"{side.red} red and excluded"] if side.red else []
     parts += [f"{side.skipped} skipped"] if side.skipped else []
     return f"{name}: {words.plain(side.name, 120)} ({', '.join(parts)})"
-
-
-def _trials(number: int) -> str:
-    return f"{units.count(number)} {'trial' if number == 1 else 'trials'}"
 
 
 def _differing(found: Sequence[Any]) -> str:
@@ -230,7 +262,7 @@ def _differing(found: Sequence[Any]) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """List names; those beyond the most are counted."""
+    """List names; count those beyond ``MOST_LISTED``."""
     different = list(dict.fromkeys(names))
     rest = len(different) - MOST_LISTED
     shown = [words.plain(name, 130) for name in different[:MOST_LISTED]]
@@ -257,5 +289,5 @@ def _cell_json(one: Compared) -> dict[str, Any]:
 
 
 def _factor(change: float | None) -> float | None:
-    """Return the factor that a logarithm stands for; None where it is beyond all numbers."""
+    """Return the factor that a logarithm stands for; None if it is too large for a float."""
     return None if change is None or not -700 < change < 700 else math.exp(change)

@@ -1,20 +1,20 @@
 """One side of a comparison of stored runs: its figures by cell, and the machine that they are from. Pure.
 
-What is compared is the same whatever it was read from: rows of a run here, or a file of pytest-benchmark
+A side is read from the rows of a run, or from a file of pytest-benchmark
 (``inflight.bench.studies.stored.benchmark_json``).
 """
 
 import json
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, variance
 from typing import Any
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units, workloads
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.figures import NoSlope, Slope, memory_slope
+from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.model import sensitivity
 from inflight.bench.core.records.parts import Knobs
 from inflight.bench.core.records.values import plain_values
@@ -24,14 +24,11 @@ CPU, THROUGHPUT, MEMORY, WALL = "cpu_per_page_ns", "pages_per_s", "user_bytes_pe
 METRICS = (CPU, WALL, THROUGHPUT, MEMORY)
 TIMED = frozenset({CPU, THROUGHPUT, WALL})
 HARDWARE = ("system", "machine", "cpu", "cores", "usable_cores", "memory_bytes", "neighbour")
-"""What of ``machine.json`` must agree before times can be compared."""
+"""Keys of ``machine.json`` that must agree before times can be compared."""
 MEMORY_TOLERANCE = 0.05
-"""Memory sizes this near to each other are the same: kernels keep different shares of it for themselves."""
+"""Relative difference up to which memory sizes are the same: kernels reserve different shares of the memory."""
 LARGEST = 1e300
-_FOR_SENSITIVITY = {
-    "crawl": ("cpu_per_page_ns", "pages_per_s", "pages", "makespan_ns", "cpu_user_ns", "cpu_system_ns"),
-    "arm": ("cpu_per_page_ns", "pages_per_s", "pages", "cpu_share"),
-}
+"""Figures from here on are damage, not measurements."""
 _DECIDES_MEMORY = ("system", "machine", "libc", "python")
 _KNOBS = {"Python of the workers": "python", "global lock": "gil", "garbage collector on": "gc_enabled"}
 _NOT_SOFTWARE = frozenset({*HARDWARE, "command", "versions"})
@@ -39,7 +36,7 @@ _NOT_SOFTWARE = frozenset({*HARDWARE, "command", "versions"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """What a figure is of: a strategy (or a benchmark), the id of its workload, and which figure."""
+    """Identify a figure: a strategy (or a benchmark), the id of its workload, and a metric."""
 
     subject: str
     workload: str
@@ -48,7 +45,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The logarithms of a cell's figures, one a round: their mean, their variance (None for one), and how many."""
+    """The logarithms of a cell's figures, one per round: their mean, variance (None for one round) and number."""
 
     log_mean: float
     variance: float | None
@@ -57,44 +54,44 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A figure of one side; or, as text, why there is none."""
+    """A figure of one side, or the reason (text) why there is none."""
 
     figure: Sample | Slope | str
     label: str
-    """The workload in few words."""
+    """Short name of the workload."""
     red: int
     workload: str = ""
-    """Everything that was asked for, as JSON: an id alone may mean another workload in another experiment."""
+    """The whole workload as JSON: the same id may mean another workload in another experiment."""
     sensitivity: float | None = None
-    """Of a throughput: the share of a slowdown that it shows, at least."""
+    """Of a throughput: the least share of a slowdown in CPU time that it shows."""
     marks: frozenset[str] = frozenset()
-    """The valid trials, by all that was measured: to find those that both sides have."""
+    """A mark for each valid trial, made of all that it measured: to find trials that both sides have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """All figures of one side, and what they were measured on."""
+    """All figures of one side, and the machine and software that they were measured on."""
 
     name: str
     entries: Mapping[Key, Entry]
     hardware: Mapping[str, Any]
     software: Mapping[str, Any]
     decides_memory: tuple[Any, ...]
-    """What the memory of a process depends on."""
+    """The values on which the memory of a process depends."""
     trials: int
     red: int
     marks: frozenset[str]
-    """Of all valid trials."""
+    """The marks of all valid trials."""
     skipped: int = 0
     left_out: int = 0
     """Valid trials of kinds that are not compared: building blocks, probes, limits."""
     ceiling_per_s: float | None = None
-    """What a null client got from the server before the trials: the negative control."""
+    """Throughput of a null client before the trials: the negative control."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What the two sides do not agree in."""
+    """A value in which the two sides differ."""
 
     name: str
     base: str
@@ -103,7 +100,7 @@ class Difference:
 
 def of_rows(name: str, rows: Sequence[Row], machine: Mapping[str, Any]) -> Side:
     """Return a run's side of a comparison, from its rows and its ``machine.json``."""
-    ceilings = [value for row in rows if (value := number(row.server.ceiling_per_s)) is not None]
+    ceiling = c.spread_of(rows, lambda row: number(c.server_ceiling(row)))
     return Side(
         name=name,
         entries=_timed(c.cells(rows, "crawl")) | _memory(c.cells(rows, "memory")),
@@ -115,22 +112,22 @@ def of_rows(name: str, rows: Sequence[Row], machine: Mapping[str, Any]) -> Side:
         marks=_marks(rows),
         skipped=sum(row.status == "skipped" for row in rows),
         left_out=sum(row.valid and row.kind not in c.CRAWLED for row in rows),
-        ceiling_per_s=statistics.median(ceilings) if ceilings else None,
+        ceiling_per_s=ceiling.median if ceiling else None,
     )
 
 
 def sample(values: Sequence[Any]) -> Sample | str:
-    """Return the sample of at least one figure; a sentence if one of them has no logarithm, or there is none."""
+    """Return the sample of some figures; the reason (text) if one of them has no logarithm, or there is none."""
     numbers = [found for value in values if (found := number(value)) is not None]
     if not numbers or len(numbers) < len(values):
-        return "a figure is no positive number" if values else "no figure"
+        return "a figure is not a positive number" if values else "no figure"
     logs = [math.log(number) for number in numbers]
-    variance = statistics.variance(logs) if len(set(numbers)) > 1 else 0.0 if len(numbers) > 1 else None
-    return Sample(statistics.fmean(logs), variance, len(logs))
+    one_value = 0.0 if len(logs) > 1 else None
+    return Sample(fmean(logs), variance(logs) if len(set(numbers)) > 1 else one_value, len(logs))
 
 
 def differences(base: Mapping[str, Any], head: Mapping[str, Any]) -> tuple[Difference, ...]:
-    """Return what two descriptions do not agree in, in the order of the first; what one does not know, differs."""
+    """Return the values in which two descriptions differ, in the order of the first; an unknown value differs."""
     names = [*base, *(name for name in head if name not in base)]
     return tuple(
         Difference(name, _told(name, base.get(name)), _told(name, head.get(name)))
@@ -140,7 +137,7 @@ def differences(base: Mapping[str, Any], head: Mapping[str, Any]) -> tuple[Diffe
 
 
 def number(value: Any) -> float | None:
-    """Return a positive, finite number; None for anything else that a file may hold in its place."""
+    """Return a positive, finite number as a float; None for any other value."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < LARGEST:
         return None
     return float(value)
@@ -165,7 +162,7 @@ def _timed(found: Sequence[Cell]) -> dict[Key, Entry]:
     entries = {}
     for cell in found:
         workload = cell.rows[0].workload
-        seen = sensitivity(cell.rows) if all(map(_is_whole, cell.valid_rows)) else None
+        seen = sensitivity(cell.valid_rows)
         for metric, read in ((CPU, c.cpu_per_page_ns), (THROUGHPUT, c.pages_per_s)):
             valid = cell.valid_rows
             entries[Key(cell.strategy, workload.id, metric)] = _entry(
@@ -186,13 +183,8 @@ def _entry(
     return Entry(figure, label, red, asked_for, sensitivity, _marks(rows))
 
 
-def _is_whole(row: Row) -> bool:
-    """Tell whether a row has all that a sensitivity is made from: some figures may be zero, or absent."""
-    return all(number(getattr(row.measured, key)) is not None for key in _FOR_SENSITIVITY[row.kind])
-
-
 def _labels(found: Sequence[Cell]) -> dict[str, str]:
-    """Return each workload in few words; by its id where these words would mean two."""
+    """Return a short name for each workload; its id where two workloads would have the same short name."""
     short = {cell.rows[0].workload.id: _label(cell) for cell in found}
     texts = list(short.values())
     return {name: text if texts.count(text) == 1 else name for name, text in short.items()}
@@ -206,7 +198,7 @@ def _label(cell: Cell) -> str:
 
 
 def _memory(found: Sequence[Cell]) -> dict[Key, Entry]:
-    """Return the slopes of user memory: one for each strategy and setting."""
+    """Return a slope of user memory for each strategy and setting."""
     groups: dict[tuple[str, c.Setting], list[Cell]] = {}
     for cell in found:
         groups.setdefault((cell.strategy, cell.setting), []).append(cell)
@@ -219,40 +211,38 @@ def _memory(found: Sequence[Cell]) -> dict[Key, Entry]:
         rows = [row for cell in own for row in cell.rows]
         sizes = sorted({(cell.latency, cell.in_flight) for cell in own})
         entries[Key(strategy, f"memory/{setting.connection}/{site}", MEMORY)] = _entry(
-            rows, _slope(rows), f"slope, {setting.connection}{which}", json.dumps(sizes)
+            rows, _slope(strategy, own), f"slope, {setting.connection}{which}", json.dumps(sizes)
         )
     return entries
 
 
-def _slope(rows: Sequence[Row]) -> Slope | str:
-    valid = [row for row in rows if row.valid]
-    if not valid:
-        return _why_none(rows)
-    points = c.memory_points(valid)
-    if not points or any(number(value) is None for point in points for value in point):
-        return "no memory was read" if not points else "a figure is no positive number"
-    found = memory_slope(*zip(*points, strict=True))
+def _slope(strategy: str, own: Sequence[Cell]) -> Slope | str:
+    if not any(cell.valid_rows for cell in own):
+        return _why_none([row for cell in own for row in cell.rows])
+    found = c.memory_of(own, strategy)
     if isinstance(found, NoSlope):
         return f"no slope: {found.reason}"
-    return found if min(found.low, found.per_fetch) > 0 else "no slope: its interval holds 0"
+    return found if min(found.low, found.per_fetch) > 0 else "no slope: its interval contains 0"
 
 
 def _marks(rows: Iterable[Row]) -> frozenset[str]:
-    """Return a mark for each valid trial; a run of claims may hold trials of earlier runs, under other ids."""
+    """Return a mark for each valid trial; a run of claims may contain trials of earlier runs, under other ids."""
     return frozenset(
         f"{row.run} {row.started_at} {json.dumps(plain_values(row.measured))}" for row in rows if row.valid
     )
 
 
 def _why_none(rows: Iterable[Row]) -> str:
-    """Say why a cell has no valid trial."""
+    """Return the reason why a cell has no valid trial."""
     states = {row.status if row.status != "ok" else "red" for row in rows}
     return f"no valid trial ({', '.join(sorted(states))})"
 
 
 def _software(machine: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     versions = machine.get("versions")
-    knobs = [row.knobs for row in rows if isinstance(row.knobs, Knobs) and row.knobs]  # a swarm has those of many
+    knobs = [
+        row.knobs for row in rows if isinstance(row.knobs, Knobs) and row.knobs
+    ]  # those of a swarm are of many processes
     pinned = {str(own.cpus is not None) for own in knobs}
     return (
         {key: value for key, value in machine.items() if key not in _NOT_SOFTWARE}
