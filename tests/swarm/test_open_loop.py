@@ -150,7 +150,7 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_and_statuses_ar
     assert (row.measured.failed, row.measured.completed) == (0, 4)
     assert 4 < curt.requests == curt.connections <= 24
     (told,) = [check.detail for check in row.checks if check.name == "answer correct"]
-    assert told == f"what the target should answer is not known; it answered status 302 {curt.requests} times"
+    assert f"status 302 {curt.requests} times" in told
 
 
 def test_a_latency_beyond_a_third_of_the_window_makes_a_red_row(server: Server) -> None:
@@ -239,8 +239,8 @@ def ask(out: Path, **changes: Any) -> int:
         ({"latency": "soon"}, "soon"),
         ({"target": "ftp://127.0.0.1/"}, "must be an http URL"),
         ({"target": "http://192.0.2.1/"}, "permission of whoever owns 192.0.2.1"),
-        ({"target": "http://127.0.0.1:1/"}, "nobody answers at 127.0.0.1:1"),
-        ({"target": "http://[::1]:1/"}, "nobody answers at [::1]:1"),
+        ({"target": "http://127.0.0.1:1/"}, "no server answers at 127.0.0.1:1"),
+        ({"target": "http://[::1]:1/"}, "no server answers at [::1]:1"),
         ({"target": "http://127.0.0.1:0/"}, "nothing listens on port 0"),
         ({"target": "http://127.0.0.1:1/", "latency": "5ms"}, "leave out --latency"),
     ],

@@ -123,7 +123,7 @@ def test_a_host_that_is_not_this_machine_is_refused_in_one_sentence() -> None:
 
     assert done.returncode == 2
     assert "http://192.0.2.1:8080 is not this machine" in done.stderr
-    assert "permission of whoever owns that host" in done.stderr
+    assert "--not-loopback" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from inflight.bench.core import rows
 from inflight.bench.core.rows import Row
-
 from tests.cli.command import INFLIGHT, inflight, running, survivors
 from tests.patience import HANG_S
 

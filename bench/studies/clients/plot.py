@@ -1,4 +1,4 @@
-"""Plot of a self-test: what several clients saw of one server; throughput above, the median time below."""
+"""Plot of a self-test: several clients of one server, with throughput above and the median time below."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PANELS = 4
-"""Maximum number of latencies beside each other."""
+"""Maximum number of latencies side by side."""
 _BAND = "#CFE3F1"
 _MS = 1_000_000
 _NOTES = (
-    "Marks: medians over the rounds; lines: their range; hollow: the client's core was full, so it is not compared; "
-    "blue: within the stated bound of what must be; dashed: N / L, what N in flight complete at most at latency L."
+    "Marks: medians over the rounds. Lines: their range. Hollow: the client's core was full, so it is not compared. "
+    "Blue: within the bound of the expected figure. Dashed: N / L, the maximum with N in flight at latency L."
 )
 
 
 def save_clients(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
-    """Write ``clients.png`` and ``clients.svg`` into the folder; nothing without a figure of any client.
+    """Write ``clients.png`` and ``clients.svg`` into the folder; nothing if no client has a figure.
 
     Raises OSError when a file cannot be written.
     """
@@ -41,7 +41,7 @@ def save_clients(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> 
 
 
 def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
-    """Draw a column for each latency, a mark with its range for each client; None without a figure of any."""
+    """Draw a column for each latency, with a mark and a range for each client; None if no client has a figure."""
     own = [row for row in rows if row.kind == "client"]
     found = compare(own)
     if found is None or not found.names:
@@ -65,7 +65,7 @@ class Panel:
     label: str
     marks: dict[str, Spread]
     bands: dict[str, tuple[float, float]]
-    """What a client must see, and by how much it may be off; not of those that are not compared."""
+    """The expected figure and the bound of each client that is compared."""
     full: set[str]
     """The clients whose own core was full."""
     limit: float | None = None
@@ -96,7 +96,7 @@ def _full(one: Latency) -> set[str]:
 
 
 def _draw_panel(axes: "Axes", panel: Panel, looks: Mapping[str, Look], *, first: bool) -> None:
-    """Draw a mark with its range for each client, in front of the band in which it must be."""
+    """Draw a mark with its range for each client, in front of its expected band."""
     ends: list[float] = []
     if panel.limit is not None:
         ends.append(panel.limit)

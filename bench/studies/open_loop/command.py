@@ -90,7 +90,7 @@ def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
     if target is None:
         return {"latency": [latency or DEFAULT_LATENCY]}
     if latency is not None:
-        raise ExperimentError("--latency is for the synthetic site; leave it out with --target")
+        raise ExperimentError("--target has its own latency; leave out --latency")
     return {"target": target}
 
 

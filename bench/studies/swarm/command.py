@@ -1,4 +1,4 @@
-"""The command ``inflight swarm``: plan a swarm, run it as an experiment of one cell, or join that of another machine."""
+"""The command ``inflight swarm``: plan a swarm, run it as an experiment of one cell, or join another machine."""
 
 import ipaddress
 import json
