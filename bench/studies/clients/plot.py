@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench.core import units
 from inflight.bench.core.figures import Spread
 from inflight.bench.core.rows import Row
-from inflight.bench.present import page, provenance, words
+from inflight.bench.present import marks, page, provenance, words
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.clients.read import Latency, compare
 from inflight.bench.studies.clients.show import title
@@ -49,8 +49,8 @@ def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
     shown = found.latencies[:MOST_PANELS]
     names = sorted({client.name for one in shown for client in one.clients})
     sheet = page.sheet(title(found), _NOTES, provenance.source(own, machine))
-    sheet.subplots_adjust(left=1.5 / page.WIDTH, right=1 - 0.45 / page.WIDTH, hspace=0.55, wspace=0.25)
-    above, below = sheet.subplots(2, len(shown), squeeze=False)
+    marks.margins(sheet, 1.5, 0.45)
+    above, below = sheet.subplots(2, len(shown), squeeze=False, gridspec_kw={"hspace": 0.55, "wspace": 0.25})
     for one, upper, lower in zip(shown, above, below, strict=True):
         upper.set_title(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}")
         for axes, panel in ((upper, _throughput(one)), (lower, _added_time(one))):
@@ -111,10 +111,7 @@ def _draw_panel(axes: "Axes", panel: Panel, looks: Mapping[str, Look], *, first:
             ends += [middle - off, middle + off]
         ends += [own.low, own.high]
         axes.plot([own.low, own.high], [place, place], color=look.colour, linewidth=2.6, zorder=4)
-        face = "white" if name in panel.full else look.colour
-        axes.plot(
-            own.median, place, marker=look.marker, color=look.colour, markersize=11, markerfacecolor=face, zorder=5
-        )
+        marks.dots(axes, [(own.median, place)], look, hollow=name in panel.full, markersize=11, zorder=5)
     if ends:
         low, high = min(ends), max(ends)
         room = 0.15 * ((high - low) or abs(high) or 1)
