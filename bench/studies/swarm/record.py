@@ -67,6 +67,7 @@ class BoundBy(Closed, frozen=True, kw_only=True):
     """The limit that made a swarm smaller than asked for."""
 
     name: Name
+    """Name of the limit."""
     allows: Count
     """Number of fetches in flight it allows."""
     sentence: Name
