@@ -42,19 +42,24 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
     with working(trial, setting, PROGRAM, order, seen) as worker:
         worker.send({"do": "go"})
         worker.expect("begun", "clock_ns")
-        before = _counts(worker.pid, server, setting, own_server=pages is not None, opening=True)
+        if pages is not None:  # a target does not report its counts
+            server.tell("reset")
+            served = server.stats()
+        disturbed, waited_ns = host.disturbances(setting.cpus), host.run_delay_ns(worker.pid)
         worker.expect("ended", "clock_ns")
-        after = _counts(worker.pid, server, setting, own_server=pages is not None)
+        if pages is not None:
+            found.server = counted_between(served, server.stats())
+        disturbances = host.disturbances(setting.cpus).since(disturbed)
+        delay_ns = host.since(waited_ns, host.run_delay_ns(worker.pid))
         outcome = worker.expect("outcome", "measured")
-    if pages is not None:  # a target does not report its counts
-        seen.server = found.server = counted_between(before["server"], after["server"])
+    seen.server = found.server
     seen.measured = found.measured = (
         outcome["measured"]
-        | after["disturbances"].since(before["disturbances"])
+        | disturbances
         | {
             "client_cpu_share": outcome["cpu_ns"] / outcome["window_ns"],
             "server_cpu_share": seen.server.get("cpu_share"),
-            "run_delay_ns": host.since(before["run_delay_ns"], after["run_delay_ns"]),
+            "run_delay_ns": delay_ns,
             "locust": outcome["locust"],
         }
     )
@@ -83,13 +88,3 @@ def who_was_full(measured: dict[str, Any], users: int) -> str:
     if not full and measured["peak_in_flight"] >= users:
         full.append(f"all {users} users were waiting for responses")
     return f"; {' and '.join(full)}" if full else ""
-
-
-def _counts(pid: int, server: Server, setting: Setting, *, own_server: bool, opening: bool = False) -> dict[str, Any]:
-    if own_server and opening:
-        server.tell("reset")
-    return {
-        "server": server.stats() if own_server else None,
-        "disturbances": host.disturbances(setting.cpus),
-        "run_delay_ns": host.run_delay_ns(pid),
-    }
