@@ -55,7 +55,7 @@ LOCUST = {"locust", "gevent"}
 PATCHED = {
     f"bench.measure.locust.{name}"
     for name in (
-        "page_user", "strategy_user", "locustfile", "master", "node", "open_loop", "closed_loop", "bulk", "lifeline"
+        "page_user", "strategy_user", "locustfile", "master", "node", "open_loop", "closed_loop", "bulk"
     )
 }  # fmt: skip
 """The modules that may import Locust, which patches the whole process: they run in processes of their own."""

@@ -114,6 +114,17 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def refusal(url: str) -> str | None:
+    """Say that sending load to a URL needs permission; None where its host is this machine's loopback."""
+    host = urlsplit(url).hostname or ""
+    if is_loopback(host):
+        return None
+    return (
+        f"{url} is not this machine: load is sent there only with the permission of whoever owns {host}; "
+        "if you have it, add --not-loopback"
+    )
+
+
 def _swarms(table: dict[str, Any], common_site: dict[str, Any], strategies: tuple[str, ...], where: str) -> BareGrid:
     judge.check_keys(table, ("strategies", "in_flight", "ramp_per_s", "processes", "hold", "rounds", "site"), where)
     chosen, sizes = table.get("strategies", list(strategies)), table.get("in_flight")

@@ -65,6 +65,11 @@ class WorkerTimeoutError(WorkerError):
     """The worker did not finish by its deadline."""
 
 
+def without_subject(message: object) -> str:
+    """Return a message about a worker or a server, or such an error's message, without its subject."""
+    return str(message).removeprefix("the worker ").removeprefix("the fake server ")
+
+
 @dataclass
 class Worker:
     """A running worker. Use ``running()`` to get one."""

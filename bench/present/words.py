@@ -21,6 +21,16 @@ def digits(spread: Spread) -> int:
     return 3 if spread.rounds > 1 and spread.relative <= STEADY else 2
 
 
+def duration(found: Spread | None) -> str:
+    """Write the median of durations (ns) with the digits that the rounds support; a dash where it is unknown."""
+    return "-" if found is None else units.duration(found.median, digits(found))
+
+
+def percent(share: Spread | None) -> str:
+    """Write the median of shares as a percentage; a dash where it is unknown."""
+    return "-" if share is None else f"{100 * share.median:.0f} %"
+
+
 def memory(slope: Slope | NoSlope | None) -> str:
     """Write a memory slope with its interval; the range where the line is bent; a dash where there is none."""
     if not isinstance(slope, Slope):

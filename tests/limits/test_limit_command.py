@@ -38,8 +38,8 @@ def test_the_plan_is_said_before_what_was_found_and_what_it_means() -> None:
 @pytest.mark.parametrize(
     ("through_shared", "words"),
     [
-        (False, "it stops by itself at 900 threads: 90% of what kernel.pid_max leaves"),
-        (True, "limits that other processes share are gone through, as asked"),
+        (False, "stops at 900 threads: 90% of what kernel.pid_max leaves"),
+        (True, "does not stop at limits that other processes share"),
     ],
 )
 def test_the_plan_says_where_it_stops_for_the_sake_of_others(through_shared: bool, words: str) -> None:
@@ -49,7 +49,7 @@ def test_the_plan_says_where_it_stops_for_the_sake_of_others(through_shared: boo
 
     Printer(told).plan("threads", [private, shared], through_shared=through_shared)
 
-    assert "up to 990 threads: vm.max_map_count allows about so many" in told.getvalue()
+    assert "up to 990 threads, the estimated limit of vm.max_map_count" in told.getvalue()
     assert words in told.getvalue()
 
 

@@ -41,7 +41,7 @@ def test_a_client_counts_what_the_server_counts(name: str, server: Server) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("wrk", "wrk is not installed; get it with: apt"), ("locust", "pip install 'inflight-bench[l")]
+    ("name", "told"), [("wrk", "wrk is not installed; get it with: apt"), ("locust", "pip install inflight-bench[loc")]
 )
 def test_a_client_that_is_not_installed_is_a_skipped_row_that_says_how_to_get_it(
     name: str, told: str, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

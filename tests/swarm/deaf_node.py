@@ -1,4 +1,4 @@
-"""A Locust worker of a swarm that can be ordered to compute without a pause, so that it neither hears nor speaks."""
+"""A Locust worker of a swarm that can be ordered to compute, and sends and receives nothing meanwhile."""
 
 import sys
 import time

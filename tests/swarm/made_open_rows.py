@@ -1,4 +1,4 @@
-"""Rows of open loops as the harness writes them, from the few values that a test is about."""
+"""Rows of open loops as the harness writes them, from the values that a test needs."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -10,12 +10,12 @@ from tests.made_rows import MS, RUN, make, times
 
 SECONDS, USERS, DELAY_NS = 10, 200, 10 * MS
 CEILING = 2600.0
-"""Requests a second beyond which the made client cannot keep the rate."""
+"""Requests per second beyond which the made client cannot keep the rate."""
 RATES = (250, 500, 1000, 2000, 4000, 8000)
 TARGET = "http://127.0.0.1:8000/"
 CORE = "the client's core was full"
 _MOST_TIMES = 2000
-"""So many times at most are written out; each stands for as many as are needed to make up the count."""
+"""Maximum number of durations in a row. Each stands for as many requests as the count needs."""
 _SITE = SiteConfig(pages=1000, links=10, body_bytes=1200).to_dict()
 _GREEN = Check("no listen drops", "passed", "0 in /proc/net/netstat during the trial")
 _RED = Check("added latency exact", "failed", "p99 3.10 ms late, limit 1.20 ms")
@@ -72,7 +72,7 @@ def open_run(rates: Sequence[float] = RATES, rounds: int = 2, **values: Any) -> 
 
 
 def _measured(rate: float, number: int, seconds: int, ceiling: float, why: str, target: str | None) -> dict[str, Any]:
-    """Make what a first-come, first-served queue does: beyond the ceiling each arrival waits longer than the last."""
+    """Make the figures of a first-come, first-served queue: beyond the ceiling, arrivals wait longer and longer."""
     arrivals = round(rate * seconds)
     done_per_s = min(rate, ceiling)
     kept = rate <= ceiling
@@ -105,7 +105,7 @@ def _measured(rate: float, number: int, seconds: int, ceiling: float, why: str, 
 
 
 def _counted(summary: dict[str, Any], count: int) -> dict[str, Any]:
-    """Let the durations that were written out stand for so many."""
+    """Set the number of requests that the durations stand for."""
     buckets = summary["histogram"]["counts"]
     ends = [count * seen // summary["count"] for seen in accumulate(number for _, number in buckets)]
     counts = [[start, end - begin] for (start, _), begin, end in zip(buckets, [0, *ends], ends, strict=False)]

@@ -1,4 +1,4 @@
-"""Rows of swarms as the harness writes them: what limits bind, who was lost, and a million fetches."""
+"""Rows of swarms as the harness writes them: with limits that bind, lost processes, and a million fetches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -121,7 +121,7 @@ def c1m_run() -> list[Row]:
 
 
 def lossy_row(strategy: str = "generators", asked: int = 100_000) -> Row:
-    """Make the row of a trial in which a strategy process was killed, and a Locust worker came late."""
+    """Make the row of a trial in which a strategy process was killed, and a Locust worker joined late."""
     sentence = "16,666 answers are missing: a strategy process was killed by signal 9 (SIGKILL)"
     return swarm_row(
         strategy, asked, status="wrong", reason=sentence, red="nobody was lost", lost=[KILLED], late=[LATE]
@@ -134,7 +134,7 @@ def skipped_row(strategy: str = "aiohttp_client", asked: int = 100_000) -> Row:
 
 
 def every_kind() -> list[Row]:
-    """Make rows of every sort that there is."""
+    """Make rows of every kind."""
     return [*c100k_run(), *c1m_run(), lossy_row(), skipped_row(), swarm_row("callbacks", 100_000, ramp_per_s=5_000)]
 
 
@@ -194,7 +194,7 @@ def _measured(model: Model, planned: int, noise: int, lost: int) -> dict[str, An
 
 
 def _timeline(planned: int, held: int, reach_ns: int, drain_ns: int, each: int) -> dict[str, list[int]]:
-    """Make what was seen now and then: up a little more slowly towards the end, two seconds at the gate, and down."""
+    """Make a timeline: up, more slowly towards the end, two seconds at the gate, and down."""
     steps = 40
     up = [(reach_ns * k // steps, round(planned * (1 - (1 - k / steps) ** 1.2))) for k in range(steps + 1)]
     stay = [(reach_ns + 500 * MS * k, held) for k in range(1, 5)]

@@ -1,4 +1,4 @@
-"""The arithmetic of open loops, on servers that are made up: when they keep a rate, and what closed loops leave out."""
+"""The arithmetic of open loops with simulated servers: when a rate is kept, and what closed loops omit."""
 
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -16,7 +16,7 @@ rates = st.floats(0.01, 100_000, allow_nan=False) | st.integers(1, 100_000)
 
 
 class Server:
-    """Answers one request after the other, each in the same time, and not at all during a stall."""
+    """A server that answers requests one by one, each in the same time, and none during a stall."""
 
     def __init__(self, service_ns: int, *, stall: tuple[int, int] = (0, 0), one_by_one: bool = True) -> None:
         self.service_ns, self.stall, self.one_by_one = service_ns, stall, one_by_one
@@ -32,7 +32,7 @@ class Server:
 
 
 class RandomServer(Server):
-    """Takes a random time for each request, whatever else it has to do."""
+    """A server that takes a random time for each request, independent of other requests."""
 
     def __init__(self, mean_ns: float, draw: Random) -> None:
         super().__init__(0)
@@ -43,7 +43,7 @@ class RandomServer(Server):
 
 
 def opened(rate: float, seconds: float, users: int, server: Server) -> Recorder:
-    """Run an open loop on paper, with a second of warm-up: the next free user takes the next arrival."""
+    """Simulate an open loop with a second of warm-up: the next free user takes the next arrival."""
     schedule, end_ns = Schedule(rate, 0), S + round(seconds * S)
     recorder, free_ns = Recorder(schedule, S, end_ns), [0] * users
     heapify(free_ns)
@@ -62,7 +62,7 @@ def opened(rate: float, seconds: float, users: int, server: Server) -> Recorder:
 
 
 @given(rates, st.integers(0, 10**6), st.integers(-(10**12), 10**12))
-def test_as_many_are_due_as_have_their_time_behind_them(rate: float, number: int, begin_ns: int) -> None:
+def test_the_number_due_matches_the_due_times(rate: float, number: int, begin_ns: int) -> None:
     schedule = Schedule(rate, begin_ns)
     at_ns = schedule.due_ns(number)
 
@@ -131,7 +131,7 @@ def test_a_latency_as_long_as_a_third_of_the_window_is_no_trend() -> None:
 
 
 @pytest.mark.parametrize(("rate", "latency_ns", "seconds"), [(50, 5 * S, 5), (100, 3 * S, 6), (1, 5 * S, 3)])
-def test_with_a_latency_beyond_a_third_of_the_window_nobody_can_tell(rate: int, latency_ns: int, seconds: int) -> None:
+def test_a_latency_beyond_a_third_of_the_window_allows_no_verdict(rate: int, latency_ns: int, seconds: int) -> None:
     filling = opened(rate, seconds, 1000, Server(latency_ns, one_by_one=False)).outcome()
 
     assert not filling["kept"]
@@ -156,7 +156,7 @@ def test_long_answers_of_a_server_that_falls_behind_are_a_rate_not_kept() -> Non
         (1.5, 700, "sent later and later"),
     ],
 )
-def test_a_rate_a_little_beyond_what_one_user_can_do_is_not_kept(rate: float, service_ms: int, words: str) -> None:
+def test_a_rate_slightly_above_the_capacity_of_one_user_is_not_kept(rate: float, service_ms: int, words: str) -> None:
     lost = opened(rate, 10, 1, Server(service_ms * MS)).outcome()
 
     assert not lost["kept"]
@@ -165,14 +165,14 @@ def test_a_rate_a_little_beyond_what_one_user_can_do_is_not_kept(rate: float, se
 
 
 @pytest.mark.parametrize("stall_s", [(2, 3), (4, 5), (8, 9), (10, 10.5)])
-def test_a_stall_that_was_made_up_for_is_kept_wherever_it_was(stall_s: tuple[float, float]) -> None:
+def test_a_rate_is_kept_if_the_server_catches_up_after_a_stall(stall_s: tuple[float, float]) -> None:
     stall = round(stall_s[0] * S), round(stall_s[1] * S)
 
     assert opened(100, 10, 1, Server(MS, stall=stall)).lost() is None
 
 
 @pytest.mark.parametrize(("rate", "users"), [(20, 1), (100, 1), (100, 4)])
-def test_a_random_queue_with_room_for_a_tenth_more_is_rarely_taken_for_a_lost_rate(rate: int, users: int) -> None:
+def test_a_random_queue_below_its_capacity_rarely_counts_as_a_lost_rate(rate: int, users: int) -> None:
     draw = Random(3)
 
     lost = sum(
@@ -205,7 +205,7 @@ def test_a_stall_that_lasts_to_the_end_is_a_rate_not_kept() -> None:
     assert not opened(100, 5, 10, Server(MS, stall=(4 * S, 60 * S))).outcome()["kept"]
 
 
-def test_the_backlog_is_looked_at_over_the_whole_window() -> None:
+def test_the_backlog_covers_the_whole_window() -> None:
     backlog = opened(50, 2, 1, Server(MS)).outcome()["backlog"]
 
     assert len(backlog["at_ns"]) == len(backlog["waiting"]) == MOMENTS + 1
@@ -221,7 +221,7 @@ def test_the_warm_up_is_counted_nowhere() -> None:
     assert (outcome["arrivals"], outcome["started"], outcome["completed"], outcome["errors"]) == (10, 1, 1, {})
 
 
-def test_failures_and_what_was_given_up_are_no_response_times() -> None:
+def test_failures_and_requests_given_up_have_no_response_times() -> None:
     recorder = Recorder(Schedule(10, 0), 0, S)
     recorder.note(0, 0, MS)
     recorder.note(100 * MS, 100 * MS, 101 * MS, "status 500")

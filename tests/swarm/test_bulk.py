@@ -1,4 +1,4 @@
-"""Fetches put into Locust's statistics in bulk: the entries are those that single ones make."""
+"""Fetches added to Locust's statistics in bulk make the same entries as single ones."""
 
 import json
 import subprocess
@@ -78,7 +78,7 @@ print(json.dumps({
 """
 
 
-def test_bulks_make_the_entries_that_single_requests_make_at_the_worker_and_at_its_master() -> None:
+def test_bulks_and_single_requests_make_the_same_entries_at_the_worker_and_its_master() -> None:
     done = subprocess.run([sys.executable, "-c", _COMPARE], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr
     compared: dict[str, Any] = json.loads(done.stdout)

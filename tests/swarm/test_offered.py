@@ -1,4 +1,4 @@
-"""Rows of open loops become curves: rounds together, quantiles with samples enough, the highest rate that was kept."""
+"""Rows of open loops become curves, with quantiles that have enough samples and the highest rate kept."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def test_the_site_comes_before_targets_and_short_latencies_before_long_ones() ->
     assert names(found) == ["10 ms added latency", "50 ms added latency", TARGET]
 
 
-def test_places_that_look_alike_are_told_apart_by_users_or_by_number() -> None:
+def test_places_with_the_same_name_differ_by_users_or_by_number() -> None:
     other = open_row()
     other = edited(other, workload={"site": {"body_bytes": 9}})
 
@@ -84,7 +84,7 @@ def test_a_quantile_needs_ten_samples_beyond_it(quantile: Any, least: int) -> No
         assert (point.time("corrected", quantile) is not None) is there
 
 
-def test_a_rate_that_one_round_lost_is_not_kept_and_the_reason_is_that_rounds() -> None:
+def test_a_rate_lost_in_one_round_is_not_kept_and_has_the_reason_of_that_round() -> None:
     lost = measured(open_row(number=2), kept=False, why="cannot keep the rate: it stalled.")
     (point,) = only([open_row(), lost]).points
 

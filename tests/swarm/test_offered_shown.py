@@ -1,4 +1,4 @@
-"""What open loops and other clients look like: tables, JSON, plots, the page, Markdown, CSV."""
+"""The outputs of open loops and other clients: tables, JSON, plots, the page, Markdown, CSV."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -66,7 +66,7 @@ def test_the_table_has_corrected_and_uncorrected_side_by_side() -> None:
     assert table.notes[0] == "4,000/s: cannot keep the rate: 40,000 were due; the client's core was full."
 
 
-def test_nothing_that_was_planned_is_missing_from_the_table_and_no_line_is_too_wide() -> None:
+def test_the_table_has_all_planned_rates_and_no_line_is_too_wide() -> None:
     text = printed(EVERYTHING)
 
     assert max(map(len, text.splitlines())) <= WIDTH
@@ -74,7 +74,7 @@ def test_nothing_that_was_planned_is_missing_from_the_table_and_no_line_is_too_w
         assert told in " ".join(text.split()) or told in text
 
 
-def test_failures_are_told_where_there_are_any() -> None:
+def test_failures_are_in_a_note() -> None:
     row = open_row(1000)
     row = edited(row, measured={"failed": 12})
 
@@ -82,7 +82,7 @@ def test_failures_are_told_where_there_are_any() -> None:
     assert "1,000/s: 12 requests failed." in printed([row])
 
 
-def test_a_server_that_is_not_ours_has_no_column() -> None:
+def test_the_table_of_a_target_has_no_column_for_the_server() -> None:
     assert "server core" in sections([open_row()])[0].tables[0].heads
     assert "server core" not in sections([open_row(target=TARGET)])[0].tables[0].heads
 
@@ -133,12 +133,12 @@ def test_the_plots_name_times_and_rates() -> None:
     ],
     ids=["everything", "one rate", "all lost", "far apart", "red", "many places"],
 )
-def test_whatever_was_run_nothing_overlaps(rows: list[Row]) -> None:
+def test_no_texts_of_a_plot_overlap(rows: list[Row]) -> None:
     drawn(rows)
 
 
 @pytest.mark.parametrize("rows", [[], [open_row(status="failed")], [open_row(status="skipped")], grid(rounds=1)])
-def test_where_nothing_was_offered_nothing_is_drawn(rows: list[Row]) -> None:
+def test_without_open_loops_nothing_is_drawn(rows: list[Row]) -> None:
     assert [figure for _, figure in plots(rows, {}, "footer")] == [None, None]
 
 
@@ -195,7 +195,7 @@ def test_the_tables_for_pandas_have_rates_and_both_times() -> None:
         ("workload", "users", 0, "workload.users: expected `int` >= 1"),
     ],
 )
-def test_the_command_refuses_a_run_whose_row_is_none_with_one_sentence(
+def test_the_command_refuses_an_invalid_row_in_one_sentence(
     part: str, name: str, value: object, told: str, tmp_path: Path
 ) -> None:
     wrong = json.loads(open_row().to_json())

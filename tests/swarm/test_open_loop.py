@@ -71,7 +71,7 @@ def test_a_low_rate_is_kept_and_every_arrival_is_counted(server: Server) -> None
 
 
 @pytest.mark.long
-def test_too_few_users_lose_the_rate_and_the_row_is_no_worse_for_it(server: Server) -> None:
+def test_too_few_users_lose_the_rate_and_the_trial_is_ok(server: Server) -> None:
     row = measured(server, rates=[400], seconds=0.5, users=5, latency=["100ms"], site={"pages": 10})
 
     told = row.measured
@@ -86,7 +86,7 @@ def test_too_few_users_lose_the_rate_and_the_row_is_no_worse_for_it(server: Serv
     assert verdict(row, "no unexpected failures") == "passed"
 
 
-def test_a_target_where_nobody_answers_makes_failures_and_a_red_row(server: Server) -> None:
+def test_a_target_without_answers_makes_failures_and_a_red_row(server: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
@@ -102,7 +102,7 @@ def test_a_target_where_nobody_answers_makes_failures_and_a_red_row(server: Serv
 
 
 class Curt:
-    """Takes connections and closes each: at once, or after it has answered one request as if more could follow."""
+    """A server that closes each connection: at once, or after one answer with keep-alive."""
 
     def __init__(self, *, answers: int) -> None:
         self.requests = self.connections = 0
@@ -134,7 +134,7 @@ class Curt:
             connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n")
 
 
-def test_a_target_that_closes_every_connection_is_asked_no_more_often_than_the_schedule_says(server: Server) -> None:
+def test_a_target_that_closes_every_connection_gets_only_the_requests_of_the_schedule(server: Server) -> None:
     with Curt(answers=0) as curt:
         row = measured(server, rates=[20], seconds=0.2, users=2, target=curt.target)
 
@@ -150,7 +150,7 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_and_statuses_ar
     assert (row.measured.failed, row.measured.completed) == (0, 4)
     assert 4 < curt.requests == curt.connections <= 24
     (told,) = [check.detail for check in row.checks if check.name == "answer correct"]
-    assert told == f"what the target should answer is not known; it answered status 302 {curt.requests} times"
+    assert f"status 302 {curt.requests} times" in told
 
 
 def test_a_latency_beyond_a_third_of_the_window_makes_a_red_row(server: Server) -> None:
@@ -180,7 +180,7 @@ open_loop.serve(open_loop.OpenLoop)
 
 
 @pytest.mark.long
-def test_users_who_take_longer_to_spawn_than_the_warm_up_bring_no_answers_into_the_window(server: Server) -> None:
+def test_users_that_spawn_slowly_add_no_answers_to_the_window(server: Server) -> None:
     server.configure(SiteConfig(pages=3))
     order = {"base": server.base, "path": "/", "pages": 3, "rate_per_s": 20, "seconds": 0.3, "users": 5}
 
@@ -195,7 +195,7 @@ def test_users_who_take_longer_to_spawn_than_the_warm_up_bring_no_answers_into_t
     assert told["completed_per_s"] * 0.3 < 6 + 1.001
 
 
-def test_whether_it_was_long_enough_to_tell_is_judged_by_what_is_measured() -> None:
+def test_the_check_of_the_window_uses_the_measured_times() -> None:
     def judged(not_kept: str | None, **times: Any) -> str:
         return long_enough(Seen({}, None, {"not_kept": not_kept, "uncorrected": times}, window_ns=3_000_000_000))[0]
 
@@ -205,7 +205,7 @@ def test_whether_it_was_long_enough_to_tell_is_judged_by_what_is_measured() -> N
     assert judged("too slow", count=0) == "not applicable"
 
 
-def test_a_wrong_answer_is_told_with_an_example() -> None:
+def test_a_wrong_answer_is_reported_with_an_example() -> None:
     site = Site(SiteConfig(pages=5))
     seen = Seen({}, site, answers=[("/p/1", 200, 1200, None, 3), ("/p/2", 200, 7, None, 2)])
 
@@ -215,7 +215,7 @@ def test_a_wrong_answer_is_told_with_an_example() -> None:
 
 
 @pytest.mark.parametrize(("kept", "judged"), [(True, "failed"), (False, "passed")])
-def test_answers_that_come_too_late_are_a_part_of_a_lost_rate_only(kept: bool, judged: str) -> None:
+def test_late_answers_are_unexpected_unless_the_rate_was_lost(kept: bool, judged: str) -> None:
     told: dict[str, Any] = {"kept": kept, "not_kept": None, "listen_drops": 0, "run_delay_ns": None, "steal_share": 0.0}
     told |= {"corrected": {"count": 5}, "uncorrected": {"count": 0}}
     seen = Seen({}, None, told, answers=[("/", 0, 0, NO_ANSWER, 2)])
@@ -239,13 +239,13 @@ def ask(out: Path, **changes: Any) -> int:
         ({"latency": "soon"}, "soon"),
         ({"target": "ftp://127.0.0.1/"}, "must be an http URL"),
         ({"target": "http://192.0.2.1/"}, "permission of whoever owns 192.0.2.1"),
-        ({"target": "http://127.0.0.1:1/"}, "nobody answers at 127.0.0.1:1"),
-        ({"target": "http://[::1]:1/"}, "nobody answers at [::1]:1"),
+        ({"target": "http://127.0.0.1:1/"}, "no server answers at 127.0.0.1:1"),
+        ({"target": "http://[::1]:1/"}, "no server answers at [::1]:1"),
         ({"target": "http://127.0.0.1:0/"}, "nothing listens on port 0"),
         ({"target": "http://127.0.0.1:1/", "latency": "5ms"}, "leave out --latency"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_is_written(
+def test_an_invalid_request_is_refused_before_anything_is_written(
     tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(REFUSALS) as refused:
@@ -256,7 +256,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(
     assert not (tmp_path / "results").exists()
 
 
-def test_more_users_than_the_descriptors_are_for_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_users_than_descriptors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 100))
 
     with pytest.raises(REFUSALS, match=r"^200 in flight need .*use at most 36, or raise the limit"):

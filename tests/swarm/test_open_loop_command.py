@@ -12,7 +12,7 @@ from tests.fake_server.running import Running
 from tests.report.parsed_page import check
 
 SHORT = ("--rates", "20,40", "--seconds", "0.5", "--users", "10")
-"""20 and 40 requests a second for half a second."""
+"""20 and 40 requests per second for half a second."""
 ARRIVALS = {20: 10, 40: 20}
 
 
@@ -35,7 +35,7 @@ def assert_answered(found: list[Row], done: Done) -> None:
         assert row.measured.failed == 0
 
 
-def test_rates_are_sent_one_after_the_other_and_told_in_a_table_and_a_page(tmp_path: Path) -> None:
+def test_rates_are_sent_one_after_the_other_and_shown_in_a_table_and_a_page(tmp_path: Path) -> None:
     done = inflight("open-loop", *SHORT, "--latency", "5ms", "--out", tmp_path)
 
     run = run_of(tmp_path)
@@ -52,7 +52,7 @@ def test_rates_are_sent_one_after_the_other_and_told_in_a_table_and_a_page(tmp_p
 
 
 @pytest.mark.long
-def test_a_target_is_asked_as_often_as_the_rows_say_and_json_has_their_figures(tmp_path: Path) -> None:
+def test_a_target_receives_the_requests_that_the_rows_count_and_json_has_their_figures(tmp_path: Path) -> None:
     server = Running("--pages", "50")
     try:
         target = f"http://127.0.0.1:{server.port}/p/5"

@@ -1,4 +1,4 @@
-"""The cells of [[swarm]] and [[open]] tables, and the trials that come of them."""
+"""The cells of [[swarm]] and [[open]] tables, and the trials made from them."""
 
 import importlib.util
 import tomllib
@@ -66,7 +66,7 @@ def test_a_swarm_has_its_strategys_stack_and_a_page_for_each_fetch() -> None:
         assert (site.pages, site.links, site.body_bytes) == (trial.values["in_flight"], 0, 50)
 
 
-def test_an_open_loop_is_locusts() -> None:
+def test_an_open_loop_is_a_trial_of_locust() -> None:
     found = {trial.values["id"]: trial for trial in trials(BOTH) if trial.kind == "open"}
 
     assert {(trial.strategy, trial.stack) for trial in found.values()} == {("locust", "own")}
@@ -83,7 +83,7 @@ def test_only_the_strategies_of_the_experiment_take_part() -> None:
     assert [trial.strategy for trial in trials(text)] == ["generators"]
 
 
-def test_what_was_read_is_read_again_as_the_same() -> None:
+def test_a_table_is_the_same_after_writing_and_reading() -> None:
     experiment = read(BOTH)
 
     assert read(tomli_w.dumps(experiment.to_dict())).to_dict() == experiment.to_dict()
@@ -132,23 +132,23 @@ def test_a_table_that_is_wrong_is_refused_in_one_sentence(text: str, told: str) 
     assert "\n" not in str(refused.value)
 
 
-def test_a_target_elsewhere_is_for_the_command_line() -> None:
+def test_a_target_on_another_machine_is_refused_in_an_experiment() -> None:
     grid = scale.open_loops({"rates": [5], "target": "http://example.com/"}, "--target")
 
     assert [cell.id for cell in grid.cells] == ["open/target=http://example.com//rate=5"]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "LOCALHOST", "localhost."])
-def test_the_loopback_is_known(host: str) -> None:
+def test_hosts_on_loopback(host: str) -> None:
     assert scale.is_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "0.0.0.0", "::", "example.com", "", "127.1", "localhost.example.com"])
-def test_whatever_else_there_is_is_not_the_loopback(host: str) -> None:
+def test_hosts_beyond_loopback(host: str) -> None:
     assert not scale.is_loopback(host)
 
 
-def test_clients_of_one_workload_are_told_apart() -> None:
+def test_clients_of_one_workload_have_different_ids() -> None:
     site = SiteConfig(delay="50ms")
     cells = [scale.client(name, site, 50, 3) for name in ("locust", "wrk")] + [
         scale.client("callbacks", site, 50, 3, "shared")
@@ -180,7 +180,7 @@ def test_without_locust_a_swarm_and_an_open_loop_are_refused_and_a_crawl_is_not(
     monkeypatch.setattr(importlib.util, "find_spec", _nowhere)
 
     for text in ("[[swarm]]\nin_flight=[5]", "[[open]]\nrates=[5]"):
-        with pytest.raises(runs.RunError, match=r"^this needs Locust: pip install 'inflight-bench\[locust\]' \(in a"):
+        with pytest.raises(runs.RunError, match=r"^this needs Locust; .*make locust.*pip install inflight-bench\[loc"):
             runs.plan(read(text))
     assert runs.plan(read("[[crawl]]\npages=5"))
 

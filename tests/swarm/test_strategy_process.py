@@ -1,4 +1,4 @@
-"""The strategy process of a swarm, as the process that it is: what it says, and how it ends."""
+"""The strategy process of a swarm, run as a process: its messages, and how it ends."""
 
 import time
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def crawled(worker: process.Worker) -> tuple[list[dict[str, Any]], dict[str, Any
 
 
 @pytest.mark.parametrize("strategy", ["callbacks", "generators", "native_asyncio", "thread_pool"])
-def test_it_brings_its_share_of_the_site_and_reports_every_page_once(fake: Server, strategy: str) -> None:
+def test_it_fetches_its_share_of_the_site_and_reports_every_page_once(fake: Server, strategy: str) -> None:
     with started(order(fake, strategy, first=10, count=40)) as worker:
         knobs_of(worker)
         reports, outcome = crawled(worker)
@@ -66,7 +66,7 @@ def test_it_brings_its_share_of_the_site_and_reports_every_page_once(fake: Serve
     assert 0 < outcome["reporting_cpu_ns"] < outcome["cpu_ns"]
 
 
-def test_it_crawls_as_often_as_it_is_told_to(fake: Server) -> None:
+def test_it_crawls_each_time_it_is_told_to(fake: Server) -> None:
     with started(order(fake)) as worker:
         knobs_of(worker)
         outcomes = [crawled(worker)[1] for _ in range(3)]

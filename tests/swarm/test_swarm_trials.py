@@ -1,4 +1,4 @@
-"""Swarms of real processes, small ones: what the large ones do, and what they survive."""
+"""Small swarms of real processes: they work as large ones do, and survive lost processes."""
 
 import signal
 import socket
@@ -37,9 +37,9 @@ PROGRAMS = (
     "inflight.bench.measure.worker.share",
 )
 SILENCE_S = 3
-"""No process of ours sleeps for so long on end, however slow the machine is."""
+"""Longer than any process of ours sleeps, even on a slow machine."""
 UNHEARD_S = 15
-"""Long enough for a Locust worker on a slow machine to be heard of."""
+"""Long enough to get a message from a Locust worker on a slow machine."""
 CPUS = host.halves(pin=True)
 SETTING = Setting("run", CPUS, lambda _: 50, halves=CPUS)
 
@@ -56,7 +56,7 @@ def verdicts(row: Row) -> dict[str, str]:
 
 @pytest.fixture
 def family() -> Iterator[list[psutil.Process]]:
-    """Collect the processes of a swarm; none of them may be left after it."""
+    """Collect the processes of a swarm, and check that none is left after it."""
     found: list[psutil.Process] = []
     yield found
     assert found
@@ -65,7 +65,7 @@ def family() -> Iterator[list[psutil.Process]]:
 
 
 def ours() -> list[psutil.Process]:
-    """Return the processes of swarms that this process has started; it may have others, such as a browser."""
+    """Return the swarm processes that this process has started, without others such as a browser."""
     started = [child for child in psutil.Process().children() if set(PROGRAMS).intersection(child.cmdline())]
     return [*started, *(child for one in started for child in one.children(recursive=True))]
 
@@ -74,7 +74,7 @@ def ours() -> list[psutil.Process]:
 def at_the_peak(
     monkeypatch: pytest.MonkeyPatch, family: list[psutil.Process]
 ) -> Callable[[Callable[[Swarm, ExitStack], object]], None]:
-    """Do something when the gates hold all, just before memory is read."""
+    """Return a function that registers an action for when the gates hold all, just before memory is read."""
     measure = Swarm._layers_since
 
     def register(act: Callable[[Swarm, ExitStack], object]) -> None:
@@ -96,14 +96,9 @@ def send(number: signal.Signals, program: str) -> int:
     return victim.pid
 
 
-def kill(_: Swarm, program: str) -> int:
-    """Kill the first process of ours that runs this program, as the kernel's out-of-memory killer would."""
-    return send(signal.SIGKILL, program)
-
-
 def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
     pids = []
-    at_the_peak(lambda one, _: pids.append(kill(one, "inflight.bench.measure.worker.share")))
+    at_the_peak(lambda _, __: pids.append(send(signal.SIGKILL, "inflight.bench.measure.worker.share")))
 
     row = run_swarm(trial(), SETTING)
 
@@ -114,7 +109,7 @@ def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at
     assert loss.in_flight == IN_FLIGHT // 2
     assert row.status == "wrong"
     assert row.reason is not None
-    assert "1 of 2 shares answered whole" in row.reason
+    assert "1 of 2 shares" in row.reason
     assert f"a strategy process of share {loss.share} was killed by signal 9" in row.reason
     assert row.measured.held_in_flight == IN_FLIGHT
     assert row.measured.pages == IN_FLIGHT // 2
@@ -124,7 +119,7 @@ def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at
 
 def test_a_killed_server_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
     pids = []
-    at_the_peak(lambda one, _: pids.append(kill(one, "inflight.fake_server")))
+    at_the_peak(lambda _, __: pids.append(send(signal.SIGKILL, "inflight.fake_server")))
 
     row = run_swarm(trial(), SETTING)
 
@@ -162,8 +157,8 @@ def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_a
 
 
 @pytest.mark.long
-def test_a_killed_locust_worker_takes_its_shares_along_and_the_other_one_finishes(at_the_peak: Any) -> None:
-    at_the_peak(lambda one, _: kill(one, "inflight.bench.measure.locust.node"))
+def test_a_killed_locust_worker_loses_its_shares_and_the_other_one_finishes(at_the_peak: Any) -> None:
+    at_the_peak(lambda _, __: send(signal.SIGKILL, "inflight.bench.measure.locust.node"))
 
     row = run_swarm(trial(), replace(SETTING, hosting=Hosting(nodes=2)))
 
@@ -216,7 +211,7 @@ def test_a_frozen_master_ends_the_trial_and_is_named(at_the_peak: Any) -> None:
 
 
 @pytest.mark.long
-def test_a_locust_worker_of_elsewhere_is_lost_when_nothing_is_heard_of_it(at_the_peak: Any) -> None:
+def test_a_locust_worker_of_another_machine_is_lost_after_the_silence_limit(at_the_peak: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
 
@@ -320,7 +315,7 @@ def test_a_worker_of_another_locustfile_is_named_and_gets_nothing(monkeypatch: p
     row = run_swarm(trial(processes=1), SETTING)
 
     (late,) = row.measured.late
-    assert late.what == "Locust worker that is none of ours"
+    assert late.what == "foreign Locust worker"
     assert row.status == "ok", row.reason
 
 
@@ -362,7 +357,7 @@ def test_joining_where_nobody_listens_is_one_sentence() -> None:
 
     assert swarm.join("127.0.0.1", port, patience_s=0.5, tell=said.append) == 2
     (sentence,) = said
-    assert sentence.startswith(f"nobody listens at 127.0.0.1:{port}: ")
+    assert f"127.0.0.1:{port}: " in sentence
 
 
 def test_a_port_that_is_taken_is_one_sentence() -> None:
@@ -376,7 +371,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
 
 
 @pytest.mark.long
-def test_never_more_are_in_flight_than_the_stated_rate_has_let_go() -> None:
+def test_never_more_are_in_flight_than_the_rate_allows() -> None:
     slow = trial(processes=4)
     slow.cell.values["ramp_per_s"] = IN_FLIGHT
 

@@ -90,7 +90,7 @@ def test_a_swarm_is_all_rounds_of_one_strategy_at_one_size_and_ramp() -> None:
     assert keys[0] == keys[1]
 
 
-def test_bytes_of_a_layer_are_what_was_added_since_before_the_order_divided_by_how_many_were_held() -> None:
+def test_bytes_of_a_layer_are_its_increase_divided_by_the_number_held() -> None:
     found = each(swarm_row("thread_pool", 10_000, noise=0))["bytes_per_fetch"]
 
     assert found["kernel stacks"] == 16_384
@@ -115,7 +115,7 @@ def test_five_sizes_are_a_slope_and_one_is_not() -> None:
     ]
 
 
-def test_what_others_disturbed_is_unknown_of_the_system_and_known_of_the_processes() -> None:
+def test_disturbed_layers_of_the_system_are_unknown_and_those_of_processes_are_known() -> None:
     found = each(swarm_row(disturbed="another program started 40 processes"))["bytes_per_fetch"]
 
     assert (found["all layers"], found["system"], found["slab and sockets"]) == (None, None, None)
@@ -129,7 +129,7 @@ def test_red_trials_and_those_that_held_none_cost_nothing() -> None:
     assert each(edited(row, measured={"held_in_flight": 0}))["bytes_per_fetch"] is None
 
 
-def test_the_json_says_how_many_how_soon_and_what_stopped_it() -> None:
+def test_the_json_has_the_number_held_the_time_and_the_limit() -> None:
     found = each(swarm_row(noise=0))
     stopped, gone = each(STOPPED), each(lossy_row())
 
@@ -149,7 +149,7 @@ def test_swarms_of_different_sites_are_in_tables_of_their_own() -> None:
     assert held[0].title != held[1].title
 
 
-def test_the_csv_has_a_line_a_swarm() -> None:
+def test_the_csv_has_a_line_per_swarm() -> None:
     rows = every_kind()
     table = frame(rows)
 
@@ -164,21 +164,21 @@ def test_the_csv_has_a_line_a_swarm() -> None:
 # Tables and titles
 
 
-def test_the_table_says_who_held_how_many_how_soon_and_what_stopped_it() -> None:
+def test_the_table_has_the_number_held_the_times_and_the_limit() -> None:
     assert cells(c1m_run()) == [("callbacks", "1,000,000", "1,000,000", "53+53", "63 s", "55 s", "0", "0", "all held")]
     assert cells([STOPPED])[0][2] == "29,000"
     assert cells([STOPPED])[0][-1] == "kernel.pid_max"
     assert any("sysctl kernel.pid_max=131072" in note for note in sections([STOPPED])[0].tables[0].notes)
 
 
-def test_lost_red_and_skipped_trials_are_told() -> None:
+def test_lost_red_and_skipped_trials_are_in_the_table_or_its_notes() -> None:
     rows = [*c100k_run(), lossy_row(), skipped_row()]
     lines = {line[:2]: line for line in cells(rows)}
     notes = " ".join(sections(rows)[0].tables[0].notes)
 
     assert lines["generators", "100,000"][-2:] == ("1", "1/2 red")
     assert lines["aiohttp_client", "100,000"][2:] == (*"------", "skipped")
-    for told in ("(pid 4321)", "SIGKILL", "4.0 s after the order", "16,666 in flight", "node-2"):
+    for told in ("(pid 4321)", "SIGKILL", "4.0 s after the start", "16,666 in flight", "node-2"):
         assert told in notes
 
 
@@ -226,17 +226,17 @@ def test_no_text_of_a_plot_overlaps_another_or_leaves_the_page(rows: list[Row], 
             assert beyond(figure) == []
 
 
-def test_the_plots_write_times_limits_and_marks() -> None:
+def test_the_plots_name_times_limits_and_stages() -> None:
     c100k, c1m, red = (text_of(drawn(rows)["swarm"]) for rows in (c100k_run(), c1m_run(), [lossy_row(), swarm_row()]))
 
     for told in ("callbacks: 6.3 s", "29,000: kernel.pid_max"):
         assert told in c100k
-    for told in ("all in flight: 62.6 s", "the gates opened: 64.6 s", "the last had finished: 120 s", "14 GB in all"):
+    for told in ("all in flight: 62.6 s", "gates opened: 64.6 s", "finished: 120 s", "14 GB in all"):
         assert told in c1m
     assert "generators (red)" in red
 
 
-def test_what_the_gates_hold_stays_level_where_the_time_line_has_nothing() -> None:
+def test_the_number_held_stays_level_across_a_gap_of_the_timeline() -> None:
     line = {"at_ns": [4 * S, 1 * S], "held": [0, 300], "used_bytes": [10**9, 3 * 10**9]}
     more = {"timeline": line, "held_in_flight": 300, "reach_ns": 1 * S, "makespan_ns": 4 * S, "drain_ns": 1 * S}
     counts, sizes = plot.lines_of(swarm_row(asked=300, more=more))
@@ -257,7 +257,7 @@ def test_the_plots_of_swarms_are_saved(tmp_path: Path) -> None:
 # A whole run
 
 
-def test_page_and_markdown_show_swarms_and_escape_what_rows_say() -> None:
+def test_page_and_markdown_show_swarms_and_escape_their_texts() -> None:
     rows = [*every_kind(), *hostile_rows()]
     html = report_page.page(rows, MACHINE, Extras(name="run"))
     HTMLParser().feed(html)

@@ -1,10 +1,10 @@
-"""Thousands of finished fetches at once into Locust's statistics: one call a report, not one event a fetch.
+"""Add thousands of finished fetches to Locust's statistics in one call.
 
-Locust's own way, an event and a log call for each request, costs tens of microseconds a request: what holds a hundred
-thousand fetches would spend its time on telling of them. The entries that come of it are the same, but for one thing:
-requests a second are counted in the second in which they are added, not in the one in which they ended.
+Locust's own way, an event and a log call per request, costs tens of microseconds each, too much for a hundred thousand
+fetches. The resulting entries are the same with one exception: requests per second are counted in the second in which
+they are added, not in the second in which they ended.
 
-Nothing here imports Locust until ``add`` is called, in a process that has it already.
+This module imports Locust only when ``add`` is called, in a process that has already imported it.
 """
 
 from collections import Counter
@@ -15,21 +15,21 @@ NS_PER_MS = 1_000_000
 
 
 class Bulk(NamedTuple):
-    """What some fetches add to a statistics entry. All times are milliseconds, as they are in Locust."""
+    """The sums of some fetches for a statistics entry. All times are milliseconds, as in Locust."""
 
     times_ms: dict[int, int]
-    """Service time, rounded as Locust rounds it -> how many fetches took as long."""
+    """Service time, rounded as in Locust -> number of fetches."""
     total_ms: float
     min_ms: float
     max_ms: float
     bytes: int
-    """Of all bodies together."""
+    """Size of all bodies together."""
     failures: dict[str, int]
-    """What went wrong -> how often. A fetch that failed is in ``times_ms`` too, as it is in Locust."""
+    """Error -> number of fetches. A failed fetch is in ``times_ms`` too, as in Locust."""
 
 
 def bulk_of(service_ns: Sequence[int], size_bytes: int, failures: Mapping[str, int]) -> Bulk:
-    """Sum up finished fetches: the service times of all of them, and how many of them failed of what."""
+    """Sum up finished fetches from the service times of all of them, and the number of failures by error."""
     if not service_ns:
         return Bulk({}, 0, 0, 0, size_bytes, dict(failures))
     times_ms: Counter[int] = Counter()
@@ -40,9 +40,9 @@ def bulk_of(service_ns: Sequence[int], size_bytes: int, failures: Mapping[str, i
 
 
 def rounded_ms(time_ms: float) -> int:
-    """Return a time as Locust keeps it: to the millisecond below 100, else to two significant digits.
+    """Round a time as Locust does: to the millisecond below 100, else to two significant digits.
 
-    As ``locust.stats.bucket_response_time`` does, which cannot be imported without patching the whole process.
+    This repeats ``locust.stats.bucket_response_time``, as importing Locust would patch the process.
     """
     if time_ms < 100:
         return round(time_ms)
@@ -52,9 +52,9 @@ def rounded_ms(time_ms: float) -> int:
 
 
 def add(environment: Any, method: str, name: str, bulk: Bulk) -> None:
-    """Put a bulk into the statistics of a Locust environment: into the entry of this name, and into the total.
+    """Add a bulk to the statistics of a Locust environment: to the entry of this name and to the total.
 
-    On a Locust worker, the next report takes them to the master like any others.
+    On a Locust worker, the next report sends them to the master with all others.
     """
     import time
 
@@ -70,12 +70,12 @@ def add(environment: Any, method: str, name: str, bulk: Bulk) -> None:
 
 
 def _as_entry(bulk: Bulk, like: Any, now_s: float) -> Any:
-    """Return the bulk as a statistics entry, for Locust to merge as a master merges what its workers report."""
+    """Return the bulk as a statistics entry, which Locust can merge as it merges the reports of workers."""
     from locust.stats import StatsEntry
 
     count, failed, second = sum(bulk.times_ms.values()), sum(bulk.failures.values()), int(now_s)
     entry = StatsEntry(like.stats, like.name, like.method)
-    entry.start_time = like.start_time  # it is not what began first
+    entry.start_time = like.start_time  # so that merging does not move the start
     entry.num_requests, entry.num_failures = count, failed
     entry.total_content_length = bulk.bytes
     if failed:

@@ -1,11 +1,10 @@
-"""Locust alone in a closed loop: what a client that shares no code with the strategies sees of the fake server.
+"""Run Locust in a closed loop: a client of the fake server that shares no code with the strategies.
 
-A worker of its own, because importing Locust replaces the standard library's blocking calls in the whole process. The
-harness says ``go``, and ``report`` when the answer has come: nothing is in flight any more.
+It is a separate process, because importing Locust replaces the blocking calls of the standard library. The harness
+sends ``go``, and ``report`` after the answer, when nothing is in flight any more.
 
-Its users are as plain as a Locust user can be: one request after the other, no pause, no look into the page. The user
-that browses (``page_user``) parses each page for links and checks what it says, and that would be measured
-as if it were Locust's.
+Its users only send one request after the other, without pauses. The user that browses (``page_user``) parses each page
+for links and checks it, which would count as Locust's own cost.
 """
 
 import locust  # isort: skip  (first of all: it patches what the others import)
@@ -24,26 +23,26 @@ from inflight.bench.measure.worker import Part, Say, serve
 from inflight.strategies.core import record
 
 NAME = "/p/[n]"
-"""All pages are one entry of Locust's statistics."""
+"""The one entry of Locust's statistics for all pages."""
 MOST_TEXTS = 10
-"""So many different errors are reported; more say nothing new."""
+"""Maximum number of different errors reported."""
 DRAIN_S = 15
-"""So long the last responses may take once no more requests are sent."""
+"""Timeout for the last responses after the last request."""
 
 
 class Loop:
-    """What the users of one run share: the pages to come, when to end, and what has come."""
+    """The state that all users of a run share: the pages to fetch, whether to end, and the results."""
 
     def __init__(self, pages: int, body_bytes: int) -> None:
         self.paths = itertools.cycle([f"/p/{n}" for n in range(1, pages)] or ["/"])
         self.body_bytes = body_bytes
         self.over = False
         self.spans_ns: list[tuple[int, int]] = []
-        """(started, finished) of each request that was answered as the site has it."""
+        """(started, finished) of each request with a right answer."""
         self.errors: Counter[str] = Counter()
 
     def note(self, response_time: float, response_length: int, exception: Exception | None, **_: object) -> None:
-        """Keep one request as Locust tells of it: ``response_time`` is Locust's own, in milliseconds."""
+        """Note one request that Locust reports; ``response_time`` is measured by Locust, in milliseconds."""
         finished_ns = time.perf_counter_ns()
         if exception is not None:
             self.errors[f"{type(exception).__name__}: {exception}"[:200]] += 1
@@ -54,12 +53,12 @@ class Loop:
 
     @property
     def requests(self) -> int:
-        """How many requests have ended, one way or the other."""
+        """Number of requests that have ended, with or without an error."""
         return len(self.spans_ns) + self.errors.total()
 
 
 class ClosedLoop(Part):
-    """A loop of users, and what they see behind the warm-up."""
+    """A closed loop of users, and what they measure after the warm-up."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
         super().__init__(order, say)
@@ -78,11 +77,11 @@ class ClosedLoop(Part):
         self._runner = self._environment.create_local_runner()
 
     def knobs(self) -> dict[str, Any]:
-        """Return also which Locust it is."""
+        """Return the knobs of any worker, and Locust's version."""
         return super().knobs() | {"locust": locust.__version__}
 
     def go(self) -> dict[str, Any]:
-        """Load the server until nothing is in flight any more."""
+        """Load the server for the warm-up and the given time, then wait until nothing is in flight."""
         order, loop = self._order, self._loop
         self._runner.start(order["users"], spawn_rate=order["users"])
         gevent.sleep(order["warm_up_s"])
@@ -95,21 +94,20 @@ class ClosedLoop(Part):
         return {"event": "finished", "requests": loop.requests}
 
     def report(self) -> dict[str, Any]:
-        """Return what was seen."""
-        counted = {"locust_requests": self._environment.stats.total.num_requests}
+        """Return the outcome."""
         return {
             "event": "outcome",
             **outcome(self._loop, self._warm_ns, self._order["users"]),
-            **counted,
+            "locust_requests": self._environment.stats.total.num_requests,
             **self._spent,
         }
 
 
 def outcome(loop: Loop, warm_ns: int, users: int) -> dict[str, Any]:
-    """Return what was seen behind the warm-up.
+    """Return what was measured after the warm-up.
 
-    Throughput is that of the time in which the loop was full, and of whole turns of it: with a constant latency answers
-    come in waves as large as the loop, and a window that cuts one in two is off by half of it.
+    Throughput counts only the time in which the loop was full, and only whole turns of the loop. With a constant
+    latency, answers arrive in waves as large as the loop, so a window that cuts a wave is wrong by part of a wave.
     """
     warm = sorted(span for span in loop.spans_ns if span[0] >= warm_ns)
     warm = warm[: len(warm) // users * users]

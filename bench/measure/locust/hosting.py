@@ -1,4 +1,4 @@
-"""Who takes part in a swarm: how many Locust workers are started here, and how many join from elsewhere."""
+"""The Locust processes of a swarm: where the master listens, and which workers it waits for."""
 
 import importlib.metadata
 import importlib.util
@@ -7,36 +7,36 @@ from dataclasses import dataclass
 
 LEAST_SILENCE_S = 60.0
 SILENCE_PART = 0.25
-"""Part of the time that a trial may take. A large swarm fills its machine for longer."""
+"""The silence limit as a share of a trial's maximum time: a larger swarm keeps its machine busy for longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hosting:
-    """Where the Locust master of a swarm listens, and for whom it waits. By default nobody from outside takes part."""
+    """Where the Locust master of a swarm listens, and the workers it waits for. By default only this machine's."""
 
     nodes: int = 1
-    """Locust workers that are started on this machine."""
+    """Number of Locust workers started on this machine."""
     expect: int = 0
-    """Locust workers that join from elsewhere (``inflight swarm --join``)."""
+    """Number of Locust workers that join from other machines (``inflight swarm --join``)."""
     bind: str = "127.0.0.1"
     """The address on which the master listens."""
     port: int = 0
     """Its port; 0: any free one."""
     web_port: int | None = None
-    """The port of Locust's own page, which is served on loopback only; None: no page."""
+    """The port of Locust's web page, which is served on loopback only; None: no page."""
     wait_s: float = 60.0
-    """How long the master waits for those that join."""
+    """How long the master waits for workers of other machines."""
     silence_s: float | None = None
-    """How long a Locust worker may show no sign of life; None: what the length of the trial allows."""
+    """How long a Locust worker may show no sign of life; None: derived from the length of the trial."""
 
     @property
     def workers(self) -> int:
-        """How many Locust workers take part."""
+        """Number of Locust workers on all machines."""
         return self.nodes + self.expect
 
     @property
     def here(self) -> int:
-        """How many of them are on one machine: on this one, or where none is, on one that joins."""
+        """Number of Locust workers on this machine; 1 if it has none, as on a machine that joins."""
         return max(1, self.nodes)
 
     def patience_s(self, lifetime_s: float) -> float:
@@ -45,7 +45,7 @@ class Hosting:
 
 
 ALONE = Hosting()
-"""This machine alone."""
+"""Only this machine."""
 
 
 def address_text(host: str, port: int) -> str:
@@ -54,17 +54,18 @@ def address_text(host: str, port: int) -> str:
 
 
 OLDEST = (2, 29)
-INSTALL = "pip install 'inflight-bench[locust]' (in a clone: pip install -e '.[locust]')"
+"""Oldest supported version of Locust."""
+INSTALL = "install it with `make locust` in a checkout, otherwise with `pip install inflight-bench[locust]`"
 
 
 def locust_lack() -> str | None:
-    """Say what is missing for Locust to run here, and how to get it; None where nothing is.
+    """Say which Locust is needed and how to install it; None where it is installed.
 
-    Locust is not imported: that would change this process.
+    Locust is not imported, as it patches the process that imports it.
     """
     if importlib.util.find_spec("locust") is None:
-        return f"Locust: {INSTALL}"
+        return f"Locust; {INSTALL}"
     found = importlib.metadata.version("locust")
     if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < OLDEST:
-        return f"Locust {'.'.join(map(str, OLDEST))} or newer, and {found} is installed: {INSTALL}"
+        return f"Locust {'.'.join(map(str, OLDEST))} or newer, and {found} is installed; {INSTALL}"
     return None

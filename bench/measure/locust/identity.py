@@ -1,4 +1,4 @@
-"""What must be the same on all machines of a swarm, or else they would not do the same work."""
+"""The versions and the code that all machines of a swarm must have in common."""
 
 import hashlib
 import platform
@@ -11,7 +11,7 @@ SAME_EVERYWHERE = ("strategies", "fake_server")
 
 
 def identity() -> dict[str, str]:
-    """Return versions of ours, of Locust and of Python, and a digest of the code of strategies and server."""
+    """Return the versions of inflight, Locust and Python, and a digest of the code of strategies and server."""
     return {
         "inflight": version("inflight-bench"),
         "locust": version("locust"),
@@ -21,7 +21,7 @@ def identity() -> dict[str, str]:
 
 
 def difference(ours: dict[str, str], theirs: dict[str, Any]) -> str | None:
-    """Say in one clause what is not the same there; None when all is."""
+    """Return a clause about the values that differ; None when all are equal."""
     unlike = [
         f"{name} {theirs.get(name)} there, {value} here" for name, value in ours.items() if theirs.get(name) != value
     ]

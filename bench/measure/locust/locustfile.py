@@ -1,27 +1,26 @@
-"""What plain Locust takes: ``locust -f bench/measure/locust/locustfile.py``, with its web page, workers and options.
+"""The locustfile for plain Locust: ``locust -f bench/measure/locust/locustfile.py``.
 
-Two kinds of Locust users: PageUser browses a site (``inflight serve`` has one), and StrategyUser has a process of ours
-hold its share of ``--in-flight`` fetches with ``--strategy``. Name one of them on the command line for one alone::
+It has two classes of users: PageUser browses a site (``inflight serve`` has one), and StrategyUser crawls it with a
+strategy process (``--strategy``, ``--in-flight``). To run only one of them, name it on the command line::
 
     locust -f bench/measure/locust/locustfile.py PageUser --headless -u 20 -t 30s --host http://127.0.0.1:8080
 
-The options of ours can be set on Locust's web page too.
+Our options can be set on Locust's web page too.
 """
 
 import logging
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from locust import events
 
 ROOT = Path(__file__).resolve().parents[3]
-if (ROOT / "inflight").is_dir() and str(ROOT) not in sys.path:  # a checkout: Locust may be started in any folder
+if (ROOT / "inflight").is_dir() and str(ROOT) not in sys.path:  # a checkout; Locust may be started in any folder
     sys.path.insert(0, str(ROOT))
 
-from inflight import strategies  # noqa: E402  (found by the line above)
-from inflight.bench.core.scale import is_loopback  # noqa: E402
+from inflight import strategies  # noqa: E402  (needs the path set above)
+from inflight.bench.core.scale import refusal  # noqa: E402
 from inflight.bench.measure.locust.page_user import PageUser  # noqa: E402
 from inflight.bench.measure.locust.strategy_user import StrategyUser  # noqa: E402
 
@@ -31,34 +30,30 @@ __all__ = ["PageUser", "StrategyUser"]
 
 
 def add_options(parser: Any, **_: Any) -> None:
-    """Add the options of ours. On the web page a value keeps the type that its default has here.
+    """Add our options. On the web page, a value has the type of its default.
 
-    Not in a group of their own: Locust's page shows only what was added to the parser itself.
+    They are not in a group of their own, because Locust's page shows only options of the parser itself.
     """
     add, names = parser.add_argument, strategies.names()
-    add("--strategy", choices=names, default="callbacks", help="which concurrency model StrategyUsers run")
-    add("--in-flight", type=int, default=100, help="how many fetches each StrategyUser has in flight at most")
-    add("--page-rate", type=float, default=0.0, help="pages per second that each PageUser begins at most; 0: no limit")
-    permission = "you have the permission of whoever owns the --host, which is not this machine"
-    # Locust's own default is all interfaces, and neither its page nor its protocol has a password.
+    add("--strategy", choices=names, default="callbacks", help="strategy that StrategyUsers run")
+    add("--in-flight", type=int, default=100, help="maximum number of fetches in flight of each StrategyUser")
+    add("--page-rate", type=float, default=0.0, help="maximum pages per second of each PageUser; 0: no limit")
+    permission = "state that the owner of the --host, which is not this machine, permits the load"
+    # Locust listens on all interfaces by default, and neither its page nor its protocol has a password.
     parser.set_defaults(web_host=LOOPBACK, master_bind_host=LOOPBACK)
     add("--not-loopback", action="store_true", include_in_web_ui=False, help=permission)
 
 
 def refuse_other_hosts(environment: Any, **_: Any) -> None:
-    """End Locust with one sentence when it is about to load a host that is not this machine, without permission.
+    """End Locust with an error when the host is not this machine and ``--not-loopback`` is not given.
 
-    Twice, because the web page may set another host than the command line did.
+    This runs at the start of Locust and of each test, because the web page may set another host.
     """
     options = environment.parsed_options
     host = environment.host or getattr(options, "host", None)
-    if host is None or getattr(options, "not_loopback", False) or is_loopback(urlsplit(host).hostname or ""):
+    if host is None or getattr(options, "not_loopback", False) or (refused := refusal(host)) is None:
         return
-    logging.getLogger(__name__).error(
-        "%s is not this machine: load is sent there only with the permission of whoever owns that host; "
-        "if you have it, add --not-loopback",
-        host,
-    )
+    logging.getLogger(__name__).error(refused)
     environment.process_exit_code = 2
     sys.exit(2)
 

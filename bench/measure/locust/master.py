@@ -1,7 +1,7 @@
-"""Locust's master of a swarm: it brings harness and nodes together, and keeps Locust's statistics and web page.
+"""Locust's master of a swarm: it connects the harness and the nodes, and keeps Locust's statistics and web page.
 
-It decides nothing: what a node says goes to the harness, what the harness orders goes to the node. It takes lines of
-JSON on standard input and prints such on standard output; the first is its order, ``{"bind", "port", "web_port",
+It decides nothing. It passes messages of nodes to the harness, and orders of the harness to nodes. It reads lines of
+JSON from standard input and prints lines of JSON. The first line it reads is ``{"bind", "port", "web_port",
 "silence_s"}``::
 
     harness                                 master
@@ -35,25 +35,26 @@ from inflight.bench.measure.locust.node import MESSAGE, ShareUser
 from inflight.bench.measure.worker import take_over_stdout
 
 LOOK_S = 0.5
+"""Interval between two looks at the nodes."""
 NEVER = sys.maxsize
-"""Locust ends a test when it misses heartbeats. Here the harness decides who is lost: it sees the processes of its own
-machine, and a heartbeat is late on any machine that is full."""
+"""Number of missed heartbeats after which Locust would end a test. Here the harness decides which node is lost: it sees
+the processes of its own machine, and heartbeats are late on a busy machine."""
 
 Say = Callable[[dict[str, Any]], None]
 
 
 class Settled(UsersDispatcher):
-    """Give each node its users once: shares that are held cannot move to a node that joins, or away from others."""
+    """Assign users to nodes only once: a share that is held cannot move to another node."""
 
     def add_worker(self, worker_node: WorkerNode) -> None:
-        """Leave a node that joins late without users."""
+        """Assign no users to a node that joins late."""
 
     def remove_worker(self, worker_node: WorkerNode) -> None:
-        """Leave the users of a lost node lost: the harness counts and names them."""
+        """Do not move the users of a lost node: the harness counts and names them."""
 
 
 class Master:
-    """The orders, and what happens in Locust."""
+    """Obey the orders of the harness, and report events of Locust."""
 
     def __init__(self, environment: Environment, runner: MasterRunner, silence_s: float, say: Say) -> None:
         self._environment = environment
@@ -61,15 +62,14 @@ class Master:
         self._say = say
         self._silence_s = silence_s
         self._unheard_s: dict[str, float] = {}
-        """For how long nothing has been heard of each node, in looks of this process: while it had no time to look, it
-        had none to listen either."""
+        """Time without a message from each node, counted in looks: a process too busy to look did not listen either."""
         runner.register_message(MESSAGE, self._on_message)
         environment.events.worker_connect.add_listener(self._on_joined)  # type: ignore[no-untyped-call]
         environment.events.heartbeat_sent.add_listener(self._on_heartbeat)  # type: ignore[no-untyped-call]
         runner.greenlet.spawn(self._look)
 
     def obey(self) -> None:
-        """Take orders until standard input ends, or tells to quit."""
+        """Obey orders until standard input ends or an order says to quit."""
         for line in FileObject(0, "rb", close=False):
             order = json.loads(line)
             if order["do"] == "quit":
@@ -80,9 +80,9 @@ class Master:
         self._runner.send_message(MESSAGE, message, client_id=node)
 
     def _spawn(self, users: int, nodes: list[str]) -> None:
-        """Start so many users, at these nodes only: whoever else has joined is sent away.
+        """Start users on these nodes only, and send other Locust workers away.
 
-        In a greenlet, because Locust waits until all nodes have reported theirs.
+        This runs in a greenlet, because Locust waits until all nodes have reported their users.
         """
         for stranger in {node.id for node in self._runner.clients.all} - set(nodes):
             self._runner.server.send_to_client(Message("quit", None, stranger))  # type: ignore[no-untyped-call]
@@ -107,7 +107,7 @@ class Master:
         self._say({"event": "said", "node": msg.node_id, "message": msg.data})
 
     def _look(self) -> None:
-        """Say which nodes have taken their leave, and of which nothing was heard for too long."""
+        """Report nodes that have left, and nodes that have been silent for too long."""
         known: set[str] = set()
         while True:
             gevent.sleep(LOOK_S)
@@ -130,7 +130,7 @@ ORDERS: dict[str, Callable[..., None]] = {
 
 
 def main() -> int:
-    """Run a master until told to quit; return 0, or 2 when it cannot listen."""
+    """Run a master until it is told to quit, and return 0. Locust ends the process if it cannot listen."""
     order = json.loads(sys.stdin.readline())
     say = take_over_stdout()
     runners.HEARTBEAT_LIVENESS = NEVER

@@ -1,8 +1,8 @@
-"""A Locust worker that keeps shares of a swarm: for each, a fake server and a strategy process, both on this machine.
+"""A Locust worker that runs shares of a swarm: for each, a fake server and a strategy process on this machine.
 
-A share is a Locust user. It asks the harness which share is its own, starts server and strategy process, and crawls
-when told to. The node looks at the gates of its servers, reads memory when asked, and tells of what is lost.
-Orders and answers go through Locust's master, as messages of the type ``inflight``::
+A share is a Locust user. It asks the harness for a share, starts its server and strategy process, and crawls when told
+to. The node watches the gates of its servers, reads memory when asked, and reports lost processes.
+Messages go through Locust's master, with the type ``inflight``::
 
     harness                                 node
                                             {"say": "hello", ...versions}
@@ -21,9 +21,9 @@ Orders and answers go through Locust's master, as messages of the type ``infligh
                                             {"say": "ended", ...CPU times}
                                             {"say": "lost", "what", "share", "pid", "how"}      at any time
 
-As a program it takes one line of JSON, ``{"host", "port", "cpus", "patience_s", "silence_s"}``, prints what it does as
-lines ``{"told"}``, and ends with its input, with its master, or when it has not heard of the master for ``silence_s``
-(null: never).
+As a program it reads one line of JSON, ``{"host", "port", "cpus", "patience_s", "silence_s"}``, and prints its progress
+as lines ``{"told"}``. It ends with its input, with its master, or when it has heard nothing of the master for
+``silence_s`` (null: never).
 """
 
 import json
@@ -43,14 +43,15 @@ import gevent
 import psutil
 from gevent.event import AsyncResult, Event
 from gevent.lock import BoundedSemaphore
+from gevent.os import tp_read
 from locust import runners, task
 from locust.env import Environment
 
 from inflight.bench.measure import host, memory, process, server
 from inflight.bench.measure.locust.hosting import address_text
 from inflight.bench.measure.locust.identity import identity
-from inflight.bench.measure.locust.lifeline import end_with_input
 from inflight.bench.measure.locust.strategy_user import ProcessUser, strategy_process
+from inflight.bench.measure.process import without_subject
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.worker import take_over_stdout
 from inflight.fake_server.site import SiteConfig
@@ -58,26 +59,32 @@ from inflight.strategies.base import Job
 
 MESSAGE = "inflight"
 LOOK_S = 0.1
-"""So often the gates of shares that are on their way are looked at."""
+"""Interval between two looks at the gates of shares that are filling."""
 SELDOM = 20
-"""Shares that are full are looked at in every twentieth round only: nothing should happen there."""
+"""Shares that are full are looked at in every 20th round only, as nothing should change there."""
 DRAINING = 5
-"""Gates that were opened are looked at in every fifth round: their servers have enough to do."""
+"""Gates that are open are looked at in every 5th round only, as their servers are busy."""
 CONNECT_S = 30.0
+"""Timeout of a connect, and of the master's first message."""
 AGAIN_S = 0.2
+"""Interval between two connects to a master that does not listen yet."""
 REPORT_EVERY_S = 1.0
-"""So often Locust's statistics go to the master; Locust's own three seconds are as long as a small swarm."""
+"""Interval of reports to the master. Locust's default of 3 s is as long as a small swarm."""
 AT_ONCE_PER_CORE = 2
-"""So many pairs of processes are started at a time, for each core: more of them only wait for each other."""
+"""Maximum number of pairs of processes per core that start at the same time: more would only wait for each other."""
 REST_S = 5.0
+"""Timeout for memory to settle before it is read."""
 SETTLE_S = 0.3
+"""Interval between two readings that must agree."""
 BREATH_S = 0.002
-"""Between two processes that are read."""
+"""Pause between the readings of two processes."""
+LEAVE_S = 0.2
+"""Time for the last message to be sent before this process ends."""
 
 
 @dataclass
 class Running:
-    """A share that has its processes."""
+    """A share whose processes are running."""
 
     number: int
     count: int
@@ -86,15 +93,15 @@ class Running:
     knobs: dict[str, Any]
     go: Event = field(default_factory=Event)
     control: BoundedSemaphore = field(default_factory=BoundedSemaphore)
-    """The server answers one command at a time. A lock of gevent's, for greenlets take turns with it: one of threading
-    that was imported before gevent patched it would stop them all."""
+    """Lock for the server, which answers one command at a time. It must be a lock of gevent: one of threading, imported
+    before gevent patched it, would block all greenlets."""
     held: int = 0
     crawling: bool = False
     lost: bool = False
     server_cpu_ns: int = 0
 
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
-        """Send the server a command. Raises ServerError when it is gone."""
+        """Send the server a command. Raises ServerError when it has ended."""
         with self.control:
             return self.server.tell(command, **values)
 
@@ -104,18 +111,18 @@ class ShareUser(ProcessUser):
 
     @task
     def crawl(self) -> None:
-        """Take a share and bring it to its end; then wait for the test's."""
+        """Run a share to its end, then wait for the end of the test."""
         NODES[self.environment].take_part(self)
         Event().wait()
 
     def note_failed(self, fetches: int) -> None:
-        """Tell the harness of fetches that failed: the gate will never hold them."""
+        """Report failed fetches to the harness: the gate will never hold them."""
         if fetches:
             NODES[self.environment].say("failed", user=id(self), fetches=fetches)
 
 
 class Node:
-    """What the shares of one Locust worker have in common."""
+    """The shares of one Locust worker, and its messages to and from the harness."""
 
     def __init__(self, environment: Environment, cpus: host.Cpus, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -133,35 +140,34 @@ class Node:
         self._runner.greenlet.spawn(self._look)
 
     def say(self, event: str, **values: Any) -> None:
-        """Tell the harness something."""
+        """Send a message to the harness."""
         self._runner.send_message(MESSAGE, {"say": event, **values})
 
     # The life of a share, in the greenlet of its user
 
     def take_part(self, user: ShareUser) -> None:
-        """Ask for a share, start its processes, crawl when told to, and say what came of it."""
+        """Ask for a share, start its processes, crawl when told to, and report the outcome."""
         number = id(user)
         answer = self._asked[number] = AsyncResult()
         self.say("share?", user=number)
         share = answer.get()
-        if share is None:  # Locust has started one more user than there are shares, in place of one that was lost
+        if share is None:  # Locust has started another user in place of one that was lost
             return
         with ExitStack() as stack:
             try:
-                self._bring_to_its_end(share, user, stack)
+                self._run(share, user, stack)
             except gevent.GreenletExit:
                 if share["index"] not in self._finished:
                     self._say_lost(share["index"], "Locust user", "was stopped by Locust, or on its page")
                 raise
 
-    def _bring_to_its_end(self, share: dict[str, Any], user: ShareUser, stack: ExitStack) -> None:
+    def _run(self, share: dict[str, Any], user: ShareUser, stack: ExitStack) -> None:
         try:
             with self._starting:
                 running = _started(share, self._cpus, stack)
-        except ServerError as error:
-            self._say_lost(share["index"], "server", str(error).removeprefix("the fake server "))
-        except (process.WorkerError, OSError) as error:
-            self._say_lost(share["index"], "strategy process", str(error).removeprefix("the worker "))
+        except (ServerError, process.WorkerError, OSError) as error:
+            what = "server" if isinstance(error, ServerError) else "strategy process"
+            self._say_lost(share["index"], what, without_subject(error))
         else:
             self._shares[running.number] = running
             try:
@@ -170,21 +176,21 @@ class Node:
                 del self._shares[running.number]
 
     def _say_lost(self, share: int, what: str, how: str) -> None:
-        """Say of a share that does not run that something of it was lost."""
+        """Report a loss of a share that is not running."""
         self._tell(f"share {share}: lost, its {what} {how}")
         self.say("lost", share=share, what=what, pid=None, how=how, in_flight=0)
 
     def _crawl(self, running: Running, share: dict[str, Any], user: ShareUser) -> None:
-        """Let a share crawl; then keep its processes until Locust stops the user: memory may be read until then."""
+        """Crawl a share, then keep its processes until Locust stops the user, as memory may be read until then."""
         pids = {"strategy process": running.worker.pid, "server": running.server.process.pid}
         self.say("ready", share=running.number, pids=pids, knobs=running.knobs)
         running.go.wait()
-        self._tell(f"share {running.number}: {running.count:,} fetches are let go")
+        self._tell(f"share {running.number}: starting {running.count:,} fetches")
         try:
             running.crawling = True
             outcome = user.crawl_once(running.worker, share["strategy"])
         except process.WorkerError as error:
-            self._lose(running, "strategy process", running.worker.pid, str(error).removeprefix("the worker "))
+            self._lose(running, "strategy process", running.worker.pid, error)
             user.note_failure(share["strategy"], str(error))
         else:
             self._finished.add(running.number)
@@ -195,7 +201,7 @@ class Node:
         Event().wait()
 
     def _last_counts(self, running: Running) -> dict[str, Any] | None:
-        """Return what the server of a share counted; None when it is gone."""
+        """Return the counts of a share's server; None when it has ended."""
         try:
             stats: dict[str, Any] = running.tell("stats")["stats"]
         except ServerError as error:
@@ -204,20 +210,20 @@ class Node:
         return {"requests": stats["requests"], "cpu_ns": stats["cpu_ns"] - running.server_cpu_ns}
 
     def _lose_server(self, running: Running, error: ServerError) -> None:
-        self._lose(running, "server", running.server.process.pid, str(error).removeprefix("the fake server "))
+        self._lose(running, "server", running.server.process.pid, error)
 
-    def _lose(self, running: Running, what: str, pid: int, how: str) -> None:
-        """Say that a process is lost. What its loss does to the other one of its pair is no news."""
+    def _lose(self, running: Running, what: str, pid: int, error: Exception) -> None:
+        """Report a lost process, and ignore what its loss does to the other process of its pair."""
         if not running.lost:
-            running.lost = True
+            running.lost, how = True, without_subject(error)
             self._tell(f"share {running.number}: lost, its {what} {how}")
             self.say("lost", share=running.number, what=what, pid=pid, how=how, in_flight=running.held)
 
     def _look(self) -> None:
-        """Say again and again how many fetches each gate holds, where that has changed, and what has been lost."""
+        """Report repeatedly the number of fetches of each gate that has changed, and lost processes."""
         for turn in count():
             due = [running for running in self._shares.values() if self._is_due(running, turn)]
-            # All at once: a server that answers ten thousand others first lets nobody else wait for it.
+            # All at the same time, so that a busy server does not delay the others.
             answers = [gevent.spawn(self._look_at, running) for running in due]
             gevent.joinall(answers)
             if changed := {
@@ -227,7 +233,7 @@ class Node:
             gevent.sleep(LOOK_S)
 
     def _look_at(self, running: Running) -> bool:
-        """Ask a gate how many it holds; tell whether that is news."""
+        """Ask a gate how many fetches it holds; return whether that has changed."""
         try:
             in_flight = running.tell("stats")["stats"]["in_flight"]
         except ServerError as error:
@@ -242,7 +248,7 @@ class Node:
         every = DRAINING if self._released else SELDOM if running.held == running.count else 1
         return turn % every == 0
 
-    # What the harness orders
+    # Orders of the harness
 
     def _on_message(self, msg: Any, **_: Any) -> None:
         order = dict(msg.data)
@@ -266,18 +272,18 @@ class Node:
             self._lose_server(running, error)
 
     def _layers(self, stage: str) -> None:
-        """Read all layers of memory as soon as they are at rest, and say what they are."""
+        """Report all layers of memory once they have settled."""
         give_up_s = time.monotonic() + REST_S
         own, system = memory.settled(lambda: (self._own_layers(), _system_layers()), give_up_s, gevent.sleep, SETTLE_S)
         self.say("layers", stage=stage, own=own, system=system, host=socket.gethostname())
 
     def _own_layers(self) -> memory.Layers:
-        """Return the sums over all processes of this node's shares, those of the servers under names of their own."""
+        """Return the sums over all processes of this node's shares; names of servers begin with ``server_``."""
         sums: Counter[str] = Counter()
         for running in list(self._shares.values()):
-            with suppress(psutil.Error):  # it is lost, and that is said elsewhere
+            with suppress(psutil.Error):  # it has ended, which is reported elsewhere
                 sums.update(self._layers_of(running))
-            gevent.sleep(BREATH_S)  # a hundred processes take a while: other greenlets go on meanwhile
+            gevent.sleep(BREATH_S)  # let other greenlets run: a hundred processes take a while
         return dict(sums)
 
     def _layers_of(self, running: Running) -> memory.Layers:
@@ -299,7 +305,7 @@ class Node:
         self.say("ended", cpu_ns=time.process_time_ns())
 
     def _note(self, text: str, *, end: bool) -> None:
-        """Tell whoever has started this node something; end, if there is nothing to do here."""
+        """Print a message for the user of this node; end with exit code 2 if ``end`` is set."""
         if end:
             print(text, file=sys.stderr, flush=True)
             os._exit(2)
@@ -323,7 +329,7 @@ def _system_layers() -> memory.Layers:
 
 
 def _started(share: dict[str, Any], cpus: host.Cpus, stack: ExitStack) -> Running:
-    """Start server and strategy process of a share: the one with its gate shut, the other with its job."""
+    """Start the server of a share, with its gate shut, and its strategy process with its job."""
     serving = stack.enter_context(server.running(cpus.server, share["ports_each"], share["answer_s"]))
     serving.tell("configure", site=SiteConfig.from_dict(share["site"]).to_dict())
     serving.tell("hold")
@@ -334,15 +340,22 @@ def _started(share: dict[str, Any], cpus: host.Cpus, stack: ExitStack) -> Runnin
     return Running(share["index"], share["count"], serving, worker, knobs, server_cpu_ns=serving.stats()["cpu_ns"])
 
 
-def _take_leave() -> None:
-    """Tell the master that this node ends, which would miss it only after a long silence."""
+def _end_with_input() -> None:
+    """End this process, and its children with it, when its standard input ends; tell the master before.
+
+    Without this message, the master would notice only after the silence limit.
+    """
+    while tp_read(0, 4096):
+        pass
     for environment in NODES:
         assert environment.runner is not None
         environment.runner.send_message("quit")
+    gevent.sleep(LEAVE_S)
+    os._exit(0)
 
 
 def _refusal(master: str, port: int, patience_s: float) -> str | None:
-    """Wait until somebody listens where the master should, which may be started later; return why nobody does."""
+    """Wait until the master listens, which may be started later; return None, or why it cannot be reached."""
     give_up_s = time.monotonic() + patience_s
     while True:
         try:
@@ -356,33 +369,34 @@ def _refusal(master: str, port: int, patience_s: float) -> str | None:
 
 
 def main() -> int:
-    """Join a master and serve it until it ends; return 0, or 2 when there is none."""
+    """Join a master and serve it until it ends; return 0, or 2 if it cannot be joined."""
     order, say = json.loads(sys.stdin.readline()), take_over_stdout()
 
     def tell(sentence: str) -> None:
         say({"told": sentence})
 
-    end_with_input(_take_leave)
+    gevent.spawn(_end_with_input)
+    master = address_text(order["host"], order["port"])
     if (refusal := _refusal(order["host"], order["port"], order["patience_s"])) is not None:
-        print(f"nobody listens at {order['host']}:{order['port']}: {refusal}", file=sys.stderr)
+        print(f"no Locust master listens at {master}: {refusal}", file=sys.stderr)
         return 2
     server, client = (None if (own := order["cpus"][side]) is None else set(own) for side in ("server", "client"))
     cpus = host.Cpus(server, client)
     runners.WORKER_REPORT_INTERVAL = REPORT_EVERY_S
     silence_s = math.inf if order["silence_s"] is None else order["silence_s"]
-    runners.MASTER_HEARTBEAT_TIMEOUT = silence_s  # type: ignore[assignment]  # Locust infers int from its default
+    runners.MASTER_HEARTBEAT_TIMEOUT = silence_s  # type: ignore[assignment]  # its type is inferred from the default
     environment = Environment(user_classes=[ShareUser])
     try:
         with gevent.Timeout(CONNECT_S):
             runner = environment.create_worker_runner(order["host"], order["port"])
     except gevent.Timeout:
-        print(f"what listens at {order['host']}:{order['port']} is no Locust master", file=sys.stderr)
+        print(f"the server at {master} is not a Locust master", file=sys.stderr)
         return 2
     node = NODES[environment] = Node(environment, cpus, tell)
     if not node.welcome.wait(CONNECT_S):
-        print(f"the Locust master at {order['host']}:{order['port']} is not one of `inflight swarm`", file=sys.stderr)
+        print(f"the Locust master at {master} was not started by `inflight swarm`", file=sys.stderr)
         return 2
-    tell(f"joined {address_text(order['host'], order['port'])}")
+    tell(f"joined {master}")
     runner.greenlet.join()
     return 0
 

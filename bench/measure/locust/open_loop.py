@@ -1,6 +1,6 @@
-"""Locust as an open loop: requests begin at a constant rate, whatever has been answered.
+"""Run Locust as an open loop: requests start at a constant rate, independent of answers.
 
-A worker of its own, because importing Locust replaces the standard library's blocking calls in the whole process::
+It is a separate process, because importing Locust replaces the blocking calls of the standard library::
 
     harness                                 worker
                                             {"event": "ready", "knobs": {...}}    all users are free
@@ -9,10 +9,10 @@ A worker of its own, because importing Locust replaces the standard library's bl
                                             {"event": "ended", "clock_ns"}        the window has ended
                                             {"event": "outcome", ...}
 
-Locust's own way to a rate is ``constant_throughput``, a rate for each Locust user. A user that waits for an answer
-skips what it should have sent meanwhile and does not catch up, so the load falls just when the server is slow, and what
-is reported is what the uncorrected figures are here. Hence one schedule for all users: each arrival goes to a user who
-is free, and waits, counted, where none is.
+Locust itself has ``constant_throughput``, a rate for each user. A user that waits for an answer skips the requests that
+it should have sent meanwhile, so the load falls exactly when the server is slow, and the reported times are what this
+project calls uncorrected. Therefore all users share one schedule: each arrival goes to a free user. If none is free,
+the arrival waits and is counted as backlog.
 """
 
 import locust  # isort: skip  (first of all: it patches what the others import)
@@ -38,38 +38,39 @@ from inflight.bench.measure.worker import Part, Say, serve
 
 WARM_UP_S = 1.0
 LEAD_NS = 50_000_000
-"""From the order to go until the first arrival is due."""
+"""Time from the order to go until the first arrival is due."""
 DRAIN_S = 2.0
-"""So long what is due in the window may still be sent after it: behind that the rate is lost, and time is too."""
+"""Time after the window in which arrivals of the window may still be sent. After it, the rate counts as lost."""
 ANSWER_S = 10.0
+"""Timeout of a connect, and of an answer."""
 S = 1_000_000_000
 
 
 class Desk:
-    """Hands arrivals to users: to the one who has been idle for the shortest time, so that connections are few."""
+    """Hand arrivals to users: to the user idle for the shortest time, so that few connections are needed."""
 
     recorder: Recorder
-    """From when the clock runs: before that there are users, and no arrivals."""
+    """Set when the schedule begins; before that, there are users but no arrivals."""
 
     def __init__(self, paths: Callable[[int], str]) -> None:
         self.path_of = paths
         self.answers: Counter[tuple[str, int, int, str | None]] = Counter()
-        """(path, status, bytes, why it is a failure) -> how many."""
+        """(path, status, bytes, why it is a failure) -> number of answers."""
         self.sent: dict[int, int] = {}
-        """Number -> when it was sent, of those that have no answer yet."""
+        """Number of an arrival without an answer -> when it was sent."""
         self._waiting: deque[int] = deque()
         self._idle: list[AsyncResult[int | None]] = []
         self._closed = False
 
     def arrive(self, number: int) -> None:
-        """Let an arrival be sent, at once or as soon as a user is free."""
+        """Give an arrival to a free user, or queue it until one is free."""
         if self._idle:
             self._idle.pop().set(number)
         else:
             self._waiting.append(number)
 
     def take(self) -> int | None:
-        """Wait for an arrival, as a user who is free; None: there will be no more."""
+        """Return the next arrival for a free user, waiting for one if needed; None when there are no more."""
         if self._waiting:
             return self._waiting.popleft()
         if self._closed:
@@ -79,11 +80,11 @@ class Desk:
         return hand.get()
 
     def forget(self) -> None:
-        """Drop what waits to be sent."""
+        """Drop the queue of arrivals."""
         self._waiting.clear()
 
     def close(self) -> None:
-        """Send nothing more: let the users go."""
+        """Drop the queue, and tell all free users that there are no more arrivals."""
         self._closed = True
         self.forget()
         for hand in self._idle:
@@ -91,23 +92,23 @@ class Desk:
 
     @property
     def free(self) -> int:
-        """How many users wait for an arrival."""
+        """Number of users that wait for an arrival."""
         return len(self._idle)
 
     @property
     def is_empty(self) -> bool:
-        """Whether all that has arrived was sent."""
+        """Whether no arrival waits to be sent."""
         return not self._waiting
 
     def give_up(self) -> None:
-        """Note what was sent and is not answered by now."""
+        """Note the requests without an answer as failures."""
         for number, started_ns in self.sent.items():
             self.recorder.note(self.recorder.schedule.due_ns(number), started_ns, None)
             self.answers[self.path_of(number), 0, 0, NO_ANSWER] += 1
 
 
 class ArrivalUser(SiteUser):
-    """Sends one arrival after the other, as it gets them."""
+    """Send one arrival after the other."""
 
     desk: ClassVar[Desk]
     network_timeout = connection_timeout = ANSWER_S
@@ -121,12 +122,12 @@ class ArrivalUser(SiteUser):
         super().__init__(environment)
 
     def wait_time(self) -> float:
-        """Return 0: whoever is free takes what is due."""
+        """Return 0: a free user takes the next arrival at once."""
         return 0
 
     @locust.task
     def serve(self) -> None:
-        """Take an arrival, send it, and note what came of it."""
+        """Take an arrival, send it, and note the answer."""
         desk = self.desk
         number = desk.take()
         if number is None:
@@ -142,10 +143,10 @@ class ArrivalUser(SiteUser):
 
 
 class Alarm:
-    """Wakes a greenlet at a time, to some ten microseconds where there are timerfds (timerfd_create(2), Linux).
+    """Wake a greenlet at a given time, precise to some 10 µs where there are timerfds (timerfd_create(2), Linux).
 
-    gevent's own timers are those of epoll_wait(2), whole milliseconds rounded up: half a millisecond on top of each
-    corrected response time.
+    gevent's own timers are those of epoll_wait(2), rounded up to milliseconds. They would add half a millisecond to the
+    mean corrected response time.
     """
 
     _ABSOLUTE, _NONBLOCK_CLOEXEC = 1, os.O_NONBLOCK | os.O_CLOEXEC
@@ -157,7 +158,7 @@ class Alarm:
         self._timer = libc.timerfd_create(time.CLOCK_MONOTONIC, self._NONBLOCK_CLOEXEC) if known else -1
 
     def wait_until(self, due_ns: int) -> None:
-        """Return at this time of ``perf_counter_ns``, or at once when it is past."""
+        """Return at this time of ``perf_counter_ns``, at once if it has passed."""
         while (left_ns := due_ns - time.perf_counter_ns()) > 0:
             if self._timer < 0 or self._settime is None:
                 gevent.sleep(left_ns / S)
@@ -170,7 +171,7 @@ class Alarm:
 
 
 class OpenLoop(Part):
-    """A schedule, its users, and what they see in the window."""
+    """A schedule, its users, and what they measure in the window."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
         super().__init__(order, say)
@@ -183,7 +184,7 @@ class OpenLoop(Part):
         _spawn(self._runner, self._desk, order["users"])
 
     def knobs(self) -> dict[str, Any]:
-        """Return also which Locust it is, and how many users are free."""
+        """Return the knobs of any worker, Locust's version, and the number of users that are free."""
         return {"locust": locust.__version__, "users": self._desk.free, **super().knobs()}
 
     def go(self) -> dict[str, Any]:
@@ -210,7 +211,7 @@ class OpenLoop(Part):
 
 
 def page_path(number: int, pages: int) -> str:
-    """Return which page of the site an arrival asks for: all of them, one after the other."""
+    """Return the path that an arrival requests: all pages of the site in turn."""
     n = number % pages
     return f"/p/{n}" if n else "/"
 
@@ -218,8 +219,8 @@ def page_path(number: int, pages: int) -> str:
 def _spawn(runner: Runner, desk: Desk, users: int) -> None:
     """Start all users and wait until each is free.
 
-    Thousands of them take seconds in which nothing else goes on. Within the warm-up, that would end in the window: with
-    answers to what was due before it, and more of them than were asked for.
+    Starting thousands of users blocks this process for seconds. During the warm-up, that would delay requests into the
+    window.
     """
     runner.spawn_users({ArrivalUser.__name__: users})
     while desk.free < users:
@@ -227,7 +228,7 @@ def _spawn(runner: Runner, desk: Desk, users: int) -> None:
 
 
 def _send(desk: Desk, say: Say) -> int:
-    """Let all arrivals arrive at their time; return the CPU time that this process used in the window."""
+    """Pass each arrival to the desk when it is due; return the CPU time that this process used in the window."""
     recorder, alarm = desk.recorder, Alarm()
     schedule, number, cpu_ns = recorder.schedule, 0, []
     for event, until_ns in (("begun", recorder.begin_ns), ("ended", recorder.end_ns)):

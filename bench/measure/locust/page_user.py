@@ -1,10 +1,9 @@
-"""A Locust user that browses the synthetic site: the client that shares no code with the strategies.
+"""A Locust user that browses the synthetic site: a client that shares no code with the strategies.
 
-Its requests are made by geventhttpclient, its links found by a pattern of its own, and what it believes of an answer is
-what HTTP says: nothing of ``inflight.strategies.core``. So its counts can be held against those of server and
-strategies.
+It sends requests with geventhttpclient, finds links with its own pattern, and judges answers by HTTP's rules, without
+``inflight.strategies.core``. Its counts can therefore be compared with those of the server and of the strategies.
 
-Importing this imports Locust, which patches the whole process: for processes of their own only.
+Importing this module imports Locust, which patches the process: only for processes of their own.
 """
 
 import re
@@ -23,7 +22,7 @@ from locust import FastHttpUser, constant, constant_throughput, task
 PAGES_A_VISIT = 10
 SEED = 1
 NO_ENCODING = {"Accept-Encoding": "identity"}
-"""So that the length of a body is the length that its header says."""
+"""Header that makes the body as long as its Content-Length."""
 LINK = re.compile(rb"""<a\s[^>]*?href\s*=\s*["']([^"'#]*)""", re.IGNORECASE)
 PAGE = re.compile(r"/p/\d+")
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
@@ -33,17 +32,17 @@ ANY_STATUS = frozenset(range(100, 600))
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of one request."""
+    """The outcome of one request."""
 
     status: int
-    """0: no answer came."""
+    """0: no answer."""
     fault: str | None
     """Why this is a failure; None: it is a result."""
     body: bytes = b""
     location: str | None = None
 
     def links(self, url: str) -> list[str]:
-        """Return the paths on the same host that it leads to: of a redirect its target, of a page its links."""
+        """Return the linked paths on the same host: the target of a redirect, or the links of a page."""
         if self.fault is not None:
             return []
         if self.status in REDIRECTS:
@@ -54,7 +53,7 @@ class Answer:
 
 
 def path_on_host(url: str, link: str) -> str | None:
-    """Return the path that a link on this page means; None where it means nothing, or another host."""
+    """Return the path of a link on this page; None where it is invalid or leads to another host."""
     try:
         here, there = urlsplit(url), urlsplit(urljoin(url, link))
     except ValueError:
@@ -65,17 +64,17 @@ def path_on_host(url: str, link: str) -> str | None:
 
 
 def name_of(path: str) -> str:
-    """Return the entry of Locust's statistics that a path belongs to: a handful for a site of any size."""
+    """Return the entry of Locust's statistics for a path. There are only three, whatever the size of the site."""
     if path == "/":
         return path
     return "/p/[n]" if PAGE.fullmatch(path) else "other"
 
 
 def fault_of(path: str, status: int, content_length: str | None, body_bytes: int) -> str | None:
-    """Say what is wrong with an answer by what HTTP says of it; None where nothing is.
+    """Say what is wrong with an answer by the rules of HTTP; None where nothing is.
 
-    A 404 is a result where a site has pages that are missing on purpose, and a failure anywhere else. The sentences
-    are few and the same for all pages: each becomes a line of Locust's table of failures.
+    A 404 is a result for ``/p/...``, where the site has missing pages on purpose, and a failure anywhere else. The
+    texts do not contain the path, because each text is a line of Locust's table of failures.
     """
     if content_length is not None and content_length != str(body_bytes):
         return "the body is not as long as its Content-Length says"
@@ -85,10 +84,10 @@ def fault_of(path: str, status: int, content_length: str | None, body_bytes: int
 
 
 class OneTryClient(HTTPClient):
-    """Sends a request once, whatever becomes of it.
+    """An HTTP client that never repeats a request.
 
-    geventhttpclient sends what was not answered again, as often as its pool has room for connections and once more,
-    and no setting forbids it. Here it finds that there is room for -1; queue and semaphore of the pool keep their size.
+    geventhttpclient repeats a request without an answer, up to the size of its pool plus one, and has no setting
+    against it. A pool size of -1 prevents that. The queue and the semaphore of the pool keep their size.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -97,10 +96,10 @@ class OneTryClient(HTTPClient):
 
 
 class OneTryPool(HTTPClientPool):
-    """Has such a client for each host.
+    """A pool with such a client for each host.
 
-    A kept connection that the server has closed is replaced before anything is sent on it: the pool looks whether it is
-    readable. One that is closed just then is a failure, because nobody knows whether the server began its work.
+    A kept connection that the server has closed is replaced before a request is sent on it: the pool checks whether it
+    is readable. A connection that is closed after that check is a failure, as the server may have begun its work.
     """
 
     def get_client(self, url: str | URL) -> HTTPClient:
@@ -113,25 +112,25 @@ class OneTryPool(HTTPClientPool):
 
 
 class SiteUser(FastHttpUser):
-    """Asks one page at a time, on one connection, and believes what HTTP says. What to ask for is a subclass's to say.
+    """A user that requests one page at a time on one connection. Subclasses choose the pages.
 
-    Redirects are not followed: each answer is a request of its own in the statistics, as it is in the server's.
+    Redirects are not followed: each answer is one request in the statistics, as in those of the server.
     """
 
     abstract = True
     host = "http://127.0.0.1:8080"
     concurrency = 1
-    """One connection a user. It also bounds how often geventhttpclient repeats what a kept connection has lost."""
+    """Number of connections per user. It also bounds how often geventhttpclient repeats a request."""
     max_redirects = 0
 
     def __init__(self, environment: Any) -> None:
         self.host = (self.host or "").rstrip("/")
         super().__init__(environment)
-        # At a status that is not among these the client drops the connection before the rest of the body has come.
+        # At any other status, the client would drop the connection before the rest of the body has arrived.
         self.client.client.valid_response_codes = ANY_STATUS  # type: ignore[misc]
 
     def fetch(self, path: str) -> Answer:
-        """Request a path, see whether the answer is one, and have Locust count it."""
+        """Request a path, check the answer, and have Locust count it."""
         with self.client.get(path, name=name_of(path), headers=NO_ENCODING, catch_response=True) as response:
             answer = _answer(path, response)
             if answer.fault is not None:
@@ -140,9 +139,9 @@ class SiteUser(FastHttpUser):
 
 
 class PageUser(SiteUser):
-    """Reads the root, then unseen links at random, a few pages a visit, one after the other without a pause.
+    """A user that reads the root, then unseen links at random, a few pages per visit, without pauses.
 
-    Where a page redirects, its target is the next page. With ``--page-rate R`` a user begins R pages a second at most.
+    After a redirect, its target is the next page. With ``--page-rate R``, a user starts at most R pages per second.
     """
 
     _numbers = count()
@@ -171,27 +170,27 @@ class PageUser(SiteUser):
 
 
 def pause(options: Any) -> Callable[[Any], float]:
-    """Return what says how long to wait between pages: not at all, or by the rate that the command line gives."""
+    """Return Locust's wait function: no wait, or a constant rate with ``--page-rate``."""
     rate = getattr(options, "page_rate", None) or 0
     return constant_throughput(rate) if rate > 0 else constant(0)
 
 
 def next_path(links: list[str], seen: set[str], draw: Random) -> str:
-    """Return an unseen link, or the root when there is none, and after a few pages."""
+    """Return an unseen link; the root when there is none, or after PAGES_A_VISIT pages."""
     unseen = sorted({link for link in links if link not in seen})
     return draw.choice(unseen) if unseen and len(seen) < PAGES_A_VISIT else "/"
 
 
 def _answer(path: str, response: Any) -> Answer:
     broken = response.request_meta["exception"]
-    if broken is not None:  # whatever has come of the body has gone
+    if broken is not None:  # the body is not available
         return Answer(response.status_code, _in_words(broken))
     length, location, body = response.headers.get("content-length"), response.headers.get("location"), response.content
     return Answer(response.status_code, fault_of(path, response.status_code, length, len(body)), body, location)
 
 
 def _in_words(broken: Exception) -> str:
-    """Name an error without the URL, which some of geventhttpclient's have in their text."""
+    """Return an error's text without the URL that some errors of geventhttpclient contain."""
     cause = getattr(broken, "original", broken)
     if isinstance(cause, TimeoutError | Timeout):
         return TIMED_OUT

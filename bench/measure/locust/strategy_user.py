@@ -1,7 +1,7 @@
-"""A Locust user that is one strategy process: Locust decides how many there are, the strategy how each of them waits.
+"""A Locust user that runs one strategy process.
 
-Locust's own user is a greenlet, and gevent has patched the process that it lives in. None of that reaches the strategy:
-it runs in a process of its own, started afresh, and tells this user in bulk what it has fetched.
+A Locust user is a greenlet in a process patched by gevent. The strategy is not affected: it runs in a fresh process of
+its own, and reports its fetches to the user in bulk.
 """
 
 import time
@@ -19,23 +19,23 @@ from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.share"
 METHOD = "CRAWL"
-"""What Locust's statistics say where a request's method stands."""
+"""The method of the fetches in Locust's statistics."""
 AGAIN_S = 1.0
-"""After this time a strategy process that ended is replaced."""
+"""Delay before a strategy process that ended is replaced."""
 LIFETIME_S = 86_400.0
 _LOOK_S = 1.0
-"""A greenlet that looks at its pipe a hundred times a second costs little; fifty of them cost half a core."""
+"""Interval between two looks at the pipe. With 100 looks per second, fifty greenlets would use half a core."""
 
 
 class ProcessUser(User):
-    """A Locust user with a strategy process. What it does with it is the task of those that are made from it."""
+    """A Locust user with a strategy process. Subclasses define its tasks."""
 
     abstract = True
     host = "http://127.0.0.1:8080"
-    """Where ``inflight serve`` listens unless told otherwise; ``--host`` is for others."""
+    """Default address of ``inflight serve``."""
 
     def crawl_once(self, worker: process.Worker, strategy: str) -> dict[str, Any]:
-        """Let the strategy process crawl, put what it reports into the statistics, and return the outcome."""
+        """Crawl with the strategy process, add its reports to the statistics, and return the outcome."""
         worker.send({"do": "crawl"})
         while (message := worker.hear("event"))["event"] == "pages":
             fetched = bulk.bulk_of(service_times_ns(message), message["bytes"], message["failed"])
@@ -44,10 +44,10 @@ class ProcessUser(User):
         return message
 
     def note_failed(self, fetches: int) -> None:
-        """Note that so many fetches failed, which the statistics know already."""
+        """Note failed fetches, which the statistics already have."""
 
     def note_failure(self, strategy: str, reason: str) -> None:
-        """Count a strategy process that ended among the failures of the statistics."""
+        """Count a strategy process that ended as a failure in the statistics."""
         self.environment.events.request.fire(
             request_type=METHOD,
             name=f"{strategy}: strategy process",
@@ -61,11 +61,11 @@ class ProcessUser(User):
 
 
 class StrategyUser(ProcessUser):
-    """Crawl the host from its root again and again, with ``--strategy``, and ``--in-flight`` fetches at most."""
+    """Crawl the host from its root repeatedly, with ``--strategy`` and at most ``--in-flight`` fetches."""
 
     @task
     def crawl(self) -> None:
-        """Crawl until stopped. A strategy process that ends is a failure in the statistics, and is replaced."""
+        """Crawl until stopped. A strategy process that ends counts as a failure and is replaced."""
         options = self.environment.parsed_options
         assert options is not None
         job = Job(roots=(), max_in_flight=options.in_flight)
@@ -86,7 +86,7 @@ class StrategyUser(ProcessUser):
 def strategy_process(
     strategy: str, job: Job, roots: dict[str, Any], cpus: set[int] | None, lifetime_s: float
 ) -> Iterator[process.Worker]:
-    """Start a strategy process with its order; end it when the context ends, as it does when Locust stops its user."""
+    """Start a strategy process; end it on exit, also when Locust stops its user."""
     order = {"strategy": strategy, "job": job.to_dict(), "roots": roots}
     with process.running([PROGRAM], order, cpus, lifetime_s) as worker:
         worker.look_s = _LOOK_S

@@ -1,4 +1,4 @@
-"""Whether to believe what one client saw of the server: one small pure function for each named check."""
+"""The validity checks of one client's measurements: one pure function each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
 
 MOST_SERVER_SHARE = 0.70
 LEAVES_OPEN = frozenset({"wrk"})
-"""Clients that stop in the middle: what is in flight then was received, and is part of no client's count."""
+"""Clients that stop with requests in flight, which the server has received and the client does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the checks go by: the client's name, its workload and what was measured."""
+    """The input of the checks: the client's name, its workload and its measurements."""
 
     name: str
     values: dict[str, Any]
@@ -22,7 +22,7 @@ class Evidence:
 
 
 def counted(seen: Evidence) -> Judgement:
-    """Check that the server received what the client sent, and that Locust's own statistics say the same."""
+    """Check that the server received as many requests as the client sent, and that Locust's statistics agree."""
     requests, received = seen.measured["requests"], seen.measured["server_requests"]
     most_open = seen.values["in_flight"] if seen.name in LEAVES_OPEN else 0
     figures = f"client {requests}, server {received}" + (f", at most {most_open} left open" if most_open else "")
@@ -34,21 +34,21 @@ def counted(seen: Evidence) -> Judgement:
 
 
 def failures(seen: Evidence) -> Judgement:
-    """Check that nothing failed: the site answers every page."""
+    """Check that no request failed: the site has no faults."""
     failed = seen.measured["failed"]
     most = next(iter(seen.measured.get("errors", {})), None)
-    told = f", most of all: {most}" if most else ""
-    return passed_if(not failed, f"{failed} of {seen.measured['requests']} requests{told}")
+    common = f", most frequent: {most}" if most else ""
+    return passed_if(not failed, f"{failed} of {seen.measured['requests']} requests{common}")
 
 
 def server_had_room(seen: Evidence) -> Judgement:
-    """Check that the server was not what limited the client, where a latency was added.
+    """Check that the server did not limit the client, if a latency was added.
 
-    Without one it is just that which the fastest client is to find.
+    Without one, the limit of the server is what the fastest client measures.
     """
     share = seen.measured["server_cpu_share"]
     if not seen.values["mean_latency_ns"]:
-        return not_applicable(f"{share:.0%} of its core: without added latency one of the two has to be full")
+        return not_applicable(f"{share:.0%} of its core; without added latency, server or client must be full")
     return checks.core(share, MOST_SERVER_SHARE)
 
 

@@ -1,4 +1,4 @@
-"""Plot of a self-test: what several clients saw of one server; throughput above, the median time below."""
+"""Plot of a self-test: several clients of one server, with throughput above and the median time below."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench.core import units
 from inflight.bench.core.figures import Spread
 from inflight.bench.core.rows import Row
-from inflight.bench.present import page, provenance, words
+from inflight.bench.present import marks, page, provenance, words
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.clients.read import Latency, compare
 from inflight.bench.studies.clients.show import title
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PANELS = 4
-"""Maximum number of latencies beside each other."""
+"""Maximum number of latencies side by side."""
 _BAND = "#CFE3F1"
 _MS = 1_000_000
 _NOTES = (
-    "Marks: medians over the rounds; lines: their range; hollow: the client's core was full, so it is not compared; "
-    "blue: within the stated bound of what must be; dashed: N / L, what N in flight complete at most at latency L."
+    "Marks: medians over the rounds. Lines: their range. Hollow: the client's core was full, so it is not compared. "
+    "Blue: within the bound of the expected figure. Dashed: N / L, the maximum with N in flight at latency L."
 )
 
 
 def save_clients(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
-    """Write ``clients.png`` and ``clients.svg`` into the folder; nothing without a figure of any client.
+    """Write ``clients.png`` and ``clients.svg`` into the folder; nothing if no client has a figure.
 
     Raises OSError when a file cannot be written.
     """
@@ -41,7 +41,7 @@ def save_clients(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> 
 
 
 def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
-    """Draw a column for each latency, a mark with its range for each client; None without a figure of any."""
+    """Draw a column for each latency, with a mark and a range for each client; None if no client has a figure."""
     own = [row for row in rows if row.kind == "client"]
     found = compare(own)
     if found is None or not found.names:
@@ -49,8 +49,8 @@ def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
     shown = found.latencies[:MOST_PANELS]
     names = sorted({client.name for one in shown for client in one.clients})
     sheet = page.sheet(title(found), _NOTES, provenance.source(own, machine))
-    sheet.subplots_adjust(left=1.5 / page.WIDTH, right=1 - 0.45 / page.WIDTH, hspace=0.55, wspace=0.25)
-    above, below = sheet.subplots(2, len(shown), squeeze=False)
+    marks.margins(sheet, 1.5, 0.45)
+    above, below = sheet.subplots(2, len(shown), squeeze=False, gridspec_kw={"hspace": 0.55, "wspace": 0.25})
     for one, upper, lower in zip(shown, above, below, strict=True):
         upper.set_title(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}")
         for axes, panel in ((upper, _throughput(one)), (lower, _added_time(one))):
@@ -65,7 +65,7 @@ class Panel:
     label: str
     marks: dict[str, Spread]
     bands: dict[str, tuple[float, float]]
-    """What a client must see, and by how much it may be off; not of those that are not compared."""
+    """The expected figure and the bound of each client that is compared."""
     full: set[str]
     """The clients whose own core was full."""
     limit: float | None = None
@@ -96,7 +96,7 @@ def _full(one: Latency) -> set[str]:
 
 
 def _draw_panel(axes: "Axes", panel: Panel, looks: Mapping[str, Look], *, first: bool) -> None:
-    """Draw a mark with its range for each client, in front of the band in which it must be."""
+    """Draw a mark with its range for each client, in front of its expected band."""
     ends: list[float] = []
     if panel.limit is not None:
         ends.append(panel.limit)
@@ -111,10 +111,7 @@ def _draw_panel(axes: "Axes", panel: Panel, looks: Mapping[str, Look], *, first:
             ends += [middle - off, middle + off]
         ends += [own.low, own.high]
         axes.plot([own.low, own.high], [place, place], color=look.colour, linewidth=2.6, zorder=4)
-        face = "white" if name in panel.full else look.colour
-        axes.plot(
-            own.median, place, marker=look.marker, color=look.colour, markersize=11, markerfacecolor=face, zorder=5
-        )
+        marks.dots(axes, [(own.median, place)], look, hollow=name in panel.full, markersize=11, zorder=5)
     if ends:
         low, high = min(ends), max(ends)
         room = 0.15 * ((high - low) or abs(high) or 1)

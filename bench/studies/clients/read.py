@@ -1,9 +1,9 @@
-"""What several independent clients saw of one server: whether it is what must be seen, or which is off. Pure.
+"""Compare several independent clients of one server with the expected figures, and tell which client is off. Pure.
 
-With an added latency L and N requests in flight, a closed loop completes at most N / L a second, whoever drives it, and
-no request takes less than L. So what clients that have time left must see is known beforehand, and each is held against
-that, not against the others: two that share a fault do not outvote the third. What all see alike and is not so is the
-server's doing, or the machine's. A client whose own core is full shows its own ceiling, and is not compared.
+With an added latency L and N requests in flight, a closed loop completes at most N / L per second, and no request takes
+less than L. So the figures of a client with spare CPU time are known beforehand. Each client is compared with these,
+not with the other clients: two clients with the same fault do not outvote the third. If all are off the same way, the
+server or the machine is the cause. A client whose own core is full shows its own ceiling and is not compared.
 """
 
 import statistics
@@ -18,29 +18,29 @@ from inflight.bench.core.rows import Row
 from inflight.bench.studies.clients.record import Client as ClientRow
 
 PER_S_SHARE = 0.03
-"""How far a throughput may be from what must be, as a share. wrk counts from its first connect to the end of its time:
-in 3 s at 50 ms it sees 59 of 60 turns of the loop, 1.7 % less than there are. A Locust user that was answered sends its
-next request when the others that were answered with it have had their turn, which costs Locust about as much. Together
-with the rounds' own differences that is how far a client without a fault may be off."""
+"""Maximum deviation of a throughput from the expected one, as a share. wrk counts from its first connect to the end of
+its time: in 3 s at 50 ms it counts 59 of 60 turns of the loop, 1.7 % too few. A Locust user sends its next request
+after the other users that were answered at the same time, which costs Locust about as much. The rest of the bound is
+for the differences between rounds."""
 ADDED_NS = 1_000_000
-"""How far a median time may be from the added latency. Answers that are due together are read one after the other, the
-last of 50 by a Python client some hundred microseconds after the first; and it is by as much as this that a server's
-timers may be late before a trial's latency is called inexact. A time that short is a share of 10 ms that counts, so the
-throughput that must be allows for it: N / (L + what the client saw beyond L, at most this)."""
+"""Maximum deviation of a median time from the added latency. Answers that are due together are read one by one, so a
+Python client reads the last of 50 some hundred microseconds after the first. The server's timers may be late by this
+much before the check of the latency fails. As this is a notable share of 10 ms, the expected throughput allows for it:
+N / (L + what the client measured beyond L, at most this)."""
 FULL_SHARE = 0.90
-"""A client that used so much of its core is limited by it: what is left goes where nobody accounts for it."""
+"""Minimum share of its core at which a client counts as limited by it. The rest is CPU time that is not accounted."""
 
 Verdict = Literal["agree", "off", "all off", "cannot be told", "not compared"]
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What one client saw at one latency, over the rounds that are valid."""
+    """The figures of one client at one latency, over the valid rounds."""
 
     name: str
     per_s: Spread | None
     added_ns: Spread | None
-    """The median service time of each round, without the latency that the server added."""
+    """The median service time beyond the added latency."""
     client_share: float | None
     server_share: float | None
     trials: int
@@ -49,27 +49,28 @@ class Client:
     full: bool
     """Whether its own core limited it."""
     ideal_per_s: float | None = None
-    """What so many in flight complete at most in the time of a request that it saw; None without added latency."""
+    """The expected throughput, from the times that the client measured; None without added latency."""
     per_s_away: tuple[float, ...] = ()
-    """How far the throughput of each round is from that, as a share; empty without added latency."""
+    """The deviation of each round's throughput from it, as a share; empty without added latency."""
     added_ns_rounds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Whether the clients see in one figure what must be. ``apart`` is how far off, in the unit of the bound.
+    """The verdict on one figure of all clients. ``apart`` is in the unit of ``bound``.
 
-    ``agree``: all do; ``off``: ``who`` do not, and others do; ``all off``: none does, and all are off the same way.
+    ``agree``: all clients are as expected. ``off``: those in ``who`` are not, and others are. ``all off``: none is, and
+    all are off the same way.
     """
 
     verdict: Verdict
     bound: float
     apart: float | None = None
-    """Of those that are off, else of all, the one that is farthest."""
+    """The largest deviation, of the clients that are off if there are any."""
     who: tuple[str, ...] = ()
     """The clients that are off."""
     why: str | None = None
-    """Why it cannot be told, or why nothing is compared."""
+    """Why there is no verdict, or why nothing is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Latency:
     mean_latency_ns: int
     in_flight: int
     ideal_per_s: float | None
-    """What a loop of so many completes at most; None without added latency."""
+    """Maximum throughput of a loop of this size; None without added latency."""
     clients: tuple[Client, ...]
     per_s: Judged
     added: Judged
@@ -88,7 +89,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The clients at every latency, the longest first: there all have time."""
+    """The clients at every latency, the longest latency first, where all clients have spare CPU time."""
 
     latencies: tuple[Latency, ...]
 
@@ -99,7 +100,7 @@ class Comparison:
 
     @property
     def judged(self) -> list[Judged]:
-        """What was found of throughput and of added time, at every latency."""
+        """The verdicts on throughput and on added time, at every latency."""
         return [judged for one in self.latencies for judged in (one.per_s, one.added)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,7 +113,7 @@ Asked = tuple[int, str, int, str]
 
 
 def by_workload(rows: Sequence[Row]) -> dict[Asked, dict[str, list[ClientRow]]]:
-    """Return the rows of clients by workload, the longest added latency first, and by name."""
+    """Return the rows of clients by workload, the longest added latency first, then by name."""
     found: dict[Asked, dict[str, list[ClientRow]]] = {}
     for row in rows:
         if isinstance(row, ClientRow):
@@ -124,7 +125,7 @@ def by_workload(rows: Sequence[Row]) -> dict[Asked, dict[str, list[ClientRow]]]:
 
 
 def compare(rows: Sequence[Row]) -> Comparison | None:
-    """Compare the clients of one server; None without a row of any."""
+    """Compare the clients of one server; return None without a row of any client."""
     found = by_workload(rows)
     return Comparison(tuple(_latency(*asked[:3], own) for asked, own in found.items())) if found else None
 
@@ -132,7 +133,7 @@ def compare(rows: Sequence[Row]) -> Comparison | None:
 def _latency(mean_ns: int, latency: str, in_flight: int, by_name: Mapping[str, Sequence[ClientRow]]) -> Latency:
     clients = tuple(_client(name, rows, mean_ns, in_flight) for name, rows in by_name.items())
     if not mean_ns:
-        alone = "without added latency each client shows its own ceiling, or the server's"
+        alone = "without added latency each client shows its own ceiling or that of the server"
         judged = [Judged("not compared", bound, why=alone) for bound in (PER_S_SHARE, ADDED_NS)]
         return Latency(latency, mean_ns, in_flight, None, clients, *judged)
     free = [client for client in clients if client.per_s is not None and not client.full]
@@ -167,18 +168,19 @@ def _client(name: str, rows: Sequence[ClientRow], mean_ns: int, in_flight: int) 
 
 
 def _ideal_per_s(mean_ns: int, in_flight: int, added_ns: float | None) -> float:
-    """Return what so many in flight complete, when a request takes the latency and what the client saw beyond it.
+    """Return the expected throughput: requests take the latency plus the time that the client measured beyond it.
 
-    Only as much of it counts as the bound on times lets pass: no client excuses its throughput by its own slow clock.
+    That time counts only up to the bound, so that a client's slow clock does not excuse a low throughput.
     """
     return 1e9 * in_flight / (mean_ns + min(max(added_ns or 0.0, 0.0), ADDED_NS))
 
 
 def judge(away: Mapping[str, Sequence[float]], bound: float) -> Judged:
-    """Judge clients by how far each of their rounds is from what must be; ``bound`` is in the same unit.
+    """Judge clients by the deviation of each of their rounds from the expected figure; ``bound`` is in the same unit.
 
-    A client is within the bound if its median is, and more than half of its rounds; off if no round is, of two or
-    more; else it cannot be told. Where none is within the bound and all are off the same way, it is no client's fault.
+    A client is within the bound if its median is and more than half of its rounds are. It is off if it has two rounds
+    or more and none is within the bound. Otherwise there is no verdict. If no client is within the bound and all are
+    off the same way, the verdict is ``all off``.
     """
     if len(away) < 2:
         return Judged("cannot be told", bound, why="fewer than two clients have a figure to compare")
@@ -191,7 +193,7 @@ def judge(away: Mapping[str, Sequence[float]], bound: float) -> Judged:
         return Judged("off", bound, apart, who=off)
     if unsure:
         few = min(len(away[name]) for name in unsure) < 2
-        why = "one round is not enough to say who is off" if few else "rounds differ by more than the bound"
+        why = "one round is not enough for a verdict" if few else "rounds differ by more than the bound"
         return Judged("cannot be told", bound, max(medians.values(), key=abs), why=f"{', '.join(unsure)}: {why}")
     if not off:
         return Judged("agree", bound, apart)
@@ -207,7 +209,7 @@ def _state(middle: float, rounds: Sequence[float], bound: float) -> Literal["wit
 
 
 def _reason(row: Row) -> str:
-    """Say why a client has no figure, by its last trial."""
+    """Return why a client has no figure, from its last trial."""
     return row.reason or "; ".join(f"{check.name}: {check.detail}" for check in row.failed_checks)
 
 

@@ -10,28 +10,28 @@ class ClientWorkload(SiteWorkload, frozen=True, kw_only=True):
     """What was asked for, of a row of kind client."""
 
     in_flight: PositiveCount
-    """How many connections, with a request in flight on each."""
+    """Number of connections, each with a request in flight."""
     seconds: PositiveNumber
-    """For how long, after the warm-up."""
+    """Length of the window, after the warm-up."""
 
 
 class ClientMeasured(Window, frozen=True, kw_only=True):
-    """What one client saw; empty when the trial did not get that far."""
+    """What one client measured; empty when the trial did not get that far."""
 
     service: Maybe[TimesTold] = None
-    """Service times, as far as the client tells them."""
+    """Service times, as far as the client reports them."""
     server_requests: Maybe[Count] = None
     """Requests that the server counted in the same window."""
     run_delay_share: Maybe[Number] = None
-    """How long the client waited for a core, as a share of the window; null where the system does not say."""
+    """Time that the client waited for a core, as a share of the window; null where the system does not say."""
     requests: Maybe[Count] = None
-    """Requests that the client says it has sent."""
+    """Requests sent, by the client's count."""
     locust_requests: Maybe[Count] = None
-    """Requests that Locust's statistics have, where it was Locust."""
+    """Requests in Locust's statistics, if the client is Locust."""
 
 
 class Client(Crawled, frozen=True, kw_only=True):
-    """How one of several clients sees the same server, in a closed loop."""
+    """Measurements of one of several clients of the same server, in a closed loop."""
 
     SINCE = 4
     NEEDED: ClassVar[Needed] = {"measured": ("completed", "failed", "completed_per_s", "service", "server_requests")}

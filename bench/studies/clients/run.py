@@ -1,7 +1,7 @@
-"""Let one of several clients load the fake server in a closed loop, and make a row of what it saw.
+"""Load the fake server with one of several clients in a closed loop, and return its row.
 
-Locust and wrk share no code with the strategies, nor with each other: what all three see alike is the server's doing.
-The clients are told apart by name: ``locust``, ``wrk``, and any strategy by its own.
+Locust and wrk share no code with the strategies, nor with each other: a deviation that all three measure is caused by
+the server or the machine. A client's name is ``locust``, ``wrk``, or that of a strategy.
 """
 
 from collections.abc import Callable
@@ -31,16 +31,16 @@ LOCUST, WRK, OURS = "locust", "wrk", "callbacks"
 CLIENTS = (LOCUST, WRK, OURS)
 IN_FLIGHT = 50
 SECONDS = {"0": 1, "10ms": 2, "50ms": 3}
-"""For how long each added latency is looked at: the longer it is, the fewer turns a loop makes in a second."""
+"""Length of the window for each added latency: with a longer latency, the loop turns fewer times per second."""
 LOCUST_PROGRAM = "inflight.bench.measure.locust.closed_loop"
 WARM_UP_S = 0.5
-"""Locust's users start and connect meanwhile."""
+"""Time for Locust's users to start and connect."""
 PAGES_PER_S = 20_000
-"""Without added latency, about as many pages as a strategy fetches in a second."""
+"""Estimated pages per second of a strategy without added latency."""
 
 
 def plan(rounds: int, seed: int) -> list[BareTrial]:
-    """Return the trials: each client at each latency in every round, each round in an order of its own."""
+    """Return the trials: each client at each latency in every round, in a random order within each round."""
     order = Random(seed)
     trials: list[BareTrial] = []
     for number in range(1, rounds + 1):
@@ -53,7 +53,7 @@ def plan(rounds: int, seed: int) -> list[BareTrial]:
 def trial(
     name: str, latency: str, number: int = 1, seconds: float | None = None, in_flight: int = IN_FLIGHT
 ) -> BareTrial:
-    """Return one client's trial at one latency; all clients of a latency ask the same site for the same time."""
+    """Return one client's trial at one latency; all clients of a latency load the same site for the same time."""
     lasts_s = SECONDS[latency] if seconds is None else seconds
     described = _described(name)
     stack = "own" if described is None else described.stack
@@ -62,9 +62,9 @@ def trial(
 
 
 def _site(latency: str, seconds: float, in_flight: int) -> SiteConfig:
-    """Return a site of as many pages as a strategy, which fetches each once, needs for so many seconds.
+    """Return a site with enough pages for this time, as a strategy fetches each page once.
 
-    They are whole turns of the loop: answers come in waves as large as it is.
+    The number of pages is a multiple of the number in flight, because answers arrive in waves as large as the loop.
     """
     mean_ns = parse_delay(latency).mean_ns
     pages = in_flight * seconds * 1e9 / mean_ns if mean_ns else PAGES_PER_S * seconds
@@ -84,7 +84,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
 
 
 def absent(name: str) -> str | None:
-    """Say why a client cannot be run here, and how to get it; None where it can. Nothing is imported for it."""
+    """Say why a client cannot run here, and how to install it; None if it can. The client is not imported."""
     if name == LOCUST and (lack := locust_lack()) is not None:
         return f"this needs {lack}"
     if name == WRK and find() is None:
@@ -95,7 +95,7 @@ def absent(name: str) -> str | None:
 
 
 def _described(name: str) -> Description | None:
-    """Return what a client says of itself if it is a strategy; None for the other two."""
+    """Return the description of a strategy; None for the other two clients."""
     return None if name in {LOCUST, WRK} else strategies.describe(name)
 
 
@@ -114,7 +114,8 @@ def _locust(trial: BareTrial, server: Server, setting: Setting, seen: Observatio
         said = worker.expect("outcome", "steady")
     steady = said["steady"]
     if steady is None:
-        raise process.WorkerError(f"Locust never had all its requests in flight: {_first(said['errors'])}")
+        why = next(iter(said["errors"]), "too few requests were answered")
+        raise process.WorkerError(f"Locust never had all its requests in flight: {why}")
     seen.measured = counted | {
         "completed": steady["completions"],
         "completed_per_s": 1e9 * steady["completions"] / steady["window_ns"],
@@ -127,7 +128,7 @@ def _wrk(trial: BareTrial, server: Server, setting: Setting, seen: Observation) 
     path = find()
     assert path is not None
     server.configure(SiteConfig.from_dict(trial.values["site"]))
-    seconds = max(1, round(trial.values["seconds"]))  # it takes no fractions
+    seconds = max(1, round(trial.values["seconds"]))  # wrk takes whole seconds only
     since = _counting(server, setting)
     wrk = Wrk(path, setting.cpus.client)
     driven, used = wrk.drive_watched(f"{server.base}/p/1", trial.values["in_flight"], seconds)
@@ -144,7 +145,7 @@ def _wrk(trial: BareTrial, server: Server, setting: Setting, seen: Observation) 
 
 
 def _strategy(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
-    """Let a strategy crawl the site, as in any trial, and keep of that what the other clients tell too."""
+    """Crawl the site with a strategy, as in any trial, and keep the figures that the other clients report too."""
     values = trial.values
     site = SiteConfig.from_dict(values["site"])
     workload = Workload(values["id"], "crawl", site, values["in_flight"], "keep-alive")
@@ -172,7 +173,7 @@ def _strategy(trial: BareTrial, server: Server, setting: Setting, seen: Observat
 
 
 def _counting(server: Server, setting: Setting, pid: int | None = None) -> Callable[[], dict[str, Any]]:
-    """Begin to count what server and kernel see, and how long a client waits for its core; return how to end it."""
+    """Start counting requests, disturbances and the client's wait for its core; return a function that ends it."""
     server.tell("reset")
     before, disturbed, waited_ns = server.stats(), host.disturbances(setting.cpus), _waited_ns(pid)
 
@@ -190,10 +191,6 @@ def _counting(server: Server, setting: Setting, pid: int | None = None) -> Calla
 
 def _waited_ns(pid: int | None) -> int | None:
     return None if pid is None else host.run_delay_ns(pid)
-
-
-def _first(errors: dict[str, int]) -> str:
-    return next(iter(errors), "too few requests were answered")
 
 
 _BY_NAME = {LOCUST: _locust, WRK: _wrk}

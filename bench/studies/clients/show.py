@@ -1,11 +1,11 @@
-"""What several clients saw of one server: the section of a run's rows, and the text of a stored self-test."""
+"""The comparison of several clients of one server: the section of a run's rows, and the text of a stored self-test."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.cells import spread_of
-from inflight.bench.core.figures import Spread
 from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
@@ -15,7 +15,7 @@ from inflight.bench.studies.clients.record import Client
 
 _MS = 1_000_000
 _IDEAL = "N / (L + own time)"
-"""What a throughput is held against: N in flight, the latency L, and what the client itself saw beyond it."""
+"""The expected throughput: N in flight, the latency L, and the time that the client measured beyond it."""
 _HEADS = ("client", "completed /s", "mean time", "p50", "p99", "client's core", "server's core", "trials")
 
 
@@ -25,19 +25,19 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     for (_, latency, in_flight, _), clients in reversed(by_workload(rows).items()):
         lines.append(Group(f"{units.latency(latency)}, {words.in_flight(in_flight)}"))
         lines += [_line(client, own) for client, own in clients.items()]
-    notes = ("Each client alone, of one server, by its own word; medians over the valid trials.",)
+    notes = ("Each client alone with the server, by its own measurements; medians over the valid trials.",)
     found = compare(rows)
     table = Table("Clients of one server, requests/s", _HEADS, tuple(lines), notes)
     return [] if found is None else [Section(title(found), (table,))]
 
 
 def title(found: Comparison) -> str:
-    """Return who sees of the server what must be, and who does not."""
+    """Return which clients agree with the expected figures, and which are off."""
     verdicts = {one.verdict for one in found.judged} - {"not compared"}
     off = _listed({name for one in found.judged for name in one.who})
     outcome = "no verdict"
     if "all off" in verdicts:
-        outcome = "all off alike, so the server or the machine is off"
+        outcome = "all are off the same way, so the server or the machine is the cause"
     elif off:
         outcome = f"off: {off}"
     elif verdicts == {"agree"}:
@@ -53,26 +53,13 @@ def _line(client: str, rows: Sequence[Client]) -> tuple[str, ...]:
     return (
         words.plain(client, 18) + (" ✗" if shown and not valid else ""),
         rows[-1].status if rate is None else units.number(rate.median, words.digits(rate)),
-        *(_duration(spread_of(shown, _service(name))) for name in ("mean_ns", "p50_ns", "p99_ns")),
-        *(_core(spread_of(shown, _share_of(side))) for side in ("client", "server")),
+        *(
+            words.duration(spread_of(shown, attrgetter(f"measured.service.{name}")))
+            for name in ("mean_ns", "p50_ns", "p99_ns")
+        ),
+        *(words.percent(spread_of(shown, attrgetter(f"measured.{side}_cpu_share"))) for side in ("client", "server")),
         f"{red}/{len(rows)} red" if red else f"{len(rows)} ok",
     )
-
-
-def _service(name: str) -> Callable[[Client], float | None]:
-    return lambda row: getattr(row.measured.service, name)
-
-
-def _share_of(side: str) -> Callable[[Client], float | None]:
-    return lambda row: getattr(row.measured, f"{side}_cpu_share")
-
-
-def _duration(found: Spread | None) -> str:
-    return "-" if found is None else units.duration(found.median, words.digits(found))
-
-
-def _core(found: Spread | None) -> str:
-    return "-" if found is None else f"{100 * found.median:.0f} %"
 
 
 def _listed(names: Sequence[str] | set[str]) -> str:
@@ -83,7 +70,7 @@ def _listed(names: Sequence[str] | set[str]) -> str:
 
 
 def line(row: Row) -> str:
-    """Return what one client's trial brought, while a self-test goes on."""
+    """Return the progress line for one client's trial of a self-test."""
     latency = words.at_latency(row.workload.latency)
     told = f"{units.number(row.measured.completed_per_s, 3)} requests/s" if row.status == "ok" else row.status
     why = "; ".join(check.name for check in row.failed_checks) or row.reason or ""
@@ -91,7 +78,7 @@ def line(row: Row) -> str:
 
 
 def text(found: Mapping[str, Any], ceiling_per_s: float | None) -> str:
-    """Return the part of a self-test that compares clients; ``ceiling_per_s`` is what the null client found."""
+    """Return the part of a self-test that compares clients; ``ceiling_per_s`` is the throughput of the null client."""
     lines = ["clients of one server that share no code: medians over the rounds, and their range"]
     for one in found["latencies"]:
         names = [words.plain(client["name"], 20) for client in one["clients"]]
@@ -102,7 +89,7 @@ def text(found: Mapping[str, Any], ceiling_per_s: float | None) -> str:
 
 
 def _about(one: Mapping[str, Any], ceiling_per_s: float | None) -> list[str]:
-    """Return the head of a latency with its verdicts; without added latency, what the null client found."""
+    """Return the head of a latency with its verdicts; without added latency, with the null client's throughput."""
     head = f"{units.latency(one['latency'])}, {words.in_flight(one['in_flight'])}"
     if one["ideal_per_s"] is None:
         return [
@@ -116,7 +103,7 @@ def _about(one: Mapping[str, Any], ceiling_per_s: float | None) -> list[str]:
 
 
 def _judged(judged: Mapping[str, Any], factor: float, unit: str, truth: str) -> str:
-    """Return the verdict, and how far off the farthest is; ``truth`` is what the clients were held against."""
+    """Return the verdict with the largest deviation; ``truth`` names the expected figure."""
     who = f" ({_listed(judged['who'])})" if judged["who"] else ""
     why = f" ({words.plain(judged['why'], 120)})" if judged["why"] else ""
     apart = "-" if judged["apart"] is None else f"{units.number(factor * judged['apart'], 2)} {unit}"

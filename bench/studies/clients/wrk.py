@@ -1,7 +1,7 @@
-"""wrk, an HTTP load generator in C (https://github.com/wg/wrk): run it, and read what it prints.
+"""Run wrk, an HTTP load generator in C (https://github.com/wg/wrk), and parse its report.
 
-One thread over keep-alive connections, in a closed loop: each connection sends its next request when the last one was
-answered.
+It uses one thread and keep-alive connections in a closed loop: each connection sends its next request after the last
+one was answered.
 """
 
 import os
@@ -17,9 +17,9 @@ from inflight.bench.measure.process import TrialError
 
 MISSING = "wrk is not installed; get it with: apt install wrk (Debian, Ubuntu), brew install wrk (macOS)"
 PATIENCE_S = 30
-"""So much longer than it was asked to run wrk may take."""
+"""Timeout for wrk to end after its running time."""
 LOOK_S = 0.1
-"""So often it is looked at meanwhile."""
+"""Interval between two looks at the running program."""
 
 _UNIT_NS = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
 _TIME = r"([0-9.]+)(us|ms|s|m|h)"
@@ -31,35 +31,35 @@ _ERRORS = re.compile(r"^ +(Socket errors: .*|Non-2xx or 3xx responses: \d+)$", r
 
 
 class WrkError(TrialError):
-    """wrk did not run, or printed something else than its report; the message has its words."""
+    """wrk failed, or printed no report; the message has its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """What wrk saw."""
+    """The report of wrk."""
 
     requests: int
     per_s: float
     errors: dict[str, int]
-    """How many of each kind, by wrk's words for it; only those that occurred."""
+    """Number of errors by kind, as wrk names it; only those that occurred."""
     latency: dict[str, int]
-    """Response times as wrk takes them, from sending a request to the end of its response: ``mean_ns``, ``max_ns``,
-    and with ``--latency`` ``p50_ns``, ``p90_ns``, ``p99_ns``. Empty where no response came."""
+    """Response times from sending a request to the end of its response: ``mean_ns``, ``max_ns``, and with
+    ``--latency`` ``p50_ns``, ``p90_ns``, ``p99_ns``. Empty without a response."""
 
     @property
     def failed(self) -> int:
-        """How many requests or connections failed."""
+        """Number of requests or connections that failed."""
         return sum(self.errors.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What wrk took of its core."""
+    """The use that wrk made of its core."""
 
     cpu_ns: int
-    """Of all children that ended meanwhile (getrusage(2)): no other may end before wrk does."""
+    """CPU time of all children that ended meanwhile (getrusage(2)): no other child may end before wrk."""
     waited_ns: int | None
-    """How long it could run and had to wait for its core; None where the system does not say."""
+    """Time that it was ready to run and waited for its core; None where the system does not say."""
     lasted_ns: int
 
 
@@ -75,7 +75,7 @@ class Wrk:
         return self.drive_watched(url, connections, seconds)[0]
 
     def drive_watched(self, url: str, connections: int, seconds: int) -> tuple[Driven, Used]:
-        """Load a URL likewise, and return what wrk used of its core beside what it saw."""
+        """Load a URL; return the report, and wrk's use of its core. Raises WrkError when wrk fails."""
         cpus = self.cpus
         words = ["-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", "10s", url]
         before, begin_ns = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic_ns()
@@ -84,7 +84,7 @@ class Wrk:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            # In the child, so that the thread which wrk starts has the same cores; the harness has no other threads.
+            # Set in the child, so that wrk's thread has the same cores. The harness has no other threads.
             preexec_fn=None if cpus is None else lambda: os.sched_setaffinity(0, cpus),  # noqa: PLW1509
         ) as program:
             try:
@@ -100,19 +100,19 @@ class Wrk:
 
 
 def _watch(program: "subprocess.Popen[str]", patience_s: float) -> tuple[str, str, int | None]:
-    """Wait for the program's end; return what it printed, and how long its threads had waited when last looked at."""
+    """Wait for the program's end; return both outputs, and how long its threads had waited at the last look."""
     waited_ns, give_up_s = None, time.monotonic() + patience_s
     while True:
         try:
             return *program.communicate(timeout=LOOK_S), waited_ns
         except subprocess.TimeoutExpired as error:
             if time.monotonic() > give_up_s:
-                raise WrkError(f"wrk was not done after {patience_s} s, and was killed") from error
+                raise WrkError(f"wrk was not done after {patience_s} s and was killed") from error
             waited_ns = _waited_ns(program.pid) or waited_ns
 
 
 def _waited_ns(pid: int) -> int | None:
-    """Return how long all threads of a process have waited for a core although they could run; None where unknown.
+    """Return how long all threads of a process were ready to run and waited for a core; None where unknown.
 
     The second field of each /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst).
     """
@@ -124,12 +124,12 @@ def _waited_ns(pid: int) -> int | None:
 
 
 def find() -> str | None:
-    """Return where wrk is, or None where it is not installed."""
+    """Return the path of wrk; None if it is not installed."""
     return shutil.which("wrk")
 
 
 def parse(printed: str) -> Driven:
-    """Read wrk's report. Raises WrkError for any other text."""
+    """Parse wrk's report. Raises WrkError for any other text."""
     total, rate = _TOTAL.search(printed), _RATE.search(printed)
     if total is None or rate is None:
         raise WrkError(f"wrk printed no report: {' '.join(printed.split())[:100]!r}")
@@ -138,7 +138,7 @@ def parse(printed: str) -> Driven:
 
 
 def _counts(line: str) -> dict[str, int]:
-    """Return the kinds of errors that one line names: ``connect 0, read 3`` of sockets, or responses by status."""
+    """Return the number of errors by kind in one line: ``connect 0, read 3`` of sockets, or responses by status."""
     kinds = re.findall(r"(connect|read|write|timeout) (\d+)", line)
     if kinds:
         return {f"socket: {kind}": int(count) for kind, count in kinds}
@@ -146,7 +146,7 @@ def _counts(line: str) -> dict[str, int]:
 
 
 def _latency(printed: str) -> dict[str, int]:
-    """Return the times of the report; wrk prints zeros where it has none, as when all requests timed out."""
+    """Return the times of the report; none if they are zeros, which wrk prints when all requests timed out."""
     line = _LATENCY.search(printed)
     if line is None or float(line[1]) == 0:
         return {}

@@ -1,4 +1,4 @@
-"""What ``inflight limits`` does: say what is to be expected, find out, and say what it means."""
+"""The command ``inflight limits``: predict each limit, find it, and explain the finding."""
 
 import json
 import sys
@@ -27,18 +27,18 @@ REFUSALS = (runs.RunError, experiment.ExperimentError)
 LABEL = 10
 ABOUT = "The limits of this machine: inflight limits."
 Save = Callable[[str, dict[str, Any], Begin], None]
-"""Keeps what was found of a resource, and when that began."""
+"""Function that stores the finding about a resource, and when it began."""
 WHAT_FOLLOWS = {
     "threads": "about to start threads, up to {most}",
     "descriptors": "about to open files, up to {most}",
-    "ports": "about to bind sockets to a loopback address of their own, up to {most}",
-    "backlog": "about to open connections that nobody accepts, up to {most}",
-    "memory": "nothing is taken, unless a limit of the process's own binds before {most}",
+    "ports": "about to bind sockets to a private loopback address, up to {most}",
+    "backlog": "about to open connections that are never accepted, up to {most}",
+    "memory": "reserving nothing, unless a limit of the process itself binds before {most}",
 }
 
 
 def run(*, resources: Sequence[str], only_predict: bool, through_shared: bool, as_json: bool, out: Path | None) -> int:
-    """Predict, and unless only that was wanted, find; print it. Returns 0. Raises RunError, ExperimentError."""
+    """Predict the limits, and find them unless ``only_predict``; print both. Returns 0. Raises as REFUSALS."""
     chosen = tuple(dict.fromkeys(resources)) or limits.RESOURCES
     for resource in chosen:
         check_known(resource, limits.RESOURCES, "resource", "limits")
@@ -74,49 +74,47 @@ def _find(resource: str, printer: "Printer", save: Save | None, *, through_share
 
 
 class Printer:
-    """Write for people: a heading a resource, a label a line; bold on a terminal only."""
+    """Print for people: a heading for each resource, lines with labels, bold on a terminal only."""
 
     def __init__(self, file: Any) -> None:
         self._console = Console(file=file, highlight=False, soft_wrap=True)
 
     def head(self, resource: str) -> None:
-        """Begin a resource."""
+        """Print the heading of a resource."""
         self._console.print(Text(resource, "bold"))
 
     def plan(self, resource: str, predicted: Sequence[Ceiling], *, through_shared: bool) -> None:
-        """Say what is about to be done, before anything of it is."""
+        """Print what is about to be done."""
         what = WHAT_FOLLOWS[resource]
         if not predicted:
-            self._line("plan", f"{what.format(most='what is refused')}: no limit is known")
+            self._line("plan", f"{what.format(most='the first refusal')}: no limit is known")
             return
         first = predicted[0]
-        self._line("plan", f"{what.format(most=amount(resource, first.most))}: {first.name} allows about so many")
+        self._line("plan", f"{what.format(most=amount(resource, first.most))}, the estimated limit of {first.name}")
         self._line("", first.evidence)
         stop = polite(predicted)
         if through_shared:
-            self._line("", "limits that other processes share are gone through, as asked")
+            self._line("", "does not stop at limits that other processes share, as asked")
         elif stop is not None and stop[0] < first.most:
             most, shared = amount(resource, stop[0]), stop[1].name
-            self._line(
-                "", f"it stops by itself at {most}: {SHARED_PART:.0%} of what {shared} leaves, which others share"
-            )
+            self._line("", f"stops at {most}: {SHARED_PART:.0%} of what {shared} leaves, which other processes share")
 
     def predictions(self, resource: str, predicted: Sequence[Ceiling]) -> None:
-        """List all ceilings, the lowest first."""
+        """Print all ceilings, the lowest first."""
         for ceiling in predicted:
             shared = ", shared with other processes" if ceiling.shared else ""
             self._line(amount(resource, ceiling.most), f"{ceiling.name}{shared}")
             self._line("", ceiling.evidence)
             self._line("", f"to raise: {ceiling.remedy}")
         if not predicted:
-            self._line("", "no limit is known here")
+            self._line("", "no limit is known on this system")
 
     def finding(self, resource: str, found: dict[str, Any]) -> None:
-        """Say what was found, what bound, why to believe it, what to raise, and what comes next."""
+        """Print the number found, the limit that bound, the evidence, the remedy, and the next limit."""
         number = "nothing" if found["found"] is None else amount(resource, found["found"])
         self._line("found", f"{number} ({found['stopped_by']})", "bold")
         if found["stopped_by"] == "failure":
-            self._line("bound by", limit_text(found["bound_by"]) or "none of the limits that are known here", "bold")
+            self._line("bound by", limit_text(found["bound_by"]) or "none of the limits known on this system", "bold")
         for sentence in found["evidence"]:
             self._line("evidence", sentence)
         if found["remedy"]:
@@ -130,7 +128,7 @@ class Printer:
 
 
 def amount(resource: str, number: int) -> str:
-    """Write how many of a resource."""
+    """Write an amount of a resource."""
     return units.size(number) if resource == "memory" else f"{units.count(number)} {_NOUNS[resource]}"
 
 
@@ -138,7 +136,7 @@ _NOUNS = {"threads": "threads", "descriptors": "descriptors", "ports": "ports", 
 
 
 def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
-    """Make the folder of a run, and return what appends a row to it."""
+    """Make the folder of a run, and return the function that appends rows to it."""
     table = {"resources": list(chosen), "through_shared": through_shared}
     wanted = experiment.Experiment(
         "limits", ABOUT, (), tuple(strategies.names()), bare=(bare.parse("limit", table, "limits"),)
@@ -159,7 +157,7 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
 
 
 def _draw(folder: Path) -> None:
-    """Draw what there is to draw of a whole run, and say where it is."""
+    """Save the plots of a whole run, and print where its files are."""
     from inflight.bench.report import plots
 
     machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Plot 7: the thread ramp: threads over time until no more could be started, and the limits that might have bound."""
+"""Plot 7, the thread ramp: threads over time until no more could be started, and the lowest limits."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from inflight.bench.core import units
 from inflight.bench.core.records.bare import Ceiling, LimitFound, LimitMeasured
 from inflight.bench.core.rows import Row
-from inflight.bench.present import labels, page, words
+from inflight.bench.present import labels, marks, page, words
 from inflight.bench.studies.limits import show
 
 if TYPE_CHECKING:
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 MOST_CEILINGS = 2
 FAR = 2.2
-"""A limit so many times higher than what was found is named, but not drawn to scale."""
+"""A limit more than this factor above the number found is named, but not drawn to scale."""
 MOVED = 1.05
-"""The second ramp, with small stacks, is ended 10 % above the first (``inflight.bench.measure.limits.threads``)."""
+"""Factor from which the second ramp, with small stacks, counts as longer. It is stopped at 1.1 times the first one
+(``inflight.bench.measure.limits.threads``)."""
 LABEL_PITCH = 0.125
-"""What the two lines of a label take of the axes' height."""
+"""Height of a label's two lines, as a share of the axes' height."""
 LINE, FAILURE, STOP = "#0072B2", "#D55E00", "#009E73"
 _ENDS = {"failure": "{}: can't start new thread\n{}", "shared limit": "{}: stopped at 90 % of what is left of\n{}"}
 
@@ -31,14 +32,14 @@ def plots(rows: Sequence[Row], _looks: object, footer: str) -> "Iterator[tuple[s
 
 
 def draw(rows: Sequence[Row], footer: str) -> "Figure | None":
-    """Draw the rows that ramped threads up; None when there is none."""
+    """Draw the ramps of threads; None when there is none."""
     ramps = [row for row in show.limits(rows) if row.strategy == "threads" and row.measured.timeline]
     main = show.ramp(ramps)
     if main is None:
         return None
     title = show.title(main) if main.valid else "No valid ramp of threads: nothing to conclude"
     sheet = page.sheet(title, _notes(ramps, main), footer)
-    sheet.subplots_adjust(left=1.2 / page.WIDTH, right=1 - 2.6 / page.WIDTH)
+    marks.margins(sheet, 1.2, 2.6)
     _panel(ramps, main, sheet.subplots())
     return sheet
 
@@ -63,7 +64,7 @@ def _panel(ramps: Sequence[LimitFound], main: LimitFound, axes: "Axes") -> None:
 
 
 def _draw_ceilings(lowest: Sequence[Ceiling], axes: "Axes") -> None:
-    """Draw the limits as lines, named to the right; one that is far above the axes is only named, with an arrow."""
+    """Draw the limits as lines, named to the right. A limit far above the axes is only named, with an arrow."""
     top = axes.get_ylim()[1]
     wanted = [min(1.0, ceiling.most / top) for ceiling in lowest]
     for ceiling, height in zip(lowest, labels.spaced(wanted, LABEL_PITCH), strict=True):
@@ -80,11 +81,11 @@ def _draw_ceilings(lowest: Sequence[Ceiling], axes: "Axes") -> None:
 
 
 def _mark_end(measured: LimitMeasured, end: tuple[float, float], axes: "Axes") -> None:
-    """Mark where the ramp ended: a cross for a failure, a square where it stopped by itself."""
+    """Mark the end of the ramp: a cross for a failure, a square where the ramp stopped before a limit."""
     marker, colour = ("X", FAILURE) if measured.stopped_by == "failure" else ("s", STOP)
     axes.plot(*end, marker=marker, color=colour, markersize=15, markeredgecolor="white", zorder=5)
     is_right = end[0] > 0.5 * axes.get_xlim()[1]
-    axes.annotate(  # below it, where a ramp that rises has left room
+    axes.annotate(  # below the end, as a rising ramp leaves room there
         _end_text(measured),
         end,
         xytext=(end[0] / axes.get_xlim()[1], 0.06),
@@ -114,14 +115,14 @@ def _points(row: LimitFound) -> tuple[list[float], list[int]]:
 
 def _notes(ramps: Sequence[LimitFound], main: LimitFound) -> str:
     found, small, following = main.measured.found, main.measured.small_stack_found, main.measured.next
-    more = ["Dashed: how many threads the two lowest limits allow, as predicted before the ramp."]
-    if len(ramps) > 1:
-        more.append(f"Thin: {len(ramps) - 1} more {'ramp' if len(ramps) == 2 else 'ramps'}.")
-    if not all(row.valid for row in ramps):
-        more.append("Grey: red trials.")
-    if small is not None and found is not None:  # the second ramp is ended a little further than the first
-        more.append(f"With small stacks: {'more than ' if small > MOVED * found else ''}{units.count(small)}.")
-    if following and main.measured.stopped_by == "failure":
-        name, most = words.plain(following.name, 40), units.count(following.most)
-        more.append(f"Once that is raised, {name} binds next at {most}.")
-    return " ".join(more)
+    return marks.notes(
+        "Dashed: the number of threads that the two lowest limits allow, as predicted before the ramp.",
+        len(ramps) > 1 and f"Thin: {len(ramps) - 1} more {'ramp' if len(ramps) == 2 else 'ramps'}.",
+        not all(row.valid for row in ramps) and "Grey: failed a check.",
+        small is not None
+        and found is not None
+        and f"With small stacks: {'more than ' if small > MOVED * found else ''}{units.count(small)}.",
+        following
+        and main.measured.stopped_by == "failure"
+        and f"If that is raised, {words.plain(following.name, 40)} binds next, at {units.count(following.most)}.",
+    )

@@ -1,4 +1,4 @@
-"""Find one limit of this machine, and make a row of it."""
+"""Find one limit of this machine, and return its row."""
 
 from functools import partial
 from typing import Any
@@ -11,12 +11,12 @@ from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
 
 
 def run_limit(trial: BareTrial, setting: Setting) -> Row:
-    """Find how much of a resource a process gets, within the bounds of the setting, and return the row."""
+    """Find how much of a resource a process gets, within the budget and deadline of the setting; return the row."""
     return conduct(trial, setting.run, partial(_observe, trial, setting))
 
 
 def limit_row(trial: BareTrial, run: str, begin: Begin, found: dict[str, Any]) -> Row:
-    """Return the row of what was found."""
+    """Return the row of a limit that was already found."""
     return conduct(trial, run, partial(_note, found), begin=begin)
 
 
@@ -31,7 +31,7 @@ def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
 
 
 def _note(found: dict[str, Any], seen: Observation) -> None:
-    """Note what was found. A process that was killed has found nothing, however far it had come."""
+    """Note the finding. Raises TrialError if the process died: then its figures are not a finding."""
     seen.measured = found
     if found["stopped_by"] == "died":
         raise TrialError("the process that looked for the limit died")

@@ -1,4 +1,4 @@
-"""What was found of the limits of this machine: a table, and what ended the ramp of threads. Pure."""
+"""The section of limits of this machine: a table, and as its title what ended the ramp of threads. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _NO_LIMIT = "{found} threads, stopped by the {stopped_by}: no limit was reached"
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return a line for each limit: what was predicted, what was found, what bound, and what to raise."""
+    """Return a table with a line for each limit: predicted, found, and what bound; below it, the remedies."""
     found = limits(rows)
     if not found:
         return []
@@ -31,7 +31,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return what was found of each limit, as JSON."""
+    """Return the findings of each limit as JSON."""
     return [{"resource": row.strategy, "valid": row.valid} | whole_values(row.measured) for row in limits(rows)]
 
 
@@ -41,13 +41,13 @@ def limits(rows: Sequence[Row]) -> list[LimitFound]:
 
 
 def ramp(rows: Sequence[Row]) -> LimitFound | None:
-    """Return the row that started most threads, a valid one if there is one."""
+    """Return the row that started the most threads, a valid one if there is one."""
     found = [row for row in limits(rows) if row.strategy == "threads"]
     return min(found, key=lambda row: (not row.valid, -(row.measured.found or 0), row.round), default=None)
 
 
 def title(row: LimitFound) -> str:
-    """Say how many threads could be started, and what ended the ramp."""
+    """Return the number of threads that were started, and what ended the ramp."""
     measured = row.measured
     found, stopped_by = measured.found, str(measured.stopped_by)
     number = "An unknown number of" if found is None else units.count(found)
@@ -56,7 +56,7 @@ def title(row: LimitFound) -> str:
 
 
 def limit_of(measured: LimitMeasured) -> str:
-    """Return the name of the limit that bound; of a ramp that kept off it, of the lowest one that others share."""
+    """Return the name of the limit that bound; if the ramp stopped before one, of the lowest shared limit."""
     shared = [ceiling for ceiling in measured.ceilings or () if ceiling.shared]
     name = limit_text(measured.bound_by)
     if not name and measured.stopped_by == "shared limit" and shared:

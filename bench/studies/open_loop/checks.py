@@ -1,4 +1,4 @@
-"""Whether to believe an open loop: one small pure function for each named check. A rate that is lost is no fault."""
+"""The validity checks of an open loop: one pure function each. A rate that is not kept does not fail a check."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -14,23 +14,23 @@ from inflight.fake_server.site import PageSpec, Site
 
 @dataclass(slots=True)
 class Seen:
-    """What the checks go by; empty until the trial has brought it."""
+    """The input of the checks, filled as the trial goes on."""
 
     values: dict[str, Any]
     """The workload."""
     site: Site | None = None
-    """What the server serves; None: the target is not ours, and nobody knows what it should answer."""
+    """The site of the fake server; None for a target, whose right answers are unknown."""
     measured: dict[str, Any] = field(default_factory=dict)
     server: dict[str, Any] = field(default_factory=dict)
     knobs: dict[str, Any] = field(default_factory=dict)
     wanted_knobs: dict[str, Any] = field(default_factory=dict)
     answers: list[tuple[str, int, int, str | None, int]] = field(default_factory=list)
-    """(path, status, bytes, why it is a failure or None, how often), of the warm-up too."""
+    """(path, status, bytes, why it is a failure or None, number of answers), including those of the warm-up."""
     window_ns: int = 0
 
 
 def wrong_answer(seen: Seen) -> str | None:
-    """Say in a sentence how many answers are not those of the seeded site, with one example; None where all are."""
+    """Return a sentence with the number of wrong answers and one example; None where all are those of the site."""
     if seen.site is None:
         return None
     wrong = []
@@ -48,16 +48,16 @@ def wrong_answer(seen: Seen) -> str | None:
 
 
 def answer(seen: Seen) -> Judgement:
-    """Check that the pages have the status and the size that the seeded site says."""
+    """Check that the pages have the status and the size of the seeded site."""
     if seen.site is None:
-        return not_applicable(f"what the target should answer is not known; it answered {_statuses(seen)}")
+        return not_applicable(f"the target's right answers are unknown; it answered {_statuses(seen)}")
     return checks.answer(wrong_answer(seen), sum(times for _, _, _, fault, times in seen.answers if fault is None))
 
 
 def failures(seen: Seen) -> Judgement:
-    """Check that only those requests failed that the site makes fail.
+    """Check that only requests failed that the site makes fail.
 
-    Where the rate was not kept, answers that took too long are part of the result.
+    If the rate was not kept, answers that took too long are part of the result.
     """
     failed = [(path, fault, times) for path, _, _, fault, times in seen.answers if fault is not None]
     late = sum(times for _, fault, times in failed if fault == NO_ANSWER)
@@ -71,12 +71,12 @@ def failures(seen: Seen) -> Judgement:
 
 
 def latency(seen: Seen) -> Judgement:
-    """Check that the added latency was what was asked for, by a quantile that the samples allow."""
+    """Check the added latency, by a quantile that the samples allow."""
     if seen.site is None:
         return not_applicable("the target's latency is its own")
     verdict, figures = checks.lateness(seen.server, seen.values["mean_latency_ns"])
     if verdict != "not applicable" and not seen.measured["kept"]:
-        return not_applicable(f"the rate was not kept: a server that is asked for too much is late; {figures}")
+        return not_applicable(f"the rate was not kept, and an overloaded server is late; {figures}")
     return verdict, figures
 
 
@@ -84,20 +84,20 @@ def client_core(seen: Seen) -> Judgement:
     """Check that nothing else ran on the client's core."""
     delay_ns = seen.measured["run_delay_ns"]
     if delay_ns is not None and "cpus" not in seen.wanted_knobs:
-        return not_applicable("it has no core of its own")
+        return not_applicable("the client has no core of its own")
     return checks.waiting(None if delay_ns is None else delay_ns / seen.window_ns)
 
 
 def long_enough(seen: Seen) -> Judgement:
-    """Check that answers came within a third of the window: else it only fills, and any rate looks lost."""
+    """Check that answers take less than a third of the window: otherwise every rate would look lost."""
     times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.window_ns
     if not times["count"]:
-        return not_applicable("no answer came")
+        return not_applicable("no answer was received")
     figures = f"p90 of the service times {times['p90_ns'] / MS:,.1f} ms, limit {limit_ns / MS:,.1f} ms"
     if seen.measured["not_kept"] == "window too short":
         return "failed", f"{figures}, a third of the window"
     if times["p90_ns"] > limit_ns:
-        return not_applicable(f"{figures}; what waited, and not the latency, makes them long")
+        return not_applicable(f"{figures}; queueing makes them long, not the latency")
     return "passed", figures
 
 
@@ -115,7 +115,7 @@ CHECKS: dict[str, Callable[[Seen], Judgement]] = {
 
 
 def _statuses(seen: Seen) -> str:
-    """Name the statuses of a target's answers, how often each came, the most frequent first."""
+    """Return the number of a target's answers by status, the most frequent first."""
     counts: Counter[int] = Counter()
     for _, status, _, _, times in seen.answers:
         counts[status] += times
@@ -130,6 +130,6 @@ def _page(site: Site, path: str) -> PageSpec:
 
 
 def _fails(site: Site, path: str) -> bool:
-    """Tell whether a page brings no answer, or 500, at every try."""
+    """Return whether every request of a page fails: with no answer, or with status 500."""
     page = _page(site, path)
     return page.status >= 500 or (page.fault is not None and not FAULTS[page.fault].survivable)

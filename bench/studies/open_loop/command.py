@@ -1,4 +1,4 @@
-"""What ``inflight open-loop`` does: send at constant rates, one after the other, and say which of them were kept."""
+"""The command ``inflight open-loop``: send at constant rates, one after the other, and say which of them were kept."""
 
 import json
 import socket
@@ -34,11 +34,10 @@ def run(
     out: Path,
     as_json: bool,
 ) -> int:
-    """Run the rates as an experiment of one table; print what was offered, completed, and how long it took.
+    """Run the rates as an experiment of one table; print the offered and completed rates, and the times of requests.
 
-    Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted. Raises ExperimentError for a target
-    that may not be loaded, or where nobody listens, and for more users than the descriptors are for, before anything is
-    written.
+    Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted. Before anything is written, raises
+    ExperimentError for a target that needs permission or does not answer, and for more users than descriptors.
     """
     table = {"rates": rates_of(rates), "seconds": seconds, "users": users} | _served_by(target, latency)
     experiment = Experiment("open-loop", ABOUT, (), rounds=rounds, bare=(scale.open_loops(table, "open-loop"),))
@@ -50,7 +49,7 @@ def run(
     found = rows.read(folder)
     _present(folder, found, as_json=as_json)
     if interrupted:
-        # A stored experiment may ask this machine only: what asks others is begun by hand, each time.
+        # A stored experiment may load this machine only. To load another one, the user must give permission again.
         again = "begin again" if not_loopback else f"go on with: inflight run --resume {folder}"
         complain(f"interrupted after {len(found)} of {len(trials)} trials; {again}")
         return 130
@@ -61,7 +60,7 @@ def run(
 
 
 def rates_of(text: str) -> list[int | float]:
-    """Return the rates of ``500,1000,2000``. Raises ExperimentError; how large they may be is the table's to judge."""
+    """Return the rates of ``500,1000,2000``. Raises ExperimentError; ``scale.open_loops`` checks their range."""
     try:
         rates = [float(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
@@ -72,34 +71,31 @@ def rates_of(text: str) -> list[int | float]:
 
 
 def check_target(target: str, *, not_loopback: bool) -> None:
-    """Raise ExperimentError unless the target may be loaded, and somebody listens there."""
+    """Raise ExperimentError unless the target may be loaded and a server answers there."""
     parts = urlsplit(target)
     host, port = parts.hostname or "", HTTP_PORT if parts.port is None else parts.port
-    if not scale.is_loopback(host) and not not_loopback:
-        raise ExperimentError(
-            f"--target {target} is not this machine: load is sent there only with the permission of whoever "
-            f"owns {host}; if you have it, add --not-loopback"
-        )
+    if not not_loopback and (refused := scale.refusal(target)) is not None:
+        raise ExperimentError(f"--target {refused}")
     try:
         socket.create_connection((host, port), CONNECT_S).close()
     except OSError as error:
         raise ExperimentError(
-            f"--target {target}: nobody answers at {address_text(host, port)} ({error.strerror or error}); "
+            f"--target {target}: no server answers at {address_text(host, port)} ({error.strerror or error}); "
             "start the server first"
         ) from error
 
 
 def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
-    """Return what the table says about the server. Raises ExperimentError for a latency beside a target."""
+    """Return the server's part of the table. Raises ExperimentError for a latency together with a target."""
     if target is None:
         return {"latency": [latency or DEFAULT_LATENCY]}
     if latency is not None:
-        raise ExperimentError("--target has a latency of its own; leave out --latency")
+        raise ExperimentError("--target has its own latency; leave out --latency")
     return {"target": target}
 
 
 def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
-    """Print the tables, or each row's figures as JSON; save what other runs have in their folders too."""
+    """Print the tables, or each row's figures as JSON; save plots and page as other runs do."""
     if not as_json:
         commands.present(folder, found, as_json=False)
         return
@@ -108,7 +104,7 @@ def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
 
 
 def _figures(row: Row) -> dict[str, Any]:
-    """Return what the table says of a row, as data."""
+    """Return the figures of a row as JSON."""
     names = ("offered_per_s", "completed_per_s", "arrivals", "started", "completed", "failed", "kept", "why")
     quantiles = ("count", "p50_ns", "p99_ns")
     times = {kind: getattr(row.measured, kind) for kind in ("corrected", "uncorrected")}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from inflight.bench.core import units
 from inflight.bench.core.figures import P99_SAMPLES, Spread
 from inflight.bench.core.rows import Row
-from inflight.bench.present import labels, name_looks, page, scales, words
+from inflight.bench.present import labels, marks, name_looks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.open_loop.read import KINDS, Curve, Kind, Point, Quantile, curves, names
+from inflight.bench.studies.open_loop.read import Curve, Kind, Point, Quantile, curves, names
 from inflight.bench.studies.open_loop.show import rate, title
 
 if TYPE_CHECKING:
@@ -19,27 +19,30 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PANELS = 2
-"""Maximum number of places side by side; the tables have them all."""
-COLOURS: dict[Kind, str] = {"corrected": name_looks.COLOURS[1], "uncorrected": name_looks.COLOURS[0]}
+"""Maximum number of places side by side; the tables have all of them."""
 LOST = name_looks.COLOURS[1]
-_DASHES = {"corrected": "-", "uncorrected": (0, (5, 2))}
-_QUANTILES: tuple[tuple[Quantile, str], ...] = (("p50", "o"), ("p99", "s"))
+_LOOKS: dict[tuple[Kind, Quantile], Look] = {
+    ("corrected", "p50"): Look(1, "o", "-"),
+    ("corrected", "p99"): Look(1, "s", "-"),
+    ("uncorrected", "p50"): Look(0, "o", (0, (5, 2))),
+    ("uncorrected", "p99"): Look(0, "s", (0, (5, 2))),
+}
 _ROOM = 1.35
-"""The axes reach this many times beyond the outermost rates and times, or more where they span much."""
+"""Factor by which the axes exceed the outermost rates and times, or more for a wide range."""
 _LEFT = 1.45
-"""Inches to the left of axes: for seven digits."""
+"""Inches to the left of the axes: room for seven digits."""
 _NOTHING_S = 0.1
-"""The axis of a backlog holds the arrivals of so many seconds or more: what chance does must look like nothing."""
+"""Minimum height of the backlog's axis, as the time for so many arrivals: random fluctuation must look small."""
 
 
 def plots(rows: Sequence[Row], _looks: Mapping[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
-    """Draw the times and the backlog; None for what nobody has timed or counted."""
+    """Draw the times and the backlog; None without such data."""
     found = curves(rows)
     timed = [curve for curve in found if _times(curve)]
     yield "offered", _sheet(timed, title, _notes(timed), footer, _draw_times)
     counted = [curve for curve in found if any(map(_backlog, curve.points))]
     notes = (
-        "Open loop: a request is due whatever became of those before; it waits while every user waits for a response. "
+        "Open loop: requests are due at a constant rate; a request waits while every user waits for a response. "
         "One round of each rate."
     )
     yield "backlog", _sheet(counted, _backlog_title, notes, footer, _draw_backlog)
@@ -69,22 +72,19 @@ def _sheet(
 
 
 def _draw_times(curve: Curve, axes: "Axes") -> None:
-    """Draw the quantiles of one place over the rates, with their range over the rounds; red trials grey."""
+    """Draw the quantiles of one place over the rates, with their range over the rounds; red trials are grey."""
     ends: list[Label] = []
-    for kind in KINDS:
-        for quantile, marker in _QUANTILES:
-            points = [(point, at) for point in curve.points if (at := _time(point, kind, quantile))]
-            for point, at in points:
-                x, colour = point.rate_per_s, COLOURS[kind] if point.valid else page.GREY
-                axes.plot([x, x], [at.low, at.high], color=colour, linewidth=1.2)
-                face = colour if kind == "corrected" else "white"
-                axes.plot(x, at.median, marker=marker, markerfacecolor=face, color=colour, markersize=8, zorder=5)
-            valid = [(point.rate_per_s, at.median) for point, at in points if point.valid]
-            axes.plot(
-                [x for x, _ in valid], [y for _, y in valid], color=COLOURS[kind], linestyle=_DASHES[kind],
-                linewidth=2.4 if quantile == "p99" else 1.6, zorder=4 if kind == "uncorrected" else 3,
-            )  # fmt: skip
-            ends += [Label(*end, f"{kind} {quantile}", COLOURS[kind]) for end in valid[-1:]]
+    for (kind, quantile), look in _LOOKS.items():
+        points = [(point, at) for point in curve.points if (at := _time(point, kind, quantile))]
+        for point, at in points:
+            x, colour = point.rate_per_s, look.colour if point.valid else page.GREY
+            axes.plot([x, x], [at.low, at.high], color=colour, linewidth=1.2)
+            face = colour if kind == "corrected" else "white"
+            marks.dots(axes, [(x, at.median)], look, color=colour, markerfacecolor=face, zorder=5)
+        valid = [(point.rate_per_s, at.median) for point, at in points if point.valid]
+        width = 2.4 if quantile == "p99" else 1.6
+        marks.line(axes, valid, look, width, zorder=4 if kind == "uncorrected" else 3)
+        ends += [Label(*end, f"{kind} {quantile}", look.colour) for end in valid[-1:]]
     _scale(curve, axes)
     _mark_latency(curve, axes)
     _mark_lost(curve, axes)
@@ -92,7 +92,7 @@ def _draw_times(curve: Curve, axes: "Axes") -> None:
 
 
 def _scale(curve: Curve, axes: "Axes") -> None:
-    """Make both axes logarithmic, with a tick at each rate where there is room."""
+    """Make both axes logarithmic, with a tick at each rate if there is room."""
     rates = [point.rate_per_s for point in curve.points if point.shown]
     added = [float(curve.place.mean_latency_ns)] if curve.place.mean_latency_ns else []
     times = [*_times(curve), *added]
@@ -117,7 +117,7 @@ def _mark_latency(curve: Curve, axes: "Axes") -> None:
 
 
 def _mark_lost(curve: Curve, axes: "Axes") -> None:
-    """Shade the rates that were not kept, up to half-way to those that were."""
+    """Shade the rates that were not kept, up to the middle between them and those that were."""
     points = [point for point in curve.points if point.shown]
     low, high = axes.get_xlim()
     edges = [low, *(math.sqrt(a.rate_per_s * b.rate_per_s) for a, b in pairwise(points)), high]
@@ -135,28 +135,27 @@ def _mark_lost(curve: Curve, axes: "Axes") -> None:
 
 def _notes(found: Sequence[Curve]) -> str:
     points = [point for curve in found for point in curve.points if point.shown]
-    notes = [
+    return marks.notes(
         "Solid: corrected, from when a request was due.",
         "Dashed: uncorrected, from when it was sent, as a client that waits for responses would report it.",
-    ]
-    if any(point.lost for point in points):
-        notes.append("Shaded: rates that were not kept; there the corrected time grows for as long as the run lasts.")
-    if any(point.time("corrected", "p99") is None for point in points):
-        notes.append(f"No p99 below {units.count(P99_SAMPLES)} samples.")
-    if not all(point.valid for point in points):
-        notes.append("Grey marks: failed a check (filled: corrected, hollow: uncorrected).")
-    return " ".join(notes)
+        any(point.lost for point in points)
+        and "Shaded: rates that were not kept; there the corrected time grows for as long as the run lasts.",
+        any(point.time("corrected", "p99") is None for point in points)
+        and f"No p99 below {units.count(P99_SAMPLES)} samples.",
+        not all(point.valid for point in points)
+        and "Grey marks: failed a check (filled: corrected, hollow: uncorrected).",
+    )
 
 
 def _time(point: Point, kind: Kind, quantile: Quantile) -> Spread | None:
-    """Return a time that a logarithmic axis can show."""
+    """Return a time; None if unknown, or if a logarithmic axis cannot show it."""
     found = point.time(kind, quantile)
     return found if found is not None and found.low > 0 else None
 
 
 def _times(curve: Curve) -> list[float]:
     """Return every time that is drawn."""
-    shown = [_time(point, kind, name) for point in curve.points for kind in KINDS for name, _ in _QUANTILES]
+    shown = [_time(point, *which) for point in curve.points for which in _LOOKS]
     return [value for at in shown if at is not None for value in (at.low, at.high)]
 
 
@@ -164,7 +163,7 @@ def _times(curve: Curve) -> list[float]:
 
 
 def _backlog_title(found: Sequence[Curve]) -> str:
-    """Return how many waited at the end, at the lowest rate that was lost and the highest that was kept."""
+    """Return how many requests waited at the end, at the lowest rate lost and the highest rate kept."""
     named = list(zip(found, names(found), strict=True))
     curve, name = next((one for one in named if one[0].lowest_lost), named[0])
     told = [
@@ -176,7 +175,7 @@ def _backlog_title(found: Sequence[Curve]) -> str:
 
 
 def _draw_backlog(curve: Curve, axes: "Axes") -> None:
-    """Draw a line a rate: those that were kept in grey, with one name for them all; the others named one by one."""
+    """Draw a line for each rate. Rates that were kept are grey and share a name; the others have a name each."""
     ends: list[Label] = []
     steady: list[tuple[Point, float, int]] = []
     most = 1
@@ -200,12 +199,12 @@ def _draw_backlog(curve: Curve, axes: "Axes") -> None:
     axes.yaxis.set_major_formatter(lambda n, _: units.number_tick(n))
     axes.locator_params(axis="y", integer=True)
     axes.set_xlabel("time since the window began (s)")
-    axes.set_ylabel("requests that are due and not yet sent")
+    axes.set_ylabel("requests due and not yet sent")
     labels.end_labels(axes, ends)
 
 
 def _backlog(point: Point) -> list[tuple[list[float], list[int]]]:
-    """Return the backlog over time (s) of each round that counted it; those that lost the rate first."""
+    """Return (seconds, requests waiting) for each round with a backlog; rounds that lost the rate come first."""
     lines = [row.measured.backlog for row in (*point.lost, *point.shown)]
     return [([ns / 1e9 for ns in line.at_ns], line.waiting) for line in lines if line and len(line.at_ns) > 1]
 

@@ -1,11 +1,10 @@
-"""Rows of open loops put together: what each offered rate led to, one curve a place, over all rounds. Pure.
+"""Figures of open loops: the result of each offered rate over all rounds, one curve for each place. Pure.
 
-In an open loop requests arrive at a constant rate, whatever became of those before. ``corrected`` is a response time,
-from when a request was due; ``uncorrected`` is a service time, from when it was sent at last. The difference is what a
-client that waits for responses leaves out (G. Tene: coordinated omission).
+In an open loop requests arrive at a constant rate, independent of answers. ``corrected`` is the response time, from
+when a request was due. ``uncorrected`` is the service time, from when it was sent. The difference is what a client that
+waits for responses omits (G. Tene: coordinated omission).
 """
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,30 +17,30 @@ from inflight.bench.present import words
 from inflight.bench.studies.open_loop.record import OpenLoop, OpenWorkload
 
 Read = Callable[[OpenLoop], float | None]
-"""Reads a figure of one trial."""
+"""Function that reads a figure of one trial."""
 Quantile = Literal["p50", "p90", "p99", "p999"]
 Kind = Literal["corrected", "uncorrected"]
 KINDS: tuple[Kind, ...] = ("corrected", "uncorrected")
 SAMPLES: dict[Quantile, int] = {"p50": 20, "p90": 100, "p99": P99_SAMPLES, "p999": 10_000}
-"""A quantile needs so many samples: ten lie beyond it (the validity check goes by the same numbers)."""
+"""Minimum number of samples for each quantile: ten lie beyond it. The validity check uses the same numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What is asked, and by how many: all that the rates of one curve share."""
+    """What all rates of one curve have in common: the target or site, and the number of users."""
 
     latency: str | None
-    """The added latency of the synthetic site, in the experiment's words; None for a target."""
+    """The added latency of the synthetic site as the experiment gives it; None for a target."""
     mean_latency_ns: int | None
     target: str | None
     users: int
-    """The most requests that may be in flight."""
+    """Maximum number of requests in flight."""
     site: str
-    """JSON: the site without its delay, and whatever else a workload has."""
+    """JSON of the site without its delay, and of any other value of the workload."""
 
     @property
     def asked(self) -> str:
-        """What is asked, as people read it."""
+        """The target or the added latency, for people."""
         if self.target is not None:
             return words.plain(self.target, 60)
         latency = units.latency(str(self.latency))
@@ -50,11 +49,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One offered rate: its rounds together. Figures are of the valid rows; where there is none, of the red ones."""
+    """All rounds of one offered rate. Figures are of the valid rows, or of the red rows if none is valid."""
 
     rate_per_s: float
     rows: tuple[OpenLoop, ...]
-    """All of them, whatever became of them."""
+    """All rows, with failed and skipped trials."""
 
     @property
     def valid(self) -> bool:
@@ -63,7 +62,7 @@ class Point:
 
     @property
     def shown(self) -> tuple[OpenLoop, ...]:
-        """The rows that the figures are of: empty where none came to its end."""
+        """The rows that the figures come from; empty where no trial finished."""
         ended = tuple(row for row in self.rows if row.status == "ok")
         return tuple(row for row in ended if row.valid) or ended
 
@@ -74,12 +73,12 @@ class Point:
 
     @property
     def kept(self) -> bool | None:
-        """Whether every round kept the rate; None where nobody knows."""
+        """Whether every round kept the rate; None without a finished trial."""
         return not self.lost if self.shown else None
 
     @property
     def why(self) -> str | None:
-        """Why the rate was not kept, in the first such round, and in how many of them; None where it was kept."""
+        """Why the first round lost the rate, and how many rounds lost it; None where it was kept."""
         if not self.lost:
             return None
         part = f" (in {len(self.lost)} of {len(self.shown)} rounds)" if len(self.lost) < len(self.shown) else ""
@@ -87,12 +86,12 @@ class Point:
 
     @property
     def waiting(self) -> Spread | None:
-        """How many requests were due and not yet sent at the end."""
+        """Number of requests that were due and not yet sent at the end."""
         return self.of(lambda row: row.measured.backlog.waiting[-1] if row.measured.backlog else None)
 
     @property
     def failed(self) -> int:
-        """How many requests failed, in the worst round."""
+        """Number of requests that failed in the worst round."""
         return max((row.measured.failed or 0 for row in self.shown), default=0)
 
     def of(self, read: Read) -> Spread | None:
@@ -100,14 +99,14 @@ class Point:
         return spread_of(self.shown, read)
 
     def time(self, kind: Kind, quantile: Quantile) -> Spread | None:
-        """Return a quantile over the rounds that have samples enough for it; None where no round has."""
+        """Return a quantile over the rounds that have enough samples for it; None where no round has."""
         enough = [row for row in self.shown if getattr(row.measured, kind).count >= SAMPLES[quantile]]
         return spread_of(enough, lambda row: getattr(getattr(row.measured, kind), f"{quantile}_ns"))
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """All rates that were offered at one place, the lowest first."""
+    """All rates offered at one place, the lowest first."""
 
     place: Place
     points: tuple[Point, ...]
@@ -119,14 +118,14 @@ class Curve:
 
     @property
     def highest_kept(self) -> Point | None:
-        """The highest rate that was kept, by valid trials, below any that was not: what may be relied upon."""
+        """The highest rate that was kept, by valid trials, below the lowest that was not."""
         most = self.lowest_lost.rate_per_s if self.lowest_lost else float("inf")
         kept = [point for point in self.points if point.valid and point.kept and point.rate_per_s < most]
         return kept[-1] if kept else None
 
 
 def curves(rows: Iterable[Row]) -> list[Curve]:
-    """Return the curves: of the synthetic site first, the shortest added latency first; then targets by name."""
+    """Return the curves: those of the synthetic site by added latency, then those of targets by name."""
     places: dict[Place, dict[float, list[OpenLoop]]] = {}
     for row in rows:
         if isinstance(row, OpenLoop):
@@ -139,7 +138,7 @@ def curves(rows: Iterable[Row]) -> list[Curve]:
 
 
 def names(found: Sequence[Curve]) -> list[str]:
-    """Name the place of each curve, with the number of users or of its site where that alone tells two apart."""
+    """Name the place of each curve, with the users or a number where the name would not be unique without."""
     places = [curve.place for curve in found]
     told = []
     for number, place in enumerate(places, start=1):
@@ -155,9 +154,8 @@ _OWN = ("latency", "mean_latency_ns", "target", "users")
 
 
 def _place(workload: OpenWorkload) -> Place:
-    rest = json.loads(workloads.alike(workload, but_for=(*_OWN, "rate_per_s", "site.delay")))
-    site = (rest.pop("site", None) or {}) | rest
-    return Place(**{name: getattr(workload, name) for name in _OWN}, site=json.dumps(site, sort_keys=True))
+    site = workloads.alike(workload, but_for=(*_OWN, "rate_per_s", "site.delay"))
+    return Place(**{name: getattr(workload, name) for name in _OWN}, site=site)
 
 
 def _order(place: Place) -> tuple[object, ...]:

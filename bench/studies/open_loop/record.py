@@ -1,4 +1,4 @@
-"""The record of an open loop: requests that are sent at a constant rate."""
+"""The record of an open loop: requests at a constant rate."""
 
 from typing import ClassVar, Literal
 
@@ -10,28 +10,28 @@ class OpenWorkload(Workload, frozen=True, kw_only=True):
     """What was asked for, of a row of kind open."""
 
     rate_per_s: PositiveNumber
-    """How many requests are to be started a second."""
+    """Number of requests to start per second."""
     seconds: PositiveNumber
-    """For how long, after the warm-up."""
+    """Length of the window, after the warm-up."""
     users: PositiveCount
-    """Locust users: the most requests that may be in flight."""
+    """Number of Locust users: the maximum number of requests in flight."""
     latency: Name | None
-    """The added latency, in the words of the experiment; null for a target other than the fake server."""
+    """The added latency as the experiment gives it; null for a target other than the fake server."""
     mean_latency_ns: Ns | None
-    """Its mean; null as above."""
+    """Its mean; null for a target."""
     site: Site | None
-    """The synthetic site; null as above."""
+    """The synthetic site; null for a target."""
     target: Name | None
-    """The one URL that is asked for instead of the synthetic site; null: the site."""
+    """The URL requested instead of the synthetic site; null: the site."""
 
 
 class Backlog(Closed, frozen=True, kw_only=True):
-    """How many arrivals waited, over time."""
+    """The number of waiting arrivals over time."""
 
     at_ns: list[Ns]
-    """When, from the beginning of the window."""
+    """Times since the window began."""
     waiting: list[Count]
-    """Arrivals that were due and not yet started."""
+    """Number of arrivals that were due and not yet started."""
 
     def __post_init__(self) -> None:
         """Refuse lists of different lengths."""
@@ -44,34 +44,31 @@ class OpenMeasured(Window, frozen=True, kw_only=True):
     locust: Maybe[LocustCounts] = None
     """What Locust counted."""
     run_delay_ns: Maybe[Ns] = None
-    """How long the client waited for a core; null where the system does not say."""
+    """Time that the client waited for a core; null where the system does not say."""
     offered_per_s: Maybe[Number] = None
-    """Requests that were to be started a second."""
+    """Requests due per second."""
     arrivals: Maybe[Count] = None
-    """Requests whose intended start lay in the window."""
+    """Number of requests whose intended start was in the window."""
     started: Maybe[Count] = None
-    """Those of them that were started."""
+    """Number of them that were started."""
     peak_in_flight: Maybe[Count] = None
-    """The most that were in flight at once."""
+    """Maximum number of requests in flight at once."""
     corrected: Maybe[Times] = None
-    """Response times, from the intended start on."""
+    """Response times, from the intended start."""
     uncorrected: Maybe[Times] = None
-    """Service times, from the actual start on: what a client sees that does not know when it should have started.
-    """
+    """Service times, from the actual start, as a client without a schedule measures them."""
     backlog: Maybe[Backlog] = None
-    """How many arrivals waited, over time."""
+    """The number of waiting arrivals over time."""
     kept: Maybe[bool] = None
-    """Whether the rate was kept: all that was due was sent, and neither what was unanswered nor the lag of the
-    starts grew.
-    """
+    """Whether the rate was kept: all due requests were sent, and neither the unanswered requests nor the lag grew."""
     not_kept: Maybe[Literal["too slow", "window too short"]] = None
-    """Why it was not, as a code; null where it was."""
+    """Code of the reason why the rate was not kept; null where it was."""
     why: Maybe[Name] = None
-    """Why it was not, in words; null where it was."""
+    """Why the rate was not kept, in words; null where it was."""
 
 
 class OpenLoop(Crawled, tag="open", frozen=True, kw_only=True):
-    """Requests that are sent at a constant rate of arrivals, whatever has been answered."""
+    """Requests at a constant rate of arrivals, independent of answers."""
 
     SINCE = 4
     NEEDED: ClassVar[Needed] = {

@@ -1,4 +1,4 @@
-"""Run one open loop: Locust sends at a constant rate from a process of its own; the server's side is watched here."""
+"""Run one open loop: Locust sends at a constant rate from a process of its own; this module watches the server."""
 
 from functools import partial
 from typing import Any
@@ -15,13 +15,15 @@ from inflight.fake_server.site import Site, SiteConfig
 
 PROGRAM = "inflight.bench.measure.locust.open_loop"
 FULL_CLIENT_SHARE = 0.90
+"""Minimum CPU share at which the client's core counts as full."""
 FULL_SERVER_SHARE = 0.70
+"""Minimum CPU share at which the server's core counts as full."""
 
 
 def run_open(trial: BareTrial, server: Server, setting: Setting) -> Row:
-    """Send at a trial's rate for its time, and return its row. A rate that is not kept is a result, and valid.
+    """Send at a trial's rate for its time, and return its row. A row whose rate was not kept can be valid.
 
-    The fake server is left alone where the workload has a target of its own.
+    The fake server is not used if the workload has a target of its own.
     """
     return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
 
@@ -40,19 +42,24 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
     with working(trial, setting, PROGRAM, order, seen) as worker:
         worker.send({"do": "go"})
         worker.expect("begun", "clock_ns")
-        before = _counts(worker.pid, server, setting, own_server=pages is not None, opening=True)
+        if pages is not None:  # a target does not report its counts
+            server.tell("reset")
+            served = server.stats()
+        disturbed, waited_ns = host.disturbances(setting.cpus), host.run_delay_ns(worker.pid)
         worker.expect("ended", "clock_ns")
-        after = _counts(worker.pid, server, setting, own_server=pages is not None)
+        if pages is not None:
+            found.server = counted_between(served, server.stats())
+        disturbances = host.disturbances(setting.cpus).since(disturbed)
+        delay_ns = host.since(waited_ns, host.run_delay_ns(worker.pid))
         outcome = worker.expect("outcome", "measured")
-    if pages is not None:  # nothing is known of a server that is not ours
-        seen.server = found.server = counted_between(before["server"], after["server"])
+    seen.server = found.server
     seen.measured = found.measured = (
         outcome["measured"]
-        | after["disturbances"].since(before["disturbances"])
+        | disturbances
         | {
             "client_cpu_share": outcome["cpu_ns"] / outcome["window_ns"],
             "server_cpu_share": seen.server.get("cpu_share"),
-            "run_delay_ns": host.since(before["run_delay_ns"], after["run_delay_ns"]),
+            "run_delay_ns": delay_ns,
             "locust": outcome["locust"],
         }
     )
@@ -66,13 +73,13 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """Return what names the host of an http URL, and what is to be asked of it: its path and query."""
+    """Split an http URL into scheme with host, and path with query."""
     parts = urlsplit(target)
     return f"{parts.scheme}://{parts.netloc}", (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 def who_was_full(measured: dict[str, Any], users: int) -> str:
-    """Say what kept a rate from being kept, as a clause; nothing where none of the usual suspects was full."""
+    """Return a clause that says which of client, server and users were full; empty if none was."""
     full = []
     if measured["client_cpu_share"] >= FULL_CLIENT_SHARE:
         full.append("the client's core was full")
@@ -81,13 +88,3 @@ def who_was_full(measured: dict[str, Any], users: int) -> str:
     if not full and measured["peak_in_flight"] >= users:
         full.append(f"all {users} users were waiting for responses")
     return f"; {' and '.join(full)}" if full else ""
-
-
-def _counts(pid: int, server: Server, setting: Setting, *, own_server: bool, opening: bool = False) -> dict[str, Any]:
-    if own_server and opening:
-        server.tell("reset")
-    return {
-        "server": server.stats() if own_server else None,
-        "disturbances": host.disturbances(setting.cpus),
-        "run_delay_ns": host.run_delay_ns(pid),
-    }

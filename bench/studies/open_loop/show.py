@@ -1,6 +1,7 @@
-"""The section of open loops: what each offered rate led to, corrected and uncorrected times side by side."""
+"""The section of open loops: the result of each offered rate, with corrected and uncorrected times side by side."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from inflight.bench.core import units
@@ -9,12 +10,12 @@ from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
-from inflight.bench.studies.open_loop.read import KINDS, SAMPLES, Curve, Point, Quantile, Read, curves, names
+from inflight.bench.studies.open_loop.read import KINDS, SAMPLES, Curve, Point, Quantile, curves, names
 
 MOST_PLACES = 3
-"""Maximum number of places named in a title; the tables have them all."""
+"""Maximum number of places named in a title; the tables have all of them."""
 MOST_REASONS = 6
-"""Maximum number of rates whose reason stands below a table."""
+"""Maximum number of rates with a reason below a table."""
 _SHOWN: tuple[Quantile, ...] = ("p50", "p99")
 _SERVER = "server core"
 _HEADS = (
@@ -29,7 +30,7 @@ _HEADS = (
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return one section with a table for each place that was asked; none without open loops."""
+    """Return one section with a table for each place; none without open loops."""
     found = curves(rows)
     tables = [_table(curve, name) for curve, name in zip(found, names(found), strict=True)]
     return [Section(title(found), tuple(tables))] if found else []
@@ -41,14 +42,14 @@ def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def title(found: Sequence[Curve]) -> str:
-    """Return the highest rate that each place kept, with its corrected and its uncorrected time."""
+    """Return the highest rate that each place kept, with its corrected and uncorrected time."""
     told = [_kept(curve, name) for curve, name in zip(found, names(found), strict=True)]
     more = f"; {len(told) - MOST_PLACES} more places" if len(told) > MOST_PLACES else ""
     return f"Highest rate kept: {'; '.join(told[:MOST_PLACES])}{more}"
 
 
 def rate(per_s: float) -> str:
-    """Return a rate that was asked for, with all its digits: ``2,000/s``."""
+    """Write an offered rate with all its digits: ``2,000/s``."""
     return f"{units.number_tick(per_s)}/s"
 
 
@@ -57,7 +58,7 @@ def _kept(curve: Curve, name: str) -> str:
     if point is None:
         return f"none with {name}"
     times = [
-        f" (corrected {quantile} {_time(corrected)}, uncorrected {_time(uncorrected)})"
+        f" (corrected {quantile} {words.duration(corrected)}, uncorrected {words.duration(uncorrected)})"
         for quantile in reversed(_SHOWN)
         if (corrected := point.time("corrected", quantile)) and (uncorrected := point.time("uncorrected", quantile))
     ]
@@ -67,21 +68,20 @@ def _kept(curve: Curve, name: str) -> str:
 def _table(curve: Curve, name: str) -> Table:
     heads, lines = _HEADS, [_line(point) for point in curve.points]
     at = heads.index(_SERVER)
-    if all(line[at] == "-" for line in lines):  # of a target that is not ours nothing is known
+    if all(line[at] == "-" for line in lines):  # a target does not report its CPU time
         heads, lines = (*heads[:at], *heads[at + 1 :]), [(*line[:at], *line[at + 1 :]) for line in lines]
     about = f"Open loop: {name}, at most {curve.place.users} in flight, requests/s"
     return Table(about, heads, tuple(lines), tuple(_notes(curve.points)))
 
 
 def _line(point: Point) -> tuple[str, ...]:
-    completed = point.of(_measured("completed_per_s"))
-    shares = [point.of(_measured(f"{side}_cpu_share")) for side in ("client", "server")]
+    completed = point.of(attrgetter("measured.completed_per_s"))
     return (
         rate(point.rate_per_s) + ("" if point.valid or not point.shown else " ✗"),
         point.rows[-1].status if completed is None else units.number(completed.median, words.digits(completed)),
-        *(_time(point.time(kind, quantile)) for kind in KINDS for quantile in _SHOWN),
+        *(words.duration(point.time(kind, quantile)) for kind in KINDS for quantile in _SHOWN),
         "-" if point.waiting is None else units.count(round(point.waiting.median)),
-        *("-" if share is None else f"{100 * share.median:.0f} %" for share in shares),
+        *(words.percent(point.of(attrgetter(f"measured.{side}_cpu_share"))) for side in ("client", "server")),
         {True: "yes", False: "no", None: "-"}[point.kept],
     )
 
@@ -93,11 +93,11 @@ def _notes(points: Sequence[Point]) -> Iterator[str]:
         yield f"{len(lost) - MOST_REASONS} more rates were not kept."
     failed = [f"{rate(p.rate_per_s)}: {units.count(p.failed)} requests failed." for p in points if p.failed]
     yield from failed[:MOST_REASONS]
-    yield "Corrected: from when a request was due. Uncorrected: from when it was sent, which leaves that wait out."
+    yield "Corrected: from when a request was due. Uncorrected: from when it was sent, without that wait."
     rounds = max(len(point.shown) for point in points)
-    yield f"Medians over {rounds} rounds; kept: in every one of them." if rounds > 1 else "One round: no spread known."
+    yield f"Medians over {rounds} rounds; kept: in all of them." if rounds > 1 else "One round: the spread is unknown."
     if any(point.shown and point.time("corrected", "p99") is None for point in points):
-        yield f"-: not known; a p99 needs {units.count(P99_SAMPLES)} samples in a round."
+        yield f"-: unknown; a p99 needs {units.count(P99_SAMPLES)} samples in a round."
     if any(point.shown and not point.valid for point in points):
         yield "✗: failed a check and is excluded from conclusions."
 
@@ -112,7 +112,7 @@ def _figures(point: Point, curve: Curve) -> dict[str, Any]:
         "rate_per_s": point.rate_per_s,
         "valid": point.valid,
         "rounds": len(point.shown),
-        **{name: _told(point.of(_measured(name))) for name in names},
+        **{name: _told(point.of(attrgetter(f"measured.{name}"))) for name in names},
         **{kind: {f"{name}_ns": _told(point.time(kind, name)) for name in SAMPLES} for kind in KINDS},
         "waiting": _told(point.waiting),
         "failed": point.failed,
@@ -121,13 +121,5 @@ def _figures(point: Point, curve: Curve) -> dict[str, Any]:
     }
 
 
-def _measured(key: str) -> Read:
-    return lambda row: getattr(row.measured, key)
-
-
 def _told(found: Spread | None) -> dict[str, Any] | None:
     return None if found is None else found.told()
-
-
-def _time(found: Spread | None) -> str:
-    return "-" if found is None else units.duration(found.median, words.digits(found))

@@ -1,4 +1,4 @@
-"""What this machine leaves to a swarm: looked up once, before anything is laid out."""
+"""The resources that this machine has left for a swarm, read once before the swarm is laid out."""
 
 import os
 import resource
@@ -17,52 +17,52 @@ from inflight.strategies import Description
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """A limit that all processes of a swarm have together."""
+    """A limit that applies to all processes of a swarm together."""
 
     name: str
     most: int
-    """What may be taken of it."""
+    """The amount that the swarm may use."""
     each: int
-    """What a fetch in flight takes of it."""
+    """The amount per fetch in flight."""
     remedy: str
-    """What is known of the limit, and how to raise it."""
+    """Evidence for the limit, and how to raise it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """What this machine leaves to a swarm; None where nobody says, or where there is no limit."""
+    """The resources that a swarm may use on this machine; None where unknown or unlimited."""
 
     descriptors: int | None
-    """That one process may have open."""
+    """Maximum number of open descriptors of one process."""
     ports: int | None
-    """That the kernel gives to clients, for each destination."""
+    """Number of client ports for each destination."""
     threads: int | None
-    """Of all processes together: 90 % of what is left of limits that others share."""
+    """Maximum number of threads of all processes together: 90 % of what the shared limits have left."""
     threads_name: str | None
     threads_each: int | None
-    """Of one process."""
+    """Maximum number of threads of one process."""
     threads_each_name: str | None
     memory_bytes: int | None
-    """That the swarm may take, the kernel's part included."""
+    """Memory for the swarm, including what the kernel uses for it."""
     cores: int
     threads_remedy: str = "raise it"
     commons: tuple[Common, ...] = ()
-    """Other limits that are shared: open files, tracked connections."""
+    """Other shared limits: open files, tracked connections."""
 
 
 def allowances(strategy: Description | None = None, memory_bytes: int | None = None) -> Allowances:
-    """Look at what this machine allows, with so much memory (by default nine tenths of what is available).
+    """Return what this machine allows; ``memory_bytes`` defaults to 90 % of the available memory.
 
-    For a strategy that needs threads, or for any, some are started and ended to see what one costs a process.
+    For a strategy that needs threads, or when none is given, some threads are started and ended to measure their cost.
     """
-    facts = look(os.getpid())  # which ports are taken it leaves out: a swarm before this one left very many
+    facts = look(os.getpid())  # without the ports in use: an earlier swarm leaves many in TIME_WAIT
     threaded = strategy is None or strategy.threads_each > 0
     together = _lowest(ceilings(bounds("threads", facts)), shared=True) if threaded else None
     alone = _lowest(limits.predict("threads"), shared=False) if threaded else None
     ports = _lowest(ceilings(bounds("ports", facts)), shared=True, of="port")
     if memory_bytes is None and (memory := _lowest(ceilings(in_bytes(facts)), shared=True)) is not None:
         memory_bytes = int(SHARED_PART * memory.most)
-    # Both ends of a connection are a file each; where connections are tracked at all, it is one of these.
+    # Each end of a connection is one file. A tracked connection is one entry.
     files = _lowest(ceilings(bounds("descriptors", facts)), shared=True)
     tracked = _lowest(
         ceilings([bound for bound in bounds("backlog", facts) if bound.used]), shared=True, of="conntrack"
@@ -86,7 +86,7 @@ def allowances(strategy: Description | None = None, memory_bytes: int | None = N
 
 
 def _descriptors(facts: Facts) -> int | None:
-    """Return how many descriptors a process may have: ours raise their own soft limit, so the hard one counts."""
+    """Return how many descriptors a process may have. Our processes raise their soft limit to the hard limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         return hard

@@ -1,4 +1,4 @@
-"""What ``inflight swarm`` does: plan a swarm, run it as an experiment of one cell, or take part in somebody else's."""
+"""The command ``inflight swarm``: plan a swarm, run it as an experiment of one cell, or join another machine."""
 
 import ipaddress
 import json
@@ -14,11 +14,11 @@ from inflight.bench.commands.output import complain, say
 from inflight.bench.core import rows, scale
 from inflight.bench.core.experiment import Experiment, ExperimentError
 from inflight.bench.core.judge import check_known, whole
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import Hosting, address_text
 from inflight.bench.present.notes import why_red
-from inflight.bench.studies.swarm.layout import Layout, LayoutError, allowances, among, layout
+from inflight.bench.studies.swarm.allowances import allowances
+from inflight.bench.studies.swarm.layout import Layout, LayoutError, among, layout
 from inflight.bench.studies.swarm.plan_text import MASTER_PORT, TRUST, plan_text
 from inflight.fake_server.delays import parse_duration_ns
 from inflight.strategies import Description
@@ -27,19 +27,19 @@ REFUSALS = (*commands.REFUSALS, LayoutError)
 ABOUT = "One strategy in many processes, all its fetches in flight at once: inflight swarm."
 DEFAULT_STRATEGY = "callbacks"
 _OF_ALL = {"memory_budget", "out", "as_json"}
-"""The options that do not belong to the master alone."""
+"""The options that are allowed together with --join."""
 _RAMP = re.compile(r"(\d{1,8})(?:/s)?")
 _ADDRESS = re.compile(r"\[?([0-9A-Za-z.:-]+?)\]?:(\d{1,5})")
 
 
 def run(*, join: str | None, nodes: int, **asked: Any) -> int:
-    """Plan, join or run; return 0 when all were in flight, confirmed, and answered, 1 when not, 130 at Ctrl-C."""
+    """Plan, join or run. Return 0 when all fetches were in flight and answered, 1 when not, 130 at Ctrl-C."""
     if join is None:
         return _begin(nodes=nodes, **asked)
     given = [name for name in asked if name not in _OF_ALL and asked[name] is not None and asked[name] is not False]
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise ExperimentError(f"--join does what the master says; leave out {options}")
+        raise ExperimentError(f"with --join, the master decides; leave out {options}")
     return _join(join, nodes)
 
 
@@ -65,10 +65,10 @@ def _begin(
     """Plan or run a swarm of this machine, or one that others join."""
     if in_flight is None:
         raise ExperimentError(
-            "how many? Say --in-flight N, or --join HOST:PORT to take part in another machine's swarm"
+            "give the number of fetches with --in-flight N, or join another machine's swarm with --join HOST:PORT"
         )
     if machines is not None and not plan:
-        raise ExperimentError("--machines is for --plan, which says what to type on each of them")
+        raise ExperimentError("--machines is for --plan, which prints the command for each machine")
     name = strategy or DEFAULT_STRATEGY
     check_known(name, strategies.names(), "strategy", "--strategy")
     model = strategies.describe(name)
@@ -86,10 +86,10 @@ def _begin(
 
 
 def ramp_per_s(text: str) -> int:
-    """Return how many a second, of ``5000/s`` or ``5000``. Raises ExperimentError."""
+    """Return the rate per second in ``5000/s`` or ``5000``. Raises ExperimentError."""
     found = _RAMP.fullmatch(text.strip())
     if found is None:
-        raise ExperimentError(f"--ramp must be a whole number a second, such as 5000/s, not {text!r}")
+        raise ExperimentError(f"--ramp must be a whole number per second, such as 5000/s, not {text!r}")
     return whole(int(found[1]), 1, scale.MOST_IN_FLIGHT, "--ramp")
 
 
@@ -102,13 +102,13 @@ def address(text: str) -> tuple[str, int]:
 
 
 def hosting(nodes: int, expect: int, wait: str, bind: str, port: int | None, web_port: int | None) -> Hosting:
-    """Return who takes part. Raises ExperimentError for an address that is none."""
+    """Return where the master listens and which Locust workers take part. Raises ExperimentError."""
     try:
         bind = "127.0.0.1" if bind == "localhost" else str(ipaddress.ip_address(bind))
     except ValueError as error:
         raise ExperimentError(f"--bind takes an address of this machine, such as 192.0.2.1, not {bind!r}") from error
     if nodes + expect < 1:
-        raise ExperimentError("--nodes 0 leaves nobody to do the work; say with --expect how many join from elsewhere")
+        raise ExperimentError("--nodes 0 needs Locust workers from other machines; give their number with --expect")
     try:
         wait_ns = parse_duration_ns(wait)
     except ValueError as error:
@@ -119,9 +119,9 @@ def hosting(nodes: int, expect: int, wait: str, bind: str, port: int | None, web
 
 
 def _join(master: str, nodes: int) -> int:
-    """Take part in the swarm of a master."""
+    """Join the swarm of a master."""
     if not nodes:
-        raise ExperimentError("--nodes 0 leaves nobody to join; leave it out, or say how many")
+        raise ExperimentError("--join needs at least one Locust worker; leave out --nodes 0")
     host, port = address(master)
     runs.need_locust()
     from inflight.bench.studies.swarm.run import join
@@ -139,7 +139,7 @@ def _plan(
     *,
     as_json: bool,
 ) -> int:
-    """Print what it would take; nothing is started but, for a model with threads, a few to see what one costs."""
+    """Print the plan. Nothing is started, except a few threads to measure their cost if the strategy uses threads."""
     allowed = allowances(model, budget_bytes)
     if as_json:
         planned = layout(-(-in_flight // machines), allowed, strategy=model, processes=processes)
@@ -162,21 +162,24 @@ def _run(
     found = rows.read(folder)
     commands.present(folder, found, as_json=as_json)
     if interrupted:
-        alone = (who.nodes, who.expect) == (1, 0)  # a stored experiment does not know who took part
+        alone = (who.nodes, who.expect) == (1, 0)  # a stored experiment does not have the Locust workers
         complain("interrupted; " + (f"begin again with: inflight run --resume {folder}" if alone else "begin again"))
         return 130
-    return _code(found)
+    for row in found:
+        if not row.valid:
+            complain(f"this supports no conclusion: {'; '.join(why_red(row))}")
+    return 0 if found and all(row.valid for row in found) else 1
 
 
 def _experiment(strategy: str, table: dict[str, Any]) -> Experiment:
-    """Return the experiment of one cell; what the table has as None is left to the defaults. Raises ExperimentError."""
+    """Return the experiment of one cell; None in the table stands for the default. Raises ExperimentError."""
     given = {name: value for name, value in table.items() if value is not None} | {"strategies": [strategy]}
     cells = scale.parse("swarm", given, {}, strategies.names(), "inflight swarm")
     return Experiment("swarm", ABOUT, (), (strategy,), bare=(cells,))
 
 
 def _check_free(port: int | None, option: str, bind: str) -> None:
-    """Raise ExperimentError unless a port can be listened on here; it may be taken a moment later all the same."""
+    """Raise ExperimentError unless this process can listen on a port now. Another one may still take it later."""
     if not port:
         return
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
@@ -194,11 +197,11 @@ def _say_plan(planned: Layout, strategy: str) -> None:
     pairs, ports = len(planned.shares), planned.ports_each
     say(f"{planned.in_flight:,} in flight: {pairs:,} processes of {strategy}, each with a server on {ports} ports")
     if planned.bound_by is not None:
-        complain(f"not all {planned.asked:,}: {planned.bound_by.sentence}")
+        complain(f"fewer than the {planned.asked:,} asked for: {planned.bound_by.sentence}")
 
 
 def _say_hosting(who: Hosting) -> None:
-    """Say where the master listens and what waits for whom."""
+    """Say where the master listens, and how others join."""
     if not scale.is_loopback(who.bind):
         complain(f"the Locust master listens on {who.bind}. {' '.join(TRUST.split())}")
     if who.expect:
@@ -206,11 +209,3 @@ def _say_hosting(who: Hosting) -> None:
         say(f"waiting for Locust workers to join ({who.expect}): {joining}")
     if who.web_port is not None:
         say(f"Locust's page: http://127.0.0.1:{who.web_port}/")
-
-
-def _code(found: list[Row]) -> int:
-    if found and all(row.valid for row in found):
-        return 0
-    for row in found:
-        complain(f"this supports no conclusion: {'; '.join(why_red(row))}")
-    return 1

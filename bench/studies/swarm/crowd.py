@@ -1,9 +1,8 @@
-"""A swarm's processes as the harness sees them: Locust's master, its workers (nodes), and the shares that they keep.
+"""Track the processes of a swarm: Locust's master, its workers (nodes), and the shares that the nodes run.
 
-The harness speaks with the master through a pipe, and through it with the nodes (``node`` has the words).
-What is said is taken in by ``Crowd.listen``, which keeps what is known of each node and share up to date; nothing is
-lost silently: a process, a server or a node that ends before its time is an entry in ``lost``, and one that comes too
-late in ``late``.
+The harness exchanges messages with the master through a pipe, and through the master with the nodes (``node``
+documents them). ``Crowd.listen`` processes the messages and updates the state of each node and share. A process, server
+or node that ends early is added to ``lost``, one that joins too late to ``late``.
 """
 
 import contextlib
@@ -12,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import psutil
@@ -20,22 +19,25 @@ import psutil
 from inflight.bench.measure import host, process
 from inflight.bench.measure.locust.hosting import Hosting, address_text
 from inflight.bench.measure.locust.identity import difference, identity
+from inflight.bench.measure.process import without_subject
 from inflight.bench.studies.swarm.layout import Share
 from inflight.bench.studies.swarm.pulse import Pulse
 
 START_S = 120.0
-"""A limit for what hangs. A Locust worker of this machine that ends before it has joined is noticed at once."""
+"""Timeout for the Locust workers of this machine to join. One that ends before is noticed at once."""
 PATIENCE_S = 15.0
+"""Time that a Locust worker waits for a master to listen."""
 GONE_S = 20.0
-"""Processes of ours that still run so long after their end was ordered are killed."""
+"""Timeout for our processes to end when told to, after which they are killed."""
 QUIT_S = 10.0
+"""Timeout for each Locust worker of this machine to end when the master quits."""
 _MASTER, _NODE = ("inflight.bench.measure.locust.master",), ("inflight.bench.measure.locust.node",)
 
 Stage = Literal["waiting", "starting", "ready", "going", "crawled", "lost"]
 
 
 class CrowdError(process.TrialError):
-    """A swarm that cannot come together or go on; the message says why."""
+    """A swarm that cannot be started or cannot go on; the message says why."""
 
 
 @dataclass
@@ -46,34 +48,34 @@ class Node:
     host: str
     pid: int
     said: dict[str, Any] = field(default_factory=dict)
-    """What it answered last, by the word it answered with."""
+    """Its last answer of each kind."""
     present: bool = True
 
 
 @dataclass
 class ShareState:
-    """What is known of a share: who keeps it, how far it is, how many fetches its gate holds."""
+    """The state of a share: its node, its stage, and the number of fetches that its gate holds."""
 
     share: Share
     stage: Stage = "waiting"
     node: str | None = None
     held: int = 0
     failed: int = 0
-    """Fetches that failed already: the gate will never hold them."""
+    """Number of fetches that have failed, which the gate will never hold."""
     user: int = 0
-    """The number of its Locust user, on its node."""
+    """The number of its Locust user on its node."""
     knobs: dict[str, Any] = field(default_factory=dict)
     outcome: dict[str, Any] | None = None
     server: dict[str, Any] | None = None
 
     @property
     def full(self) -> bool:
-        """Whether its gate holds all that can be held."""
+        """Whether its gate holds all fetches that have not failed."""
         return self.held + self.failed >= self.share.count
 
 
 class Crowd:
-    """The processes of one swarm. ``gathered()`` makes one."""
+    """The processes of one swarm. Use ``gathered()`` to get one."""
 
     def __init__(self, master: process.Worker, port: int, silence_s: float) -> None:
         self.port = port
@@ -84,7 +86,7 @@ class Crowd:
         self.refused: list[str] = []
         self.statistics: dict[str, int] | None = None
         self.begin_ns: int | None = None
-        """When the order to go was given, from which losses are dated."""
+        """The start of the fetches, from which the times of losses count."""
         self._master = master
         self._master_pulse = Pulse(master.pid)
         self._silence_s = silence_s
@@ -95,44 +97,44 @@ class Crowd:
         self._spawned = False
         self._joined_names: set[str] = set()
 
-    # What the harness orders
+    # Orders of the harness
 
     def add_local(self, node: process.Worker) -> None:
-        """Note that a node runs on this machine."""
+        """Watch a node of this machine."""
         self._locals[node.pid] = node, Pulse(node.pid)
 
     def spawn(self, shares: Sequence[Share], order: Mapping[str, Any]) -> None:
-        """Let Locust start a user for each share; ``order`` is what all shares have in common."""
+        """Let Locust start a user for each share; ``order`` has the values that all shares have in common."""
         self.shares += [ShareState(share) for share in shares]
         self._order, self._spawned = order, True
         self._master.send({"do": "spawn", "users": len(shares), "nodes": [node.name for node in self.present]})
 
     def go(self, state: ShareState) -> None:
-        """Let a share crawl."""
+        """Start a share's crawl."""
         assert state.node is not None
         state.stage = "going"
         self._tell(state.node, {"do": "go", "share": state.share.index})
 
     def tell_all(self, message: dict[str, Any]) -> None:
-        """Give all nodes that are present the same order."""
+        """Send the same message to all nodes that are present."""
         for node in self.present:
             self._tell(node.name, message)
 
     def ask_statistics(self) -> None:
-        """Ask for what Locust has counted; it comes with ``listen``."""
+        """Ask for Locust's statistics, which ``listen`` receives."""
         self.statistics = None
         self._master.send({"do": "statistics"})
 
-    # What is known
+    # State
 
     @property
     def locust_version(self) -> str:
-        """The version of Locust here, and so everywhere."""
+        """The version of Locust, which is the same on all machines."""
         return self._ours["locust"]
 
     @property
     def present(self) -> list[Node]:
-        """The nodes that are there."""
+        """The nodes that have joined and are not lost."""
         return [node for node in self.nodes.values() if node.present]
 
     def alive(self, *stages: Stage) -> list[ShareState]:
@@ -141,29 +143,29 @@ class Crowd:
 
     @property
     def bereft(self) -> list[ShareState]:
-        """Return the shares that lost their server, and whose strategy process has not said yet what came of it."""
+        """The shares that lost their server, and whose strategy process has not reported its outcome yet."""
         servers = {loss["share"] for loss in self.lost if loss["what"] == "server"}
         return [state for state in self.shares if state.share.index in servers and state.outcome is None]
 
     @property
     def held(self) -> int:
-        """How many fetches the gates hold."""
+        """Number of fetches that the gates hold."""
         return sum(state.held for state in self.shares if state.stage != "lost")
 
     def said_by_all(self, word: str) -> list[dict[str, Any]] | None:
-        """Return what all nodes that are present have answered with this word; None until they all have."""
+        """Return the answers of this kind of all nodes that are present; None until all have answered."""
         answers = [node.said.get(word) for node in self.present]
         return [answer for answer in answers if answer is not None] if all(answers) else None
 
     def forget(self, word: str) -> None:
-        """Forget earlier answers, before asking again."""
+        """Forget earlier answers of this kind, before asking again."""
         for node in self.nodes.values():
             node.said.pop(word, None)
 
-    # What is said
+    # Messages
 
     def listen(self, seconds: float) -> None:
-        """Take in what is said within so many seconds. Raises CrowdError when Locust's master is gone or frozen."""
+        """Process messages for this time. Raises CrowdError when Locust's master has ended or is frozen."""
         until_s = time.monotonic() + seconds
         while True:
             self._look_after_master()
@@ -181,7 +183,7 @@ class Crowd:
         except process.WorkerTimeoutError:
             raise
         except process.WorkerError as error:
-            raise CrowdError(f"Locust's master {str(error).removeprefix('the worker ')}") from error
+            raise CrowdError(f"Locust's master {without_subject(error)}") from error
 
     def _tell(self, node: str, message: dict[str, Any]) -> None:
         self._master.send({"do": "tell", "node": node, "message": message})
@@ -194,7 +196,7 @@ class Crowd:
         """Give up a node of this machine when it has ended, or has shown no sign of life for too long."""
         for pid, (local, pulse) in list(self._locals.items()):
             if local.process.poll() is not None:
-                self._lose_local(pid, local.obituary().removeprefix("the worker "))
+                self._lose_local(pid, without_subject(local.obituary()))
             elif pulse.stands_still(self._silence_s):
                 local.process.kill()
                 self._lose_local(pid, f"{_stood_still(pulse)} and was killed")
@@ -214,7 +216,7 @@ class Crowd:
         self._lose_other(node, f"was silent for {seconds:.0f} s")
 
     def _lose_other(self, name: str, how: str) -> None:
-        """Give up a node of another machine. Of this machine's nodes the processes say whether they are there."""
+        """Give up a node of another machine. Nodes of this machine are judged by their processes."""
         node = self.nodes.get(name)
         if node is not None and node.present and not self._is_local(node):
             self._lose_node(node, how)
@@ -232,20 +234,20 @@ class Crowd:
         self.lost.append(loss)
 
     def _at_ns(self) -> int:
-        """Return how long ago the order to go was given; 0 before it."""
+        """Return the time since the start of the fetches; 0 before it."""
         return 0 if self.begin_ns is None else time.monotonic_ns() - self.begin_ns
 
     def _stranger(self, node: str) -> None:
-        """Name a Locust worker that is none of ours, and was sent away."""
-        self.late.append({"what": "Locust worker that is none of ours", "name": node, "at_ns": self._at_ns()})
+        """Note a Locust worker that did not introduce itself, and was sent away."""
+        self.late.append({"what": "foreign Locust worker", "name": node, "at_ns": self._at_ns()})
 
     def _joined(self, node: str) -> None:
-        """Wait for it to introduce itself; one that never does is none of ours."""
+        """Note a Locust worker that has joined and should introduce itself."""
         self._joined_names.add(node)
 
     @property
     def strangers(self) -> set[str]:
-        """Those that have joined and not introduced themselves, or not yet."""
+        """The Locust workers that have joined and not introduced themselves."""
         return self._joined_names - set(self.nodes)
 
     def _said(self, node: str, message: dict[str, Any]) -> None:
@@ -260,12 +262,12 @@ class Crowd:
     def _greet(self, name: str, hello: dict[str, Any]) -> None:
         pid, where = hello.pop("pid"), hello.pop("host")
         if unlike := difference(self._ours, hello):
-            self.refused.append(f"a Locust worker on {where} was refused, because it is not the same: {unlike}")
+            self.refused.append(f"a Locust worker on {where} was refused because it differs: {unlike}")
             self._tell(name, {"do": "note", "text": f"refused by the master: {unlike}", "end": True})
             return
         if self._spawned:
             self.late.append({"what": "Locust worker", "name": name, "at_ns": self._at_ns()})
-            self._tell(name, {"do": "note", "text": "joined late: all shares are taken already", "end": False})
+            self._tell(name, {"do": "note", "text": "joined late: all shares are already assigned", "end": False})
             return
         self.nodes[name] = Node(name, where, pid)
         self._tell(name, {"do": "welcome"})
@@ -277,8 +279,7 @@ class Crowd:
             return
         state = waiting[0]
         state.stage, state.node, state.user = "starting", node.name, user
-        share = {"index": state.share.index, "first": state.share.first, "count": state.share.count}
-        self._tell(node.name, {"do": "take", "user": user, "share": share | dict(self._order)})
+        self._tell(node.name, {"do": "take", "user": user, "share": {**asdict(state.share), **self._order}})
 
     def _ready(self, node: Node, share: int, pids: dict[str, int], knobs: dict[str, Any]) -> None:
         state = self.shares[share]
@@ -312,7 +313,7 @@ class Crowd:
         self.statistics = counts
 
     def quit(self) -> None:
-        """Let Locust end: its nodes stop their users, which end their processes."""
+        """End Locust: its nodes stop their users, which end their processes."""
         with contextlib.suppress(process.WorkerError):
             self._master.send({"do": "quit"})
         for local, _ in self._locals.values():
@@ -320,7 +321,7 @@ class Crowd:
                 local.process.wait(QUIT_S)
 
     def bury(self) -> None:
-        """Wait until the processes of our nodes are gone, which end with their nodes; kill those that are not."""
+        """Wait until the processes of this machine's nodes have ended; kill those that have not."""
         _, running = psutil.wait_procs(self._children, timeout=GONE_S)
         for child in running:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -348,9 +349,9 @@ _EVENTS: dict[str, Callable[..., None]] = {
 
 @contextmanager
 def gathered(hosting: Hosting, cpus: host.Cpus, lifetime_s: float) -> Iterator[Crowd]:
-    """Start Locust's master and this machine's nodes, and wait for those that join; end them all, come what may.
+    """Start Locust's master and this machine's nodes, and wait until all nodes have joined; end all of them on exit.
 
-    Raises CrowdError when the master cannot listen, or not all nodes come in time.
+    Raises CrowdError when the master cannot listen, or not all nodes join in time.
     """
     silence_s = hosting.patience_s(lifetime_s)
     with ExitStack() as stack:
@@ -378,19 +379,15 @@ def node_process(
     patience_s: float = PATIENCE_S,
     silence_s: float | None = None,
 ) -> Iterator[process.Worker]:
-    """Start a Locust worker that joins a master, for which it waits ``patience_s``; what it starts ends with it.
+    """Start a Locust worker that joins a master, for which it waits ``patience_s``; its processes end with it.
 
-    It ends itself when it has not heard of the master for ``silence_s``. None, where the master is a process of this
-    harness too: then its input ends with the harness.
+    It ends itself when it has not heard of the master for ``silence_s``. None where the master is a process of this
+    harness too: then the worker ends with its input.
     """
-    divided = {"server": _listed(cpus.server), "client": _listed(cpus.client)}
+    divided = {side: None if (own := getattr(cpus, side)) is None else sorted(own) for side in ("server", "client")}
     order = {"host": master, "port": port, "cpus": divided, "patience_s": patience_s, "silence_s": silence_s}
     with process.running(_NODE, order, cpus.server, lifetime_s) as node:
         yield node
-
-
-def _listed(cpus: set[int] | None) -> list[int] | None:
-    return None if cpus is None else sorted(cpus)
 
 
 def _await_nodes(crowd: Crowd, hosting: Hosting) -> None:

@@ -1,7 +1,7 @@
-"""Whether a process is alive, judged by what the kernel says of it and not by how punctually it speaks.
+"""Tell whether a process is alive, from kernel counters instead of heartbeats.
 
-A process that waits for a core, for memory or for a disk cannot speak, however healthy it is. A process that is stopped
-or that nothing wakes up any more does not get another context switch, however idle the machine is.
+A healthy process that waits for a core, for memory or for a disk cannot send a heartbeat. A process that is stopped or
+deadlocked gets no more context switches, even on an idle machine.
 """
 
 import time
@@ -11,11 +11,11 @@ import psutil
 
 LOOK_EVERY_S = 1.0
 WAITING_ITS_TURN = frozenset({psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP})
-"""It has a core or waits for one; it waits for the kernel (proc(5), stat: R and D)."""
+"""It runs or waits for a core; it waits for the kernel (proc(5), stat: R and D)."""
 
 
 class Pulse:
-    """Count for how long a process has stood still. Call ``stands_still`` at least as often as LOOK_EVERY_S."""
+    """Measure how long a process has been frozen. Call ``stands_still`` at least every LOOK_EVERY_S."""
 
     def __init__(self, pid: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._process = psutil.Process(pid)
@@ -23,10 +23,10 @@ class Pulse:
         self._looked_s = clock()
         self._switches = self._context_switches()
         self.still_s = 0.0
-        """Number of seconds without a sign of life. A time in which nobody looked counts as one look."""
+        """Seconds without a sign of life. However long the time between two looks, it counts as LOOK_EVERY_S."""
 
     def stands_still(self, limit_s: float) -> bool:
-        """Return whether the process has shown no sign of life for ``limit_s``; never true of one that has ended."""
+        """Return whether the process has shown no sign of life for ``limit_s``; False once it has ended."""
         passed_s = self._clock() - self._looked_s
         if passed_s < LOOK_EVERY_S:
             return False

@@ -1,8 +1,8 @@
-"""Swarms, from rows: how soon all were in flight, what a fetch takes in each layer, and which limit stopped them. Pure.
+"""Figures of swarms: the time until all were in flight, memory per fetch by layer, and the limit that bound. Pure.
 
-A layer counts what was added since before the order: the number of processes grows with the number in flight, and what
-an idle process takes is no part of what a fetch costs. The system's layers are unknown in a row that others disturbed;
-an unknown layer is never nothing.
+A layer's figure is the increase since just before the start of the fetches: larger swarms have more processes, and the
+memory of an idle process is not part of the cost of a fetch. The system's layers are unknown in a row that was
+disturbed. An unknown layer is never counted as 0.
 """
 
 import json
@@ -19,9 +19,9 @@ from inflight.bench.studies.swarm.record import Swarm as Trial
 
 KIND = "swarm"
 Read = Callable[[Trial], float | None]
-"""Reads a figure of one trial."""
+"""Function that reads a figure of one trial."""
 Setting = tuple[str, str]
-"""What swarms must share before they are compared: the use of connections, and all else but size and ramp, as JSON."""
+"""The use of connections, and as JSON all else but size and ramp: only swarms with the same are compared."""
 LAYERS = {
     "client user": ("uss_bytes",),
     "client page tables": ("page_tables_bytes",),
@@ -29,7 +29,7 @@ LAYERS = {
     "slab and sockets": ("slab_bytes", "socket_bytes"),
     "server": ("server_uss_bytes", "server_page_tables_bytes"),
 }
-"""The readings of each layer: what the strategy makes, what the kernel has for both ends, the server's own memory."""
+"""The readings of each layer: those of the strategy, of the kernel for both ends, and of the server."""
 _OF_SYSTEM = {"kernel stacks", "slab and sockets"}
 
 
@@ -37,29 +37,29 @@ _OF_SYSTEM = {"kernel stacks", "slab and sockets"}
 
 
 def held(row: Trial) -> int:
-    """Return how many fetches the gates confirmed."""
+    """Return how many fetches the gates held."""
     return row.measured.held_in_flight or 0
 
 
 def reach_ns(row: Trial) -> int | None:
-    """Return how long it took until the gates held all; None when they never did."""
+    """Return the time until the gates held all fetches; None when they never did."""
     return row.measured.reach_ns
 
 
 def reach_per_s(row: Trial) -> float | None:
-    """Return how many fetches came into flight each second, on the way to all of them."""
+    """Return how many fetches per second got in flight until the gates held all."""
     took = reach_ns(row)
     return held(row) / took * 1e9 if took else None
 
 
 def released_ns(row: Trial) -> int | None:
-    """Return when the gates let go, since the order; None where that is not known."""
+    """Return when the gates opened, since the start; None where unknown."""
     makespan, drain = row.measured.makespan_ns, row.measured.drain_ns
     return None if makespan is None or drain is None else max(reach_ns(row) or 0, makespan - drain)
 
 
 def added_bytes(row: Trial, *layers: str) -> int | None:
-    """Return what was added to these layers between the order and when all were held; None when one is unknown."""
+    """Return the increase of these layers from the start until all were held; None when one is unknown."""
     if row.measured.held_disturbed is not None and _OF_SYSTEM.intersection(layers):
         return None
     changes = [_change(row, key) for layer in layers for key in LAYERS[layer]]
@@ -67,16 +67,13 @@ def added_bytes(row: Trial, *layers: str) -> int | None:
 
 
 def taken_bytes(row: Trial) -> int | None:
-    """Return how much more the system as a whole used; None when unknown, or when others disturbed it."""
+    """Return the increase of the memory that the whole system uses; None when unknown or disturbed."""
     change = None if row.measured.held_disturbed is not None else _change(row, "unused_bytes")
     return None if change is None else -change
 
 
 def timeline(row: Trial) -> list[tuple[int, int, int | None]]:
-    """Return (nanoseconds since the order, fetches held, bytes that the system has lost), in order; empty where none.
-
-    The bytes may be unknown.
-    """
+    """Return (nanoseconds since the start, fetches held, increase of the system's memory or None), in order of time."""
     line = row.measured.timeline
     seen = zip(line.at_ns, line.held, line.used_bytes, strict=True) if line else ()
     return sorted(seen, key=lambda one: one[0])
@@ -92,7 +89,7 @@ def _change(row: Trial, key: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """All trials of one strategy at one size; figures are of the valid ones, or of the others if that is all."""
+    """All trials of one strategy at one size; figures are of the valid trials, or of the others if none is valid."""
 
     setting: Setting
     strategy: str
@@ -107,19 +104,19 @@ class Swarm:
 
     @property
     def shown(self) -> tuple[Trial, ...]:
-        """The trials that the figures are of."""
+        """The trials that the figures come from."""
         measured = tuple(row for row in self.rows if row.measured.held_in_flight is not None)
         return tuple(row for row in measured if row.valid) or measured
 
     @property
     def middle(self) -> Trial | None:
-        """The trial with the median time to reach; of those that never reached it, the one that held most."""
+        """The trial with the median time to hold all; among trials that never did, those that held more come first."""
         rows = sorted(self.shown, key=lambda row: (reach_ns(row) or float("inf"), -held(row), row.round))
         return rows[(len(rows) - 1) // 2] if rows else None
 
     @property
     def bound(self) -> BoundBy | None:
-        """The limit that stopped it below what was asked for, if one did."""
+        """The limit that made it smaller than asked for, if any."""
         return next((found for row in self.shown if (found := row.measured.bound_by)), None)
 
     def of(self, read: Read) -> Spread | None:
@@ -128,7 +125,7 @@ class Swarm:
 
 
 def swarms(rows: Iterable[Row]) -> list[Swarm]:
-    """Return the swarms: the setting with most trials first, then by strategy, size and ramp."""
+    """Return the swarms: the setting with the most trials first, then by strategy, size and ramp."""
     groups: dict[tuple[Setting, str, int, int], list[Trial]] = {}
     for row in rows:
         if isinstance(row, Trial):
@@ -145,9 +142,10 @@ def settings(found: Sequence[Swarm]) -> list[Setting]:
 
 
 def by_size(found: Sequence[Swarm]) -> list[list[Swarm]]:
-    """Return the swarms to be shown beside each other: those of each size that is somebody's largest, ramps left out.
+    """Return the groups of swarms to show together: those of each size that is the largest of any strategy.
 
-    The size with the most strategies comes first; a strategy is part of every size at which it was tried.
+    The size with the most strategies comes first. A strategy is in the group of every size that it was run at. Swarms
+    with a ramp are left out where the strategy also has some without.
     """
     plain = [swarm for swarm in found if swarm.ramp_per_s is None]
     known = {swarm.strategy for swarm in plain}
@@ -161,7 +159,7 @@ def _setting(row: Trial) -> Setting:
     rest = json.loads(workloads.alike(row.workload, but_for=("connection", "in_flight", "ramp_per_s", "site.pages")))
     site = rest.pop("site") | rest
     if (pages := row.workload.site.pages) != row.workload.in_flight:
-        site["pages"] = pages  # usually each fetch has a page of its own
+        site["pages"] = pages  # usually one page per fetch
     return row.workload.connection, json.dumps(site, sort_keys=True)
 
 
@@ -170,10 +168,10 @@ def _setting(row: Trial) -> Setting:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Memory per additional fetch, in bytes, by layer and in all of them; None where that is unknown.
+    """Memory per additional fetch, in bytes, by layer and in all layers; None where unknown.
 
-    With enough sizes these are slopes over them (``slope`` is that of all layers); otherwise what was added, divided by
-    how many were held, at the largest size alone.
+    With enough sizes these are slopes over them (``slope`` is that of all layers). Otherwise they are the increase at
+    the largest size divided by the number of fetches held.
     """
 
     layers: dict[str, float | None]
@@ -182,11 +180,11 @@ class Cost:
     sizes: int
     largest: int
     taken: float | None
-    """What the system as a whole used more for each fetch, at the largest size: a second opinion."""
+    """Increase of the whole system's memory per fetch at the largest size: an independent estimate."""
 
 
 def cost(found: Iterable[Swarm]) -> Cost | None:
-    """Return what a fetch of one strategy takes, from its valid trials of any size; None without one that held any."""
+    """Return the memory per fetch of one strategy, from its valid trials that held any; None without such a trial."""
     rows = [row for swarm in found for row in swarm.rows if row.valid and held(row)]
     if not rows:
         return None
@@ -206,14 +204,14 @@ def cost(found: Iterable[Swarm]) -> Cost | None:
 
 
 def costs(found: Sequence[Swarm]) -> dict[str, Cost]:
-    """Return what a fetch of each strategy takes, the cheapest first; those with an unknown layer last."""
+    """Return the memory per fetch of each strategy, the cheapest first; those with an unknown layer last."""
     names = dict.fromkeys(swarm.strategy for swarm in found)
     known = {name: one for name in names if (one := cost(s for s in found if s.strategy == name)) is not None}
     return dict(sorted(known.items(), key=lambda item: (item[1].full is None, item[1].full or 0, item[0])))
 
 
 def full_points(found: Iterable[Swarm], *, valid: bool = True) -> list[Point]:
-    """Return (held, bytes added in all layers) of the valid trials, or of the others, that know every layer."""
+    """Return (held, increase in all layers) of the valid trials, or of the others, whose layers are all known."""
     return _points((row for swarm in found for row in swarm.rows if row.valid is valid and held(row)), *LAYERS)
 
 
@@ -228,6 +226,6 @@ def _slope(rows: Sequence[Trial], *layers: str) -> Slope | None:
 
 
 def _median(sizes: Iterable[int | None], number: int) -> float | None:
-    """Return the median, over trials of one size, of what was added for each fetch."""
+    """Return the median increase per fetch over trials of one size."""
     known = present(sizes)
     return spread(known).median / number if known else None

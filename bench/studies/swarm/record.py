@@ -1,4 +1,4 @@
-"""The record of a swarm: one strategy in many processes, with as many servers."""
+"""The record of a swarm: one strategy in many processes, each with a server of its own."""
 
 from typing import Any, ClassVar, Literal
 
@@ -21,66 +21,66 @@ class SwarmWorkload(Workload, frozen=True, kw_only=True):
     """What was asked for, of a row of kind swarm."""
 
     in_flight: PositiveCount
-    """How many fetches are to be in flight at once, in all strategy processes together."""
+    """Number of fetches to have in flight at once, in all strategy processes together."""
     ramp_per_s: PositiveCount | None
-    """How many more a second are to be set going; null: as fast as it goes."""
+    """Number of fetches to start per second; null: as fast as possible."""
     connection: Literal["keep-alive"]
-    """One connection for each fetch in flight, kept."""
+    """One kept connection for each fetch in flight."""
     site: Site
     processes: PositiveCount | None
-    """How many strategy processes were asked for; null: as many as the limits of a process make necessary."""
+    """Number of strategy processes asked for; null: as many as the limits of a process require."""
     hold_ns: Maybe[PositiveNs] = None
-    """How long the gates were to stay shut when all were in flight; absent: until memory had been read."""
+    """How long to keep the gates shut once all are in flight; absent: until memory has been read."""
 
 
 class Loss(Closed, frozen=True, kw_only=True):
     """A process that was lost."""
 
     what: Literal["strategy process", "server", "Locust worker", "Locust user"]
-    """What died before its time."""
+    """The kind of process."""
     share: Count | None
-    """Which share of the pages was its own; null of a Locust worker."""
+    """Index of its share of the pages; null for a Locust worker."""
     pid: PositiveCount | None
-    """Its process id; null where it was never known."""
+    """Its process id; null where unknown."""
     how: Name
     """How it ended, such as: was killed by signal 9 (SIGKILL)."""
     in_flight: Count
-    """How many fetches were in flight in it when last heard of."""
+    """Number of fetches it had in flight, by its last report."""
     at_ns: Ns
-    """When, from the order to go on."""
+    """Time of the loss, since the start."""
 
 
 class Latecomer(Closed, frozen=True, kw_only=True):
-    """A process that joined after the order to go, or not in time."""
+    """A process that joined too late to take part."""
 
     what: Name
-    """What kind of process."""
+    """The kind of process."""
     name: Name
     """The name it gave itself."""
     at_ns: Ns
-    """When, from the order to go on."""
+    """Time of joining, since the start."""
 
 
 class BoundBy(Closed, frozen=True, kw_only=True):
-    """A limit."""
+    """The limit that made a swarm smaller than asked for."""
 
     name: Name
-    """The limit's name."""
+    """Name of the limit."""
     allows: Count
-    """How many fetches in flight it allows."""
+    """Number of fetches in flight it allows."""
     sentence: Name
-    """The limit, and what to raise."""
+    """The limit, and how to raise it."""
 
 
 class SwarmTimeline(Closed, frozen=True, kw_only=True):
     """The swarm over time."""
 
     at_ns: list[Ns]
-    """When, from the order to go on."""
+    """Times since the start."""
     held: list[Count]
-    """Requests that the gates held."""
+    """Number of requests held by the gates."""
     used_bytes: list[ChangeBytes | None]
-    """What the memory available in the whole system had lost since the order; null where unknown."""
+    """Decrease of the system's available memory since the start; null where unknown."""
 
     def __post_init__(self) -> None:
         """Refuse lists of different lengths."""
@@ -88,7 +88,7 @@ class SwarmTimeline(Closed, frozen=True, kw_only=True):
 
 
 class Locust(LocustCounts, frozen=True, kw_only=True):
-    """What Locust counted of a swarm."""
+    """What Locust counted during a swarm."""
 
     version: Name
     """Locust's version."""
@@ -98,31 +98,31 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """What was measured of a swarm; empty when the trial did not get that far."""
 
     planned_in_flight: Maybe[Count] = None
-    """What the limits of this machine allow of what was asked for; all of it where none binds."""
+    """Number of fetches in flight that the limits of this machine allow, at most the number asked for."""
     bound_by: Maybe[BoundBy] = None
     """Why less was planned than was asked for; null where it was not."""
     client_processes: Maybe[Count] = None
-    """Strategy processes."""
+    """Number of strategy processes."""
     server_processes: Maybe[Count] = None
-    """Servers."""
+    """Number of servers."""
     nodes: Maybe[Count] = None
-    """Locust workers, each of which has some of the strategy processes."""
+    """Number of Locust workers; each runs some of the strategy processes."""
     hosts: Maybe[Count] = None
-    """Machines."""
+    """Number of machines."""
     held_in_flight: Maybe[Count] = None
-    """Requests that the gates of all servers together had confirmed to hold."""
+    """Number of requests held at once, confirmed by the gates of all servers."""
     reach_ns: Maybe[Ns] = None
-    """From the order to go until the gates held all; absent or null when they never did."""
+    """From the start until the gates held all; absent or null when they never did."""
     drain_ns: Maybe[Ns] = None
     """From opening the gates until the last strategy process had finished."""
     makespan_ns: Maybe[Ns] = None
-    """From the order to go until the last strategy process had finished."""
+    """From the start until the last strategy process had finished."""
     timeline: Maybe[SwarmTimeline] = None
     """The swarm over time."""
     errors: Maybe[dict[Name, PositiveCount]] = None
-    """What went wrong, in the client's words, and how often."""
+    """Number of errors by the client's message."""
     client_cpu_ns: Maybe[Ns] = None
-    """CPU time of the strategy processes, from the order to go until they had finished."""
+    """CPU time of the strategy processes, from the start until they had finished."""
     server_cpu_ns: Maybe[Ns] = None
     """CPU time of the servers in that time."""
     locust_cpu_ns: Maybe[Ns] = None
@@ -136,13 +136,11 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     late: Maybe[list[Latecomer]] = None
     """Processes that came late."""
     ephemeral_ports: Maybe[Count] = None
-    """How many ports the kernel gives to clients; null where unknown."""
+    """Number of ports that the kernel gives to clients; null where unknown."""
     port_refusals: Maybe[Count] = None
     """Pages that failed because the client had no port left (EADDRNOTAVAIL)."""
     held_disturbed: Maybe[Text] = None
-    """What of others had moved the layers of the whole system between the base and the time when all were held; null:
-    nothing.
-    """
+    """What else changed the system's layers of memory between the two readings; null: nothing."""
 
 
 class Swarm(Crawled, frozen=True, kw_only=True):

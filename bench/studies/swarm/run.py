@@ -1,7 +1,7 @@
-"""Run one swarm: bring N fetches into flight in many processes, read memory while the gates hold them, let them go.
+"""Run one swarm: start N fetches in many processes, read memory while the gates hold all of them, open the gates.
 
-Locust starts the processes and keeps the statistics (``crowd`` has them as the harness sees them); when what happens is
-decided here. As in every trial, a row comes back whatever happens.
+Locust starts the processes and keeps the statistics; ``crowd`` tracks them for the harness. This module decides when
+each stage begins. As in every trial, every outcome becomes a row.
 """
 
 import json
@@ -21,29 +21,31 @@ from inflight.bench.core.plan import BareTrial
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import held, host, memory, process
 from inflight.bench.measure.checks import judge
+from inflight.bench.measure.process import without_subject
 from inflight.bench.measure.server import ANSWER_SECONDS
 from inflight.bench.measure.trial import Observation, Setting, conduct
 from inflight.bench.studies.swarm import checks as swarm_checks
-from inflight.bench.studies.swarm import layout as layouts
+from inflight.bench.studies.swarm.allowances import allowances
 from inflight.bench.studies.swarm.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
-from inflight.bench.studies.swarm.layout import Layout, LayoutError
+from inflight.bench.studies.swarm.layout import Layout, LayoutError, among
 from inflight.strategies.base import Job
 
 LOOK_S = 0.1
+"""Interval between two looks at the swarm."""
 MOST_LOOKS = 400
-"""When the time line has so many, every other one is dropped, and from then on half as many are noted."""
+"""Maximum number of points of a timeline. At this number every other point is dropped, and the interval doubles."""
 AT_ONCE = 2
-"""So many shares for each core of the clients are on their way at a time, where no rate is stated."""
+"""Maximum number of shares per client core that fill at the same time, where no rate is given."""
 COUNTED_S = 10.0
-"""Locust's statistics are given up when they have not grown for this time: nodes report every second."""
+"""Timeout for Locust's statistics, since they last grew. Nodes report every second."""
 HEARD_OUT_S = 30.0
-"""A strategy process whose server is lost is given up when it has not ended after this time."""
+"""Timeout for a strategy process to end after it has lost its server."""
 MASTER_SILENCE_S = 300.0
-"""A Locust worker that has joined from elsewhere ends itself when it has not heard of the master for this time."""
+"""Timeout after which a Locust worker ends that joined from another machine and hears nothing of the master."""
 
 
 def run_swarm(trial: BareTrial, setting: Setting) -> Row:
-    """Run a swarm to its end, or to its deadline, and return its row; a skipped one where it does not fit here."""
+    """Run a swarm to its end, or to its deadline, and return its row: a skipped one if it does not fit this machine."""
     return conduct(trial, setting.run, partial(_observe, trial, setting))
 
 
@@ -62,16 +64,20 @@ def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
 
 
 def planned(trial: BareTrial, setting: Setting) -> Layout:
-    """Return how the swarm of a trial is laid out. Raises LayoutError."""
-    hosting, asked = setting.hosting, trial.values["in_flight"]
-    described = strategies.describe(trial.strategy)
-    allowed = layouts.allowances(described, setting.budget_bytes)
-    who = {"workers": hosting.workers, "here": hosting.here}
-    return layouts.among(asked, allowed, strategy=described, processes=trial.values.get("processes"), **who)
+    """Return the layout of the swarm of a trial. Raises LayoutError."""
+    hosting, described = setting.hosting, strategies.describe(trial.strategy)
+    return among(
+        trial.values["in_flight"],
+        allowances(described, setting.budget_bytes),
+        strategy=described,
+        processes=trial.values.get("processes"),
+        workers=hosting.workers,
+        here=hosting.here,
+    )
 
 
 def join(master: str, port: int, nodes: int = 1, *, tell: Callable[[str], None], patience_s: float = PATIENCE_S) -> int:
-    """Let Locust workers of this machine join a master, which may be about to start; return the exit code."""
+    """Join a master, which may not have started yet, with Locust workers of this machine; return the exit code."""
     cpus = host.halves(pin=True)
     with ExitStack() as stack:
         started = [
@@ -83,13 +89,12 @@ def join(master: str, port: int, nodes: int = 1, *, tell: Callable[[str], None],
             thread.start()
         failed = [node for node in started if node.process.wait() != 0]
         for node in failed:
-            how = node.obituary().removeprefix("the worker ")
-            tell(node.last_words().removeprefix(": ") or f"a Locust worker {how}")
+            tell(node.last_words().removeprefix(": ") or f"a Locust worker {without_subject(node.obituary())}")
     return 2 if any(node.process.returncode == 2 for node in failed) else 1 if failed else 0
 
 
 def _repeat(node: process.Worker, tell: Callable[[str], None]) -> None:
-    """Pass on what a node tells of what it does, until it ends."""
+    """Pass on the progress messages of a node until it ends."""
     assert node.process.stdout is not None
     for line in node.process.stdout:
         tell(json.loads(line)["told"])
@@ -97,7 +102,7 @@ def _repeat(node: process.Worker, tell: Callable[[str], None]) -> None:
 
 @dataclass
 class Swarm:
-    """One swarm from its beginning to its end; ``seen`` is filled on the way, so that nothing is lost with it."""
+    """One swarm. ``seen`` is filled stage by stage, so that a failure keeps what was measured before."""
 
     trial: BareTrial
     setting: Setting
@@ -106,7 +111,7 @@ class Swarm:
     shares: list[ShareState] = field(default_factory=list)
 
     def run(self) -> None:
-        """Gather, ramp, hold, release, count. Raises what keeps it from going on."""
+        """Gather, ramp, hold, release, count. Raises TrialError."""
         lifetime_s = self.setting.deadline_s(self.trial)
         self._deadline_s = time.monotonic() + lifetime_s
         self._guard = held.Guard(self.setting.budget_bytes)
@@ -119,7 +124,7 @@ class Swarm:
             tell(f"starting {_pairs(len(self.laid.shares))}")
             self._start(lifetime_s)
             measured |= self._layers("base")
-            tell(f"{self.laid.in_flight:,} fetches are let go")
+            tell(f"starting {self.laid.in_flight:,} fetches")
             crowd.begin_ns = self._begin_ns = time.monotonic_ns()
             self._line = Line(self._begin_ns)
             measured["timeline"] = self._line.values
@@ -128,7 +133,7 @@ class Swarm:
             tell(f"{crowd.held:,} in flight, confirmed by the gates, after {reached}")
             measured |= self._layers_since(measured)
             self._hold()
-            tell("the gates are opened")
+            tell("opening the gates")
             self._release()
             measured |= self._outcome() | self._counted_by_locust()
         measured |= host.disturbances(halves).since(before)
@@ -145,13 +150,13 @@ class Swarm:
         }
 
     def _start(self, lifetime_s: float) -> None:
-        """Start all processes: the gates shut, the strategies ready to go."""
+        """Start all processes, with the gates shut and the strategies ready to crawl."""
         values = self.trial.values
         job = Job(
             roots=(),
-            max_in_flight=self.laid.shares[0].count,  # the largest; a smaller one has no more pages than it has
+            max_in_flight=self.laid.shares[0].count,  # the largest share; for smaller ones the number of pages decides
             connection=values["connection"],
-            timeout_ns=round(lifetime_s * 1e9),  # the gate is no fault of a fetch
+            timeout_ns=round(lifetime_s * 1e9),  # a fetch must not time out while the gate holds it
         )
         order = {
             "strategy": self.trial.strategy,
@@ -169,22 +174,22 @@ class Swarm:
         self.seen.knobs = swarm_checks.common_knobs([state.knobs for state in ready])
 
     def _ramp(self) -> None:
-        """Let the shares go, at the stated rate or as fast as they fill, until the gates hold all that is left."""
+        """Start the shares, at the given rate or as fast as they fill, until the gates hold all that are left."""
         crowd = self._crowd
         while waiting := [state for state in crowd.alive("ready", "going") if not state.full]:
             for state in waiting:
                 if state.stage == "ready" and self._is_due(state):
                     crowd.go(state)
-            self._look("only {held:,} of {planned:,} fetches came to be in flight")
+            self._look("only {held:,} of {planned:,} fetches were in flight")
             for early in crowd.alive("crawled"):
                 raise process.WorkerError(_early(early))
         if crowd.held:
             self.seen.measured |= {"held_in_flight": crowd.held, "reach_ns": time.monotonic_ns() - self._begin_ns}
 
     def _is_due(self, state: ShareState) -> bool:
-        """Tell whether a share may go: all of it is due by the rate, or else few others are on their way.
+        """Return whether a share may start: at a given rate when all of it is due, else when few others are filling.
 
-        A share fills as fast as its strategy can; by going late, it is never ahead of the rate.
+        A share fills as fast as its strategy can. Starting when its last fetch is due keeps it from exceeding the rate.
         """
         rate: int | None = self.trial.values.get("ramp_per_s")
         if rate is not None:
@@ -193,16 +198,16 @@ class Swarm:
         return len(underway) < AT_ONCE * len(self.setting.halves.client or {0})
 
     def _hold(self) -> None:
-        """Keep all that is in flight waiting for as long as was asked for, counted from the moment when it was."""
+        """Keep the gates shut for the time asked for, counted from when they held all."""
         full_ns = self._begin_ns + self.seen.measured.get("reach_ns", 0)
         until_ns = full_ns + self.trial.values.get("hold_ns", 0)
         if (left_ns := until_ns - time.monotonic_ns()) > 0:
             self.setting.tell(f"held for {units.duration(left_ns, 2)} more")
         while time.monotonic_ns() < until_ns and self._crowd.alive("going"):
-            self._look("the gates were to be shut for longer than a trial may take")
+            self._look("the gates were to stay shut for longer than a trial may take")
 
     def _release(self) -> None:
-        """Open the gates, and wait until all that is left has crawled."""
+        """Open the gates, and wait until all shares that are left have finished."""
         released_ns = time.monotonic_ns()
         self._crowd.tell_all({"do": "release"})
         while self._crowd.alive("going"):
@@ -212,13 +217,13 @@ class Swarm:
         self.seen.measured |= {"drain_ns": end_ns - released_ns, "makespan_ns": end_ns - self._begin_ns}
 
     def _hear_out(self) -> None:
-        """Wait for what strategy processes without a server have to say: their fetches fail, and they end soon."""
+        """Wait for the outcomes of strategy processes without a server: their fetches fail, so they end soon."""
         until_s = time.monotonic() + HEARD_OUT_S
         while self._crowd.bereft and time.monotonic() < until_s:
             self._crowd.listen(LOOK_S)
 
     def _outcome(self) -> dict[str, Any]:
-        """Add up what the shares did."""
+        """Return the sums over all shares."""
         outcomes = [state.outcome for state in self.shares if state.outcome is not None]
         servers = [state.server for state in self.shares if state.server is not None]
         self.seen.server = {"requests": sum(server["requests"] for server in servers)}
@@ -234,7 +239,7 @@ class Swarm:
         }
 
     def _counted_by_locust(self) -> dict[str, Any]:
-        """Return what Locust's statistics have, once they have all that its nodes report; and what Locust computed."""
+        """Return Locust's statistics, once they include all reports of its nodes, and the CPU time that Locust used."""
         crowd, requests, give_up_s = self._crowd, -1, 0.0
         crowd.tell_all({"do": "end"})
         fetched = sum(state.outcome["pages"] for state in self.shares if state.outcome is not None)
@@ -257,25 +262,25 @@ class Swarm:
     # Memory
 
     def _layers(self, stage: str) -> dict[str, Any]:
-        """Return all layers of all processes and of all machines, under names that begin with the stage."""
+        """Return the layers of memory of all processes and all machines, under names that begin with the stage."""
         crowd = self._crowd
         crowd.forget("layers")
         crowd.tell_all({"do": "layers", "stage": stage})
         self._wait(lambda: crowd.said_by_all("layers") is not None, "memory could not be read in time")
         answers = crowd.said_by_all("layers") or []
-        systems = {answer["host"]: answer["system"] for answer in answers}  # of each machine once
+        systems = {answer["host"]: answer["system"] for answer in answers}  # each machine once
         sums: Counter[str] = Counter()
         for part in [*(answer["own"] for answer in answers), *systems.values()]:
             sums.update({name: size for name, size in part.items() if size is not None})
         return {f"{stage}_{name}": size for name, size in sums.items()}
 
     def _layers_since(self, base: dict[str, Any]) -> dict[str, Any]:
-        """Return the layers once only this swarm has moved them; else marked, as in every trial at the gate."""
+        """Return the layers once no other process disturbs them; mark them as disturbed after a timeout."""
         give_up_s = time.monotonic() + held.REST_S
         while True:
             found = self._layers("held")
-            if self._crowd.lost:  # what is left is not what base was read of
-                return found | {"held_disturbed": "of this swarm: what was lost"}
+            if self._crowd.lost:  # the base layers include processes that are gone
+                return found | {"held_disturbed": "lost processes of this swarm"}
             others = held.disturbance(base, found, "held")
             if others is None or time.monotonic() > give_up_s:
                 return found | {"held_disturbed": others}
@@ -283,7 +288,7 @@ class Swarm:
     # Waiting
 
     def _look(self, otherwise: str) -> None:
-        """Take in what is said, and note how many are held and what memory is used. Raises when it is too much."""
+        """Process messages, and note the fetches held and the memory used. Raises as ``_check`` does."""
         self._crowd.listen(LOOK_S)
         self._line.note(self._crowd.held)
         self._check(otherwise)
@@ -294,7 +299,7 @@ class Swarm:
             self._check(otherwise)
 
     def _check(self, otherwise: str) -> None:
-        """Raise when the time or the memory is used up, or nobody is left."""
+        """Raise TrialError when the time or the memory is used up, or no Locust worker is left."""
         self._guard.check()
         if time.monotonic() > self._deadline_s:
             raise process.WorkerTimeoutError(otherwise.format(held=self._crowd.held, planned=self.laid.in_flight))
@@ -303,7 +308,7 @@ class Swarm:
 
 
 class Line:
-    """What was seen over time: fetches held, and the memory that the whole machine has used since the beginning."""
+    """A timeline of the fetches held, and of the memory that the whole machine has used since the start."""
 
     def __init__(self, begin_ns: int) -> None:
         self.values: dict[str, list[int]] = {"at_ns": [], "held": [], "used_bytes": []}
@@ -312,7 +317,7 @@ class Line:
         self._unused_bytes = memory.unused_bytes()
 
     def note(self, count: int) -> None:
-        """Note that so many are held now."""
+        """Note that ``count`` fetches are held now."""
         now_ns, values = time.monotonic_ns(), self.values
         if now_ns < self._next_ns:
             return
@@ -331,7 +336,7 @@ def _pairs(number: int) -> str:
 
 
 def _early(state: ShareState) -> str:
-    """Say that a strategy came back before the gate had let go: it is at fault, or its connections were."""
+    """Return the error for a strategy that finished before the gates opened: it failed, or its connections did."""
     assert state.outcome is not None
     errors = ", ".join(f"{count:,} x {text}" for text, count in state.outcome["errors"].items())
     why = state.outcome["error"] or errors or "without its answers"

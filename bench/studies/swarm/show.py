@@ -1,6 +1,7 @@
-"""The sections of swarms: who held how many and how soon, what a fetch takes in each layer; the same as JSON. Pure."""
+"""The sections of swarms: how many fetches each held and how soon, and memory per fetch by layer; as JSON too. Pure."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from inflight.bench.core import units
@@ -36,7 +37,7 @@ MOST_LOSSES = 6
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return two sections for each setting: what was held, and what a fetch takes; none without a swarm."""
+    """Return two sections for each setting: fetches held, and memory per fetch; none without a swarm."""
     found = swarms(rows)
     every = settings(found)
     several = len(every) > 1
@@ -53,7 +54,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return one object for each strategy at each size; durations in nanoseconds, sizes in bytes, null where unknown.
 
-    ``bytes_per_fetch`` has each layer, ``all layers`` and ``system`` (what all of it used more), of these trials alone;
+    ``bytes_per_fetch`` has each layer, ``all layers`` and ``system`` (the whole system's memory), of these trials.
     ``slope_bytes`` is the slope over all sizes of the strategy, with its interval ``low`` and ``high``, or null.
     """
     found = swarms(rows)
@@ -64,7 +65,7 @@ def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def reach_title(some: Sequence[Swarm]) -> str:
-    """Return how soon each strategy held one size, or where a limit stopped it; the fastest first."""
+    """Return how soon each strategy held all fetches, the fastest first; or the limit that stopped it."""
     asked = f"{units.count(some[0].asked)} fetches in flight at once"
     good = sorted(filter(_is_held, some), key=lambda swarm: (swarm.bound is not None, _reach(swarm), swarm.strategy))
     told = [_outcome(swarm) for swarm in good[:MOST_NAMES]]
@@ -73,7 +74,7 @@ def reach_title(some: Sequence[Swarm]) -> str:
 
 
 def cost_title(sizes: Mapping[str, Cost]) -> str:
-    """Return the memory per fetch in flight of the cheapest strategy and of the dearest; empty where it is unknown."""
+    """Return the memory per fetch of the strategies with the least and the most; empty where unknown."""
     known = [(name, one) for name, one in sizes.items() if one.full is not None]
     ends = dict([*known[:1], *known[-1:]])
     told = [f"{size(one)} with {name(strategy)}" for strategy, one in ends.items()]
@@ -81,7 +82,7 @@ def cost_title(sizes: Mapping[str, Cost]) -> str:
 
 
 def _is_held(swarm: Swarm) -> bool:
-    """Tell whether a valid trial held as many as the machine allows of what was asked for."""
+    """Return whether a valid trial held as many of the fetches asked for as the machine allows."""
     return swarm.valid and swarm.of(reach_ns) is not None
 
 
@@ -92,7 +93,7 @@ def _reach(swarm: Swarm) -> float:
 
 def _outcome(swarm: Swarm) -> str:
     if swarm.bound is None:
-        return f"{name(swarm.strategy)} in {_duration(swarm.of(reach_ns))}"
+        return f"{name(swarm.strategy)} in {words.duration(swarm.of(reach_ns))}"
     return f"{name(swarm.strategy)} stopped at {_count(swarm.of(held))} by {words.plain(swarm.bound.name, 40)}"
 
 
@@ -114,15 +115,15 @@ def _held_table(found: Sequence[Swarm], use: str) -> Table:
 def _held_line(swarm: Swarm) -> tuple[str, ...]:
     mark = " ✗" if swarm.shown and not swarm.valid else ""
     ramp = f" at {units.count(swarm.ramp_per_s)}/s" if swarm.ramp_per_s else ""
-    processes = [_count(swarm.of(_measured(f"{side}_processes"))) for side in ("client", "server")]
-    failed = swarm.of(_measured("failed_pages"))
+    processes = [_count(swarm.of(attrgetter(f"measured.{side}_processes"))) for side in ("client", "server")]
+    failed = swarm.of(attrgetter("measured.failed_pages"))
     return (
         f"{words.plain(swarm.strategy, 30)}{ramp}{mark}",
         units.count(swarm.asked),
         _count(swarm.of(held)),
         "+".join(processes) if swarm.shown else "-",
-        _duration(swarm.of(reach_ns)),
-        _duration(swarm.of(_measured("drain_ns"))),
+        words.duration(swarm.of(reach_ns)),
+        words.duration(swarm.of(attrgetter("measured.drain_ns"))),
         "-" if failed is None else units.count(round(failed.high)),
         units.count(sum(len(lost(row)) for row in swarm.rows)) if swarm.shown else "-",
         _verdict(swarm),
@@ -139,7 +140,7 @@ def _verdict(swarm: Swarm) -> str:
 
 
 def lost(row: Trial) -> list[str]:
-    """Return a sentence for each process that died before the end: which, how and when."""
+    """Return a sentence for each process that was lost: which, how and when."""
     return [
         words.plain(f"{_which(one)} {one.how}{_when(one)}, {one.in_flight:,} in flight", 200)
         for one in row.measured.lost or ()
@@ -147,13 +148,13 @@ def lost(row: Trial) -> list[str]:
 
 
 def late(row: Trial) -> list[str]:
-    """Return a sentence for each process that came late: which, and when."""
+    """Return a sentence for each process that joined late: which, and when."""
     found = row.measured.late or ()
-    return [words.plain(f"{one.what} {one.name} came late{_when(one)}", 200) for one in found]
+    return [words.plain(f"{one.what} {one.name} joined late{_when(one)}", 200) for one in found]
 
 
 def losses(found: Sequence[Swarm]) -> list[str]:
-    """Return a sentence for each process of these swarms that died or came late."""
+    """Return a sentence for each process of these swarms that was lost or late."""
     return [
         f"{name(swarm.strategy)}, {units.count(swarm.asked)}: {sentence}."
         for swarm in found
@@ -168,17 +169,17 @@ def _which(loss: Loss) -> str:
 
 
 def _when(one: Loss | Latecomer) -> str:
-    return f", {units.duration(one.at_ns, 2)} after the order" if one.at_ns else ""
+    return f", {units.duration(one.at_ns, 2)} after the start" if one.at_ns else ""
 
 
 def _bytes_table(sizes: Mapping[str, Cost], use: str) -> Table:
     notes = [
-        "What was added between the order and when all were held; server: its own memory and page tables.",
-        "Slab and sockets hold both ends of each loopback connection. System: what all of it used more.",
-        "From five sizes or more: a slope, ± its 95 % interval; else: what was added, divided by how many were held.",
+        "Increase from the start until all were held. Server: its own memory and page tables.",
+        "Slab and sockets are of both ends of each loopback connection. System: increase of the whole system's memory.",
+        "With five sizes or more: the slope ± its 95 % interval. Otherwise: the increase divided by the number held.",
     ]
     if any(one.full is None for one in sizes.values()):
-        notes.append("-: unknown, or others disturbed the system's layers.")
+        notes.append("-: unknown, or another process disturbed the system's layers.")
     lines = tuple(_bytes_line(name, one) for name, one in sizes.items())
     return Table(f"Memory per additional fetch (bytes){use}", _BYTES, lines, tuple(notes))
 
@@ -209,7 +210,7 @@ def name(strategy: str) -> str:
 
 
 def size(one: Cost) -> str:
-    """Return what a fetch takes in all layers: of one size with fewer digits than of a slope; a dash where unknown."""
+    """Write the memory per fetch in all layers: fewer digits for one size than for a slope, a dash where unknown."""
     return "-" if one.full is None else units.size(one.full, 2 if one.slope is None else 3)
 
 
@@ -221,21 +222,14 @@ def _count(found: Spread | None) -> str:
     return "-" if found is None else units.count(round(found.median))
 
 
-def _duration(found: Spread | None) -> str:
-    return "-" if found is None else units.duration(found.median, words.digits(found))
-
-
-def _measured(key: str) -> Read:
-    return lambda row: getattr(row.measured, key)
-
-
 def _figures(swarm: Swarm, found: Sequence[Swarm]) -> dict[str, Any]:
     here = cost([swarm])
     whole = cost(s for s in found if (s.strategy, s.setting) == (swarm.strategy, swarm.setting))
     slope = None if whole is None else whole.slope
     keys = ("planned_in_flight", "client_processes", "server_processes", "nodes", "drain_ns", "failed_pages")
     reads: dict[str, Read] = {"held_in_flight": held, "reach_ns": reach_ns, "reach_per_s": reach_per_s}
-    medians = {key: swarm.of(read) for key, read in (reads | {key: _measured(key) for key in keys}).items()}
+    medians = {key: swarm.of(read) for key, read in reads.items()}
+    medians |= {key: swarm.of(attrgetter(f"measured.{key}")) for key in keys}
     return {
         "strategy": swarm.strategy,
         "in_flight": swarm.asked,
