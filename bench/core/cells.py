@@ -1,6 +1,7 @@
 """Rows put together by what they have in common: a cell is one strategy on one workload, over all rounds. Pure."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -8,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from inflight.bench.core import units, workloads
 from inflight.bench.core.figures import NoSlope, Slope, Spread, memory_slope, spread
 from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import MOST, Interval, compare, t_interval
+from inflight.bench.core.stats import Interval, Logs, compare, t_interval
 
 R = TypeVar("R", bound=Row)
 Read = Callable[[Row], float | None]
@@ -19,6 +20,8 @@ TIMED = frozenset({"crawl", "arm"})
 """The kinds of rows that have a throughput: whole crawls, and arms of blocks."""
 CRAWLED = TIMED | {"memory"}
 """The kinds of rows that cells are made of: in which one process of one strategy crawled."""
+STEADY = 0.02
+"""A figure with a wider half interval than this share is shown with two digits instead of three."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,19 +50,43 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of a cell: its median and range over the rounds.
+    """A figure of a timed cell: the geometric mean over its rounds, with the ends of the 95 % t interval.
 
-    Not ``valid``: made of red rows only, no basis for any conclusion.
+    The rounds of an arm are its blocks. Every table, sentence, plot, JSON value and data frame shows this figure. All
+    other figures are medians with a range (``figures.Spread``), because a t interval has no meaning for them: a race
+    replays one whole crawl; swarms, open loops and other clients have two or three long trials, of which counts and
+    quantiles are read; memory grows in steps, so its noise is not around a mean.
     """
 
-    spread: Spread
+    estimate: float
+    low: float
+    """0 for a single round."""
+    high: float
+    """Infinite for a single round."""
     valid: bool
+    """False: made of red rows only, no basis for any conclusion."""
+    logs: Logs
+    """The logarithm of each round's value."""
 
     @property
-    def interval(self) -> Interval:
-        """The geometric mean over the rounds, which are the blocks of arms, with its 95 % t interval."""
-        logs = list(self.spread.logs.values()) or [-MOST]
-        return t_interval(logs).ratio()
+    def rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.logs)
+
+    @property
+    def half(self) -> float:
+        """The greater half of the interval, as a share of the estimate."""
+        return max(self.high / self.estimate - 1, 1 - self.low / self.estimate)
+
+    @property
+    def digits(self) -> int:
+        """The number of significant digits that the interval leaves."""
+        return 3 if self.half <= STEADY else 2
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval; None for a single round."""
+        return None if math.isinf(self.high) else (self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +127,20 @@ class Cell:
     def figure(self, read: Read) -> Figure | None:
         """Return the figure of the valid rows; of the red ones when there is no valid row; None without either."""
         for rows, valid in ((self.valid_rows, True), (self.red_rows, False)):
-            if found := spread_of(rows, read):
-                return Figure(found, valid)
+            if (found := spread_of(rows, read)) and found.logs:
+                return figure_of(found.logs, valid=valid)
         return None
+
+    def valid_figure(self, read: Read) -> Figure | None:
+        """Return the figure of the valid rows; None without any."""
+        found = self.figure(read)
+        return found if found and found.valid else None
+
+
+def figure_of(logs: Logs, *, valid: bool = True) -> Figure:
+    """Return the figure of the logarithms of at least one round."""
+    found = t_interval(list(logs.values())).ratio()
+    return Figure(found.estimate, found.low, found.high, valid, logs)
 
 
 def pages_per_s(row: Row) -> float | None:
@@ -141,8 +179,8 @@ def spread_of(rows: Iterable[R], read: Callable[[R], float | None]) -> Spread | 
 
 def ratio(one: Cell, other: Cell, read: Read) -> Interval | None:
     """Return a figure over that of another cell, by the rounds that they have in common; None without valid rows."""
-    logs = [found.logs if (found := spread_of(cell.valid_rows, read)) else {} for cell in (one, other)]
-    return compare(*logs).interval().ratio() if all(logs) else None
+    first, second = one.valid_figure(read), other.valid_figure(read)
+    return compare(first.logs, second.logs).interval().ratio() if first and second else None
 
 
 def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> list[Cell]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from inflight.bench.core.stats import MARGIN, Answer, Estimate, Logs, differs
+from inflight.bench.core.stats import Estimate, Logs
 
 LEAST_SIZES = 5
 """A slope needs so many different numbers of fetches in flight."""
@@ -28,7 +28,7 @@ class Spread:
     high: float
     rounds: int
     logs: Logs = field(default_factory=dict, compare=False, repr=False)
-    """The logarithm of each round's value, for ``differ``; empty where the rounds are not known."""
+    """The logarithm of each round's value, for ``stats.differs``; empty where the rounds are not known."""
 
     @property
     def relative(self) -> float:
@@ -44,11 +44,6 @@ def spread(values: Sequence[float], blocks: Iterable[Hashable] = ()) -> Spread:
     """Return the median and the range of at least one value; ``blocks`` names the block (run and round) of each."""
     logs = {block: math.log(value) for block, value in zip(blocks, values, strict=False) if value > 0}
     return Spread(statistics.median(values), min(values), max(values), len(values), logs)
-
-
-def differ(one: Spread, other: Spread, margin: float = MARGIN) -> Answer:
-    """Say whether two figures differ, by the rounds that they have in common."""
-    return differs(one.logs, other.logs, margin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.cells import Cell
 from inflight.bench.core.rows import Row
 from inflight.bench.present import page, provenance
 from inflight.bench.present.name_looks import Look
@@ -34,11 +33,7 @@ def looks_of(rows: Sequence[Row]) -> dict[str, Look]:
     if len(names) > page.MOST_LINES:
         best: dict[str, float] = dict.fromkeys(names, 0.0)
         for cell in c.cells(rows, "crawl"):
-            best[cell.strategy] = max(best[cell.strategy], _rate(cell))
+            rate = cell.valid_figure(c.pages_per_s)
+            best[cell.strategy] = max(best[cell.strategy], rate.estimate if rate else 0.0)
         names = sorted(names, key=lambda name: (-best[name], name))[: page.MOST_LINES]
     return page.looks(names)
-
-
-def _rate(cell: Cell) -> float:
-    figure = cell.figure(c.pages_per_s)
-    return figure.spread.median if figure is not None and figure.valid else 0.0

@@ -77,7 +77,7 @@ class Results:
 
     @property
     def cells(self) -> "pd.DataFrame":
-        """One line for each strategy on each crawl workload: the median over the valid rounds, least and greatest.
+        """One line for each strategy on each crawl workload: the mean over the valid rounds, with its 95 % t interval.
 
         ``strategy``, ``stack``, ``workload``, ``latency``, ``mean_latency_ns``, ``in_flight``, ``connection``, ``cpu``,
         ``cpu_ns``; ``pages_per_s``, ``pages_per_s_low``, ``pages_per_s_high`` (verified pages per second);
@@ -140,7 +140,7 @@ class Results:
     def plot_throughput(self, latency: str | None = None, ax: "Axes | None" = None) -> "Figure":
         """Plot pages per second over the number in flight (both logarithmic) at one latency, such as ``"50ms"``.
 
-        By default the longest. Points are medians, bars all rounds; hollow ones are red trials.
+        By default the longest. Points are means, bars their 95 % intervals; hollow points are red trials.
         """
         with onto_axes.drawing(ax) as axes:
             onto_axes.throughput(self.rows, latency, axes)

@@ -122,9 +122,9 @@ def _cells(rows: Sequence[Row]) -> Iterator[Line]:
             cell.setting.connection,
             cell.cpu,
             cell.cpu_ns,
-            *_spread(rate),
-            *_spread(cpu),
-            rate.spread.rounds if rate else 0,
+            *_ends(rate),
+            *_ends(cpu),
+            rate.rounds if rate else 0,
             bool(rate and rate.valid),
             moves.low if moves else None,
             moves.high if moves else None,
@@ -132,8 +132,8 @@ def _cells(rows: Sequence[Row]) -> Iterator[Line]:
         )
 
 
-def _spread(figure: c.Figure | None) -> Line:
-    return (None, None, None) if figure is None else (figure.spread.median, figure.spread.low, figure.spread.high)
+def _ends(figure: c.Figure | None) -> Line:
+    return (None, None, None) if figure is None else (figure.estimate, *(figure.ends or (None, None)))
 
 
 def _memory(rows: Sequence[Row]) -> Iterator[Line]:

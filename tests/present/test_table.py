@@ -147,15 +147,8 @@ def test_json_has_the_same_figures() -> None:
     assert [one["strategy"] for one in found["strategies"]] == ["one", "three", "two"]
     [cell] = [one for one in found["cells"] if one["latency"] == "50ms" and one["in_flight"] == 10]
     cpu = cell["cpu_per_page_ns"]
-    assert {key: cpu[key] for key in ("median", "low", "high", "rounds", "valid")} == {
-        "median": 20_150,
-        "low": 20_100,
-        "high": 20_200,
-        "rounds": 2,
-        "valid": True,
-    }
-    assert cpu["mean"] == pytest.approx(20_150, abs=1)
-    assert cpu["interval"][0] < cpu["low"] < cpu["high"] < cpu["interval"][1]
+    assert (cpu["mean"], cpu["rounds"], cpu["valid"]) == (pytest.approx(20_150, abs=1), 2, True)
+    assert cpu["interval"] == pytest.approx([19_523, 20_796], abs=10)
     assert [cell["pages_per_s"] for cell in found["cells"] if cell["strategy"] == "three"] == [None]
     assert [cell["pages_per_s"]["valid"] for cell in found["cells"] if cell["strategy"] == "two"] == [False]
     assert round(found["memory"][0]["slope"]["per_fetch"]) == pytest.approx(1000, abs=5)

@@ -98,8 +98,7 @@ def costs_of(found: Sequence[Cell], shown: Map, in_flight: int) -> list[float]:
         if (cell.stack, cell.in_flight, cell.mean_latency_ns, cell.cpu_ns) == ("shared", in_flight, 0, 0)
         and (cell.setting.connection, cell.setting.site) == shown.settings()[0]
     ]
-    spreads = [c.spread_of(cell.valid_rows, c.cpu_per_page_ns) for cell in own]
-    return sorted(spread.median for spread in spreads if spread is not None)
+    return sorted(figure.estimate for cell in own if (figure := cell.valid_figure(c.cpu_per_page_ns)))
 
 
 def _draw_tile(tile: Tile, x: int, y: int, looks: Mapping[str, Look], axes: "Axes", columns: int) -> None:

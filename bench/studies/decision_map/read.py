@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from inflight.bench.core.cells import TIMED, Cell, cells, crawled, pages_per_s, spread_of
+from inflight.bench.core.cells import TIMED, Cell, cells, crawled, pages_per_s
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Estimate, Logs, adjusted, answer, benjamini_hochberg, compare
 
@@ -141,8 +141,8 @@ def _places(found: Iterable[Cell]) -> dict[Point, dict[str, Logs]]:
     places: dict[Point, dict[str, Logs]] = {}
     for cell in found:
         if cell.stack == "shared" and cell.kind == "crawl":
-            rates = spread_of(cell.valid_rows, pages_per_s)
-            places.setdefault(_point(cell), {})[cell.strategy] = rates.logs if rates else {}
+            rate = cell.valid_figure(pages_per_s)
+            places.setdefault(_point(cell), {})[cell.strategy] = rate.logs if rate else {}
     return places
 
 

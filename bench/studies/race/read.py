@@ -12,10 +12,11 @@ from typing import Any
 
 from inflight.bench.core import units, workloads
 from inflight.bench.core.cells import spread_of
-from inflight.bench.core.figures import Spread, differ
+from inflight.bench.core.figures import Spread
 from inflight.bench.core.records.crawls import Crawl, CrawlWorkload
 from inflight.bench.core.records.parts import Samples
 from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import differs
 from inflight.bench.present import name_looks, words
 from inflight.bench.present.notes import why_red
 
@@ -261,7 +262,7 @@ def _behind(first: Lane, second: Lane) -> bool:
     single = min(first.rounds_ns.rounds, second.rounds_ns.rounds) == 1
     if second.end_ns < first.end_ns * (1 + (ONE_ROUND if single else words.STEADY)):
         return False
-    return single or differ(first.rounds_ns, second.rounds_ns) == "differs"
+    return single or differs(first.rounds_ns.logs, second.rounds_ns.logs) == "differs"
 
 
 def _joining(own: Sequence[Row], crawls: Sequence[Row]) -> list[Row]:

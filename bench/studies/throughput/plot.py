@@ -121,13 +121,14 @@ def _knee_text(one: Fit) -> str:
 
 
 def _lines(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes") -> list[Label]:
-    """Draw a line a strategy through its valid cells, with the range over the rounds, and its red trials hollow."""
+    """Draw a line a strategy through its valid cells, with their 95 % intervals, and its red trials hollow."""
     ends = []
     for name in c.strategies_of(found):
         own = [cell for cell in found if cell.strategy == name]
-        known = [(cell.in_flight, s) for cell in own if (s := c.spread_of(cell.valid_rows, c.pages_per_s))]
+        known = [(cell.in_flight, figure) for cell in own if (figure := cell.valid_figure(c.pages_per_s))]
         red = [(cell.in_flight, rate) for cell in own for row in cell.red_rows if (rate := c.pages_per_s(row))]
-        points = [*(Point(x, s.median, s.low, s.high) for x, s in known), *(Point(x, y, red=True) for x, y in red)]
+        points = [Point(x, figure.estimate, *(figure.ends or ())) for x, figure in known]
+        points += [Point(x, y, red=True) for x, y in red]
         ends.append(marks.series(axes, name, points, looks.get(name)))
     return [end for end in ends if end]
 
@@ -135,7 +136,7 @@ def _lines(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes") -> li
 def _about_marks(found: Sequence[Cell], panels: Sequence[str]) -> str:
     left = [units.latency(latency) for latency in c.latencies(found) if latency not in panels]
     return marks.notes(
-        "Points: medians over the rounds; bars: all rounds.",
+        "Points: means over the rounds; bars: 95 % intervals.",
         any(cell.red_rows for cell in found) and "Hollow: red trials, not part of the lines.",
         any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
         and "Thin dashes: the model min(N / (L + r), 1 / c), fitted where the core became full; +: its knee.",

@@ -33,7 +33,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
     notes = marks.notes(
         about,
         words.workload(bars[0][0]),
-        "CPU time of the whole client process, crawl and all; bars: medians over the rounds; whiskers: all rounds.",
+        "CPU time of the whole client process, crawl and all; bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack != "shared" for cell, _ in bars) and "* with an HTTP stack of its own.",
         any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
         any(user_share(*bar) is None for bar in bars) and "Grey: too little CPU time to tell user from system time.",
@@ -49,21 +49,22 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
 def bars_of(found: Sequence[Cell]) -> list[tuple[Cell, Figure]]:
     """Return the cells with a CPU time, in the order in which they are drawn."""
     bars = [(cell, figure) for cell in found if (figure := cell.figure(c.cpu_per_page_ns))]
-    return sorted(bars, key=lambda bar: (bar[0].stack != "shared", bar[1].spread.median))
+    return sorted(bars, key=lambda bar: (bar[0].stack != "shared", bar[1].estimate))
 
 
 def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
-    """Draw a stacked bar for each cell: user time, then system time, with the range of their sum."""
-    greatest_ns = max(figure.spread.high for _, figure in bars)
+    """Draw a stacked bar for each cell: user time, then system time, with the interval of their sum."""
+    greatest_ns = max(_end_ns(figure) for _, figure in bars)
     scale, unit = (1e6, "ms") if greatest_ns >= 2e6 else (1e3, "µs")
     for place, (cell, figure) in enumerate(bars):
-        s, share = figure.spread, user_share(cell, figure)
-        user = (share or 0) * s.median / scale
-        parts = [(s.median / scale, BOTH)] if share is None else [(user, USER), (s.median / scale - user, SYSTEM)]
+        whole, share = figure.estimate / scale, user_share(cell, figure)
+        user = (share or 0) * whole
+        parts = [(whole, BOTH)] if share is None else [(user, USER), (whole - user, SYSTEM)]
         marks.stacked(axes, place, parts, alpha=1.0 if figure.valid else PALE)
-        marks.whisker(axes, place, *(value / scale for value in (s.median, s.low, s.high)))
-        text = units.duration(s.median, words.digits(s)) + ("" if figure.valid else "  red")
-        marks.beside(axes, text, s.high / scale, place)
+        if figure.ends:
+            marks.whisker(axes, place, whole, *(end / scale for end in figure.ends))
+        text = units.duration(figure.estimate, figure.digits) + ("" if figure.valid else "  red")
+        marks.beside(axes, text, _end_ns(figure) / scale, place)
     marks.name_rows(axes, [labels.starred(cell.strategy, cell.stack) for cell, _ in bars])
     axes.set_xlim(0, 1.16 * greatest_ns / scale)
     axes.set_xlabel(f"client CPU time per verified page ({unit})")
@@ -73,6 +74,11 @@ def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
         axes.legend(
             handles=key, loc="lower left", bbox_to_anchor=place_of_key, ncols=2, frameon=False, borderaxespad=0.3
         )
+
+
+def _end_ns(figure: Figure) -> float:
+    """Return where a bar with its whisker ends; a whisker beyond twice the bar leaves the axes."""
+    return min(figure.ends[1], 2 * figure.estimate) if figure.ends else figure.estimate
 
 
 def user_share(cell: Cell, figure: Figure) -> float | None:

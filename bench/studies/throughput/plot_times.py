@@ -1,13 +1,14 @@
 """How long fetches take: the share that takes longer than so and so much."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
-from inflight.bench.core.cells import Cell
-from inflight.bench.core.figures import P99_SAMPLES, Histogram, Spread, exceedance, merge, quantile, spread
+from inflight.bench.core.cells import Cell, Figure
+from inflight.bench.core.figures import P99_SAMPLES, Histogram, exceedance, merge, quantile
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.name_looks import Look
@@ -15,7 +16,7 @@ from inflight.bench.studies.throughput import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Sheet
 
 Kind = Literal["service", "response"]
 TAIL = 10
@@ -26,7 +27,7 @@ _TITLES: dict[Kind, str] = {
 }
 
 
-def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
+def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Sheet | None":
     """Draw the workload with the longest latency and the most in flight that most strategies have valid times of."""
     here = choose(c.fillable([cell for cell in found if histogram(cell, "service")]))
     if not here:
@@ -50,7 +51,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     panels[0].set_ylabel("share of fetches that take longer (log scale)")
     for axes, kind in zip(panels, kinds, strict=True):
         panel(here, kind, looks, axes)
-    labels.legend(panels[-1], looks, sorted(sides, key=lambda name: sides[name].median))
+    labels.legend(panels[-1], looks, sorted(sides, key=lambda name: sides[name].estimate))
     return sheet
 
 
@@ -125,8 +126,8 @@ def _curve(merged: Histogram) -> list[tuple[int, float]]:
     return curve
 
 
-def _quantile(cell: Cell, share: float) -> Spread:
-    """Return a quantile of all rounds together, which is drawn, with the range of each round's own."""
+def _quantile(cell: Cell, share: float) -> Figure:
+    """Return a quantile of all rounds together, which is drawn; its interval is that of the rounds' own quantiles."""
     rounds = {(row.run, row.round): one for row in cell.valid_rows if (one := histogram_of(row, "service"))}
-    each = spread([quantile(merge([one]), share) for one in rounds.values()], rounds)
-    return replace(each, median=float(quantile(merge(rounds.values()), share)))
+    each = c.figure_of({round_: math.log(max(1, quantile(merge([one]), share))) for round_, one in rounds.items()})
+    return replace(each, estimate=float(quantile(merge(rounds.values()), share)))

@@ -8,10 +8,10 @@ from typing import Any
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.arm import REFERENCE
-from inflight.bench.core.cells import Cell, Figure, role
+from inflight.bench.core.cells import Cell, role
 from inflight.bench.core.model import sensitivity
 from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import CONFIDENCE, Interval
+from inflight.bench.core.stats import CONFIDENCE
 from inflight.bench.present import notes, words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table, texts
@@ -19,8 +19,6 @@ from inflight.bench.studies.throughput import read, title
 from inflight.bench.studies.throughput.read import NOISY, Column, Contrast
 
 SURE = f"{CONFIDENCE * 100:.0f} %"
-STEADY = 0.02
-"""Three digits are shown of what is known to this share; two of anything else."""
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
@@ -58,7 +56,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _contrast_json(one: Contrast) -> dict[str, Any]:
     interval = one.interval
-    low, high = _bounds(interval) or (None, None)
+    low, high = (interval.low, interval.high) if math.isfinite(interval.high) else (None, None)
     told = {"workload": one.workload.id, "estimate": interval.estimate, "low": low, "high": high}
     return told | {"blocks": interval.n}
 
@@ -82,12 +80,8 @@ def _figure_json(cell: Cell, figure_of: c.Read) -> dict[str, Any] | None:
     figure = cell.figure(figure_of)
     if figure is None:
         return None
-    interval = figure.interval
-    return figure.spread.told() | {"mean": interval.estimate, "interval": _bounds(interval), "valid": figure.valid}
-
-
-def _bounds(interval: Interval) -> list[float] | None:
-    return [interval.low, interval.high] if math.isfinite(interval.high) else None
+    ends = figure.ends and list(figure.ends)
+    return {"mean": figure.estimate, "interval": ends, "rounds": figure.rounds, "valid": figure.valid}
 
 
 def about_placebo(rows: Sequence[Row]) -> str | None:
@@ -118,7 +112,7 @@ def about_disturbed(rows: Sequence[Row]) -> list[str]:
 
 def about_blocks(found: Sequence[Cell]) -> str:
     """Say what the figures are, and over how many blocks."""
-    numbers = sorted({figure.spread.rounds for cell in found if (figure := cell.figure(c.cpu_per_page_ns))})
+    numbers = sorted({figure.rounds for cell in found if (figure := cell.figure(c.cpu_per_page_ns))})
     if not numbers:
         return ""
     what = "block" if any(row.kind == "arm" for cell in found for row in cell.rows) else "round"
@@ -193,9 +187,8 @@ def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], s
     figure = cell.figure(figure_of)
     if figure is None:
         return next((row.status for row in cell.rows if row.status != "ok"), "-")
-    interval = figure.interval
-    half = _half(interval)
-    text = write(interval.estimate, 3 if half <= STEADY else 2)
+    half = figure.half
+    text = write(figure.estimate, figure.digits)
     off = "" if math.isinf(half) else f" ±{units.number(half * 100, 1)} %" if half < 1 else " ±>100 %"
     return f"{text}{off}{'' if figure.valid else '✗'}"
 
@@ -212,11 +205,6 @@ def _ratio(cell: Cell, reference: Cell | None) -> str:
 
 def _times(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 100 else units.number(ratio, 3)
-
-
-def _half(interval: Interval) -> float:
-    """Return the greater half of an interval, as a share of the estimate."""
-    return max(interval.high / interval.estimate - 1, 1 - interval.low / interval.estimate)
 
 
 def _marks(lines: Sequence[Line]) -> list[str]:
@@ -238,8 +226,8 @@ def _left_out(own: Sequence[Cell], shown: Sequence[Column]) -> list[str]:
 
 
 def _cpu_ns(cell: Cell) -> float:
-    figure = cell.figure(c.cpu_per_page_ns)
-    return figure.interval.estimate if isinstance(figure, Figure) and figure.valid else math.inf
+    figure = cell.valid_figure(c.cpu_per_page_ns)
+    return figure.estimate if figure else math.inf
 
 
 def _short(column: Column) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import extremes, units
-from inflight.bench.core.cells import Cell
-from inflight.bench.core.figures import Spread, differ
+from inflight.bench.core.cells import Cell, Figure
+from inflight.bench.core.stats import differs
 from inflight.bench.present import words
 
 WIDE = 1.5
@@ -17,14 +17,14 @@ def of_rates(found: Sequence[Cell]) -> str:
 
     With one number in flight alone, compare the strategies there. The cells share a setting.
     """
-    valid = [cell for cell in found if (figure := cell.figure(c.pages_per_s)) and figure.valid and figure.spread.median]
+    valid = [cell for cell in found if cell.valid_figure(c.pages_per_s)]
     if not valid:
         return "No valid throughput: nothing to conclude"
     models = [cell for cell in valid if cell.stack == "shared"] or valid
     latencies = c.latencies(models)
     shortest, longest = latencies[0], ([one for one in latencies if len(c.caps(models, one)) > 1] or latencies)[-1]
     here = _busiest([cell for cell in models if cell.latency == longest])
-    best = max(here, key=lambda cell: (_rate(cell).median, cell.strategy))
+    best = max(here, key=lambda cell: (_rate(cell).estimate, cell.strategy))
     most, name = best.in_flight, best.strategy
     least = min(cell.in_flight for cell in models if (cell.strategy, cell.latency) == (name, longest))
     if least == most:
@@ -43,18 +43,18 @@ def of_cpu(found: Sequence[Cell]) -> str:
     return _compared(found, "the CPU time per page is", c.cpu_per_page_ns, units.duration)
 
 
-def of_times(found: Sequence[Cell], times: Mapping[str, Spread], share: float) -> str:
+def of_times(found: Sequence[Cell], times: Mapping[str, Figure], share: float) -> str:
     """Compare a quantile of the service time of cells that share a workload; ``times`` has it by strategy."""
     part = "half of the fetches take" if share == 0.5 else f"1 fetch in {round(1 / (1 - share))} takes"
     return _sentence(found, f"{part} more than", times, units.duration)
 
 
 def _compared(found: Sequence[Cell], what: str, figure_of: c.Read, write: units.Write) -> str:
-    figures = {cell.strategy: spread for cell in found if (spread := c.spread_of(cell.valid_rows, figure_of))}
+    figures = {cell.strategy: figure for cell in found if (figure := cell.valid_figure(figure_of))}
     return _sentence(found, what, figures, write)
 
 
-def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Spread], write: units.Write) -> str:
+def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Figure], write: units.Write) -> str:
     """State the least and the greatest of some figures, by strategy, and their ratio if chance does not explain it.
 
     Strategies that share the stack are compared, if there are two: the parsers of others would be compared too.
@@ -65,32 +65,33 @@ def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Spread], w
         return f"{where}, no trial is valid: nothing to conclude"
     shared = [cell.strategy for cell in found if cell.stack == "shared" and cell.strategy in figures]
     chosen = shared if len(shared) > 1 else list(figures)
-    ordered = sorted(chosen, key=lambda name: figures[name].median)
+    ordered = sorted(chosen, key=lambda name: figures[name].estimate)
     told = [
-        f"{write(figures[name].median, words.digits(figures[name]))} with {words.plain(name, 30)}"
+        f"{write(figures[name].estimate, figures[name].digits)} with {words.plain(name, 30)}"
         for name in dict.fromkeys((ordered[0], ordered[-1]))
     ]
     return f"{where}, {what} {', '.join(told)}{_verdict([figures[name] for name in ordered])}"
 
 
-def _verdict(ordered: Sequence[Spread]) -> str:
+def _verdict(ordered: Sequence[Figure]) -> str:
     """Say how far apart the ends are, where chance does not explain it."""
     least, most = ordered[0], ordered[-1]
     if min(least.rounds, most.rounds) == 1:
         return " (one round)"
     if len(ordered) == 1:
         return ""
-    is_apart = extremes.differ([spread.logs for spread in ordered])
-    return f": {units.times(most.median / least.median)}" if is_apart else ": not significant, corrected for all pairs"
+    if extremes.differ([figure.logs for figure in ordered]):
+        return f": {units.times(most.estimate / least.estimate)}"
+    return ": not significant, corrected for all pairs"
 
 
 def _gain(few: Cell, many: Cell) -> str:
     one, other = _rate(few), _rate(many)
     at, ratio = words.at_latency(few.latency), c.ratio(many, few, c.pages_per_s)
     if ratio is None or min(one.rounds, other.rounds) == 1:
-        return f"{units.times(other.median / one.median)} faster {at} (one round)"
+        return f"{units.times(other.estimate / one.estimate)} faster {at} (one round)"
     gain = f"{units.times(ratio.estimate)} faster {at}"
-    if differ(one, other) == "unknown":
+    if differs(one.logs, other.logs) == "unknown":
         return f"{gain} (not significant)"
     if ratio.high < WIDE * ratio.low:
         return gain
@@ -104,8 +105,8 @@ def _busiest(found: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in found if cell.in_flight == most]
 
 
-def _rate(cell: Cell) -> Spread:
+def _rate(cell: Cell) -> Figure:
     """Return the throughput of a cell that has one."""
     figure = cell.figure(c.pages_per_s)
     assert figure is not None
-    return figure.spread
+    return figure
