@@ -108,10 +108,16 @@ def _cut(root: "ET.Element", texts: Mapping[str, Sequence["ET.Element"]]) -> str
     if not texts:
         return box
     left, top, width, height = map(float, box.split())
-    above = [float(line.get("y", top)) for gid in ("title", "subtitle") for line in texts.get(gid, ())]
-    below = [float(line.get("y", height)) - page.SMALL for line in texts.get("footer", ())]
+    above = [_baseline(line) for gid in ("title", "subtitle") for line in texts.get(gid, ())]
+    below = [_baseline(line) - page.SMALL for line in texts.get("footer", ())]
     start, end = max([top, *above]) + _DESCENT, min([top + height, *below])
     return f"{left:g} {start:.2f} {width:g} {max(1.0, end - start):.2f}"
+
+
+def _baseline(line: "ET.Element") -> float:
+    """Return the height of a line of text: its ``y``, or, in a text of several lines, that of its translation."""
+    _, _, moved = line.get("transform", "").removesuffix(")").rpartition(" ")
+    return float(line.get("y", moved))
 
 
 def _element(element: "ET.Element", prefix: str, wanted: set[str], styles: _Styles) -> str:

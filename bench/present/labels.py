@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from inflight.bench.present import words
 from inflight.bench.present.name_looks import Look
-from inflight.bench.present.page import WIDTH
+from inflight.bench.present.page import GREY, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,8 +38,11 @@ def share_width(figure: "Figure", columns: int, *, left: float = 1.2, between: f
     figure.subplots_adjust(left=left / WIDTH, right=1 - LABEL_ROOM / WIDTH, wspace=gap / each)
 
 
-def legend(axes: "Axes", looks: Mapping[str, Look], names: Sequence[str]) -> None:
-    """Write a legend to the right of the axes, for lines whose ends are too close together to be labelled."""
+def legend(axes: "Axes", looks: Mapping[str, Look], names: Sequence[str], mark: str = "") -> None:
+    """Write a legend to the right of the axes, for lines whose ends are too close together to be labelled.
+
+    ``mark`` says what the markers on the lines mean.
+    """
     from matplotlib.lines import Line2D
 
     shown = [name for name in names if name in looks]
@@ -57,6 +60,9 @@ def legend(axes: "Axes", looks: Mapping[str, Look], names: Sequence[str]) -> Non
     ]
     # A legend leaves out names that begin with an underscore; a strategy's may.
     texts = [f"\N{ZERO WIDTH SPACE}{name_of(name)}" if name.startswith("_") else name_of(name) for name in shown]
+    if mark:
+        handles.append(Line2D([], [], color=GREY, marker="o", linestyle="none", markersize=8))
+        texts.append(mark)
     axes.legend(
         handles,
         texts,

@@ -37,9 +37,12 @@ def validity(rows: Sequence[Row]) -> Section:
     if not rows:
         return Section("", first=("No trial has been run, so nothing has been checked.",))
     found = judged(rows)
-    tables = (_checks(found), _red(found), endings(rows))
-    kept = ("A trial with a red check is kept and shown, and is part of no conclusion.",)
-    return Section(valid_told(rows), tuple(table for table in tables if table.lines), kept)
+    used = [one for one in found if one.passed or one.red]
+    tables = (_checks(used), _red(found), endings(rows))
+    kept = ["A trial with a red check is kept and shown, and is part of no conclusion."]
+    if unused := [words.plain(one.name, 80) for one in found if one not in used]:
+        kept.append(f"Checks that apply to no trial of this run: {words.listed(unused)}.")
+    return Section(valid_told(rows), tuple(table for table in tables if table.lines), tuple(kept))
 
 
 def valid_told(rows: Sequence[Row]) -> str:

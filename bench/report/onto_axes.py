@@ -94,7 +94,7 @@ def times(rows: Sequence[Row], kind: plot_times.Kind, latency: str | None, in_fl
     axes.set_ylabel("share of fetches that take longer (log scale)")
     title = f"{kind.capitalize()} time {_workload(here[0].latency, here[0].in_flight)}"
     axes.set_title(_titled(title, where))
-    labels.legend(axes, looks, [cell.strategy for cell in here])
+    labels.legend(axes, looks, [cell.strategy for cell in here], plot_times.about_marks(here, kind))
 
 
 def memory(rows: Sequence[Row], axes: "Axes") -> None:

@@ -117,11 +117,11 @@ def of_ladder(found: Sequence[Subject]) -> str:
         tops = [(s, max(points)) for s in found if s.group == group and (points := s.added(s.valid_rows))]
         if tops:
             low, high = _ends(sorted(tops, key=lambda top: top[1][1] / max(1, top[1][0])))
-            texts = [
-                f"{units.count(n)} {_UNITS[group][1]} take {units.size(taken)} with {subject.name}"
-                for subject, (n, taken) in ([high] if low is high else [high, low])
-            ]
-            return "; ".join(texts)
+            told: dict[int, list[str]] = {}
+            for subject, (n, taken) in [high] if low is high else [high, low]:
+                told.setdefault(n, []).append(f"{units.size(taken)} with {subject.name}")
+            many = _UNITS[group][1]
+            return "; ".join(f"{units.count(n)} {many} take {', '.join(sizes)}" for n, sizes in told.items())
     return "No valid trial of all layers: nothing to conclude"
 
 

@@ -20,6 +20,7 @@ LEAST_SPLIT_NS = 1_000_000_000
 """The kernel tells user from system time by looking at each tick of its timer, often 4 ms: less than about 250 ticks
 say too little of how a cell's CPU time divides."""
 USER, SYSTEM, BOTH = Fill(name_looks.COLOURS[0]), Fill(name_looks.COLOURS[4], "///"), Fill(page.GREY)
+"""Parts of a bar; ``BOTH`` where there is too little CPU time to divide."""
 PALE = 0.3
 """The opacity of red trials."""
 
@@ -33,10 +34,11 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
     notes = marks.notes(
         about,
         words.workload(bars[0][0]),
-        "CPU time of the whole client process, crawl and all; bars: means over the rounds; whiskers: 95 % intervals.",
+        "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack != "shared" for cell, _ in bars) and "* with an HTTP stack of its own.",
         any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
-        any(user_share(*bar) is None for bar in bars) and "Grey: too little CPU time to tell user from system time.",
+        any(fill == BOTH for bar in bars for _, fill in _parts(*bar))
+        and "Grey: too little CPU time to tell user from system time.",
         left_out > 0 and f"{left_out} more strategies are not shown.",
     )
     bars = bars[: page.MOST_BARS]
@@ -57,9 +59,8 @@ def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
     greatest_ns = max(_end_ns(figure) for _, figure in bars)
     scale, unit = (1e6, "ms") if greatest_ns >= 2e6 else (1e3, "µs")
     for place, (cell, figure) in enumerate(bars):
-        whole, share = figure.estimate / scale, user_share(cell, figure)
-        user = (share or 0) * whole
-        parts = [(whole, BOTH)] if share is None else [(user, USER), (whole - user, SYSTEM)]
+        whole = figure.estimate / scale
+        parts = [(share * whole, fill) for share, fill in _parts(cell, figure)]
         marks.stacked(axes, place, parts, alpha=1.0 if figure.valid else PALE)
         if figure.ends:
             marks.whisker(axes, place, whole, *(end / scale for end in figure.ends))
@@ -68,7 +69,7 @@ def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
     marks.name_rows(axes, [labels.starred(cell.strategy, cell.stack) for cell, _ in bars])
     axes.set_xlim(0, 1.16 * greatest_ns / scale)
     axes.set_xlabel(f"client CPU time per verified page ({unit})")
-    if any(user_share(*bar) is not None for bar in bars):
+    if any(len(_parts(*bar)) > 1 for bar in bars):
         key = marks.patches({"user: Python and libraries": USER, "system: kernel, for this process": SYSTEM})
         place_of_key = (-0.005, 1.0)
         axes.legend(
@@ -81,10 +82,14 @@ def _end_ns(figure: Figure) -> float:
     return min(figure.ends[1], 2 * figure.estimate) if figure.ends else figure.estimate
 
 
-def user_share(cell: Cell, figure: Figure) -> float | None:
-    """Return which part of a cell's CPU time was user time; None when there was too little of it to tell."""
+def _parts(cell: Cell, figure: Figure) -> list[tuple[float, Fill]]:
+    """Return the shares of user and system time in a cell's CPU time; arms do not divide it, and have their colour."""
     rows = cell.valid_rows if figure.valid else cell.red_rows
-    user, system = (
+    if any(row.kind == "arm" for row in rows):
+        return [(1.0, Fill(name_looks.look(cell.strategy).colour))]
+    user_ns, system_ns = (
         sum(getattr(row.measured, f"cpu_{kind}_ns", None) or 0 for row in rows) for kind in ("user", "system")
     )
-    return user / (user + system) if user + system >= LEAST_SPLIT_NS else None
+    if (whole_ns := user_ns + system_ns) < LEAST_SPLIT_NS:
+        return [(1.0, BOTH)]
+    return [(user_ns / whole_ns, USER), (system_ns / whole_ns, SYSTEM)]

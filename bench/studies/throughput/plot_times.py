@@ -51,7 +51,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     panels[0].set_ylabel("share of fetches that take longer (log scale)")
     for axes, kind in zip(panels, kinds, strict=True):
         panel(here, kind, looks, axes)
-    labels.legend(panels[-1], looks, sorted(sides, key=lambda name: sides[name].estimate))
+    labels.legend(panels[-1], looks, sorted(sides, key=lambda name: sides[name].estimate), about_marks(here, "service"))
     return sheet
 
 
@@ -66,6 +66,12 @@ def choose(found: Sequence[Cell]) -> list[Cell]:
     cap = max(most_usual, default=cap)
     names = sorted({cell.strategy for cell in own})
     return [cell for name in names if (cell := c.at(own, name, longest, cap))]
+
+
+def about_marks(found: Sequence[Cell], kind: Kind) -> str:
+    """Say what the marks on the curves are."""
+    has_p99 = any((merged := histogram(cell, kind)) and merged.total >= P99_SAMPLES for cell in found)
+    return "median and p99" if has_p99 else "median"
 
 
 def histogram(cell: Cell, kind: Kind) -> Histogram | None:

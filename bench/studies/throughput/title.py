@@ -89,13 +89,19 @@ def _gain(few: Cell, many: Cell) -> str:
     one, other = _rate(few), _rate(many)
     at, ratio = words.at_latency(few.latency), c.ratio(many, few, c.pages_per_s)
     if ratio is None or min(one.rounds, other.rounds) == 1:
-        return f"{units.times(other.estimate / one.estimate)} faster {at} (one round)"
-    gain = f"{units.times(ratio.estimate)} faster {at}"
+        return f"{_speed(other.estimate / one.estimate)} {at} (one round)"
+    gain = f"{_speed(ratio.estimate)} {at}"
     if differs(one.logs, other.logs) == "unknown":
         return f"{gain} (not significant)"
     if ratio.high < WIDE * ratio.low:
         return gain
-    return f"{gain} (95 %: {units.times(ratio.low)} to {units.times(ratio.high)})"
+    ends = sorted((ratio.low, ratio.high) if ratio.estimate >= 1 else (1 / ratio.low, 1 / ratio.high))
+    return f"{gain} (95 %: {' to '.join(map(units.times, ends))})"
+
+
+def _speed(ratio: float) -> str:
+    """Write how many times faster, or slower."""
+    return f"{units.times(ratio)} faster" if ratio >= 1 else f"{units.times(1 / ratio)} slower"
 
 
 def _busiest(found: Sequence[Cell]) -> list[Cell]:
