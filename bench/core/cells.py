@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from inflight.bench.core import units, workloads
-from inflight.bench.core.figures import NoSlope, Slope, Spread, memory_slope, spread
+from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread, memory_slope, spread
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Interval, Logs, compare, t_interval
 
 R = TypeVar("R", bound=Row)
+Value = TypeVar("Value")
 Read = Callable[[Row], float | None]
 
 _OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
@@ -20,8 +21,6 @@ TIMED = frozenset({"crawl", "arm"})
 """The kinds of rows that have a throughput: whole crawls, and arms of blocks."""
 CRAWLED = TIMED | {"memory"}
 """The kinds of rows that cells are made of: in which one process of one strategy crawled."""
-STEADY = 0.02
-"""A figure with a wider half interval than this share is shown with two digits instead of three."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -217,6 +216,23 @@ def differing(setting: Setting, others: Iterable[Setting]) -> dict[str, object]:
     values = setting.told()
     told = [other.told() for other in others]
     return {key: values[key] for key in sorted(values) if any(other.get(key) != values[key] for other in told)}
+
+
+def setting_names(found: Sequence[Setting]) -> dict[Setting, str]:
+    """Name each setting by its use of connections, and by what else is needed to distinguish it from the others."""
+    names = {}
+    for setting in found:
+        alike = [other for other in found if other.connection == setting.connection]
+        values = [f"{key} {value}" for key, value in differing(setting, alike).items()]
+        names[setting] = ", ".join([f"{setting.connection} connections", *values])
+    return names
+
+
+def evenly(values: Sequence[Value], most: int) -> list[Value]:
+    """Return at most so many of the values: the first, the last, and evenly from between."""
+    if len(values) <= most:
+        return list(values)
+    return [values[round(step * (len(values) - 1) / (most - 1))] for step in range(most)]
 
 
 def latencies(found: Iterable[Cell]) -> list[str]:

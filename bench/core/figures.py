@@ -18,6 +18,9 @@ BEND = 0.20
 P99_SAMPLES = 1000
 """A p99 needs so many samples (the validity check of the same name goes by the same number)."""
 
+STEADY = 0.02
+"""A figure that is uncertain by more than this share is shown with two digits instead of three."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -62,6 +65,11 @@ class Slope:
     straight: bool
     points: int
     sizes: int
+
+    @property
+    def error(self) -> float:
+        """The greater half of the interval."""
+        return max(self.high - self.per_fetch, self.per_fetch - self.low)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.core import cells as c
-from inflight.bench.core.cells import Setting
-from inflight.bench.present import labels, page
+from inflight.bench.present import labels, page, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.name_looks import COLOURS, Look
 
@@ -78,10 +76,9 @@ def numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
 
 
-def about_setting(setting: Setting, settings: Sequence[Setting]) -> str:
-    """Name the use of connections, and what of the site is not the same in all settings."""
-    differing = [f"{key} {value}" for key, value in c.differing(setting, settings).items()]
-    return ", ".join([f"Connections: {setting.connection}", *differing]) + "."
+def about_setting(name: str) -> str:
+    """Return the name of a setting as a sentence."""
+    return f"{name[0].upper()}{words.plain(name[1:], 160)}."
 
 
 def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:

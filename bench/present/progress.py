@@ -7,15 +7,13 @@ says at what time of the day the end is to be expected, which stays right while 
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from inflight.bench.core.rows import Row
-from inflight.bench.present import words
-from inflight.bench.present.console import trial_line, wants_live
+from inflight.bench.present.console import wants_live
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -63,28 +61,10 @@ class Stand:
         return replace(self, took_ns=self.took_ns + took_ns)
 
 
-class Awaited(Protocol):
-    """A trial that is going to be run."""
-
-    @property
-    def id(self) -> str:
-        """Which one."""
-
-    @property
-    def strategy(self) -> str:
-        """Whose."""
-
-    @property
-    def expected_ns(self) -> int:
-        """About how long it takes."""
-
-
 Clock = Callable[[], int]
 """Nanoseconds since any moment."""
 Put = Callable[[str, Stand, int], None]
 """Shows the line of a step, where it is now, and nanoseconds since the beginning."""
-Report = Callable[[int, int, Sequence[Row]], None]
-"""Takes the number of a trial, how many there are, and its rows: one, or those of a block's arms."""
 
 
 class Progress:
@@ -112,20 +92,6 @@ class Progress:
     def _show(self, line: str, stand: Stand) -> None:
         self._stand, self._last = stand, self._clock()
         self._put(line, stand, self._last - self._began)
-
-
-@contextmanager
-def of_trials(waiting: Sequence[Awaited], clock: Clock = time.monotonic_ns) -> Iterator[Report]:
-    """Show the trials that are waiting to be run, while this lasts: give the result what a run reports."""
-    names = [words.plain(trial.strategy, 30) for trial in waiting] + [""]
-    with shown(Stand(len(waiting), sum(trial.expected_ns for trial in waiting), now=names[0]), clock) as progress:
-
-        def report(number: int, total: int, found: Sequence[Row]) -> None:
-            tell = progress.skipped if all(row.status == "skipped" for row in found) else progress.finished
-            lines = "\n".join(trial_line(number, total, row) for row in found)
-            tell(lines, waiting[number - 1].expected_ns, names[number])
-
-        yield report
 
 
 @contextmanager

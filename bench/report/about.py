@@ -7,15 +7,76 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
-from inflight.bench.present import provenance, words
+from inflight.bench.present import words
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.present.table import Cell, Line, Table
+from inflight.bench.report import provenance
 from inflight.bench.report.check_words import MEANINGS
 
 MOST_RED = 12
 """Maximum number of red trials shown of a check, and of reasons; the rest are counted."""
+MOST_EXPLAINED = 12
+"""Maximum number of strategies whose red trials are explained; the rest are counted."""
 _ABOUT_THE_RUN = frozenset({"command", "versions"})
 """What ``machine.json`` has beside the machine; shown elsewhere."""
+
+
+# Red trials
+
+
+def nothing_valid(rows: Sequence[Row]) -> str:
+    """Say that no conclusion can be drawn; empty where a trial is valid."""
+    if not rows:
+        return "No trial has been run: there is nothing to show."
+    if any(row.valid for row in rows):
+        return ""
+    return f"No valid trial among {units.count(len(rows))}: nothing here supports a conclusion."
+
+
+def about_red(rows: Sequence[Row]) -> list[str]:
+    """Say of each strategy which of its trials are red, and why."""
+    by_strategy: dict[str, list[Row]] = {}
+    for row in rows:
+        by_strategy.setdefault(row.strategy, []).append(row)
+    red = {name: [row for row in own if not row.valid] for name, own in sorted(by_strategy.items())}
+    told = [
+        f"{words.plain(name, 30)}: {_of(len(bad), len(by_strategy[name]))} red: {_reasons(bad)}."
+        for name, bad in red.items()
+        if bad
+    ]
+    if len(told) > MOST_EXPLAINED:
+        told = [
+            *told[:MOST_EXPLAINED],
+            f"{len(told) - MOST_EXPLAINED} more strategies have red trials; the rows say why.",
+        ]
+    return told
+
+
+def _of(some: int, all_: int) -> str:
+    return (
+        f"{'the only trial is' if all_ == 1 else f'all {all_} trials are'}"
+        if some == all_
+        else f"{some} of {all_} trials"
+    )
+
+
+def _reasons(bad: Sequence[Row]) -> str:
+    """List the kinds of reasons, the most frequent first, each with its number and one example."""
+    kinds: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for row in bad:
+        for reason in row.why_red:
+            kind, _, detail = reason.partition(": ")
+            kinds[kind] += 1
+            examples.setdefault(kind, detail)
+    texts = [_reason(kind, number, words.plain(examples[kind], 90)) for kind, number in kinds.most_common(3)]
+    more = f"; {len(kinds) - 3} more kinds" if len(kinds) > 3 else ""
+    return "; ".join(texts) + more
+
+
+def _reason(kind: str, number: int, example: str) -> str:
+    times = f" {number} times" if number > 1 else ""
+    return f"{kind}{times}" + (f" ({'such as ' if number > 1 else ''}{example})" if example else "")
 
 
 # Validity

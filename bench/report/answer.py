@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
-from inflight.bench.present import notes, words
+from inflight.bench.present import words
 from inflight.bench.present.section import Section
-from inflight.bench.report import studies
+from inflight.bench.report import about, studies
 
 MOST = 6
 """Maximum number of sentences; the last one says what the others rest on."""
@@ -28,7 +28,7 @@ def coverage(rows: Sequence[Row]) -> str:
     """Say how many trials are valid, over how many rounds, and why most of the others are not."""
     valid = [row for row in rows if row.valid]
     if not valid:
-        return f"{notes.about_rows(rows)[0].removesuffix('.')}{_mostly(rows)}."
+        return f"{about.nothing_valid(rows).removesuffix('.')}{_mostly(rows)}."
     rounds = len({(row.run, row.round) for row in valid})
     are, over = "trial is" if len(rows) == 1 else "trials are", "1 round" if rounds == 1 else f"{rounds:,} rounds"
     told = f"{units.count(len(valid))} of {units.count(len(rows))} {are} valid, over {over} on one machine"
@@ -37,5 +37,5 @@ def coverage(rows: Sequence[Row]) -> str:
 
 def _mostly(rows: Sequence[Row]) -> str:
     """Name the reason that most trials have which are not valid, and how many have it."""
-    reasons = Counter(words.plain(why, 120) for row in rows if not row.valid for why in notes.why_red(row))
+    reasons = Counter(words.plain(why, 120) for row in rows if not row.valid for why in row.why_red)
     return "".join(f"; the others mostly: {why} ({units.count(number)})" for why, number in reasons.most_common(1))

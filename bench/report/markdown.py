@@ -9,10 +9,10 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
-from inflight.bench.present import notes, provenance, section, words
+from inflight.bench.present import section, words
 from inflight.bench.present.markdown import MOST_TEXT, escaped
 from inflight.bench.present.section import Section, folded
-from inflight.bench.report import about
+from inflight.bench.report import about, provenance
 from inflight.bench.report.answer import answer
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.terminal import shown
@@ -38,7 +38,7 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[
 
 def headline(rows: Sequence[Row], machine: Mapping[str, Any], found: Sequence[Section]) -> str:
     """Return some sections of a run, with how it was made, where and when, and which trials are red."""
-    red = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in notes.about_red(rows))
+    red = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in about.about_red(rows))
     made = provenance.markdown(rows, machine)
     return "\n\n".join(filter(None, [made, *map(section.markdown, found), red]))
 

@@ -135,15 +135,12 @@ def decision_map(rows: Sequence[Row], in_flight: int, axes: "Axes") -> None:
 
 
 def _settled(found: Sequence[Cell], what: str) -> tuple[list[Cell], str]:
-    """Return the cells of the setting that has most, and words for it where there are others. Refuse none at all."""
+    """Return the cells of the setting that has most, and its name if there are others. Raises NotInRunError."""
     settings = c.settings(found)
     if not settings:
         raise NotInRunError(f"no {what} in this run")
-    first = settings[0]
-    told = [{"connection": setting.connection, **setting.told()} for setting in settings]
-    differing = [key for key in told[0] if any(other.get(key) != told[0][key] for other in told)]
-    where = ", ".join(f"{key} {told[0][key]}" for key in differing)
-    return [cell for cell in found if cell.setting == first], words.plain(where, 80)
+    where = words.plain(c.setting_names(settings)[settings[0]], 80) if len(settings) > 1 else ""
+    return [cell for cell in found if cell.setting == settings[0]], where
 
 
 def _held(rows: Sequence[Row]) -> tuple[list[Subject], str]:

@@ -20,11 +20,11 @@ from markupsafe import Markup
 
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row, read
-from inflight.bench.present import html, notes, provenance, words
+from inflight.bench.present import html, words
 from inflight.bench.present import page as sheets
 from inflight.bench.present.inline_svg import inline
 from inflight.bench.present.section import Section
-from inflight.bench.report import about, files, plots, verdicts
+from inflight.bench.report import about, files, plots, provenance, verdicts
 from inflight.bench.report.answer import answer
 from inflight.bench.report.files import Extras
 from inflight.bench.report.frames import csv
@@ -143,7 +143,7 @@ def _answer(rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[s
 
 def _figures(rows: Sequence[Row]) -> Markup:
     """Return the sections, and which trials are red."""
-    return _sections(shown(rows)) + html.listed(notes.about_red(rows), html.BAD) if rows else Markup()
+    return _sections(shown(rows)) + html.listed(about.about_red(rows), html.BAD) if rows else Markup()
 
 
 def _sections(found: Iterable[Section]) -> Markup:

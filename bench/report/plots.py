@@ -6,9 +6,9 @@ from typing import Any
 
 from inflight.bench.core import cells as c
 from inflight.bench.core.rows import Row
-from inflight.bench.present import page, provenance
+from inflight.bench.present import page
 from inflight.bench.present.name_looks import Look
-from inflight.bench.report import studies
+from inflight.bench.report import provenance, studies
 from inflight.bench.report.studies import Named
 
 

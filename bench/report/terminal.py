@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from inflight.bench.core.rows import Row
-from inflight.bench.present import notes, section, text_grid
+from inflight.bench.present import section, text_grid
 from inflight.bench.present.section import Section
-from inflight.bench.report import studies
+from inflight.bench.report import about, studies
 from inflight.bench.report.summary import summary_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
     text = Text()
     for one in shown(rows):
         text.append_text(section.text(one, width)).append("\n\n")
-    for sentence in notes.about_red(rows):
+    for sentence in about.about_red(rows):
         text.append(text_grid.wrapped(sentence, width) + "\n", "red")
     text.rstrip()
     return text
@@ -32,11 +32,8 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
 
 def shown(rows: Sequence[Row]) -> list[Section]:
     """Return the sections of the studies; where nothing is valid, below a sentence that says so."""
-    found = studies.sections(rows)
-    if any(row.valid for row in rows):
-        return found
-    about = tuple(notes.about_rows(rows))
-    return [*([] if any(about == one.notes for one in found) else [Section("", first=about)]), *found]
+    nothing = about.nothing_valid(rows)
+    return [*([Section("", first=(nothing,))] if nothing else []), *studies.sections(rows)]
 
 
 def print_summary(rows: Sequence[Row], file: TextIO) -> None:

@@ -8,7 +8,8 @@ import pytest
 from inflight.bench.commands.output import complain, hushed
 from inflight.bench.core.rows import Status
 from inflight.bench.present import console
-from inflight.bench.present.console import trial_line, wants_colour, wants_live
+from inflight.bench.present.console import wants_colour, wants_live
+from inflight.bench.report.trial_lines import trial_line
 from tests.made_rows import crawl_row, memory_row
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.core import rows as stored
-from inflight.bench.present import provenance
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.report import provenance
 from inflight.bench.report.answer import answer
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.markdown import MOST, markdown

@@ -51,7 +51,7 @@ def draw(
     if len({tile.point.cpu_ns for tile in shown.tiles}) < max(1, least_values):
         return None
     caps = sorted({tile.point.in_flight for tile in shown.tiles})
-    chosen = caps if len(caps) <= MOST_PANELS else [caps[round(n * (len(caps) - 1) / 5)] for n in range(MOST_PANELS)]
+    chosen = c.evenly(caps, MOST_PANELS)
     costs = {cap: costs_of([cell for cell in found if cell.strategy in looks], shown, cap) for cap in chosen}
     has_model, left_out = any(costs.values()), [cap for cap in caps if cap not in chosen]
     height = page.HEIGHT + (-(-len(chosen) // 2) - 1) * PANEL_HEIGHT

@@ -4,11 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import MARGIN
-from inflight.bench.present import notes, words
+from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
 from inflight.bench.studies.decision_map.read import LEAST_ROUNDS, UNKNOWN, Map, Point, Ranked, Tile, of_rows
@@ -37,7 +36,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
         Table(f"The decision map. {_setting(number, settings)}", _HEADS, tuple(map(_cells, found.of(setting).tiles)))
         for number, setting in enumerate(settings)
     ]
-    return [Section(title(found), tuple(tables), (*notes.about_rows(c.crawled(rows)), *_notes(found)))]
+    return [Section(title(found), tuple(tables), tuple(_notes(found)))]
 
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -122,7 +121,12 @@ def _ratio(log: float) -> str:
 
 def _notes(found: Map) -> list[str]:
     """Return what the figures mean, what they rest on, and what was left out."""
-    told = [_RULE]
+    rounds = sorted({one.rounds for tile in found.tiles for one in tile.ranking})
+    if rounds[-1:] == [1]:
+        told = ["One round: its noise is unknown, so nothing can be compared."]
+    else:
+        over = f"{rounds[0]} to {rounds[-1]}" if len(rounds) > 1 else "".join(map(str, rounds))
+        told = [*([f"Geometric means over {over} rounds."] if rounds else []), _RULE]
     if found.noise is not None:
         told.append(f"SD of a ratio between rounds, over the map: {found.noise * 100:.1f} %.")
     if lone := sum(tile.verdict == UNKNOWN for tile in found.tiles):

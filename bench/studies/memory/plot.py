@@ -42,9 +42,9 @@ _TITLES = {BLOCKS: ("Building blocks, parked", "how many"), IN_FLIGHT: ("Strateg
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
     """Draw ``layers`` and ``ladder`` of each setting, the building blocks with the first; then ``in_flight``."""
     every = by_setting(rows)
-    settings = [setting for setting, _ in every if setting is not None]
+    names = c.setting_names([setting for setting, _ in every if setting is not None])
     for number, (setting, own) in enumerate(every[: marks.MOST_SETTINGS], start=1):
-        about = "" if setting is None else marks.about_setting(setting, settings)
+        about = "" if setting is None else marks.about_setting(names[setting])
         yield marks.numbered("layers", number), draw_layers(own, about, footer)
         yield marks.numbered("ladder", number), draw_ladder(own, looks, about, footer)
     yield "in_flight", plot_in_flight.draw(c.cells(rows, "memory"), looks, footer)

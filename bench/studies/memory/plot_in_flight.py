@@ -59,11 +59,11 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], footer: str) -> "Figu
     sheet = page.sheet(show.of_held(here), notes, footer, height)
     marks.margins(sheet, left=1.2, right=2.85, top=0.25)  # for the key, and above for what the gate does
     sheet.subplots_adjust(wspace=0.07, hspace=0.56)
-    names = words.settings(settings)
+    names = c.setting_names(settings)
     grid = sheet.subplots(len(settings), 2, squeeze=False, width_ratios=[3, 2])
     for (left, right), setting in zip(grid, settings, strict=True):
         _draw_setting([cell for cell in here if cell.setting == setting], looks, number, left, right)
-        left.set_title(names[setting], pad=28)
+        left.set_title(words.plain(names[setting], 80), pad=28)
     return sheet
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.figures import NoSlope, Slope, Spread, spread
+from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread, spread
 from inflight.bench.core.layers import FULL
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, words
@@ -19,8 +19,6 @@ Value = TypeVar("Value")
 
 NARROW = 0.4
 """Slopes whose interval is wider than this share of them are not made into a ratio."""
-_STEADY = 0.02
-"""A slope whose interval is within this share of it, up and down, is written with three digits; else two."""
 _UNITS = {
     BLOCKS: ("parked task", "parked tasks"),
     IN_FLIGHT: ("fetch in flight", "fetches in flight"),
@@ -34,10 +32,10 @@ _PAIR = {"thread", "asyncio_task"}
 def sections(rows: Sequence[Row]) -> list[Section]:
     """Return a section for each setting of the memory trials, with its layers, and one of what was held at once."""
     every = by_setting(rows)
-    names = words.settings([setting for setting, _ in every if setting is not None])
+    names = c.setting_names([setting for setting, _ in every if setting is not None])
     found = []
     for setting, own in every:
-        name = names[setting] if setting is not None and len(names) > 1 else ""
+        name = words.plain(names[setting], 80) if setting is not None and len(names) > 1 else ""
         layers = _layers_table(own, f", {name}" if name else "")
         tables = [table for table in (layers, _protocol_table(own)) if table.lines]
         found += [Section(of_layers(own) + (f" ({name})" if name else ""), tuple(tables))] if tables else []
@@ -132,9 +130,11 @@ def of_held(found: Sequence[Cell]) -> str:
     """
     number = max(cell.in_flight for cell in found)
     here = [cell for cell in found if cell.in_flight == number]
-    names = words.settings(c.settings(here))
+    names = c.setting_names(c.settings(here))
     reached = {
-        name: {cell.strategy: time for cell in here if cell.setting == setting and (time := reach(cell))}
+        words.plain(name, 80): {
+            cell.strategy: time for cell in here if cell.setting == setting and (time := reach(cell))
+        }
         for setting, name in names.items()
     }
     everywhere = set.intersection(*map(set, reached.values()))
@@ -178,11 +178,7 @@ def _ratio(least: Slope, most: Slope) -> str:
 
 def size(slope: Slope) -> str:
     """Write a slope without its error, with the digits that it leaves."""
-    return units.size(slope.per_fetch, 3 if _error(slope) <= _STEADY * abs(slope.per_fetch) else 2)
-
-
-def _error(slope: Slope) -> float:
-    return max(slope.high - slope.per_fetch, slope.per_fetch - slope.low)
+    return units.size(slope.per_fetch, 3 if slope.error <= STEADY * abs(slope.per_fetch) else 2)
 
 
 # The tables
@@ -224,7 +220,7 @@ def slope_text(slope: Slope | NoSlope) -> str:
         return "-"
     if not slope.straight:
         return f"{slope.low:,.0f}..{slope.high:,.0f}"
-    return f"{round(slope.per_fetch):,} ±{round(_error(slope)):,}"
+    return f"{round(slope.per_fetch):,} ±{round(slope.error):,}"
 
 
 def _protocol_table(found: Sequence[Subject]) -> Table:

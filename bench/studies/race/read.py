@@ -12,13 +12,12 @@ from typing import Any
 
 from inflight.bench.core import units, workloads
 from inflight.bench.core.cells import spread_of
-from inflight.bench.core.figures import Spread
+from inflight.bench.core.figures import STEADY, Spread
 from inflight.bench.core.records.crawls import Crawl, CrawlWorkload
 from inflight.bench.core.records.parts import Samples
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import differs
 from inflight.bench.present import name_looks, words
-from inflight.bench.present.notes import why_red
 
 MOST_RACES = 4
 MOST_LANES = 16
@@ -67,7 +66,7 @@ class Lane:
     @property
     def red(self) -> str | None:
         """Why the trial is no basis for a conclusion."""
-        return None if self.row.valid else words.plain("; ".join(why_red(self.row)), 160)
+        return None if self.row.valid else words.plain("; ".join(self.row.why_red), 160)
 
     @property
     def bin_ns(self) -> int:
@@ -260,7 +259,7 @@ def _behind(first: Lane, second: Lane) -> bool:
     if first.rounds_ns is None or second.rounds_ns is None:
         return False
     single = min(first.rounds_ns.rounds, second.rounds_ns.rounds) == 1
-    if second.end_ns < first.end_ns * (1 + (ONE_ROUND if single else words.STEADY)):
+    if second.end_ns < first.end_ns * (1 + (ONE_ROUND if single else STEADY)):
         return False
     return single or differs(first.rounds_ns.logs, second.rounds_ns.logs) == "differs"
 
@@ -281,7 +280,7 @@ def _but_for_size(row: Row) -> str:
 
 
 def _why_absent(row: Row) -> str:
-    reason = "; ".join(why_red(row)) or "no time line"
+    reason = "; ".join(row.why_red) or "no time line"
     return f"{words.plain(row.strategy, 40)} ({words.plain(reason, 80)})"
 
 

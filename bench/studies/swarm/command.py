@@ -17,7 +17,6 @@ from inflight.bench.core.judge import check_known, whole
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import Hosting, address_text
-from inflight.bench.present.notes import why_red
 from inflight.bench.studies.swarm.layout import Layout, LayoutError, allowances, among, layout
 from inflight.bench.studies.swarm.plan_text import MASTER_PORT, TRUST, plan_text
 from inflight.fake_server.delays import parse_duration_ns
@@ -212,5 +211,5 @@ def _code(found: list[Row]) -> int:
     if found and all(row.valid for row in found):
         return 0
     for row in found:
-        complain(f"this supports no conclusion: {'; '.join(why_red(row))}")
+        complain(f"this supports no conclusion: {'; '.join(row.why_red)}")
     return 1

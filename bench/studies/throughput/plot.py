@@ -14,7 +14,6 @@ from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.throughput import plot_cpu, plot_times, title
-from inflight.bench.studies.throughput.read import choose_caps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,10 +31,11 @@ def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Itera
     """
     found, is_any_valid = c.cells(rows), any(row.valid for row in rows)
     settings = c.settings(found)
+    names = c.setting_names(settings)
     each = [(setting, [cell for cell in found if cell.setting == setting]) for setting in settings]
     told = [(setting, own) for setting, own in each if not is_any_valid or any(cell.valid_rows for cell in own)]
     for number, (setting, own) in enumerate(told[: marks.MOST_SETTINGS], start=1):
-        about = marks.about_setting(setting, settings)
+        about = marks.about_setting(names[setting])
         named = marks.notes(about, marks.about_grey(c.strategies_of(own), looks))
         yield marks.numbered("throughput", number), draw(own, looks, named, footer)
         if not setting.cpu_ns or settings[0] == setting:
@@ -49,7 +49,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     if not shown:
         return None
     latencies = c.latencies(shown)
-    panels = [latencies[n] for n in choose_caps(range(len(latencies)), MOST_PANELS)]
+    panels = c.evenly(latencies, MOST_PANELS)
     notes = marks.notes(about, _about_pages(shown), _about_short(found, shown), _about_marks(shown, panels))
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
     sheet = page.sheet(title.of_rates(shown), notes, footer, height)

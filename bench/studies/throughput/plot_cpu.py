@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
-from inflight.bench.present import labels, marks, name_looks, page, words
+from inflight.bench.present import labels, marks, name_looks, page
 from inflight.bench.present.marks import Fill
 from inflight.bench.studies.throughput import read, title
 
@@ -33,7 +33,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
     left_out = len(bars) - page.MOST_BARS
     notes = marks.notes(
         about,
-        words.workload(bars[0][0]),
+        title.workload(bars[0][0]),
         "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack != "shared" for cell, _ in bars) and "* with an HTTP stack of its own.",
         any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",

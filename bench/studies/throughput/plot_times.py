@@ -10,7 +10,7 @@ from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.figures import P99_SAMPLES, Histogram, exceedance, merge, quantile
 from inflight.bench.core.rows import Row
-from inflight.bench.present import labels, marks, page, scales, words
+from inflight.bench.present import labels, marks, page, scales
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.throughput import title
 
@@ -37,7 +37,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     kinds = [kind for kind in _TITLES if any(histogram(cell, kind) for cell in here)]
     notes = marks.notes(
         about,
-        words.workload(here[0]),
+        title.workload(here[0]),
         _about_rounds(here),
         "Closed loop: a slow strategy is asked less often; these are not the times that independent users would see.",
         "response" in kinds and "Response time includes the wait in the crawl's own queue.",

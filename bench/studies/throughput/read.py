@@ -92,13 +92,6 @@ def _contrast(pairs: Sequence[tuple[Row, Row]]) -> Contrast:
     return Contrast(row.strategy, reference.strategy, role(row), row.workload, logs)
 
 
-def choose_caps(tried: Sequence[int], most: int = MOST_COLUMNS) -> list[int]:
-    """Return at most so many of the numbers in flight: the first, the last, and evenly from between."""
-    if len(tried) <= most:
-        return list(tried)
-    return [tried[round(step * (len(tried) - 1) / (most - 1))] for step in range(most)]
-
-
 def usual_cap(tried: Sequence[int]) -> int:
     """Return the number in flight nearest to 100, on a scale of ratios."""
     return min(tried, key=lambda cap: (abs(math.log(cap / USUAL_CAP)), cap))
@@ -114,7 +107,7 @@ def cpu_column(found: Sequence[Cell]) -> Column:
 def rate_columns(found: Sequence[Cell]) -> list[Column]:
     """Return where throughput is shown: at the longest latency over the caps; and, if it is another, as CPU time is."""
     longest = c.latencies(c.fillable(found))[-1]
-    columns = [Column(longest, cap) for cap in choose_caps(c.caps(c.fillable(found), longest))]
+    columns = [Column(longest, cap) for cap in c.evenly(c.caps(c.fillable(found), longest), MOST_COLUMNS)]
     cpu = cpu_column(found)
     return columns if cpu.latency == longest else [cpu, *columns]
 

@@ -12,7 +12,7 @@ from inflight.bench.core.cells import Cell, role
 from inflight.bench.core.model import sensitivity
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import CONFIDENCE
-from inflight.bench.present import notes, words
+from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table, texts
 from inflight.bench.studies.throughput import read, title
@@ -26,13 +26,12 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     found = c.cells(rows)
     if not found:
         return []
-    settings = words.settings(c.settings(found))
-    each = [([cell for cell in found if cell.setting == setting], name) for setting, name in settings.items()]
+    names = c.setting_names(c.settings(found))
+    each = [([cell for cell in found if cell.setting == one], words.plain(name, 80)) for one, name in names.items()]
     several = len(each) > 1
     costs, rates = ([make(own, f", {name}" if several else "") for own, name in each] for make in (_costs, _rates))
     if not any(cell.valid_rows for cell in found):
-        about = notes.about_rows([row for row in rows if row.kind in c.TIMED])
-        return [Section("", (*costs, *rates), tuple(about))]
+        return [Section("", (*costs, *rates))]
     own, name = each[0]
     where = f" ({name})" if several else ""
     told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
@@ -218,11 +217,17 @@ def _left_out(own: Sequence[Cell], shown: Sequence[Column]) -> list[str]:
     """Say what was measured and has no column."""
     columns = {(column.latency, column.in_flight) for column in shown}
     left = [
-        f"{words.numbers(caps)} in flight {words.at_latency(latency)}"
+        f"{_numbers(caps)} in flight {words.at_latency(latency)}"
         for latency in c.latencies(own)
         if (caps := [cap for cap in c.caps(own, latency) if (latency, cap) not in columns])
     ]
     return [f"Measured, but not in this table: {'; '.join(left)}."] if left else []
+
+
+def _numbers(caps: Sequence[int]) -> str:
+    """Write some numbers in flight, or the range of many."""
+    texts = [units.count(cap) for cap in caps]
+    return words.listed(texts) if len(texts) <= 5 else f"{texts[0]} to {texts[-1]} ({len(texts)} numbers)"
 
 
 def _cpu_ns(cell: Cell) -> float:

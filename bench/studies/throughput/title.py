@@ -116,3 +116,11 @@ def _rate(cell: Cell) -> Figure:
     figure = cell.figure(c.pages_per_s)
     assert figure is not None
     return figure
+
+
+def workload(cell: Cell) -> str:
+    """Write the workload of a cell as a sentence; the site of a block has no end."""
+    parts = [units.latency(cell.latency), words.in_flight(cell.in_flight)]
+    if not any(row.kind == "arm" for row in cell.rows):
+        parts.append(f"{units.count(cell.pages)} pages")
+    return f"Workload: {', '.join(parts)}."
