@@ -7,10 +7,10 @@ RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 
 
 def wants_colour(file: TextIO) -> bool:
-    """Tell whether to colour what is printed there (https://no-color.org)."""
+    """Tell whether to colour text for this stream (https://no-color.org)."""
     return file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def wants_live(file: TextIO) -> bool:
-    """Tell whether a line there can be drawn again: on a terminal that says what it is, and is not a dumb one."""
+    """Tell whether a line of this stream can be redrawn: it is a terminal of a known type."""
     return file.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}

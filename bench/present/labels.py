@@ -1,4 +1,4 @@
-"""Names beside what they name: at the ends of lines, or in a legend where the ends are too close together."""
+"""Names of lines: at their ends, or in a legend if the ends are too close together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FAR = 0.85
-"""Where a line ends left of this share of the axes' width, its label is far away."""
+"""The label of a line that ends left of this share of the axes' width is far away."""
 LABEL_ROOM = 2.1
-"""Inches to the right of axes that labels need."""
+"""Inches to the right of axes for labels."""
 LABEL_PITCH = 0.24
 """Inches between the base lines of labels at the ends of lines."""
 
@@ -108,7 +108,7 @@ def end_labels(axes: "Axes", labels: Sequence[Label]) -> None:
 
 
 def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
-    """Return places from 0 to 1 near those wanted, in their order, ``pitch`` apart or more (by pooling neighbours)."""
+    """Return places from 0 to 1 near the wanted ones, in order and at least ``pitch`` apart (pooling neighbours)."""
     order = sorted(range(len(wanted)), key=lambda n: wanted[n])
     blocks: list[tuple[float, int]] = []  # (middle, how many)
     for n in order:
@@ -118,9 +118,9 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
             middle, many = (middle * many + below * number) / (many + number), many + number
         blocks.append((middle, many))
     places = [middle + pitch * (k - (many - 1) / 2) for middle, many in blocks for k in range(many)]
-    for k in reversed(range(len(places))):  # below 1 ...
+    for k in reversed(range(len(places))):  # below 1
         places[k] = min(places[k], places[k + 1] - pitch if k + 1 < len(places) else 1.0)
-    for k in range(len(places)):  # ... but, should there be too many, above 0 all the same
+    for k in range(len(places)):  # and above 0, even if there are too many for both
         places[k] = max(places[k], places[k - 1] + pitch if k else 0.0)
     found = [0.0] * len(wanted)
     for n, place in zip(order, places, strict=True):
@@ -129,10 +129,10 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
 
 
 def name_of(strategy: str, *, red: bool = False) -> str:
-    """Return a strategy's name as it is drawn: printable, and not longer than there is room for."""
+    """Return a strategy's name as it is drawn: printable, and cut to the room for it."""
     return f"{words.plain(strategy, 12)} (red)" if red else words.plain(strategy, 18)
 
 
 def starred(strategy: str, stack: str) -> str:
-    """Return a strategy's name as it is drawn, with a star where it has an HTTP stack of its own."""
+    """Return a strategy's name as it is drawn, with a star if it has an HTTP stack of its own."""
     return name_of(strategy) + (" *" if stack == "own" else "")

@@ -1,9 +1,9 @@
-"""The marks that plots are made of, whatever they show: dots, lines, bars, their names, keys and notes.
+"""Marks of plots, whatever they show: dots, lines, bars, their names, keys and notes.
 
-A name without a look has no colour of its own: it is drawn pale and thin, behind the others. A plot of lines, one panel
-a latency::
+A name without a look has no colour of its own: it is drawn pale and thin, behind the others. A plot of lines with one
+panel per latency::
 
-    sheet = page.sheet(title, marks.notes("Points: medians.", is_red and "Hollow: red trials."), footer)
+    sheet = page.sheet(title, marks.notes("Points: means.", is_red and "Hollow: red trials."), footer)
     for axes, latency in zip(marks.panels(sheet, len(latencies)), latencies):
         ends = [marks.series(axes, name, points[name, latency], looks.get(name)) for name in names]
         axes.set_ylim(...)  # the limits before the names at the ends
@@ -36,12 +36,12 @@ Points = Sequence[tuple[float, float]]
 BAR = 0.62
 """The height of a bar, as a share of its row."""
 MOST_SETTINGS = 6
-"""Settings that get plots of their own."""
+"""Maximum number of settings with plots of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of a line, with its range; a red one is hollow, and no part of the line."""
+    """One point of a line, with its interval; a red one is hollow, and not part of the line."""
 
     x: float
     y: float
@@ -52,7 +52,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How a part of a bar is filled: its hatch says what its colour says, for a print in grey."""
+    """How a part of a bar is filled: its hatch repeats what its colour says, for print in grey."""
 
     colour: str
     hatch: str = ""
@@ -72,7 +72,7 @@ UNKNOWN = Fill("white", "xx", page.GREY, 0.8)
 
 
 def numbered(name: str, number: int) -> str:
-    """Return the name of a plot that there is one of for each setting."""
+    """Return the file name of the plot of a setting, by its number."""
     return name if number == 1 else f"{name}-{number}"
 
 
@@ -88,7 +88,7 @@ def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
 
 
 def notes(*sentences: object) -> str:
-    """Join sentences; what is not a text, such as the False of ``is_so and "It is so."``, is left out."""
+    """Join sentences; values other than texts, such as the False of ``is_so and "It is so."``, are left out."""
     return " ".join(one for one in sentences if one and isinstance(one, str))
 
 
@@ -108,7 +108,7 @@ def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **
 
 
 def series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None, *, width: float = 2.2) -> Label | None:
-    """Draw a name's points, their ranges, and a line through all that are not red; return the label of its end."""
+    """Draw the points of a name, their intervals, and a line through valid points; return the label of its end."""
     good, red = ([point for point in points if point.red is is_red] for is_red in (False, True))
     line(axes, [(point.x, point.y) for point in good], look, width)
     dots(axes, [(point.x, point.y) for point in good], look)
@@ -127,7 +127,7 @@ def series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None, 
 def stacked(
     axes: "Axes", place: float, parts: Iterable[tuple[float, Fill]], height: float = BAR, **style: Any
 ) -> float:
-    """Draw a horizontal bar made of parts, from 0 on; return where it ends."""
+    """Draw a horizontal bar made of parts, starting at 0; return its end."""
     at = 0.0
     for size, fill in parts:
         axes.barh(place, size, left=at, height=height, **fill.style | style)
@@ -136,7 +136,7 @@ def stacked(
 
 
 def whisker(axes: "Axes", place: float, middle: float, low: float, high: float) -> None:
-    """Draw an interval, or a range, on a horizontal bar."""
+    """Draw an interval on a horizontal bar."""
     reach = [[middle - low], [high - middle]]
     axes.errorbar(middle, place, xerr=reach, color="black", capsize=5, linewidth=1.4, linestyle="none", zorder=4)
 
@@ -176,19 +176,19 @@ def name_rows(axes: "Axes", names: Sequence[str]) -> None:
 
 
 def patches(fills: Mapping[str, Fill]) -> list[Any]:
-    """Return the entries of a key that says what each fill means."""
+    """Return the entries of a key to fills."""
     from matplotlib.patches import Patch
 
     return [Patch(**fill.style, label=name) for name, fill in fills.items()]
 
 
 def key(sheet: "Figure", fills: Mapping[str, Fill], left: float, top: float) -> None:
-    """Say what each fill means in one line of a page; its lower left corner is at these shares of the page."""
+    """Write a key to fills in one line of a sheet; its lower left corner is at these shares of the sheet."""
     page.key(sheet, patches(fills), left, top)
 
 
 def panels(sheet: "Figure", number: int, columns: int = 2) -> list["Axes"]:
-    """Return so many axes, row by row; what is left of the last row stays empty."""
+    """Return a number of axes, row by row; the rest of the last row stays empty."""
     columns = min(columns, number)
     grid = sheet.subplots(-(-number // columns), columns, squeeze=False)
     for axes in grid.flat[number:]:
@@ -197,7 +197,7 @@ def panels(sheet: "Figure", number: int, columns: int = 2) -> list["Axes"]:
 
 
 def margins(sheet: "Figure", left: float, right: float, top: float = 0.0) -> None:
-    """Set the margins of a sheet in inches; ``top`` is what the panels leave free below where they would begin."""
+    """Set the margins of a sheet in inches; ``top`` is added to the present top margin."""
     sheet.subplots_adjust(
         left=left / page.WIDTH,
         right=1 - right / page.WIDTH,

@@ -1,4 +1,4 @@
-"""What a report says of the rows themselves: which checks they passed, on which machine, and how to make them again."""
+"""The parts of a report about its rows: validity checks, red trials, the machine, and how to reproduce the run."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ MOST_RED = 12
 MOST_EXPLAINED = 12
 """Maximum number of strategies whose red trials are explained; the rest are counted."""
 _ABOUT_THE_RUN = frozenset({"command", "versions"})
-"""What ``machine.json`` has beside the machine; shown elsewhere."""
+"""Values of ``machine.json`` that do not describe the machine; shown elsewhere."""
 
 
 # Red trials
@@ -34,7 +34,7 @@ def nothing_valid(rows: Sequence[Row]) -> str:
 
 
 def about_red(rows: Sequence[Row]) -> list[str]:
-    """Say of each strategy which of its trials are red, and why."""
+    """Say for each strategy how many of its trials are red, and why."""
     by_strategy: dict[str, list[Row]] = {}
     for row in rows:
         by_strategy.setdefault(row.strategy, []).append(row)
@@ -84,7 +84,7 @@ def _reason(kind: str, number: int, example: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One check over all rows: how many passed or had nothing to check, and the red ones with their detail."""
+    """One check over all rows: the numbers of passed and not applicable ones, and the failed ones with details."""
 
     name: str
     passed: int
@@ -94,7 +94,7 @@ class Judged:
 
 
 def validity(rows: Sequence[Row]) -> Section:
-    """Return how many trials are valid, every check with what it means, the red ones in detail, and each loss."""
+    """Return the number of valid trials, all checks with their meanings, failed checks, and failed trials."""
     if not rows:
         return Section("", first=("No trial has been run, so nothing has been checked.",))
     found = judged(rows)
@@ -113,7 +113,7 @@ def valid_told(rows: Sequence[Row]) -> str:
 
 
 def judged(rows: Sequence[Row]) -> list[Judged]:
-    """Count the verdicts of each check: those with red rows first, then by how many passed."""
+    """Count the verdicts of each check: checks with red rows first, then those that passed."""
     verdicts: dict[str, Counter[str]] = {}
     red: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
@@ -151,12 +151,12 @@ def _red(found: Sequence[Judged]) -> Table:
         name = words.plain(one.name, 80)
         lines += [(words.plain(trial, 200), name, words.plain(detail, 300)) for trial, detail in one.red[:MOST_RED]]
         more = len(one.red) - MOST_RED
-        lines += [(f"{units.count(more)} more", name, "the rows have them all")] if more > 0 else []
+        lines += [(f"{units.count(more)} more", name, "see the raw data")] if more > 0 else []
     return Table("Red trials, by check", ("trial", "check", "reason"), tuple(lines))
 
 
 def endings(rows: Sequence[Row]) -> Table:
-    """Count the trials that did not end well, by their status and reason."""
+    """Count the trials that did not end as ``ok``, by status and reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.status != "ok":
@@ -169,7 +169,7 @@ def endings(rows: Sequence[Row]) -> Table:
     if rest := ordered[MOST_RED:]:
         number = units.count(sum(len(who) for _, who in rest))
         lines.append(("more", number, "", f"{units.count(len(rest))} other reasons"))
-    return Table("Trials without a right answer", ("ended as", "trials", "of", "reason"), tuple(lines))
+    return Table("Trials without a correct answer", ("ended as", "trials", "of", "reason"), tuple(lines))
 
 
 def _names(who: Sequence[str]) -> str:
@@ -181,7 +181,7 @@ def _names(who: Sequence[str]) -> str:
 
 
 def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
-    """Return what is known of the machine, and which runs the rows are of."""
+    """Return the known facts about the machine, and the runs that the rows belong to."""
     lines = [("Python of the workers", provenance.pythons(rows, values))]
     lines += [(_name(key), _value(key, value)) for key, value in values.items() if key not in _ABOUT_THE_RUN]
     versions = values.get("versions") or {}
@@ -189,17 +189,17 @@ def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
     days = sorted({row.started_at[:10] for row in rows})
     runs = sorted({row.run for row in rows})
     told = [f"The first trial started on {days[0]}, the last on {days[-1]}."] if days else []
-    told += [f"The rows are of {units.count(len(runs))} runs: {', '.join(runs)}."] if len(runs) > 1 else []
-    caption = "What the run was measured on" if values else "The machine is not known"
+    told += [f"The rows belong to {units.count(len(runs))} runs: {', '.join(runs)}."] if len(runs) > 1 else []
+    caption = "Machine of the run" if values else "The machine is unknown"
     return Section("", (Table(caption, ("what", "value"), tuple(lines)),), tuple(told))
 
 
 def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section:
-    """Return the command that made the run, its version, and the experiment as it was run."""
+    """Return the command of the run, the version of inflight, and the experiment as it was run."""
     made, version = provenance.command(values), (values.get("versions") or {}).get("inflight-bench")
-    told = [f"inflight {version}" if version else "The version of inflight is not known."]
+    told = [f"inflight {version}" if version else "The version of inflight is unknown."]
     details = [Detail("The command", code=(made,), is_open=True)] if made else []
-    told += [] if made else ["The command that made this run is not known."]
+    told += [] if made else ["The command of this run is unknown."]
     if experiment_toml is not None:
         details.append(Detail("The experiment as it was run (experiment.toml)", code=(experiment_toml,)))
     return Section("", first=tuple(told), details=tuple(details))

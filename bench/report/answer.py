@@ -1,4 +1,4 @@
-"""The answer in a few sentences: the findings of the studies, and what they rest on."""
+"""The answer in a few sentences: the findings of the studies, and the number of valid trials behind them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from inflight.bench.present.section import Section
 from inflight.bench.report import about, studies
 
 MOST = 6
-"""Maximum number of sentences; the last one says what the others rest on."""
+"""Maximum number of sentences; the last one is the number of valid trials."""
 
 
 def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
-    """Return what the rows say: what was decided, the findings of the studies, and what these rest on.
+    """Return the decisions, the findings of the studies, and the number of valid trials.
 
-    Of rows that a decision is about it speaks alone.
+    Rows that a decision is about are left out of the findings.
     """
     rest = [row for row in rows if not (decided and row.of_comparison)]
     found = studies.sections(rest) if any(row.valid for row in rest) else []
@@ -25,7 +25,7 @@ def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
 
 
 def coverage(rows: Sequence[Row]) -> str:
-    """Say how many trials are valid, over how many rounds, and why most of the others are not."""
+    """Say how many trials are valid, over how many rounds, and the most frequent reason of the others."""
     valid = [row for row in rows if row.valid]
     if not valid:
         return f"{about.nothing_valid(rows).removesuffix('.')}{_mostly(rows)}."
@@ -36,6 +36,6 @@ def coverage(rows: Sequence[Row]) -> str:
 
 
 def _mostly(rows: Sequence[Row]) -> str:
-    """Name the reason that most trials have which are not valid, and how many have it."""
+    """Name the most frequent reason of trials that are not valid, with its number."""
     reasons = Counter(words.plain(why, 120) for row in rows if not row.valid for why in row.why_red)
     return "".join(f"; the others mostly: {why} ({units.count(number)})" for why, number in reasons.most_common(1))

@@ -1,4 +1,4 @@
-"""All plots of a run, as PNG and SVG. Each states in its title what its data says; ``page`` has the look they share."""
+"""All plots of a run, as PNG and SVG. The title of each states its finding."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ from inflight.bench.report.studies import Named
 
 
 def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
-    """Write every plot that the rows allow into the folder, as ``.png`` and ``.svg``; return the files in order.
+    """Write all plots into the folder, as ``.png`` and ``.svg``; return the files in order.
 
-    A plot that would be empty is not written. Raises OSError when a file cannot be written.
+    Empty plots are not written. Raises OSError when a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with page.settings():
@@ -23,12 +23,12 @@ def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list
 
 
 def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[Named]:
-    """Draw these plots one after another, each with its name; to be called and saved under ``page.settings()``."""
+    """Draw these plots one after another, each with its name. Call and save them under ``page.settings()``."""
     yield from studies.plots(rows, looks_of(rows), provenance.source(rows, machine))
 
 
 def looks_of(rows: Sequence[Row]) -> dict[str, Look]:
-    """Give looks to the strategies; when they are too many to tell apart, to those with the highest throughput."""
+    """Return the looks of the strategies; of too many, those with the highest throughput."""
     names = list(c.strategies([*c.crawled(rows), *(row for row in rows if row.kind == "swarm")]))
     if len(names) > page.MOST_LINES:
         best: dict[str, float] = dict.fromkeys(names, 0.0)

@@ -1,4 +1,4 @@
-"""What a terminal shows of a run: the sections of its studies, at most 100 columns wide."""
+"""A run in the terminal: the sections of its studies, at most 100 columns wide."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
@@ -18,7 +18,7 @@ WIDTH = 100
 
 
 def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
-    """Return what a run found, at most ``width`` wide: section by section, and below them the trials that are red."""
+    """Return the sections of a run, at most ``width`` columns wide, with its red trials below."""
     from rich.text import Text
 
     text = Text()
@@ -31,13 +31,13 @@ def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
 
 
 def shown(rows: Sequence[Row]) -> list[Section]:
-    """Return the sections of the studies; where nothing is valid, below a sentence that says so."""
+    """Return the sections of the studies; if no trial is valid, a sentence above says so."""
     nothing = about.nothing_valid(rows)
     return [*([Section("", first=(nothing,))] if nothing else []), *studies.sections(rows)]
 
 
 def print_summary(rows: Sequence[Row], file: TextIO) -> None:
-    """Print what a run found; with colour on a terminal only, and never where NO_COLOR is set."""
+    """Print the sections of a run; with colour on a terminal only, and not if NO_COLOR is set."""
     from rich.console import Console
 
     console = Console(file=file, highlight=False, soft_wrap=True)

@@ -17,28 +17,28 @@ _NAME, _WHERE = 16, 34
 """Columns of a strategy's name and of its workload."""
 
 Report = Callable[[int, int, Sequence[Row]], None]
-"""Takes the number of a trial, how many there are, and its rows: one, or those of a block's arms."""
+"""Receives the number of a trial, the total, and its rows: one, or those of the arms of a block."""
 
 
 class Awaited(Protocol):
-    """A trial that is going to be run."""
+    """A trial that is waiting to be run."""
 
     @property
     def id(self) -> str:
-        """Which one."""
+        """Its id."""
 
     @property
     def strategy(self) -> str:
-        """Whose."""
+        """Its strategy."""
 
     @property
     def expected_ns(self) -> int:
-        """About how long it takes."""
+        """Expected duration."""
 
 
 @contextmanager
 def of_trials(waiting: Sequence[Awaited], clock: Clock = time.monotonic_ns) -> Iterator[Report]:
-    """Show the trials that are waiting to be run, while this lasts: give the result what a run reports."""
+    """Show the progress of the waiting trials; yield a function that receives the rows of each."""
     names = [words.plain(trial.strategy, 30) for trial in waiting] + [""]
     with shown(Stand(len(waiting), sum(trial.expected_ns for trial in waiting), now=names[0]), clock) as progress:
 
@@ -51,9 +51,9 @@ def of_trials(waiting: Sequence[Awaited], clock: Clock = time.monotonic_ns) -> I
 
 
 def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None) -> str:
-    """Say how a trial went: which one, its figures, and ``ok`` or what is wrong with it.
+    """Return the line of a trial: its number, workload and figures, and ``ok`` or its failure.
 
-    With ``colour`` None, there is colour when standard error is a terminal and NO_COLOR is not set.
+    With ``colour`` None, it is coloured if standard error is a terminal and NO_COLOR is not set.
     """
     coloured = wants_colour(sys.stderr) if colour is None else colour
     counted = f"{number:>{len(str(total))}}/{total}"
@@ -64,7 +64,7 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None)
 
 
 def _where(row: Row) -> str:
-    """Return what was asked for, in few words."""
+    """Return the workload in few words."""
     asked = row.workload
     match row.kind:
         case "block":
@@ -87,7 +87,7 @@ def _where(row: Row) -> str:
 
 
 def _figures(row: Row) -> list[str]:
-    """Return what was measured; nothing for an answer that is wrong, or not there."""
+    """Return the main figures; none for a trial that did not end as ``ok``."""
     found = row.measured
     if row.status != "ok":
         return []

@@ -103,7 +103,7 @@ def test_a_setting_among_several_is_named() -> None:
         ([crawl_row(stack="own")], "plot_map", {"in_flight": 3}, "no crawl of a strategy that shares the stack"),
         ([crawl_row()], "plot_memory", {}, "no memory trial in this run"),
         ([memory_row()], "plot_memory", {}, "no memory slope in this run: it takes"),
-        ([memory_row()], "plot_ladder", {}, "no memory trial of a strategy in this run tells every layer"),
+        ([memory_row()], "plot_ladder", {}, "no memory trial of a strategy in this run has every layer"),
     ],
 )
 def test_what_cannot_be_plotted_is_refused_in_one_sentence(

@@ -1,4 +1,4 @@
-"""One line a trial, and what is said in a quiet command."""
+"""One line per trial, and the output of a quiet command."""
 
 import io
 import sys
