@@ -86,7 +86,7 @@ def test_a_setting_among_several_is_named() -> None:
     worked = changed(row, workload=row.workload | {"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
     results = made([row, changed(row, round=2), crawl_row("other"), worked])
 
-    assert results.plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight (CPU work none)")
+    assert results.plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight (keep-alive connections, CPU work none)")
     assert results.only(cpu="2ms").plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight")
 
 
@@ -102,7 +102,7 @@ def test_a_setting_among_several_is_named() -> None:
         ([crawl_row()], "plot_map", {"in_flight": 3}, "no number in flight 3 in this run: it has 100"),
         ([crawl_row(stack="own")], "plot_map", {"in_flight": 3}, "no crawl of a strategy that shares the stack"),
         ([crawl_row()], "plot_memory", {}, "no memory trial in this run"),
-        ([memory_row()], "plot_memory", {}, "no memory slope in this run: it takes"),
+        ([memory_row()], "plot_memory", {}, "no memory slope in this run: a slope needs"),
         ([memory_row()], "plot_ladder", {}, "no memory trial of a strategy in this run has every layer"),
     ],
 )

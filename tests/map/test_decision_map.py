@@ -186,7 +186,7 @@ def test_a_strategy_with_one_valid_round_of_three_is_not_compared() -> None:
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        (rows_at({"callbacks": 1000.0}), "one strategy alone has valid trials"),
+        (rows_at({"callbacks": 1000.0}), "only one strategy has valid trials"),
         ([crawl_row(status="failed", number=number) for number in (1, 2)], "no valid trial"),
     ],
 )

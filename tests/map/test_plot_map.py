@@ -190,5 +190,5 @@ def test_a_group_that_is_ahead_of_the_rest_has_its_colour_and_a_hatch() -> None:
     assert hatched
     (legend,) = figure.legends
     told = [text.get_text() for text in legend.get_texts()]
-    assert "and those named with it" in told
+    assert "tied with those named" in told
     assert "no significant difference" in told

@@ -125,8 +125,8 @@ def test_unlike_settings_get_plots_of_their_own(tmp_path: Path) -> None:
     rows = [crawl_row(times_ns=[5]), crawl_row(in_flight=1), crawl_row(connection="per-fetch", times_ns=[5])]
 
     assert drawn(rows, tmp_path) == [*ALL[:3], *(f"{name}-2" for name in ALL[:3])]
-    assert "Connections: keep-alive." in words(tmp_path / "cpu.svg")
-    assert "Connections: per-fetch." in words(tmp_path / "cpu-2.svg")
+    assert "Keep-alive connections." in words(tmp_path / "cpu.svg")
+    assert "Per-fetch connections." in words(tmp_path / "cpu-2.svg")
 
 
 def test_without_enough_samples_no_p99_is_named(tmp_path: Path) -> None:

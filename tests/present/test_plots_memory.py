@@ -177,7 +177,8 @@ def test_an_unknown_layer_is_unknown_and_never_zero() -> None:
 
     assert "21 kB and more" in text
     assert (
-        "Unknown (not told here, moved by others, or too few valid trials): kernel stacks and slab and sockets." in text
+        "Unknown (not reported by this kernel, disturbed, or too few valid trials): kernel stacks and slab and sockets."
+        in text
     )
 
 
@@ -197,7 +198,7 @@ def test_layers_of_red_trials_conclude_nothing() -> None:
 def test_a_bent_line_is_a_range() -> None:
     rows = [block_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in (*SIZES, 12_000, 14_000)]
 
-    assert "A range: the line is bent." in drawn(layers, rows)
+    assert "A range: the slope is not constant." in drawn(layers, rows)
 
 
 def test_red_trials_are_hollow_and_conclude_nothing() -> None:
@@ -213,7 +214,7 @@ def test_red_trials_are_hollow_and_conclude_nothing() -> None:
 
 
 def test_a_ladder_of_trials_that_do_not_know_all_layers_says_so() -> None:
-    assert "no trial knows every layer" in drawn(steps, [block_row(n=n, unknown=("slab_bytes",)) for n in SIZES])
+    assert "no trial has every layer" in drawn(steps, [block_row(n=n, unknown=("slab_bytes",)) for n in SIZES])
 
 
 def test_one_size_is_no_ladder() -> None:

@@ -58,7 +58,7 @@ def test_one_round_shows_two_digits_and_says_so() -> None:
     rows = [crawl_row(pages_per_s=9812)]
 
     assert "9,800" in text(rows)
-    assert "One round: by how much another would differ is unknown, so two digits are shown." in sentences(rows)
+    assert "One round: the noise is unknown, so two digits are shown." in sentences(rows)
 
 
 def test_two_rounds_have_an_interval_and_unsteady_ones_lose_a_digit() -> None:
@@ -74,7 +74,7 @@ def test_red_figures_are_marked_and_explained() -> None:
     rows = [crawl_row(red=True, pages_per_s=9800), crawl_row("other")]
 
     assert "9,800✗" in text(rows)
-    assert "✗: from red trials only, and part of no conclusion." in sentences(rows)
+    assert "✗: from red trials only, and excluded from conclusions." in sentences(rows)
     assert 'callbacks: the only trial is red: failed "server had room" (80% of its core, limit 70%).' in sentences(rows)
 
 

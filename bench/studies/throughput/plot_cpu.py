@@ -1,4 +1,4 @@
-"""CPU time per page, user and system, of the workload where strategies are compared."""
+"""CPU time per page of the workload on which strategies are compared."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
 
 BAR = 0.52
-"""Inches a bar."""
+"""Inches per bar."""
 LEAST_SPLIT_NS = 1_000_000_000
-"""The kernel tells user from system time by looking at each tick of its timer, often 4 ms: less than about 250 ticks
-say too little of how a cell's CPU time divides."""
+"""Least CPU time that is divided into user and system time. The kernel samples which of both it is at each timer tick,
+often every 4 ms, so less time has too few samples."""
 USER, SYSTEM, BOTH = Fill(name_looks.COLOURS[0]), Fill(name_looks.COLOURS[4], "///"), Fill(page.GREY)
 """Parts of a bar; ``BOTH`` where there is too little CPU time to divide."""
 PALE = 0.3
@@ -26,7 +26,7 @@ PALE = 0.3
 
 
 def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
-    """Draw the workload of the table of CPU per page; None when it has no CPU times."""
+    """Draw the workload of the table of CPU per page; None if it has no CPU times."""
     bars = bars_of(read.at(found, read.cpu_column(found)))
     if not bars:
         return None
@@ -49,13 +49,13 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
 
 
 def bars_of(found: Sequence[Cell]) -> list[tuple[Cell, Figure]]:
-    """Return the cells with a CPU time, in the order in which they are drawn."""
+    """Return the cells with a CPU time in drawing order: shared stack first, then the least CPU time."""
     bars = [(cell, figure) for cell in found if (figure := cell.figure(c.cpu_per_page_ns))]
     return sorted(bars, key=lambda bar: (bar[0].stack != "shared", bar[1].estimate))
 
 
 def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
-    """Draw a stacked bar for each cell: user time, then system time, with the interval of their sum."""
+    """Draw a bar for each cell, stacked of user and system time if these are known, with the interval of the sum."""
     greatest_ns = max(_end_ns(figure) for _, figure in bars)
     scale, unit = (1e6, "ms") if greatest_ns >= 2e6 else (1e3, "µs")
     for place, (cell, figure) in enumerate(bars):

@@ -1,4 +1,4 @@
-"""How long fetches take: the share that takes longer than so and so much."""
+"""Times of fetches: the share that takes longer than a time, over that time."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["service", "response"]
 TAIL = 10
-"""The curve ends where fewer fetches than these are slower: fewer say nothing of a share."""
+"""A curve ends where fewer fetches than these are slower, because a share of fewer is mostly chance."""
 _TITLES: dict[Kind, str] = {
     "service": "Service time: started to finished",
     "response": "Response time: admitted to finished",
@@ -28,7 +28,7 @@ _TITLES: dict[Kind, str] = {
 
 
 def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Sheet | None":
-    """Draw the workload with the longest latency and the most in flight that most strategies have valid times of."""
+    """Draw the workload with the longest latency and the most in flight at which most strategies have valid times."""
     here = choose(c.fillable([cell for cell in found if histogram(cell, "service")]))
     if not here:
         return None
@@ -39,7 +39,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
         about,
         title.workload(here[0]),
         _about_rounds(here),
-        "Closed loop: a slow strategy is asked less often; these are not the times that independent users would see.",
+        "Closed loop: a slow strategy gets fewer requests, so independent users would see other times.",
         "response" in kinds and "Response time includes the wait in the crawl's own queue.",
         f"Curves end where fewer than {TAIL} fetches are slower"
         + (f"; no p99 below {units.count(P99_SAMPLES)} samples." if share == 0.5 else "."),
@@ -56,7 +56,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
 
 
 def choose(found: Sequence[Cell]) -> list[Cell]:
-    """Return the cells to compare: at the longest latency, where most strategies are, then with the most in flight."""
+    """Return the cells to compare: at the longest latency, with most strategies, then with the most in flight."""
     if not found:
         return []
     longest = c.latencies(found)[-1]
@@ -69,19 +69,19 @@ def choose(found: Sequence[Cell]) -> list[Cell]:
 
 
 def about_marks(found: Sequence[Cell], kind: Kind) -> str:
-    """Say what the marks on the curves are."""
+    """Return the meaning of the marks on the curves."""
     has_p99 = any((merged := histogram(cell, kind)) and merged.total >= P99_SAMPLES for cell in found)
     return "median and p99" if has_p99 else "median"
 
 
 def histogram(cell: Cell, kind: Kind) -> Histogram | None:
-    """Return the histogram of a cell's valid rounds together; None without any."""
+    """Return the merged histogram of a cell's valid rounds; None without any."""
     many = [one for row in cell.valid_rows if (one := histogram_of(row, kind)) is not None]
     return merge(many) if many else None
 
 
 def histogram_of(row: Row, kind: Kind) -> Any:
-    """Return a row's times from when the cap was reached on; all of them where that leaves too few for a p99."""
+    """Return a row's times after the cap was first reached; all times if those are too few for a p99."""
     times = getattr(row.measured, f"steady_{kind}" if _is_steady(row, kind) else kind, None)
     return times and times.histogram
 
@@ -95,12 +95,12 @@ def _about_rounds(found: Sequence[Cell]) -> str:
     if any(row.kind == "arm" for cell in found for row in cell.rows):
         return "Fetches that began and ended in one window, of all valid blocks together."
     if all(_is_steady(row, kind) for cell in found for row in cell.valid_rows for kind in _TITLES):
-        return "All valid rounds together, from when the cap was first reached on."
+        return "All valid rounds together, after the cap was first reached."
     return "All valid rounds together, warm-up included."
 
 
 def panel(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "Axes") -> None:
-    """Draw the share of fetches that take longer, over the time; marks at the median and at the p99."""
+    """Draw the share of fetches that take longer, over the time, with marks at the median and the p99."""
     points = []
     for cell in found:
         if merged := histogram(cell, kind):
@@ -122,7 +122,7 @@ def panel(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "A
 
 
 def _curve(merged: Histogram) -> list[tuple[int, float]]:
-    """Return (time, share that takes longer) from all to TAIL fetches; down to none where there are not so many."""
+    """Return (time, share that takes longer) from all down to TAIL fetches, or to none if there are fewer."""
     last = TAIL / merged.total if merged.total > TAIL else 0.5
     curve = [(merged.counts[0][0], 1.0)]
     for time_ns, share in exceedance(merged):

@@ -22,7 +22,7 @@ SURE = f"{CONFIDENCE * 100:.0f} %"
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return a section of CPU time per page and one of pages per second; none without a row that was timed."""
+    """Return a section on CPU time per page and one on pages per second; none without timed rows."""
     found = c.cells(rows)
     if not found:
         return []
@@ -84,7 +84,7 @@ def _figure_json(cell: Cell, figure_of: c.Read) -> dict[str, Any] | None:
 
 
 def about_placebo(rows: Sequence[Row]) -> str | None:
-    """Say by how much the same code, measured twice, differs; None where no block has a placebo."""
+    """Say how much the same code, measured twice, differs; None if no block has a placebo."""
     found = read.placebos(read.contrasts(rows))
     if not found:
         return None
@@ -99,7 +99,7 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
 
 
 def about_disturbed(rows: Sequence[Row]) -> list[str]:
-    """Say how many cycles other programs disturbed."""
+    """Say how many cycles were disturbed by other programs."""
     blocks = [block[0].measured for block in read.blocks(rows)]
     disturbed = sum(one.disturbed or 0 for one in blocks)
     if not disturbed:
@@ -110,14 +110,14 @@ def about_disturbed(rows: Sequence[Row]) -> list[str]:
 
 
 def about_blocks(found: Sequence[Cell]) -> str:
-    """Say what the figures are, and over how many blocks."""
+    """Say what the figures are, and the number of blocks."""
     numbers = sorted({figure.rounds for cell in found if (figure := cell.figure(c.cpu_per_page_ns))})
     if not numbers:
         return ""
     what = "block" if any(row.kind == "arm" for cell in found for row in cell.rows) else "round"
     many = f"{numbers[0]} to {numbers[-1]} {what}s" if len(numbers) > 1 else f"{numbers[0]} {what}"
     if numbers[-1] == 1:
-        return f"One {what}: by how much another would differ is unknown, so two digits are shown."
+        return f"One {what}: the noise is unknown, so two digits are shown."
     plural = "" if len(numbers) > 1 or numbers[0] == 1 else "s"
     return f"Means over {many}{plural}, ± half of their {SURE} interval; ratios compare strategies of one {what}."
 
@@ -126,7 +126,7 @@ def about_blocks(found: Sequence[Cell]) -> str:
 
 
 def _costs(own: Sequence[Cell], where: str) -> Table:
-    """Return the table of CPU per page and its ratio to the reference, at one workload."""
+    """Return the table of CPU per page and its ratio to the reference, on one workload."""
     cpu = read.cpu_column(own)
     here = read.at(own, cpu)
     reference = reference_of(here)
@@ -138,7 +138,7 @@ def _costs(own: Sequence[Cell], where: str) -> Table:
 
 
 def _rates(own: Sequence[Cell], where: str) -> Table:
-    """Return the table of pages per second, at several workloads."""
+    """Return the table of pages per second on several workloads."""
     columns, cpu = read.rate_columns(own), read.cpu_column(own)
 
     def entries(cell: Cell) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def _lines(
 
 
 def reference_of(found: Sequence[Cell]) -> Cell | None:
-    """Return the cell that others are held against: the reference arm, or else callbacks, or else the cheapest."""
+    """Return the cell that others are compared with: the reference arm, or else callbacks, or else the cheapest."""
     good = [cell for cell in found if cell.valid_rows]
     named = [cell for cell in good if role(cell.valid_rows[0]) == "reference"]
     named = named or [cell for cell in good if cell.strategy == REFERENCE]
@@ -180,7 +180,7 @@ def reference_of(found: Sequence[Cell]) -> Cell | None:
 
 
 def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], str]) -> str:
-    """Write a figure with half of its interval; one of red trials has a mark; without one, the word for why."""
+    """Write a figure with half of its interval, and a mark if it is from red trials; without a figure, the status."""
     if cell is None:
         return "-"
     figure = cell.figure(figure_of)
@@ -207,14 +207,14 @@ def _times(ratio: float) -> str:
 
 
 def _marks(lines: Sequence[Line]) -> list[str]:
-    """Explain the marks that the lines have."""
+    """Explain the marks in the lines."""
     entries = [entry for line in lines if not isinstance(line, Group) for entry in texts(line)[1:]]
-    told = ["✗: from red trials only, and part of no conclusion."] if any("✗" in entry for entry in entries) else []
+    told = ["✗: from red trials only, and excluded from conclusions."] if any("✗" in entry for entry in entries) else []
     return [*told, "-: not measured."] if "-" in entries else told
 
 
 def _left_out(own: Sequence[Cell], shown: Sequence[Column]) -> list[str]:
-    """Say what was measured and has no column."""
+    """Name the measured workloads without a column."""
     columns = {(column.latency, column.in_flight) for column in shown}
     left = [
         f"{_numbers(caps)} in flight {words.at_latency(latency)}"
@@ -240,5 +240,5 @@ def _short(column: Column) -> str:
 
 
 def _percent(ratio: float) -> str:
-    """Write by how much a ratio differs from 1, in percent."""
+    """Write the difference of a ratio from 1 in percent."""
     return f"{round((ratio - 1) * 100, 1) + 0.0:.1f}"  # adding 0 takes the sign from -0

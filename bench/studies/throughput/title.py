@@ -1,4 +1,4 @@
-"""The findings on throughput: the titles of its sections and of its plots, one function each. Pure."""
+"""The findings on throughput as titles of sections and plots, one function each. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,13 +9,13 @@ from inflight.bench.core.stats import differs
 from inflight.bench.present import words
 
 WIDE = 1.5
-"""A gain whose 95 % interval reaches from one end to this many times that end is shown with it."""
+"""A gain is shown with its 95 % interval if the ratio of its ends is at least this."""
 
 
 def of_rates(found: Sequence[Cell]) -> str:
-    """Say how much faster the fastest gets with more in flight, at the longest latency that tells, and at the shortest.
+    """Say how much faster the fastest strategy gets with more in flight, at the longest and at the shortest latency.
 
-    With one number in flight alone, compare the strategies there. The cells share a setting.
+    With a single number in flight, compare the strategies. The cells share a setting.
     """
     valid = [cell for cell in found if cell.valid_figure(c.pages_per_s)]
     if not valid:
@@ -39,7 +39,7 @@ def of_rates(found: Sequence[Cell]) -> str:
 
 
 def of_cpu(found: Sequence[Cell]) -> str:
-    """Compare the CPU time per page of the cheapest and the dearest strategy; the cells share a workload."""
+    """Compare the CPU time per page of the cheapest and the most expensive strategy; the cells share a workload."""
     return _compared(found, "the CPU time per page is", c.cpu_per_page_ns, units.duration)
 
 
@@ -55,9 +55,9 @@ def _compared(found: Sequence[Cell], what: str, figure_of: c.Read, write: units.
 
 
 def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Figure], write: units.Write) -> str:
-    """State the least and the greatest of some figures, by strategy, and their ratio if chance does not explain it.
+    """State the least and the greatest of some figures, by strategy, and their ratio if it is significant.
 
-    Strategies that share the stack are compared, if there are two: the parsers of others would be compared too.
+    If two strategies share the stack, only these are compared: others bring parsers of their own.
     """
     at = words.at_latency(found[0].latency)
     where = f"{at[0].upper()}{at[1:]} with {words.in_flight(found[0].in_flight)}"
@@ -74,7 +74,7 @@ def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Figure], w
 
 
 def _verdict(ordered: Sequence[Figure]) -> str:
-    """Say how far apart the ends are, where chance does not explain it."""
+    """Write the ratio of the ends, if it is significant."""
     least, most = ordered[0], ordered[-1]
     if min(least.rounds, most.rounds) == 1:
         return " (one round)"
@@ -100,12 +100,12 @@ def _gain(few: Cell, many: Cell) -> str:
 
 
 def _speed(ratio: float) -> str:
-    """Write how many times faster, or slower."""
+    """Write a ratio as ``2.0x faster`` or ``2.0x slower``."""
     return f"{units.times(ratio)} faster" if ratio >= 1 else f"{units.times(1 / ratio)} slower"
 
 
 def _busiest(found: Sequence[Cell]) -> list[Cell]:
-    """Return the cells with the most in flight that two strategies reached; of the one that reached most, else."""
+    """Return the cells with the most in flight of at least two strategies; else of the strategy with the most."""
     caps = [cell.in_flight for cell in found]
     most = max([cap for cap in caps if caps.count(cap) > 1] or caps)
     return [cell for cell in found if cell.in_flight == most]
