@@ -126,7 +126,7 @@ def test_memory_in_layers_has_a_line_each() -> None:
     assert (whole["all layers"] >= whole["user"]).all()
 
 
-def test_the_time_line_has_a_line_a_bin() -> None:
+def test_the_time_line_has_a_line_per_bin() -> None:
     row = crawl_row(in_flight=7)
     line = {"bin_ns": 10 * MS, "completions": [0, 3, 4], "in_flight": [7, 4, 0]}
     table = made([changed(row, measured=row.measured | {"timeline": line}), crawl_row(status="failed")]).timeline
@@ -137,7 +137,7 @@ def test_the_time_line_has_a_line_a_bin() -> None:
     assert table["in_flight"].tolist() == [7, 7, 7]
 
 
-def test_samples_have_a_line_a_look_and_older_rows_have_none() -> None:
+def test_samples_have_a_line_each_and_older_rows_have_none() -> None:
     seen = {"at_ns": [1, 2], "threads": [1, 9], "rss_bytes": [10**10, 3], "cpu_ns": [0, 5]}
     row = crawl_row()
     results = made([row, changed(row, measured=row.measured | {"samples": seen})])

@@ -1,4 +1,4 @@
-"""The map as a picture and as text."""
+"""The map as a plot and as text."""
 
 import math
 import re
@@ -74,7 +74,7 @@ def test_the_title_is_the_finding_and_nothing_is_smaller_than_eleven_points(draw
     assert min(sizes) >= page.SMALL
 
 
-def test_tiles_say_by_how_much_and_where_nothing_differs(drawn: Figure) -> None:
+def test_tiles_have_ratios_and_ties(drawn: Figure) -> None:
     found = texts(drawn)
 
     assert "callbacks" in found
@@ -97,7 +97,7 @@ def test_the_models_boundary_runs_where_the_core_becomes_full(rows: list[Row], d
     assert not drawn.axes[0].lines  # with one in flight the core is never full
 
 
-def test_one_value_of_cpu_work_makes_no_map_unless_told_so() -> None:
+def test_one_value_of_cpu_work_makes_no_map_by_default() -> None:
     found = c.cells(map_rows(works=("0",), caps=(1, 10)))
 
     with page.settings():

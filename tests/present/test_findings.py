@@ -1,4 +1,4 @@
-"""The titles of throughput: which figures they compare, and what they do not dare to say."""
+"""The titles of throughput: which figures they compare, and when they state no difference."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -46,7 +46,7 @@ def rounds(name: str, values: Sequence[int], **given: Any) -> list[Row]:
         ([crawl_row(red=True)], ""),
     ],
 )
-def test_throughput_says_what_more_in_flight_gain_and_else_compares_strategies(rows: list[Row], title: str) -> None:
+def test_the_title_of_throughput_states_the_gain_in_flight_or_compares_strategies(rows: list[Row], title: str) -> None:
     assert titles(rows)[-1] == title
 
 
@@ -65,7 +65,9 @@ def test_throughput_says_what_more_in_flight_gain_and_else_compares_strategies(r
         ([("a", (20_000, 20_000))], "20.0 µs with a"),
     ],
 )
-def test_cpu_compares_the_cheapest_with_the_dearest(rows: list[tuple[str, tuple[int, ...]]], told: str) -> None:
+def test_the_title_of_cpu_compares_the_cheapest_and_the_most_expensive(
+    rows: list[tuple[str, tuple[int, ...]]], told: str
+) -> None:
     found = titles([row for name, values in rows for row in rounds(name, values)])
 
     assert found[0] == f"At no added latency with 100 in flight, the CPU time per page is {told}"

@@ -1,4 +1,4 @@
-"""The section of throughput as Markdown, with how it was made, where and when."""
+"""The section of throughput as Markdown, with its provenance."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def test_it_has_the_tables_of_the_section_of_throughput() -> None:
     ]
 
 
-def test_it_says_how_where_and_when_it_was_made() -> None:
+def test_it_has_the_provenance_of_the_run() -> None:
     text = headline([crawl_row()], MACHINE)
 
     assert text.startswith(

@@ -1,4 +1,4 @@
-"""What a terminal shows of crawls and of blocks, on a terminal, as text, and as JSON."""
+"""The tables of crawls and of blocks: on a terminal, as text, and as JSON."""
 
 import io
 import json
@@ -100,7 +100,7 @@ def test_red_trials_of_many_strategies_are_counted() -> None:
     )
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_omitted_workloads_are_named() -> None:
     rows = grid(["one"], latencies=("0", "10ms", "50ms"), caps=(1, 2, 5, 10, 20, 50, 100))
 
     assert (
@@ -225,7 +225,7 @@ def test_ratios_are_those_of_the_blocks_and_know_nothing_of_what_blocks_share() 
     assert "generators 25 µs ±4 % 1.20x (1.20 to 1.20)" in sentences(block_rows())
 
 
-def test_disturbed_cycles_are_told_in_one_sentence() -> None:
+def test_disturbed_cycles_are_counted_in_one_sentence() -> None:
     told = "Other programs disturbed 10 of 15 cycles; all strategies take turns in each, and all cycles count."
 
     assert told in sentences(block_rows(disturbed=2))

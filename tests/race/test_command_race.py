@@ -51,7 +51,7 @@ def test_only_some_strategies_may_race(folder: Path) -> None:
     assert "aiohttp" not in (folder / "race.html").read_text(encoding="utf-8")
 
 
-def test_what_cannot_be_raced_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+def test_rows_without_a_race_are_refused_in_one_sentence(folder: Path, tmp_path: Path) -> None:
     assert inflight("race", folder, "--strategies", "calbacks").sentence == (
         "--strategies: unknown strategy 'calbacks'; did you mean \"callbacks\"?"
     )

@@ -111,7 +111,7 @@ def test_the_script_writes_no_markup_and_asks_for_nothing(raced: Fragment) -> No
     assert "@import" not in raced.css
 
 
-def test_without_a_script_the_tables_say_how_it_ended(raced: Fragment) -> None:
+def test_without_a_script_the_tables_have_the_result(raced: Fragment) -> None:
     races = data(raced)["races"]
     html = raced.html.replace("\xa0", " ")
     tables = re.findall(r'<div class="race-static" data-race="(\d)">(.*?</table>)', html, re.DOTALL)
