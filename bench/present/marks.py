@@ -35,6 +35,10 @@ Points = Sequence[tuple[float, float]]
 """Pairs of x and y, in data coordinates."""
 BAR = 0.62
 """The height of a bar, as a share of its row."""
+KEY_INCHES = 1.8
+"""Inches per entry of a key above axes."""
+TITLE_PAD = 10.0
+"""Points between axes and title."""
 MOST_SETTINGS = 6
 """Maximum number of settings with plots of their own."""
 
@@ -185,6 +189,26 @@ def patches(fills: Mapping[str, Fill]) -> list[Any]:
 def key(sheet: "Figure", fills: Mapping[str, Fill], left: float, top: float) -> None:
     """Write a key to fills in one line of a sheet; its lower left corner is at these shares of the sheet."""
     page.key(sheet, patches(fills), left, top)
+
+
+def key_above(axes: "Axes", fills: Mapping[str, Fill]) -> float:
+    """Write a key to fills above axes, as wide as they are; return the padding of the axes' title in points."""
+    if not fills:
+        return TITLE_PAD
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    columns = max(1, min(len(fills), int(axes.get_position().width * figure.get_figwidth() / KEY_INCHES)))
+    axes.legend(
+        handles=patches(fills),
+        loc="lower left",
+        bbox_to_anchor=(-0.005, 1),
+        ncols=columns,
+        frameon=False,
+        fontsize=page.SMALL,
+        borderaxespad=0.3,
+        columnspacing=1.2,
+    )
+    return TITLE_PAD + 18 * -(-len(fills) // columns)
 
 
 def panels(sheet: "Figure", number: int, columns: int = 2) -> list["Axes"]:

@@ -21,7 +21,6 @@ from inflight.bench.studies.throughput import plot_cpu, plot_times
 from inflight.bench.studies.throughput.read import usual_cap
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -29,10 +28,6 @@ T = TypeVar("T")
 
 SIZE = 10.0, 6.0
 """Size of a new figure in inches."""
-KEY_INCHES = 1.8
-"""Inches per entry of a key."""
-PAD = 10.0
-"""Points between Axes and title."""
 
 
 @contextmanager
@@ -73,9 +68,7 @@ def cpu(rows: Sequence[Row], latency: str | None, in_flight: int | None, axes: "
     caps = c.caps(found, latency)
     in_flight = _known(in_flight, caps, "number in flight") or usual_cap(caps)
     here = [c.at(found, name, latency, in_flight) for name in c.strategies_of(found)]
-    plot_cpu.panel(plot_cpu.bars_of([cell for cell in here if cell])[: page.MOST_BARS], axes)
-    key = axes.get_legend()
-    pad = PAD if key is None else _key([handle for handle in key.legend_handles if handle is not None], axes)
+    pad = plot_cpu.panel(plot_cpu.bars_of([cell for cell in here if cell])[: page.MOST_BARS], axes)
     axes.set_title(_titled(f"CPU time {_workload(latency, in_flight)}", where), pad=pad)
 
 
@@ -104,7 +97,7 @@ def memory(rows: Sequence[Row], axes: "Axes") -> None:
         raise NotInRunError(
             "no memory slope in this run: a slope needs valid trials at five different numbers in flight"
         )
-    axes.set_title(_titled("One more costs", where), pad=_layers(fitted, axes))
+    axes.set_title(_titled("Memory per task", where), pad=_layers(fitted, axes))
 
 
 def ladder(rows: Sequence[Row], axes: "Axes") -> None:
@@ -158,7 +151,7 @@ def _layers(found: Sequence[Subject], axes: "Axes") -> float:
     plot_memory.panel_layers(places, axes, 1.5 * max(map(plot_memory.end_of, found)))
     axes.set_ylim(max(places) + 0.75, -0.75)
     plot_memory.name_places(places, heads, axes)
-    return _key(marks.patches(plot_memory.FILLS), axes)
+    return marks.key_above(axes, plot_memory.FILLS)
 
 
 def _known(wanted: T | None, known: Sequence[T], what: str) -> T | None:
@@ -174,19 +167,3 @@ def _workload(latency: str, in_flight: int) -> str:
 
 def _titled(title: str, where: str) -> str:
     return f"{title} ({where})" if where else title
-
-
-def _key(handles: Sequence["Artist"], axes: "Axes") -> float:
-    """Write a key above the Axes, as wide as they are; return the padding of the title in points."""
-    columns = max(1, min(len(handles), int(axes.get_position().width * figure_of(axes).get_figwidth() / KEY_INCHES)))
-    axes.legend(
-        handles=list(handles),
-        loc="lower left",
-        bbox_to_anchor=(-0.005, 1),
-        ncols=columns,
-        frameon=False,
-        fontsize=page.SMALL,
-        borderaxespad=0.3,
-        columnspacing=1.2,
-    )
-    return PAD + 18 * -(-len(handles) // columns)

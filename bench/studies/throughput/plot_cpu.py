@@ -19,8 +19,7 @@ BAR = 0.52
 LEAST_SPLIT_NS = 1_000_000_000
 """Least CPU time that is divided into user and system time. The kernel samples which of both it is at each timer tick,
 often every 4 ms, so less time has too few samples."""
-USER, SYSTEM, BOTH = Fill(name_looks.COLOURS[0]), Fill(name_looks.COLOURS[4], "///"), Fill(page.GREY)
-"""Parts of a bar; ``BOTH`` where there is too little CPU time to divide."""
+USER, SYSTEM = Fill(name_looks.COLOURS[0]), Fill(name_looks.COLOURS[4], "///")
 PALE = 0.3
 """The opacity of red trials."""
 
@@ -37,8 +36,9 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack != "shared" for cell, _ in bars) and "* with an HTTP stack of its own.",
         any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
-        any(fill == BOTH for bar in bars for _, fill in _parts(*bar))
-        and "Grey: too little CPU time to tell user from system time.",
+        not _is_divided(bars)
+        and all(cell.rows[0].kind == "crawl" for cell, _ in bars)
+        and "Not divided: too little CPU time to tell user from system time.",
         left_out > 0 and f"{left_out} more strategies are not shown.",
     )
     bars = bars[: page.MOST_BARS]
@@ -54,13 +54,20 @@ def bars_of(found: Sequence[Cell]) -> list[tuple[Cell, Figure]]:
     return sorted(bars, key=lambda bar: (bar[0].stack != "shared", bar[1].estimate))
 
 
-def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
-    """Draw a bar for each cell, stacked of user and system time if these are known, with the interval of the sum."""
+def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> float:
+    """Draw a bar for each cell with its interval, divided into user and system time if that is known of all.
+
+    Undivided bars have the colours of their strategies. Return the padding of the axes' title in points, which leaves
+    room for the key.
+    """
+    is_divided = _is_divided(bars)
     greatest_ns = max(_end_ns(figure) for _, figure in bars)
     scale, unit = (1e6, "ms") if greatest_ns >= 2e6 else (1e3, "µs")
     for place, (cell, figure) in enumerate(bars):
-        whole = figure.estimate / scale
-        parts = [(share * whole, fill) for share, fill in _parts(cell, figure)]
+        whole, user = figure.estimate / scale, user_share(cell, figure)
+        parts = [(whole, Fill(name_looks.look(cell.strategy).colour))]
+        if is_divided and user is not None:
+            parts = [(user * whole, USER), ((1 - user) * whole, SYSTEM)]
         marks.stacked(axes, place, parts, alpha=1.0 if figure.valid else PALE)
         if figure.ends:
             marks.whisker(axes, place, whole, *(end / scale for end in figure.ends))
@@ -69,12 +76,7 @@ def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
     marks.name_rows(axes, [labels.starred(cell.strategy, cell.stack) for cell, _ in bars])
     axes.set_xlim(0, 1.16 * greatest_ns / scale)
     axes.set_xlabel(f"client CPU time per verified page ({unit})")
-    if any(len(_parts(*bar)) > 1 for bar in bars):
-        key = marks.patches({"user: Python and libraries": USER, "system: kernel, for this process": SYSTEM})
-        place_of_key = (-0.005, 1.0)
-        axes.legend(
-            handles=key, loc="lower left", bbox_to_anchor=place_of_key, ncols=2, frameon=False, borderaxespad=0.3
-        )
+    return marks.key_above(axes, {"user: Python, libraries": USER, "system: kernel": SYSTEM} if is_divided else {})
 
 
 def _end_ns(figure: Figure) -> float:
@@ -82,14 +84,15 @@ def _end_ns(figure: Figure) -> float:
     return min(figure.ends[1], 2 * figure.estimate) if figure.ends else figure.estimate
 
 
-def _parts(cell: Cell, figure: Figure) -> list[tuple[float, Fill]]:
-    """Return the shares of user and system time in a cell's CPU time; arms do not divide it, and have their colour."""
+def _is_divided(bars: Sequence[tuple[Cell, Figure]]) -> bool:
+    return all(user_share(*bar) is not None for bar in bars)
+
+
+def user_share(cell: Cell, figure: Figure) -> float | None:
+    """Return the share of user time in a cell's CPU time; None for arms, and if there is too little CPU time."""
     rows = cell.valid_rows if figure.valid else cell.red_rows
-    if any(row.kind == "arm" for row in rows):
-        return [(1.0, Fill(name_looks.look(cell.strategy).colour))]
     user_ns, system_ns = (
         sum(getattr(row.measured, f"cpu_{kind}_ns", None) or 0 for row in rows) for kind in ("user", "system")
     )
-    if (whole_ns := user_ns + system_ns) < LEAST_SPLIT_NS:
-        return [(1.0, BOTH)]
-    return [(user_ns / whole_ns, USER), (system_ns / whole_ns, SYSTEM)]
+    whole_ns = user_ns + system_ns
+    return user_ns / whole_ns if whole_ns >= LEAST_SPLIT_NS else None
