@@ -30,9 +30,8 @@ def coverage(rows: Sequence[Row]) -> str:
     if not valid:
         return f"{about.nothing_valid(rows).removesuffix('.')}{_mostly(rows)}."
     rounds = len({(row.run, row.round) for row in valid})
-    are, over = "trial is" if len(rows) == 1 else "trials are", "1 round" if rounds == 1 else f"{rounds:,} rounds"
-    told = f"{units.count(len(valid))} of {units.count(len(rows))} {are} valid, over {over} on one machine"
-    return f"{told}{_mostly(rows)}."
+    over = "1 round" if rounds == 1 else f"{rounds:,} rounds"
+    return f"{about.valid_told(rows)}, over {over} on one machine{_mostly(rows)}."
 
 
 def _mostly(rows: Sequence[Row]) -> str:

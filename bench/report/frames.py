@@ -104,9 +104,16 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 Read = Callable[[Row], Any]
 
 
-def _of(part: str, key: str) -> Read:
+def _of(*path: str) -> Read:
     """Read a figure of a part of a row; None if rows of its kind do not have it."""
-    return lambda row: getattr(getattr(row, part), key, None)
+
+    def read(row: Row) -> Any:
+        found: Any = row
+        for name in path:
+            found = getattr(found, name, None)
+        return found
+
+    return read
 
 
 def _of_crawls(key: str, default: Any) -> Read:
@@ -134,17 +141,13 @@ def _number_of(key: str) -> Read:
     return lambda row: None if (found := getattr(row.measured, key, None)) is None else len(found)
 
 
-def _of_times(kind: str, key: str) -> Read:
-    return lambda row: getattr(getattr(row.measured, kind, None), key, None)
-
-
 COLUMNS: dict[str, Read] = {
     **{key: attrgetter(key) for key in ("run", "trial", "round", "strategy", "stack", "kind")},
     "workload": _of("workload", "id"),
     **{key: _of("workload", key) for key in ("latency", "mean_latency_ns", "in_flight", "connection")},
     "cpu_work": _of_crawls("cpu", "0"),
     "cpu_work_ns": _of_crawls("cpu_ns", 0),
-    "site_pages": lambda row: getattr(getattr(row.workload, "site", None), "pages", None),
+    "site_pages": _of("workload", "site", "pages"),
     **{key: _of("workload", key) for key in ("n", *_OPEN, *_SWARM_ASKED)},
     **{key: attrgetter(key) for key in ("status", "reason", "valid")},
     "failed_checks": lambda row: "; ".join(check.name for check in row.failed_checks),
@@ -153,7 +156,7 @@ COLUMNS: dict[str, Read] = {
     **{key: _of("measured", key) for key in _MEASURED},
     "bound_by": _bound_by,
     **{key: _number_of(key) for key in ("lost", "late")},
-    **{f"{kind}_{key}": _of_times(kind, key) for kind in _TIMED for key in _TIMES},
+    **{f"{kind}_{key}": _of("measured", kind, key) for kind in _TIMED for key in _TIMES},
     **{f"server_{key}": _of_server(key) for key in _SERVER},
 }
 """Every column, in order, with the function that reads it. ``results/README.md`` has meanings and units."""
