@@ -114,7 +114,7 @@ def _bytes(budget: str | int | None) -> int | None:
 
 def _say(number: int, total: int, found: Sequence[Row]) -> None:
     from inflight.bench.commands.output import say
-    from inflight.bench.present.console import trial_line
+    from inflight.bench.report.trial_lines import trial_line
 
     for row in found:
         say(trial_line(number, total, row))

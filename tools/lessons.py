@@ -26,8 +26,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from inflight.bench.core.rows import MACHINE_FILE
-from inflight.bench.present import provenance
 from inflight.bench.present.markdown import escaped
+from inflight.bench.report import provenance
 from tools.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, read, written_wrong
 
 PLOTS = "plots"

@@ -162,12 +162,12 @@ def execute(
     tell: Callable[[str], None] | None = None,
 ) -> bool:
     """Run what is left to run; say whether it was interrupted. The rows so far are on the disk in any case."""
-    from inflight.bench.present import progress
+    from inflight.bench.report.trial_lines import of_trials
 
     done = {row.trial for row in rows.read(folder)}
     waiting = [trial for trial in trials if trial.id not in done]
     try:
-        with interruptible(), progress.of_trials(waiting) as report:
+        with interruptible(), of_trials(waiting) as report:
             runs.execute(folder, experiment, trials, report, budget_bytes, free_threaded, hosting, tell)
     except KeyboardInterrupt:
         return True

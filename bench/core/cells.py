@@ -1,16 +1,18 @@
 """Groups of rows: a cell is one strategy on one workload, over all rounds. Pure."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from inflight.bench.core import units, workloads
-from inflight.bench.core.figures import NoSlope, Slope, Spread, memory_slope, spread
+from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread, memory_slope, spread
 from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import MOST, Interval, compare, t_interval
+from inflight.bench.core.stats import Interval, Logs, compare, t_interval
 
 R = TypeVar("R", bound=Row)
+Value = TypeVar("Value")
 Read = Callable[[Row], float | None]
 
 _OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
@@ -47,19 +49,43 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of a cell: its median and range over the rounds.
+    """A figure of a timed cell: the geometric mean over its rounds, with the ends of the 95 % t interval.
 
-    A figure that is not ``valid`` comes from red rows only and supports no conclusion.
+    The rounds of an arm are its blocks. Every table, sentence, plot, JSON value and data frame shows this figure. All
+    other figures are medians with a range (``figures.Spread``), because a t interval has no meaning for them: a race
+    replays one whole crawl; swarms, open loops and other clients have two or three long trials, of which counts and
+    quantiles are read; memory grows in steps, so its noise is not around a mean.
     """
 
-    spread: Spread
+    estimate: float
+    low: float
+    """0 for a single round."""
+    high: float
+    """Infinite for a single round."""
     valid: bool
+    """False: made of red rows only, no basis for any conclusion."""
+    logs: Logs
+    """The logarithm of each round's value."""
 
     @property
-    def interval(self) -> Interval:
-        """The geometric mean over the rounds (for arms, over the blocks), with its 95 % t interval."""
-        logs = list(self.spread.logs.values()) or [-MOST]
-        return t_interval(logs).ratio()
+    def rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.logs)
+
+    @property
+    def half(self) -> float:
+        """The greater half of the interval, as a share of the estimate."""
+        return max(self.high / self.estimate - 1, 1 - self.low / self.estimate)
+
+    @property
+    def digits(self) -> int:
+        """The number of significant digits that the interval leaves."""
+        return 3 if self.half <= STEADY else 2
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval; None for a single round."""
+        return None if math.isinf(self.high) else (self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +126,20 @@ class Cell:
     def figure(self, read: Read) -> Figure | None:
         """Return the figure of the valid rows, or else of the red rows; None if neither have it."""
         for rows, valid in ((self.valid_rows, True), (self.red_rows, False)):
-            if found := spread_of(rows, read):
-                return Figure(found, valid)
+            if (found := spread_of(rows, read)) and found.logs:
+                return figure_of(found.logs, valid=valid)
         return None
+
+    def valid_figure(self, read: Read) -> Figure | None:
+        """Return the figure of the valid rows; None without any."""
+        found = self.figure(read)
+        return found if found and found.valid else None
+
+
+def figure_of(logs: Logs, *, valid: bool = True) -> Figure:
+    """Return the figure of the logarithms of at least one round."""
+    found = t_interval(list(logs.values())).ratio()
+    return Figure(found.estimate, found.low, found.high, valid, logs)
 
 
 def pages_per_s(row: Row) -> float | None:
@@ -138,9 +175,9 @@ def spread_of(rows: Iterable[R], read: Callable[[R], float | None]) -> Spread | 
 
 
 def ratio(one: Cell, other: Cell, read: Read) -> Interval | None:
-    """Return the ratio of a figure of two cells, by their common rounds; None without valid rows."""
-    logs = [found.logs if (found := spread_of(cell.valid_rows, read)) else {} for cell in (one, other)]
-    return compare(*logs).interval().ratio() if all(logs) else None
+    """Return a figure over that of another cell, by the rounds that they have in common; None without valid rows."""
+    first, second = one.valid_figure(read), other.valid_figure(read)
+    return compare(first.logs, second.logs).interval().ratio() if first and second else None
 
 
 def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> list[Cell]:
@@ -177,6 +214,23 @@ def differing(setting: Setting, others: Iterable[Setting]) -> dict[str, object]:
     values = setting.told()
     told = [other.told() for other in others]
     return {key: values[key] for key in sorted(values) if any(other.get(key) != values[key] for other in told)}
+
+
+def setting_names(found: Sequence[Setting]) -> dict[Setting, str]:
+    """Name each setting by its use of connections, and by what else is needed to distinguish it from the others."""
+    names = {}
+    for setting in found:
+        alike = [other for other in found if other.connection == setting.connection]
+        values = [f"{key} {value}" for key, value in differing(setting, alike).items()]
+        names[setting] = ", ".join([f"{setting.connection} connections", *values])
+    return names
+
+
+def evenly(values: Sequence[Value], most: int) -> list[Value]:
+    """Return at most so many of the values: the first, the last, and evenly from between."""
+    if len(values) <= most:
+        return list(values)
+    return [values[round(step * (len(values) - 1) / (most - 1))] for step in range(most)]
 
 
 def latencies(found: Iterable[Cell]) -> list[str]:

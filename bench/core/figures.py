@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from inflight.bench.core.records.parts import Histogram
-from inflight.bench.core.stats import MARGIN, Answer, Estimate, Logs, differs
+from inflight.bench.core.stats import Estimate, Logs
 
 LEAST_SIZES = 5
 """Minimum number of different numbers in flight for a slope."""
@@ -18,6 +18,9 @@ BEND = 0.20
 """Maximum difference between the slopes of the two halves of a straight line, as a share of the whole slope."""
 P99_SAMPLES = 1000
 """Minimum number of samples for a p99; the validity check of the same name uses it too."""
+
+STEADY = 0.02
+"""A figure that is uncertain by more than this share is shown with two digits instead of three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Spread:
     high: float
     rounds: int
     logs: Logs = field(default_factory=dict, compare=False, repr=False)
-    """Logarithm of each round's value, for ``differ``; empty if the rounds are unknown."""
+    """The logarithm of each round's value, for ``stats.differs``; empty where the rounds are not known."""
 
     @property
     def relative(self) -> float:
@@ -45,11 +48,6 @@ def spread(values: Sequence[float], blocks: Iterable[Hashable] = ()) -> Spread:
     """Return the median and the range of at least one value; ``blocks`` names the block (run and round) of each."""
     logs = {block: math.log(value) for block, value in zip(blocks, values, strict=False) if value > 0}
     return Spread(statistics.median(values), min(values), max(values), len(values), logs)
-
-
-def differ(one: Spread, other: Spread, margin: float = MARGIN) -> Answer:
-    """Return whether two figures differ, by their common rounds."""
-    return differs(one.logs, other.logs, margin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +66,11 @@ class Slope:
     straight: bool
     points: int
     sizes: int
+
+    @property
+    def error(self) -> float:
+        """The greater half of the interval."""
+        return max(self.high - self.per_fetch, self.per_fetch - self.low)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""From figures to what people see: tables, plots, text."""
+"""Presentation: sections, tables and plots as text, Markdown, HTML and SVG."""

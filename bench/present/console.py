@@ -1,88 +1,16 @@
-"""A line per trial, and whether a stream can show colour and redraw a line."""
+"""Whether a stream can show colour and redraw a line."""
 
 import os
-import sys
 from typing import TextIO
 
-from inflight.bench.core import units
-from inflight.bench.core.cells import TIMED
-from inflight.bench.core.rows import Row
-from inflight.bench.present import words
-from inflight.bench.present.notes import why_red
-
 RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
-_NAME, _WHERE = 16, 34
-
-
-def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None) -> str:
-    """Say how a trial went: which one, its figures, and ``ok`` or what is wrong with it.
-
-    With ``colour`` None, there is colour when standard error is a terminal and NO_COLOR is not set.
-    """
-    coloured = wants_colour(sys.stderr) if colour is None else colour
-    counted = f"{number:>{len(str(total))}}/{total}"
-    where = _where(row)
-    figures = "  ".join(_figures(row))
-    head = f"{counted}  {words.plain(row.strategy, 30):{_NAME}}  {where:{_WHERE}}"
-    return "  ".join(part for part in (head, figures, _verdict(row, coloured)) if part)
 
 
 def wants_colour(file: TextIO) -> bool:
-    """Tell whether to colour what is printed there (https://no-color.org)."""
+    """Tell whether to colour text for this stream (https://no-color.org)."""
     return file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def wants_live(file: TextIO) -> bool:
-    """Tell whether a line there can be drawn again: on a terminal that says what it is, and is not a dumb one."""
+    """Tell whether a line of this stream can be redrawn: it is a terminal of a known type."""
     return file.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}
-
-
-def _where(row: Row) -> str:
-    """Return what was asked for, in few words."""
-    asked = row.workload
-    match row.kind:
-        case "block":
-            return f"block  {units.count(asked.n)}"
-        case "probe":
-            return words.plain(", ".join(f"{key} {value}" for key, value in asked.arguments.items()), 60)
-        case "limit":
-            return "limit" + (", through shared ones" if asked.through_shared else "")
-        case "swarm":
-            ramp = f", {units.count(asked.ramp_per_s)}/s" if asked.ramp_per_s else ""
-            return f"swarm  {words.in_flight(asked.in_flight)}{ramp}"
-        case "open":
-            return f"open loop  {units.number_tick(asked.rate_per_s)}/s"
-        case "client":
-            return f"{units.latency(asked.latency)}  {words.in_flight(asked.in_flight)}"
-    what = ["memory" if row.kind == "memory" else units.latency(asked.latency)]
-    what += [f"{units.latency(asked.cpu)} CPU work"] if asked.cpu_ns and row.kind != "memory" else []
-    what += [] if asked.connection == "keep-alive" else [asked.connection]
-    return f"{', '.join(what)}  {words.in_flight(asked.in_flight)}"
-
-
-def _figures(row: Row) -> list[str]:
-    """Return what was measured; nothing for an answer that is wrong, or not there."""
-    found = row.measured
-    if row.status != "ok":
-        return []
-    if row.kind in {"memory", "block"}:
-        return [f"{units.size(found.held_uss_bytes):>9} held (USS)"]
-    if row.kind == "swarm" and found.reach_ns is not None:
-        return [f"{units.count(found.held_in_flight)} held after {units.duration(found.reach_ns, 2)}"]
-    if row.kind == "limit" and found.found is not None:
-        return [f"{units.count(found.found)} found"]
-    if row.kind in TIMED:
-        rate = units.rate(found.pages_per_s)
-        return [f"{rate:>14}", f"{units.duration(found.cpu_per_page_ns):>8} CPU/page"]
-    return []
-
-
-def _verdict(row: Row, coloured: bool) -> str:
-    if row.valid:
-        return _paint("ok", GREEN, coloured)
-    reasons = "; ".join(words.plain(reason) for reason in why_red(row))
-    return _paint(reasons, DIM, coloured) if row.status == "skipped" else _paint(f"✗ {reasons}", RED, coloured)
-
-
-def _paint(text: str, colour: str, coloured: bool) -> str:
-    return f"{colour}{text}{PLAIN}" if coloured else text

@@ -1,7 +1,7 @@
-"""Sections, tables, plots and whole pages as HTML, from ``templates/``. All text is escaped and made harmless here.
+"""Sections, tables, plots and whole pages as HTML, from ``templates/``. All text is escaped and cleaned here.
 
-A page is one file with one style, one script, and a content policy that allows these two and nothing else: no style
-attributes, no event handlers.
+A page is one file with one style, one script, and a content policy that allows only these two: no style attributes, no
+event handlers.
 """
 
 import base64
@@ -22,19 +22,19 @@ from inflight.bench.present.table import Group, Table, cells
 
 TEMPLATES = Path(__file__).with_name("templates")
 BAD, ANSWER = "bad", "answer"
-"""Classes of lists: of what is red, and of the answer."""
+"""Classes of lists: red ones, and the answer."""
 MOST_TEXT = 2000
 """Maximum length of a text."""
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
 
 
 def text(value: str) -> Markup:
-    """Return a text, made harmless, as HTML shows it."""
+    """Return a text as HTML, escaped and cleaned."""
     return escape(_harmless(value))
 
 
 def listed(sentences: Sequence[str], kind: str = "") -> Markup:
-    """Return a list of sentences; nothing where there are none."""
+    """Return a list of sentences; empty without any."""
     return _macro("listed", sentences, kind)
 
 
@@ -44,12 +44,12 @@ def table(found: Table) -> Markup:
 
 
 def section(found: Section) -> Markup:
-    """Return a section: its finding, its tables, its notes, and what is folded away."""
+    """Return a section: its finding, tables, notes and folded details."""
     return _macro("section", found)
 
 
 def plot(found: Any) -> Markup:
-    """Return a plot (``inline_svg.Inlined``) below its finding and how to read it."""
+    """Return a plot (``inline_svg.Inlined``) below its finding and its notes."""
     return _macro("plot", found)
 
 
@@ -59,16 +59,16 @@ def downloads(files: Sequence[Mapping[str, Any]], left_out: str) -> Markup:
 
 
 def filled(template: str, **values: Any) -> Markup:
-    """Return a template with these values."""
+    """Return a template filled with these values."""
     return Markup(_environment().get_template(template).render(values))  # noqa: S704  (the environment escapes)
 
 
 def shell(title: str, body: Markup, css: str, js: str, data: Mapping[str, str]) -> str:
     """Return a whole page that needs no network.
 
-    ``css`` follows the rules that all pages share (``templates/report.css``). ``js`` may be empty; then no script is
-    allowed at all. ``data`` has the content of each JSON block by its id, ``<`` already written as ``\\u003c``. Raises
-    ValueError for a style or a script that would end its own element.
+    ``css`` follows the rules of all pages (``templates/report.css``). ``js`` may be empty; then no script is allowed.
+    ``data`` has the content of each JSON block by its id, ``<`` already written as ``\\u003c``. Raises ValueError for a
+    style or a script that would end its own element.
     """
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8") + css
     if any(_CLOSING.search(part) for part in (style, js, *data.values())):
@@ -99,16 +99,16 @@ def _environment() -> Environment:
 
 
 def _harmless(value: Any) -> Any:
-    """Return a text in one line, printable and cut, with each number kept together with its unit."""
+    """Return a text in one line, printable and cut, with no line break between a number and its unit."""
     return look.kept_together(words.plain(value, MOST_TEXT)) if type(value) is str else value
 
 
 def _lines(value: str) -> Markup:
-    """Return a text of several lines as it is, with nothing in it that is not printable."""
+    """Return a text of several lines with unprintable characters replaced."""
     lines = ("".join(char if char.isprintable() else "?" for char in line.expandtabs()) for line in value.splitlines())
     return escape("\n".join(lines))
 
 
 def _hash(content: str) -> str:
-    """Return the hash by which a policy allows an inline element (CSP 3, "hash-source")."""
+    """Return the hash with which a policy allows an inline element (CSP 3, "hash-source")."""
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"

@@ -1,8 +1,8 @@
-"""SVGs of matplotlib as parts of an HTML page: no style attribute, no id twice, colours that follow the page. Pure.
+"""SVGs of matplotlib as parts of an HTML page: no style attributes, unique ids, colours of the page. Pure.
 
 A content policy without ``unsafe-inline`` forbids style attributes, and matplotlib writes thousands of them. So each
-distinct block of declarations becomes a class, over all plots of the page, and the rules go into its one stylesheet.
-Only elements, attributes and declarations that a drawing needs are taken over; all else is left out.
+distinct block of declarations becomes a class, shared by all plots of the page, with a rule in its only stylesheet.
+Only elements, attributes and declarations that a drawing needs are kept.
 """
 
 import html
@@ -17,7 +17,7 @@ from inflight.bench.present import page, svg_colours, words
 
 MOST_LABEL = 2000
 _DESCENT = 5.0
-"""Points below the last line above a drawing: for the letters that go below their line."""
+"""Points below the last line above a drawing, for letters that reach below the baseline."""
 
 _ELEMENTS = frozenset(
     {"svg", "g", "defs", "path", "use", "text", "tspan", "clipPath", "pattern"}
@@ -43,7 +43,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
-    """A plot as a part of a page: the texts of its sheet (``page.sheet``), and the drawing without them."""
+    """A plot as a part of a page: the texts of its sheet (``page.sheet``) and the drawing without them."""
 
     name: str
     finding: str
@@ -53,16 +53,16 @@ class Inlined:
 
 @dataclass(slots=True)
 class _Styles:
-    """The classes of a page, and the custom properties that their colours have become."""
+    """The classes of a page, and the custom properties of their colours."""
 
     classes: dict[str, str] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
 
 
 def inline(found: Iterable[tuple[str, str]]) -> tuple[list[Inlined], str]:
-    """Return the plots (names, and SVGs as matplotlib writes them) for one page, and the style rules that they share.
+    """Return the plots (names, and SVGs as matplotlib writes them) for one page, and their common style rules.
 
-    Raises ValueError for what is not an SVG.
+    Raises ValueError for a text that is not an SVG.
     """
     styles = _Styles()
     plots = [_inlined(name, svg, f"p{number}-", styles) for number, (name, svg) in enumerate(found)]
@@ -88,7 +88,7 @@ def _inlined(name: str, svg: str, prefix: str, styles: _Styles) -> Inlined:
 
 
 def _taken_out(root: "ET.Element") -> dict[str, list["ET.Element"]]:
-    """Take the texts of a sheet out of it; return the lines of each."""
+    """Remove the texts of a sheet from it; return the lines of each."""
     found = {}
     for parent in list(root.iter()):
         for child in list(parent):
@@ -103,19 +103,25 @@ def _told(lines: Iterable["ET.Element"]) -> str:
 
 
 def _cut(root: "ET.Element", texts: Mapping[str, Sequence["ET.Element"]]) -> str:
-    """Return what is seen of a sheet without its texts: all between the last line above and the first line below."""
+    """Return the view box of a sheet without its texts: from the last line above to the first line below."""
     box = root.get("viewBox", "")
     if not texts:
         return box
     left, top, width, height = map(float, box.split())
-    above = [float(line.get("y", top)) for gid in ("title", "subtitle") for line in texts.get(gid, ())]
-    below = [float(line.get("y", height)) - page.SMALL for line in texts.get("footer", ())]
+    above = [_baseline(line) for gid in ("title", "subtitle") for line in texts.get(gid, ())]
+    below = [_baseline(line) - page.SMALL for line in texts.get("footer", ())]
     start, end = max([top, *above]) + _DESCENT, min([top + height, *below])
     return f"{left:g} {start:.2f} {width:g} {max(1.0, end - start):.2f}"
 
 
+def _baseline(line: "ET.Element") -> float:
+    """Return the height of a line of text: its ``y``, or, in a text of several lines, that of its translation."""
+    _, _, moved = line.get("transform", "").removesuffix(")").rpartition(" ")
+    return float(line.get("y", moved))
+
+
 def _element(element: "ET.Element", prefix: str, wanted: set[str], styles: _Styles) -> str:
-    """Write an element with all that is in it; nothing where it is no part of a drawing."""
+    """Write an element with its children; nothing if it is not part of a drawing."""
     name = _name(element.tag)
     if name not in _ELEMENTS or name == "svg":
         return ""
@@ -133,7 +139,7 @@ def _element(element: "ET.Element", prefix: str, wanted: set[str], styles: _Styl
         written.append(f' class="{styles.classes.setdefault(block, f"s{len(styles.classes)}")}"')
     inside = "".join(_element(child, prefix, wanted, styles) + _tail(child, name) for child in element)
     text = html.escape(element.text or "", quote=False) if name in {"text", "tspan"} else ""
-    if name == "g" and not written:  # groups are there for their ids, which nothing here needs
+    if name == "g" and not written:  # groups exist for their ids, which nothing refers to
         return inside
     start = f"<{name}{''.join(written)}"
     return f"{start}>{text}{inside}</{name}>" if text or inside else f"{start}/>"
@@ -144,7 +150,7 @@ def _tail(child: "ET.Element", parent: str) -> str:
 
 
 def _block(element: "ET.Element", name: str, prefix: str, styles: _Styles) -> str:
-    """Return the declarations of an element's style attribute, and of its paint, as the page wants them."""
+    """Return the declarations of an element's style attribute and paint, with the colours of the page."""
     pairs = [(key, value) for key, value in element.attrib.items() if key in _PAINT]
     for declaration in element.get("style", "").split(";"):
         key, _, value = declaration.partition(":")
@@ -155,7 +161,7 @@ def _block(element: "ET.Element", name: str, prefix: str, styles: _Styles) -> st
 
 
 def _value(key: str, value: str, prefix: str, styles: _Styles, *, of_text: bool) -> str:
-    """Return the value of a declaration; nothing for one that a drawing does not need."""
+    """Return the value of a declaration; empty for one that a drawing does not need."""
     if key not in _DECLARATIONS:
         return ""
     if key in _PAINT:

@@ -1,4 +1,4 @@
-"""Names beside what they name: at the ends of lines, or in a legend where the ends are too close together."""
+"""Names of lines: at their ends, or in a legend if the ends are too close together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from inflight.bench.present import words
 from inflight.bench.present.name_looks import Look
-from inflight.bench.present.page import WIDTH
+from inflight.bench.present.page import GREY, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FAR = 0.85
-"""Where a line ends left of this share of the axes' width, its label is far away."""
+"""The label of a line that ends left of this share of the axes' width is far away."""
 LABEL_ROOM = 2.1
-"""Inches to the right of axes that labels need."""
+"""Inches to the right of axes for labels."""
 LABEL_PITCH = 0.24
 """Inches between the base lines of labels at the ends of lines."""
 
@@ -38,8 +38,11 @@ def share_width(figure: "Figure", columns: int, *, left: float = 1.2, between: f
     figure.subplots_adjust(left=left / WIDTH, right=1 - LABEL_ROOM / WIDTH, wspace=gap / each)
 
 
-def legend(axes: "Axes", looks: Mapping[str, Look], names: Sequence[str]) -> None:
-    """Write a legend to the right of the axes, for lines whose ends are too close together to be labelled."""
+def legend(axes: "Axes", looks: Mapping[str, Look], names: Sequence[str], mark: str = "") -> None:
+    """Write a legend to the right of the axes, for lines whose ends are too close together to be labelled.
+
+    ``mark`` says what the markers on the lines mean.
+    """
     from matplotlib.lines import Line2D
 
     shown = [name for name in names if name in looks]
@@ -57,6 +60,9 @@ def legend(axes: "Axes", looks: Mapping[str, Look], names: Sequence[str]) -> Non
     ]
     # A legend leaves out names that begin with an underscore; a strategy's may.
     texts = [f"\N{ZERO WIDTH SPACE}{name_of(name)}" if name.startswith("_") else name_of(name) for name in shown]
+    if mark:
+        handles.append(Line2D([], [], color=GREY, marker="o", linestyle="none", markersize=8))
+        texts.append(mark)
     axes.legend(
         handles,
         texts,
@@ -102,7 +108,7 @@ def end_labels(axes: "Axes", labels: Sequence[Label]) -> None:
 
 
 def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
-    """Return places from 0 to 1 near those wanted, in their order, ``pitch`` apart or more (by pooling neighbours)."""
+    """Return places from 0 to 1 near the wanted ones, in order and at least ``pitch`` apart (pooling neighbours)."""
     order = sorted(range(len(wanted)), key=lambda n: wanted[n])
     blocks: list[tuple[float, int]] = []  # (middle, how many)
     for n in order:
@@ -112,9 +118,9 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
             middle, many = (middle * many + below * number) / (many + number), many + number
         blocks.append((middle, many))
     places = [middle + pitch * (k - (many - 1) / 2) for middle, many in blocks for k in range(many)]
-    for k in reversed(range(len(places))):  # below 1 ...
+    for k in reversed(range(len(places))):  # below 1
         places[k] = min(places[k], places[k + 1] - pitch if k + 1 < len(places) else 1.0)
-    for k in range(len(places)):  # ... but, should there be too many, above 0 all the same
+    for k in range(len(places)):  # and above 0, even if there are too many for both
         places[k] = max(places[k], places[k - 1] + pitch if k else 0.0)
     found = [0.0] * len(wanted)
     for n, place in zip(order, places, strict=True):
@@ -123,10 +129,10 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
 
 
 def name_of(strategy: str, *, red: bool = False) -> str:
-    """Return a strategy's name as it is drawn: printable, and not longer than there is room for."""
+    """Return a strategy's name as it is drawn: printable, and cut to the room for it."""
     return f"{words.plain(strategy, 12)} (red)" if red else words.plain(strategy, 18)
 
 
 def starred(strategy: str, stack: str) -> str:
-    """Return a strategy's name as it is drawn, with a star where it has an HTTP stack of its own."""
+    """Return a strategy's name as it is drawn, with a star if it has an HTTP stack of its own."""
     return name_of(strategy) + (" *" if stack == "own" else "")

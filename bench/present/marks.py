@@ -1,9 +1,9 @@
-"""The marks that plots are made of, whatever they show: dots, lines, bars, their names, keys and notes.
+"""Marks of plots, whatever they show: dots, lines, bars, their names, keys and notes.
 
-A name without a look has no colour of its own: it is drawn pale and thin, behind the others. A plot of lines, one panel
-a latency::
+A name without a look has no colour of its own: it is drawn pale and thin, behind the others. A plot of lines with one
+panel per latency::
 
-    sheet = page.sheet(title, marks.notes("Points: medians.", is_red and "Hollow: red trials."), footer)
+    sheet = page.sheet(title, marks.notes("Points: means.", is_red and "Hollow: red trials."), footer)
     for axes, latency in zip(marks.panels(sheet, len(latencies)), latencies):
         ends = [marks.series(axes, name, points[name, latency], looks.get(name)) for name in names]
         axes.set_ylim(...)  # the limits before the names at the ends
@@ -23,9 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.core import cells as c
-from inflight.bench.core.cells import Setting
-from inflight.bench.present import labels, page
+from inflight.bench.present import labels, page, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.name_looks import COLOURS, Look
 
@@ -37,13 +35,17 @@ Points = Sequence[tuple[float, float]]
 """Pairs of x and y, in data coordinates."""
 BAR = 0.62
 """The height of a bar, as a share of its row."""
+KEY_INCHES = 1.8
+"""Inches per entry of a key above axes."""
+TITLE_PAD = 10.0
+"""Points between axes and title."""
 MOST_SETTINGS = 6
-"""Settings that get plots of their own."""
+"""Maximum number of settings with plots of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of a line, with its range; a red one is hollow, and no part of the line."""
+    """One point of a line, with its interval; a red one is hollow, and not part of the line."""
 
     x: float
     y: float
@@ -54,7 +56,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How a part of a bar is filled: its hatch says what its colour says, for a print in grey."""
+    """How a part of a bar is filled: its hatch repeats what its colour says, for print in grey."""
 
     colour: str
     hatch: str = ""
@@ -74,14 +76,13 @@ UNKNOWN = Fill("white", "xx", page.GREY, 0.8)
 
 
 def numbered(name: str, number: int) -> str:
-    """Return the name of a plot that there is one of for each setting."""
+    """Return the file name of the plot of a setting, by its number."""
     return name if number == 1 else f"{name}-{number}"
 
 
-def about_setting(setting: Setting, settings: Sequence[Setting]) -> str:
-    """Name the use of connections, and what of the site is not the same in all settings."""
-    differing = [f"{key} {value}" for key, value in c.differing(setting, settings).items()]
-    return ", ".join([f"Connections: {setting.connection}", *differing]) + "."
+def about_setting(name: str) -> str:
+    """Return the name of a setting as a sentence."""
+    return f"{name[0].upper()}{words.plain(name[1:], 160)}."
 
 
 def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
@@ -91,7 +92,7 @@ def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
 
 
 def notes(*sentences: object) -> str:
-    """Join sentences; what is not a text, such as the False of ``is_so and "It is so."``, is left out."""
+    """Join sentences; values other than texts, such as the False of ``is_so and "It is so."``, are left out."""
     return " ".join(one for one in sentences if one and isinstance(one, str))
 
 
@@ -111,7 +112,7 @@ def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **
 
 
 def series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None, *, width: float = 2.2) -> Label | None:
-    """Draw a name's points, their ranges, and a line through all that are not red; return the label of its end."""
+    """Draw the points of a name, their intervals, and a line through valid points; return the label of its end."""
     good, red = ([point for point in points if point.red is is_red] for is_red in (False, True))
     line(axes, [(point.x, point.y) for point in good], look, width)
     dots(axes, [(point.x, point.y) for point in good], look)
@@ -130,7 +131,7 @@ def series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None, 
 def stacked(
     axes: "Axes", place: float, parts: Iterable[tuple[float, Fill]], height: float = BAR, **style: Any
 ) -> float:
-    """Draw a horizontal bar made of parts, from 0 on; return where it ends."""
+    """Draw a horizontal bar made of parts, starting at 0; return its end."""
     at = 0.0
     for size, fill in parts:
         axes.barh(place, size, left=at, height=height, **fill.style | style)
@@ -139,7 +140,7 @@ def stacked(
 
 
 def whisker(axes: "Axes", place: float, middle: float, low: float, high: float) -> None:
-    """Draw an interval, or a range, on a horizontal bar."""
+    """Draw an interval on a horizontal bar."""
     reach = [[middle - low], [high - middle]]
     axes.errorbar(middle, place, xerr=reach, color="black", capsize=5, linewidth=1.4, linestyle="none", zorder=4)
 
@@ -179,19 +180,39 @@ def name_rows(axes: "Axes", names: Sequence[str]) -> None:
 
 
 def patches(fills: Mapping[str, Fill]) -> list[Any]:
-    """Return the entries of a key that says what each fill means."""
+    """Return the entries of a key to fills."""
     from matplotlib.patches import Patch
 
     return [Patch(**fill.style, label=name) for name, fill in fills.items()]
 
 
 def key(sheet: "Figure", fills: Mapping[str, Fill], left: float, top: float) -> None:
-    """Say what each fill means in one line of a page; its lower left corner is at these shares of the page."""
+    """Write a key to fills in one line of a sheet; its lower left corner is at these shares of the sheet."""
     page.key(sheet, patches(fills), left, top)
 
 
+def key_above(axes: "Axes", fills: Mapping[str, Fill]) -> float:
+    """Write a key to fills above axes, as wide as they are; return the padding of the axes' title in points."""
+    if not fills:
+        return TITLE_PAD
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    columns = max(1, min(len(fills), int(axes.get_position().width * figure.get_figwidth() / KEY_INCHES)))
+    axes.legend(
+        handles=patches(fills),
+        loc="lower left",
+        bbox_to_anchor=(-0.005, 1),
+        ncols=columns,
+        frameon=False,
+        fontsize=page.SMALL,
+        borderaxespad=0.3,
+        columnspacing=1.2,
+    )
+    return TITLE_PAD + 18 * -(-len(fills) // columns)
+
+
 def panels(sheet: "Figure", number: int, columns: int = 2) -> list["Axes"]:
-    """Return so many axes, row by row; what is left of the last row stays empty."""
+    """Return a number of axes, row by row; the rest of the last row stays empty."""
     columns = min(columns, number)
     grid = sheet.subplots(-(-number // columns), columns, squeeze=False)
     for axes in grid.flat[number:]:
@@ -200,7 +221,7 @@ def panels(sheet: "Figure", number: int, columns: int = 2) -> list["Axes"]:
 
 
 def margins(sheet: "Figure", left: float, right: float, top: float = 0.0) -> None:
-    """Set the margins of a sheet in inches; ``top`` is what the panels leave free below where they would begin."""
+    """Set the margins of a sheet in inches; ``top`` is added to the present top margin."""
     sheet.subplots_adjust(
         left=left / page.WIDTH,
         right=1 - right / page.WIDTH,

@@ -1,7 +1,7 @@
-"""The look that all plots share: page, axes, labels; what each name looks like is in ``name_looks``. No global state.
+"""The common style of all plots: sheet, axes, texts. ``name_looks`` has the looks of names. No global state.
 
-Markers, dashes and hatches say what colours say once more, for a print in grey. Sizes are for a projector: 16 : 9,
-nothing smaller than 11 points.
+Markers, dashes and hatches repeat what colours say, for print in grey. Sizes are for a projector: 16 : 9, no text
+smaller than 11 points.
 """
 
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 GREY = "#595959"
 PALE = "#D9D9D9"
 MOST_LINES = 8
-"""So many strategies get a colour in a plot of lines; more cannot be told apart."""
+"""Maximum number of strategies with a colour in a plot of lines; more cannot be distinguished."""
 MOST_BARS = 30
 WIDTH, HEIGHT = 13.33, 7.5
 DPI = 150
@@ -49,7 +49,7 @@ SETTINGS: dict[Any, Any] = {
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Draw and save with our settings, and leave the user's as they were."""
+    """Draw and save with our settings while this lasts; restore the user's settings afterwards."""
     import logging
     import warnings
 
@@ -72,7 +72,7 @@ def looks(strategies: Iterable[str]) -> dict[str, Look]:
 
 
 def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Figure":
-    """Return a page with the finding as its title, how to read it below, and where it comes from at the bottom.
+    """Return a sheet with the finding as its title, notes on how to read it below, and its provenance at the bottom.
 
     These three are texts of the figure with the gids ``title``, ``subtitle`` and ``footer``.
     """
@@ -104,7 +104,7 @@ def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Fi
 
 
 def key(sheet: "Figure", handles: Sequence[Any], left: float, top: float) -> None:
-    """Explain marks in one line of a page; its lower left corner is at ``left`` and ``top``, as shares of the page."""
+    """Write a key in one line of a sheet; its lower left corner is at ``left`` and ``top``, as shares of the sheet."""
     sheet.legend(
         handles=handles,
         loc="lower left",
@@ -139,7 +139,7 @@ def draw_and_save(draw: "Callable[[], Figure | None]", folder: Path, name: str) 
 
 
 def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
-    """Write a page as PNG and as SVG, the same bytes for the same page."""
+    """Write a sheet as PNG and as SVG; equal sheets give equal bytes."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     figure.savefig(paths[0], dpi=DPI, metadata={"Software": None})
     figure.savefig(paths[1], metadata={"Date": None, "Creator": None})

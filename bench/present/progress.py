@@ -1,94 +1,74 @@
-"""How far a command is, and how much longer it takes: the last line of a terminal; elsewhere one line a step.
+"""Progress of a command and the time left: the last line of a terminal, or one line per step elsewhere.
 
-It is drawn when a step ends, and never between two steps. While a trial goes on, the harness has to share its core with
-the server, and whatever draws ten times a second there would be part of what is measured. So nothing ticks: the line
-says at what time of the day the end is to be expected, which stays right while nobody draws it.
+It is drawn only when a step ends. During a trial the harness shares its core with the server, so drawing ten times per
+second would disturb the measurement. The line therefore shows the expected time of the end, which stays correct between
+steps.
 """
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from inflight.bench.core.rows import Row
-from inflight.bench.present import words
-from inflight.bench.present.console import trial_line, wants_live
+from inflight.bench.present.console import wants_live
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 BAR_WIDTH, TEXT_WIDTH = 24, 70
-"""The bar gets what the text leaves of a line: on a narrow terminal nothing."""
+"""Columns. The bar gets the columns that the text leaves: none on a narrow terminal."""
 TRUST_NS = 5_000_000_000
-"""The plan's word counts as much as so much measured time, so that one odd first step does not decide."""
+"""Weight of the plan's estimate, as measured time, so that one unusual first step does not decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """How far a command is. Times in nanoseconds; what a step was expected to take may be wrong by any factor."""
+    """The state of a command. Times in nanoseconds; the expected time of a step may be wrong by any factor."""
 
     total: int
     ahead_ns: float
-    """What the steps to come are expected to take."""
+    """Expected time of the steps to come."""
     done: int = 0
     behind_ns: float = 0
-    """What the steps that were timed had been expected to take."""
+    """Expected time of the timed steps."""
     took_ns: float = 0
-    """What they took."""
+    """Actual time of the timed steps."""
     now: str = ""
-    """What goes on now."""
+    """Name of the present step."""
     guess: str = "about"
-    """How to read the time left: "about", or "at most" where the end may come sooner."""
+    """How to read the time left: "about", or "at most" if the end may come sooner."""
 
     @property
     def left_ns(self) -> float:
-        """About how much longer it takes: as expected, scaled by what the timed steps took."""
+        """Estimated time left: the expected time, scaled by that of the timed steps."""
         return self.ahead_ns * (self.took_ns + TRUST_NS) / (self.behind_ns + TRUST_NS)
 
     def after(self, expected_ns: float, took_ns: float, now: str = "") -> "Stand":
-        """Return where it is after a step that was timed."""
+        """Return the state after a timed step."""
         return replace(
             self.without(expected_ns, now), behind_ns=self.behind_ns + expected_ns, took_ns=self.took_ns + took_ns
         )
 
     def without(self, expected_ns: float, now: str = "") -> "Stand":
-        """Return where it is after a step that was skipped, which says nothing of how fast the others are."""
+        """Return the state after a skipped step, which says nothing about the speed of the others."""
         return replace(self, done=self.done + 1, ahead_ns=max(0, self.ahead_ns - expected_ns), now=now)
 
     def again(self, took_ns: float) -> "Stand":
-        """Return where it is after a step that has to be repeated: as far as before, and slower."""
+        """Return the state after a step that has to be repeated: no progress, and slower."""
         return replace(self, took_ns=self.took_ns + took_ns)
 
 
-class Awaited(Protocol):
-    """A trial that is going to be run."""
-
-    @property
-    def id(self) -> str:
-        """Which one."""
-
-    @property
-    def strategy(self) -> str:
-        """Whose."""
-
-    @property
-    def expected_ns(self) -> int:
-        """About how long it takes."""
-
-
 Clock = Callable[[], int]
-"""Nanoseconds since any moment."""
+"""Nanoseconds since an arbitrary moment."""
 Put = Callable[[str, Stand, int], None]
-"""Shows the line of a step, where it is now, and nanoseconds since the beginning."""
-Report = Callable[[int, int, Sequence[Row]], None]
-"""Takes the number of a trial, how many there are, and its rows: one, or those of a block's arms."""
+"""Shows the line of a step, the state, and the nanoseconds since the beginning."""
 
 
 class Progress:
-    """Steps that end one after another; a line each."""
+    """Steps that end one after another, with a line each."""
 
     def __init__(self, stand: Stand, put: Put, clock: Clock) -> None:
         self._stand, self._put, self._clock = stand, put, clock
@@ -99,11 +79,11 @@ class Progress:
         self._show(line, self._stand.after(expected_ns, self._took(), now))
 
     def skipped(self, line: str, expected_ns: float, now: str = "") -> None:
-        """Show a step that was left out."""
+        """Show a skipped step."""
         self._show(line, self._stand.without(expected_ns, now))
 
     def repeated(self, line: str) -> None:
-        """Show a step that did not count, and is made again."""
+        """Show a step that is repeated."""
         self._show(line, self._stand.again(self._took()))
 
     def _took(self) -> int:
@@ -115,22 +95,8 @@ class Progress:
 
 
 @contextmanager
-def of_trials(waiting: Sequence[Awaited], clock: Clock = time.monotonic_ns) -> Iterator[Report]:
-    """Show the trials that are waiting to be run, while this lasts: give the result what a run reports."""
-    names = [words.plain(trial.strategy, 30) for trial in waiting] + [""]
-    with shown(Stand(len(waiting), sum(trial.expected_ns for trial in waiting), now=names[0]), clock) as progress:
-
-        def report(number: int, total: int, found: Sequence[Row]) -> None:
-            tell = progress.skipped if all(row.status == "skipped" for row in found) else progress.finished
-            lines = "\n".join(trial_line(number, total, row) for row in found)
-            tell(lines, waiting[number - 1].expected_ns, names[number])
-
-        yield report
-
-
-@contextmanager
 def shown(stand: Stand, clock: Clock = time.monotonic_ns) -> Iterator[Progress]:
-    """Show steps on standard error while this lasts; on a terminal with a last line that says how far they are."""
+    """Show steps on standard error while this lasts; on a terminal, the last line shows the progress."""
     putting: AbstractContextManager[Put] = _last_line(stand) if wants_live(sys.stderr) else nullcontext(_put_line)
     with putting as put:
         yield Progress(stand, put, clock)
@@ -142,7 +108,7 @@ def _put_line(line: str, _stand: Stand, _elapsed_ns: int) -> None:
 
 @contextmanager
 def _last_line(stand: Stand) -> Iterator[Put]:
-    """Keep the last line of the terminal for how far it is, and take it away in the end, however that comes."""
+    """Reserve the last line of the terminal for the progress, and remove it in any case at the end."""
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
@@ -150,11 +116,11 @@ def _last_line(stand: Stand) -> Iterator[Put]:
     console = Console(file=sys.stderr, highlight=False)
 
     def line_at(stand: Stand, elapsed_ns: int) -> "Table":
-        now = datetime.now()  # noqa: DTZ005  (the time of the day of who sits before the terminal)
+        now = datetime.now()  # noqa: DTZ005  (local time of the user)
         return told(stand, elapsed_ns, now, console.width)
 
     with Live(line_at(stand, 0), console=console, auto_refresh=False, transient=True, redirect_stdout=False) as live:
-        console.show_cursor()  # nothing flickers at this pace, and Ctrl-Z or kill -9 leave a terminal that has a cursor
+        console.show_cursor()  # no flicker at this rate, and Ctrl-Z or kill -9 leave a visible cursor
 
         def put(line: str, stand: Stand, elapsed_ns: int) -> None:
             with console:  # one write for both
@@ -165,7 +131,7 @@ def _last_line(stand: Stand) -> Iterator[Put]:
 
 
 def told(stand: Stand, elapsed_ns: int, now: datetime, width: int) -> "Table":
-    """Return the last line, in so many columns: how many steps of how many, a bar of the time, and when it ends."""
+    """Return the last line: the number of steps, a bar of the time, and the expected end."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -183,7 +149,7 @@ def told(stand: Stand, elapsed_ns: int, now: datetime, width: int) -> "Table":
 
 
 def sentence(stand: Stand, elapsed_ns: int, now: datetime) -> str:
-    """Say how long it took so far, how much longer it takes, and what goes on: the bar in words."""
+    """Say how long it took so far, the time left, and the present step."""
     until = now + timedelta(microseconds=stand.left_ns / 1000)
     left = f"{stand.guess} {minutes(stand.left_ns)} left, until {until:%H:%M}"
     return f"{minutes(elapsed_ns)} so far, {left}" + (f"; now {stand.now}" if stand.now else "")

@@ -1,4 +1,4 @@
-"""Logarithmic axes with ticks at values that people read."""
+"""Logarithmic axes with ticks at round values."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,14 +6,14 @@ from typing import Any
 
 
 def set_ticks(axis: Any, values: Sequence[float]) -> None:
-    """Put the ticks of an axis at just these values."""
+    """Put the ticks of an axis at exactly these values."""
     from matplotlib.ticker import FixedLocator
 
     axis.set_major_locator(FixedLocator(list(values)))
 
 
 def log_axis(axis: Any, write: Callable[[float], str], values: Sequence[float], most: int = 8) -> None:
-    """Make an axis logarithmic, with ticks at round values and labels that people read."""
+    """Make an axis logarithmic, with ticks at round values and readable labels."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     low, high = min(values), max(values)
@@ -25,7 +25,7 @@ def log_axis(axis: Any, write: Callable[[float], str], values: Sequence[float], 
 
 
 def round_values(low: float, high: float, most: int = 8) -> list[float]:
-    """Return round values from low to high: powers of ten, with 2 and 5 if few; in a narrow range, even steps."""
+    """Return round values from low to high: powers of ten, with 2 and 5 if few; even steps in a narrow range."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
         found = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]

@@ -1,6 +1,6 @@
-"""A section: what a study found, for any renderer: a title that states the finding, tables, and notes.
+"""A section of a report, for any renderer: a title that states the finding, tables and notes.
 
-Here it is written for a terminal and as Markdown; ``html`` writes it for a page.
+This module renders it for a terminal and as Markdown; ``html`` renders it for a page.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What a page shows on a click: sentences, and texts of several lines. A terminal does not show it."""
+    """A folded part of a page: sentences, and texts of several lines. A terminal does not show it."""
 
     summary: str
     sentences: tuple[str, ...] = ()
@@ -27,15 +27,15 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What a study found."""
+    """One finding of a study with its tables."""
 
     title: str
-    """The finding, in one sentence without its full stop; empty where there is none."""
+    """The finding, in one sentence without its full stop; may be empty."""
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
     """Sentences below the tables."""
     first: tuple[str, ...] = ()
-    """Sentences that stand above everything else: how far the figures can be trusted."""
+    """Sentences above the title: how far the figures can be trusted."""
     details: tuple[Detail, ...] = ()
 
 
@@ -78,7 +78,7 @@ def table_markdown(table: Table) -> str:
 
 
 def folded(summary: str, text: str) -> str:
-    """Return Markdown that is shown on a click; the empty lines let GitHub read Markdown inside of HTML."""
+    """Return folded Markdown; the empty lines make GitHub read Markdown inside of HTML."""
     return f"<details><summary>{escaped_in_html(summary, 300)}</summary>\n\n{text}\n\n</details>"
 
 

@@ -1,7 +1,7 @@
-"""The colours of plots inside a page: each becomes a custom property, with a value in the light and one in the dark.
+"""The colours of plots inside a page: custom properties, each with a value for light and one for dark mode.
 
-The known ones (``page``) have names, and ``templates/report.css`` gives both values. Any other gets a property of
-its own, whose values are worked out here: dark enough for text on white, light enough for all in the dark.
+Known colours (``page``) have names, and both values are in ``templates/report.css``. Any other colour gets a property
+of its own, whose values are computed here: dark enough for text on white, light enough for dark mode.
 """
 
 import colorsys
@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from inflight.bench.present import name_looks, page
 
 PAPER, DARK_PAPER = "#ffffff", "#14161a"
-"""What plots are drawn on; ``templates/report.css`` has the same."""
+"""Background colours; ``templates/report.css`` has the same."""
 LEAST_TEXT, LEAST_SHAPE = 4.5, 3.0
-"""Contrast of text, and of anything else (WCAG 2.2, 1.4.3 and 1.4.11)."""
+"""Least contrast of text, and of shapes (WCAG 2.2, 1.4.3 and 1.4.11)."""
 _STEP = 0.02
 _NAMED = {"#000000": "ink", "#ffffff": "paper", page.GREY.lower(): "grey", page.PALE.lower(): "pale"}
 _NUMBERED = {colour.lower(): n for n, colour in enumerate(name_looks.COLOURS)}
@@ -20,7 +20,7 @@ _WORDS = {"black": "#000000", "white": "#ffffff"}
 
 
 def variable(colour: str, *, of_text: bool) -> str:
-    """Return the custom property of a colour, such as ``--c0``; text has one of its own where shapes are too pale."""
+    """Return the custom property of a colour, such as ``--c0``; text has one of its own if shapes are too pale."""
     colour = _WORDS.get(colour, colour)
     if colour in _NAMED:
         return f"--{_NAMED[colour]}"
@@ -29,7 +29,7 @@ def variable(colour: str, *, of_text: bool) -> str:
 
 
 def rules(variables: Iterable[str]) -> str:
-    """Return the style rules that give the properties of other colours (``--c-bbbbbb``) their values."""
+    """Return the style rules with the values of other colours (``--c-bbbbbb``)."""
     others = sorted({name for name in variables if name[3:4] == "-"})
     if not others:
         return ""
@@ -45,12 +45,12 @@ def contrast(one: str, other: str) -> float:
 
 
 def _light(colour: str, *, of_text: bool) -> str:
-    """Return the colour itself; for text, no lighter than can be read."""
+    """Return the colour itself; for text, dark enough to be read."""
     return _moved(colour, -_STEP, PAPER, LEAST_TEXT) if of_text else colour
 
 
 def _dark(colour: str, *, of_text: bool) -> str:
-    """Return the colour as light as the dark asks for; a grey becomes as far from the dark as it was from white."""
+    """Return the colour, light enough for dark mode; greys are as far from the background as they were from white."""
     hue, light, saturation = colorsys.rgb_to_hls(*_shares(colour))
     if saturation < 0.1:
         light = 1 - 0.9 * light
@@ -59,7 +59,7 @@ def _dark(colour: str, *, of_text: bool) -> str:
 
 
 def _moved(colour: str, step: float, ground: str, least: float) -> str:
-    """Make a colour lighter or darker until it stands out from its ground."""
+    """Make a colour lighter or darker until its contrast to the background is sufficient."""
     hue, light, saturation = colorsys.rgb_to_hls(*_shares(colour))
     while contrast(colour, ground) < least and 0 < light < 1:
         light = min(1.0, max(0.0, light + step))

@@ -1,4 +1,4 @@
-"""A table, whatever it is of: heads, lines of cells, sentences below. Renderers give it a form.
+"""A table for any renderer: heads, lines of cells, sentences below.
 
 ``text_grid`` writes it for a terminal, ``section`` as Markdown, ``html`` as HTML.
 """
@@ -9,12 +9,12 @@ PROSE = frozenset({
     "stopped by", "bound by", "connections", "best", "verdict", "where it comes from", "what was found here",
     "published", "note", "of", "reason", "value", "figures", "region", "what was measured",
 })  # fmt: skip
-"""Heads of columns that hold words, not figures."""
+"""Heads of columns that contain words, not figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands in one place: text, a second text that only a page shows below it, and whether it is red."""
+    """One cell: its text, a second text that only a page shows below it, and whether it is red."""
 
     text: str
     below: str = ""
@@ -23,7 +23,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A line over the lines that follow: what they have in common."""
+    """The heading of the lines that follow."""
 
     text: str
 
@@ -33,22 +33,22 @@ Line = tuple[str | Cell, ...] | Group
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: the first column is a name, the others are figures or words; without heads, a name and words on it."""
+    """A table: a column of names, then columns of figures or words; without heads, a name and words about it."""
 
     title: str
     heads: tuple[str, ...]
     lines: tuple[Line, ...]
     notes: tuple[str, ...] = ()
     short: tuple[str, ...] = ()
-    """The heads for a terminal, where each is one text of several lines; without them, heads break at a space."""
+    """The heads for a terminal, with line breaks; by default, heads break at a space."""
 
     @property
     def cells(self) -> list[tuple[str, ...]]:
-        """The texts of its lines, without groups."""
+        """The texts of the lines, without groups."""
         return [texts(line) for line in self.lines if not isinstance(line, Group)]
 
     def is_prose(self, column: int) -> bool:
-        """Tell whether a column holds words."""
+        """Tell whether a column contains words."""
         return column == 1 if not self.heads else self.heads[column] in PROSE
 
 

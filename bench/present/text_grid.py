@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 GAP = 2
 LEAST_NAME = 13
 RED = r"\S+( ±\S+ %)?✗"
-"""A figure that rests on red trials only."""
+"""A figure from red trials only."""
 
 
 def styled(tables: Sequence[Table], width: int) -> "Text":
-    """Return the tables one below the other, titles and heads in bold, each with its sentences; empty without any."""
+    """Return the tables one below the other, with titles and heads in bold and their sentences below."""
     from rich.text import Text
 
     text = Text()
@@ -34,14 +34,14 @@ def styled(tables: Sequence[Table], width: int) -> "Text":
 
 
 def head_lines(table: Table) -> int:
-    """Return how many lines the heads take."""
+    """Return the number of lines of the heads."""
     if table.short:
         return max(head.count("\n") for head in table.short) + 1
     return (2 if any(" " in head for head in table.heads) else 1) if table.heads else 0
 
 
 def lines_of(table: Table, width: int) -> list[str]:
-    """Return the lines; the heads in two lines where there are spaces; the names are cut where there is no room."""
+    """Return the lines; heads with spaces take two lines, and names are cut if there is no room."""
     lines = [line if isinstance(line, Group) else texts(line) for line in table.lines]
     full = [cells for cells in lines if not isinstance(cells, Group)]
     if not table.heads:
@@ -72,7 +72,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> 
 
 
 def _halves(head: str) -> tuple[str, str]:
-    """Write a head in two lines, broken at its last space."""
+    """Split a head into two lines at its last space."""
     first, _, last = head.rpartition(" ")
     return first, last
 
@@ -82,5 +82,5 @@ def _item(cells: Sequence[str], width: int) -> list[str]:
 
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
-    """Return a sentence in lines of at most ``width``."""
+    """Return a sentence in lines of at most ``width`` columns."""
     return "\n".join(textwrap.wrap(text, width, initial_indent=indent, subsequent_indent="  "))

@@ -1,1 +1,1 @@
-"""A whole run, put together from the studies: what the terminal shows, the page, Markdown, JSON, tables and plots."""
+"""Reports of whole runs, made of all studies: terminal, page, Markdown, JSON, tables and plots."""

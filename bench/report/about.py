@@ -1,4 +1,4 @@
-"""What a report says of the rows themselves: which checks they passed, on which machine, and how to make them again."""
+"""The parts of a report about its rows: validity checks, red trials, the machine, and how to reproduce the run."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,15 +7,76 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
-from inflight.bench.present import provenance, words
+from inflight.bench.present import words
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.present.table import Cell, Line, Table
+from inflight.bench.report import provenance
 from inflight.bench.report.check_words import MEANINGS
 
 MOST_RED = 12
 """Maximum number of red trials shown of a check, and of reasons; the rest are counted."""
+MOST_EXPLAINED = 12
+"""Maximum number of strategies whose red trials are explained; the rest are counted."""
 _ABOUT_THE_RUN = frozenset({"command", "versions"})
-"""What ``machine.json`` has beside the machine; shown elsewhere."""
+"""Values of ``machine.json`` that do not describe the machine; shown elsewhere."""
+
+
+# Red trials
+
+
+def nothing_valid(rows: Sequence[Row]) -> str:
+    """Say that no conclusion can be drawn; empty where a trial is valid."""
+    if not rows:
+        return "No trial has been run: there is nothing to show."
+    if any(row.valid for row in rows):
+        return ""
+    return f"No valid trial among {units.count(len(rows))}: nothing here supports a conclusion."
+
+
+def about_red(rows: Sequence[Row]) -> list[str]:
+    """Say for each strategy how many of its trials are red, and why."""
+    by_strategy: dict[str, list[Row]] = {}
+    for row in rows:
+        by_strategy.setdefault(row.strategy, []).append(row)
+    red = {name: [row for row in own if not row.valid] for name, own in sorted(by_strategy.items())}
+    told = [
+        f"{words.plain(name, 30)}: {_of(len(bad), len(by_strategy[name]))} red: {_reasons(bad)}."
+        for name, bad in red.items()
+        if bad
+    ]
+    if len(told) > MOST_EXPLAINED:
+        told = [
+            *told[:MOST_EXPLAINED],
+            f"{len(told) - MOST_EXPLAINED} more strategies have red trials; the rows say why.",
+        ]
+    return told
+
+
+def _of(some: int, all_: int) -> str:
+    return (
+        f"{'the only trial is' if all_ == 1 else f'all {all_} trials are'}"
+        if some == all_
+        else f"{some} of {all_} trials"
+    )
+
+
+def _reasons(bad: Sequence[Row]) -> str:
+    """List the kinds of reasons, the most frequent first, each with its number and one example."""
+    kinds: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for row in bad:
+        for reason in row.why_red:
+            kind, _, detail = reason.partition(": ")
+            kinds[kind] += 1
+            examples.setdefault(kind, detail)
+    texts = [_reason(kind, number, words.plain(examples[kind], 90)) for kind, number in kinds.most_common(3)]
+    more = f"; {len(kinds) - 3} more kinds" if len(kinds) > 3 else ""
+    return "; ".join(texts) + more
+
+
+def _reason(kind: str, number: int, example: str) -> str:
+    times = f" {number} times" if number > 1 else ""
+    return f"{kind}{times}" + (f" ({'such as ' if number > 1 else ''}{example})" if example else "")
 
 
 # Validity
@@ -23,7 +84,7 @@ _ABOUT_THE_RUN = frozenset({"command", "versions"})
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One check over all rows: how many passed or had nothing to check, and the red ones with their detail."""
+    """One check over all rows: the numbers of passed and not applicable ones, and the failed ones with details."""
 
     name: str
     passed: int
@@ -33,13 +94,16 @@ class Judged:
 
 
 def validity(rows: Sequence[Row]) -> Section:
-    """Return how many trials are valid, every check with what it means, the red ones in detail, and each loss."""
+    """Return the number of valid trials, all checks with their meanings, failed checks, and failed trials."""
     if not rows:
         return Section("", first=("No trial has been run, so nothing has been checked.",))
     found = judged(rows)
-    tables = (_checks(found), _red(found), endings(rows))
-    kept = ("A trial with a red check is kept and shown, and is part of no conclusion.",)
-    return Section(valid_told(rows), tuple(table for table in tables if table.lines), kept)
+    used = [one for one in found if one.passed or one.red]
+    tables = (_checks(used), _red(found), endings(rows))
+    kept = ["A trial with a red check is kept and shown, and is part of no conclusion."]
+    if unused := [words.plain(one.name, 80) for one in found if one not in used]:
+        kept.append(f"Checks that apply to no trial of this run: {words.listed(unused)}.")
+    return Section(valid_told(rows), tuple(table for table in tables if table.lines), tuple(kept))
 
 
 def valid_told(rows: Sequence[Row]) -> str:
@@ -49,7 +113,7 @@ def valid_told(rows: Sequence[Row]) -> str:
 
 
 def judged(rows: Sequence[Row]) -> list[Judged]:
-    """Count the verdicts of each check: those with red rows first, then by how many passed."""
+    """Count the verdicts of each check: checks with red rows first, then those that passed."""
     verdicts: dict[str, Counter[str]] = {}
     red: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
@@ -87,12 +151,12 @@ def _red(found: Sequence[Judged]) -> Table:
         name = words.plain(one.name, 80)
         lines += [(words.plain(trial, 200), name, words.plain(detail, 300)) for trial, detail in one.red[:MOST_RED]]
         more = len(one.red) - MOST_RED
-        lines += [(f"{units.count(more)} more", name, "the rows have them all")] if more > 0 else []
+        lines += [(f"{units.count(more)} more", name, "see the raw data")] if more > 0 else []
     return Table("Red trials, by check", ("trial", "check", "reason"), tuple(lines))
 
 
 def endings(rows: Sequence[Row]) -> Table:
-    """Count the trials that did not end well, by their status and reason."""
+    """Count the trials that did not end as ``ok``, by status and reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.status != "ok":
@@ -105,7 +169,7 @@ def endings(rows: Sequence[Row]) -> Table:
     if rest := ordered[MOST_RED:]:
         number = units.count(sum(len(who) for _, who in rest))
         lines.append(("more", number, "", f"{units.count(len(rest))} other reasons"))
-    return Table("Trials without a right answer", ("ended as", "trials", "of", "reason"), tuple(lines))
+    return Table("Trials without a correct answer", ("ended as", "trials", "of", "reason"), tuple(lines))
 
 
 def _names(who: Sequence[str]) -> str:
@@ -117,7 +181,7 @@ def _names(who: Sequence[str]) -> str:
 
 
 def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
-    """Return what is known of the machine, and which runs the rows are of."""
+    """Return the known facts about the machine, and the runs that the rows belong to."""
     lines = [("Python of the workers", provenance.pythons(rows, values))]
     lines += [(_name(key), _value(key, value)) for key, value in values.items() if key not in _ABOUT_THE_RUN]
     versions = values.get("versions") or {}
@@ -125,17 +189,17 @@ def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
     days = sorted({row.started_at[:10] for row in rows})
     runs = sorted({row.run for row in rows})
     told = [f"The first trial started on {days[0]}, the last on {days[-1]}."] if days else []
-    told += [f"The rows are of {units.count(len(runs))} runs: {', '.join(runs)}."] if len(runs) > 1 else []
-    caption = "What the run was measured on" if values else "The machine is not known"
+    told += [f"The rows belong to {units.count(len(runs))} runs: {', '.join(runs)}."] if len(runs) > 1 else []
+    caption = "Machine of the run" if values else "The machine is unknown"
     return Section("", (Table(caption, ("what", "value"), tuple(lines)),), tuple(told))
 
 
 def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section:
-    """Return the command that made the run, its version, and the experiment as it was run."""
+    """Return the command of the run, the version of inflight, and the experiment as it was run."""
     made, version = provenance.command(values), (values.get("versions") or {}).get("inflight-bench")
-    told = [f"inflight {version}" if version else "The version of inflight is not known."]
+    told = [f"inflight {version}" if version else "The version of inflight is unknown."]
     details = [Detail("The command", code=(made,), is_open=True)] if made else []
-    told += [] if made else ["The command that made this run is not known."]
+    told += [] if made else ["The command of this run is unknown."]
     if experiment_toml is not None:
         details.append(Detail("The experiment as it was run (experiment.toml)", code=(experiment_toml,)))
     return Section("", first=tuple(told), details=tuple(details))

@@ -1,22 +1,22 @@
-"""The answer in a few sentences: the findings of the studies, and what they rest on."""
+"""The answer in a few sentences: the findings of the studies, and the number of valid trials behind them."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
-from inflight.bench.present import notes, words
+from inflight.bench.present import words
 from inflight.bench.present.section import Section
-from inflight.bench.report import studies
+from inflight.bench.report import about, studies
 
 MOST = 6
-"""Maximum number of sentences; the last one says what the others rest on."""
+"""Maximum number of sentences; the last one is the number of valid trials."""
 
 
 def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
-    """Return what the rows say: what was decided, the findings of the studies, and what these rest on.
+    """Return the decisions, the findings of the studies, and the number of valid trials.
 
-    Of rows that a decision is about it speaks alone.
+    Rows that a decision is about are left out of the findings.
     """
     rest = [row for row in rows if not (decided and row.of_comparison)]
     found = studies.sections(rest) if any(row.valid for row in rest) else []
@@ -25,17 +25,16 @@ def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
 
 
 def coverage(rows: Sequence[Row]) -> str:
-    """Say how many trials are valid, over how many rounds, and why most of the others are not."""
+    """Say how many trials are valid, over how many rounds, and the most frequent reason of the others."""
     valid = [row for row in rows if row.valid]
     if not valid:
-        return f"{notes.about_rows(rows)[0].removesuffix('.')}{_mostly(rows)}."
+        return f"{about.nothing_valid(rows).removesuffix('.')}{_mostly(rows)}."
     rounds = len({(row.run, row.round) for row in valid})
-    are, over = "trial is" if len(rows) == 1 else "trials are", "1 round" if rounds == 1 else f"{rounds:,} rounds"
-    told = f"{units.count(len(valid))} of {units.count(len(rows))} {are} valid, over {over} on one machine"
-    return f"{told}{_mostly(rows)}."
+    over = "1 round" if rounds == 1 else f"{rounds:,} rounds"
+    return f"{about.valid_told(rows)}, over {over} on one machine{_mostly(rows)}."
 
 
 def _mostly(rows: Sequence[Row]) -> str:
-    """Name the reason that most trials have which are not valid, and how many have it."""
-    reasons = Counter(words.plain(why, 120) for row in rows if not row.valid for why in notes.why_red(row))
+    """Name the most frequent reason of trials that are not valid, with its number."""
+    reasons = Counter(words.plain(why, 120) for row in rows if not row.valid for why in row.why_red)
     return "".join(f"; the others mostly: {why} ({units.count(number)})" for why, number in reasons.most_common(1))

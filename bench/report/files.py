@@ -1,4 +1,4 @@
-"""What lies in a run's folder beside its rows; what is missing or damaged is named, and the page is made without it."""
+"""The files of a run's folder beside its rows. A page is also made without those that are missing or damaged."""
 
 import json
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.jso
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a page shows beside rows and machine: the folder's name, and what else the folder holds."""
+    """The contents of a run's folder beside rows and machine, for its page."""
 
     name: str
     experiment_toml: str | None = None
@@ -26,20 +26,20 @@ class Extras:
     comparison: dict[str, Any] | None = None
     """As ``inflight compare --out`` leaves it in ``compare.json``."""
     rows_path: str = ""
-    """Where the rows are, for readers of a page that has no room for them."""
+    """Path of the rows, shown by a page that has no room for them."""
     missing: tuple[str, ...] = ()
-    """One sentence for each file that should be there and is not, or cannot be read."""
+    """One sentence for each file that is missing or cannot be read."""
 
 
 @dataclass(slots=True)
 class _Reading:
-    """A folder, and what could not be read of it so far."""
+    """A folder, and sentences about the files that could not be read so far."""
 
     folder: Path
     missing: list[str] = field(default_factory=list)
 
     def text(self, name: str, *, needed: bool) -> str | None:
-        """Return the text of a file; without it None, and a sentence where it is needed or unreadable."""
+        """Return the text of a file; None, with a sentence in ``missing``, if it is unreadable or needed and absent."""
         try:
             return (self.folder / name).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -51,7 +51,7 @@ class _Reading:
         return None
 
     def values(self, name: str, *, needed: bool = False) -> dict[str, Any] | None:
-        """Return the JSON object of a file, likewise."""
+        """Return the JSON object of a file, in the same way."""
         if (text := self.text(name, needed=needed)) is None:
             return None
         try:
@@ -66,7 +66,7 @@ class _Reading:
 
 
 def read(folder: Path) -> tuple[dict[str, Any], Extras]:
-    """Return the machine of a run (empty where it is not known), and what else its folder holds."""
+    """Return the machine of a run (empty if unknown), and the other contents of its folder."""
     reading = _Reading(folder)
     machine = _machine(reading)
     return machine, Extras(
@@ -82,7 +82,7 @@ def read(folder: Path) -> tuple[dict[str, Any], Extras]:
 
 
 def _machine(reading: _Reading) -> dict[str, Any]:
-    """Return what is known of the machine; nothing where what others go by is of another kind than we write it."""
+    """Return the machine; an empty dict if a value that others depend on has the wrong type."""
     machine = reading.values(MACHINE_FILE, needed=True) or {}
     command = machine.get("command") or []
     texts = [machine.get(name) or "" for name in ("host", "system", "cpu", "python")]
@@ -107,7 +107,7 @@ def _claims(reading: _Reading) -> Report | None:
 
 
 def _selftest(reading: _Reading) -> dict[str, Any] | None:
-    """Return a self-test whose text can be written; one of another format is named as damaged."""
+    """Return the self-test, or None if its format is not the expected one."""
     found = reading.values(SELFTEST_FILE)
     if found is None:
         return None

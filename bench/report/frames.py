@@ -1,4 +1,4 @@
-"""Rows as a table of one line a trial: a pandas DataFrame, and a CSV file."""
+"""Rows as a table with one line per trial: a pandas DataFrame, and a CSV file."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -100,14 +100,21 @@ _TIMED = ("service", "response", "queueing", "corrected", "uncorrected")
 _SERVER = ("requests", "peak_in_flight", "cpu_share", "cpu_ns", "lateness_p50_ns", "lateness_p99_ns")
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a cell begins with that a spreadsheet takes for a formula."""
+"""First characters that make a spreadsheet read a cell as a formula."""
 
 Read = Callable[[Row], Any]
 
 
-def _of(part: str, key: str) -> Read:
-    """Read a figure of a part of a row; None where rows of its kind have no such figure."""
-    return lambda row: getattr(getattr(row, part), key, None)
+def _of(*path: str) -> Read:
+    """Read a figure of a part of a row; None if rows of its kind do not have it."""
+
+    def read(row: Row) -> Any:
+        found: Any = row
+        for name in path:
+            found = getattr(found, name, None)
+        return found
+
+    return read
 
 
 def _of_crawls(key: str, default: Any) -> Read:
@@ -115,7 +122,7 @@ def _of_crawls(key: str, default: Any) -> Read:
 
 
 def _of_server(key: str) -> Read:
-    """Read what the server counted; of a kind of trial with several servers that is among what was measured."""
+    """Read a count of the server; trials with several servers have it among their measured figures."""
 
     def read(row: Row) -> Any:
         own = getattr(row.server, key)
@@ -125,18 +132,14 @@ def _of_server(key: str) -> Read:
 
 
 def _bound_by(row: Row) -> Any:
-    """Return the name of the limit that bound; rows of swarms know more of it."""
+    """Return the name of the limit that stopped the trial; rows of swarms have more details of it."""
     found = getattr(row.measured, "bound_by", None)
     return limit_text(getattr(found, "name", found))
 
 
 def _number_of(key: str) -> Read:
-    """Read how many things a list names."""
+    """Read the length of a list."""
     return lambda row: None if (found := getattr(row.measured, key, None)) is None else len(found)
-
-
-def _of_times(kind: str, key: str) -> Read:
-    return lambda row: getattr(getattr(row.measured, kind, None), key, None)
 
 
 COLUMNS: dict[str, Read] = {
@@ -145,7 +148,7 @@ COLUMNS: dict[str, Read] = {
     **{key: _of("workload", key) for key in ("latency", "mean_latency_ns", "in_flight", "connection")},
     "cpu_work": _of_crawls("cpu", "0"),
     "cpu_work_ns": _of_crawls("cpu_ns", 0),
-    "site_pages": lambda row: getattr(getattr(row.workload, "site", None), "pages", None),
+    "site_pages": _of("workload", "site", "pages"),
     **{key: _of("workload", key) for key in ("n", *_OPEN, *_SWARM_ASKED)},
     **{key: attrgetter(key) for key in ("status", "reason", "valid")},
     "failed_checks": lambda row: "; ".join(check.name for check in row.failed_checks),
@@ -154,14 +157,14 @@ COLUMNS: dict[str, Read] = {
     **{key: _of("measured", key) for key in _MEASURED},
     "bound_by": _bound_by,
     **{key: _number_of(key) for key in ("lost", "late")},
-    **{f"{kind}_{key}": _of_times(kind, key) for kind in _TIMED for key in _TIMES},
+    **{f"{kind}_{key}": _of("measured", kind, key) for kind in _TIMED for key in _TIMES},
     **{f"server_{key}": _of_server(key) for key in _SERVER},
 }
-"""Every column, in order, and where it comes from. What each means and its unit: ``results/README.md``."""
+"""Every column, in order, with the function that reads it. ``results/README.md`` has meanings and units."""
 
 
 def frame(rows: Iterable[Row]) -> "pd.DataFrame":
-    """Return the rows as a tidy table: one line a trial, the columns of ``COLUMNS``, missing where not measured.
+    """Return the rows as a tidy table: one line per trial, the columns of ``COLUMNS``, missing if not measured.
 
     Durations are in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares between 0 and 1.
     """
@@ -173,7 +176,7 @@ def frame(rows: Iterable[Row]) -> "pd.DataFrame":
 
 
 def csv(rows: Iterable[Row]) -> str:
-    """Return ``frame(rows)`` as CSV, with a line of column names. No text in it is a formula to a spreadsheet."""
+    """Return ``frame(rows)`` as CSV with a header line. No spreadsheet reads a text of it as a formula."""
     from pandas.api.types import is_numeric_dtype
 
     table = frame(rows)
@@ -183,10 +186,10 @@ def csv(rows: Iterable[Row]) -> str:
 
 
 def _harmless(cell: Any) -> Any:
-    """Put an apostrophe before text that a spreadsheet would calculate; numbers stay what they are, also below 0.
+    """Put an apostrophe before text that a spreadsheet would evaluate; numbers, also negative ones, stay as they are.
 
     See https://owasp.org/www-community/attacks/CSV_Injection. A carriage return becomes a line feed: it would not be
-    quoted, and readers would take it for the end of a line.
+    quoted, and readers would take it as the end of a line.
     """
     if not isinstance(cell, str):
         return cell
@@ -194,5 +197,5 @@ def _harmless(cell: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """Return a text as UTF-8 can write it: JSON can name half a surrogate pair, which becomes a ``?``."""
+    """Return a text that UTF-8 can encode: half a surrogate pair, which JSON allows, becomes a ``?``."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -1,7 +1,7 @@
-"""A run as Markdown, for a pull request or the summary of a CI job: answer, sections, validity, how it was made. Pure.
+"""A run as Markdown, for a pull request or the summary of a CI job: answer, sections, validity, provenance. Pure.
 
-All that rows and machines hold is escaped. GitHub takes at most 65,536 characters of a comment, so each part has room
-for so many, and says how many lines it leaves out.
+All text of rows and machines is escaped. GitHub accepts at most 65,536 characters per comment, so each part has a
+limit, and says how many lines it leaves out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,21 +9,21 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
-from inflight.bench.present import notes, provenance, section, words
+from inflight.bench.present import section, words
 from inflight.bench.present.markdown import MOST_TEXT, escaped
 from inflight.bench.present.section import Section, folded
-from inflight.bench.report import about
+from inflight.bench.report import about, provenance
 from inflight.bench.report.answer import answer
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.terminal import shown
 
 MOST = 60_000
-"""Maximum number of characters, in all."""
+"""Maximum number of characters of a report."""
 _ROOM_FOR_SECTIONS, _ROOM_FOR_VERDICTS, _ROOM_FOR_RED = 32_000, 12_000, 6_000
 
 
 def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
-    """Return the report of a run, with what was decided in it (``verdicts.sections``)."""
+    """Return the report of a run, with its decisions (``verdicts.sections``)."""
     disturbed = [words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []
     run = max((row.run for row in rows), default="nothing was run")
     parts = [
@@ -37,17 +37,17 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[
 
 
 def headline(rows: Sequence[Row], machine: Mapping[str, Any], found: Sequence[Section]) -> str:
-    """Return some sections of a run, with how it was made, where and when, and which trials are red."""
-    red = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in notes.about_red(rows))
+    """Return some sections of a run, with its command, machine and date, and its red trials."""
+    red = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in about.about_red(rows))
     made = provenance.markdown(rows, machine)
     return "\n\n".join(filter(None, [made, *map(section.markdown, found), red]))
 
 
 def _sections(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
-    """Return how the run was made, the first section, and the others folded."""
+    """Return the provenance of the run, its first section, and the other sections folded."""
     if not rows:
         return []
-    # Between backticks nothing can be escaped, so the words of the command are made harmless before.
+    # Between backticks nothing can be escaped, so the words of the command are made harmless first.
     told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
     found = shown(rows)
     texts = [_within(section.markdown(one), _ROOM_FOR_SECTIONS // len(found)) for one in found]
@@ -60,13 +60,13 @@ def _name(one: Section) -> str:
 
 
 def _validity(rows: Sequence[Row]) -> str:
-    """Say how many trials are valid; folded below, which checks are red how often and why."""
+    """Say how many trials are valid, with the failed checks and their reasons folded below."""
     if not rows:
         return ""
     head = f"**{about.valid_told(rows)}.**"
     if all(row.valid for row in rows):
         return head
-    return f"{head}\n\n{folded('Why the others are not', _within(_reasons(rows), _ROOM_FOR_RED))}"
+    return f"{head}\n\n{folded('Failed checks and reasons', _within(_reasons(rows), _ROOM_FOR_RED))}"
 
 
 def _reasons(rows: Sequence[Row]) -> str:
@@ -81,7 +81,7 @@ def _reasons(rows: Sequence[Row]) -> str:
 
 
 def _within(text: str, most: int) -> str:
-    """Return whole lines up to so many characters, and say how many lines are left out."""
+    """Return whole lines up to a number of characters, and say how many lines are left out."""
     if len(text) <= most:
         return text
     lines, kept, size = text.split("\n"), 0, 0
@@ -90,4 +90,4 @@ def _within(text: str, most: int) -> str:
         kept += 1
     left = len(lines) - kept
     are = "line is" if left == 1 else "lines are"
-    return "\n".join([*lines[:kept], "", f"*{units.count(left)} more {are} left out here.*"])
+    return "\n".join([*lines[:kept], "", f"*{units.count(left)} more {are} left out.*"])

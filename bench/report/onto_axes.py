@@ -1,8 +1,7 @@
-"""The plots of a run, each onto one Axes of the caller's choice: nothing outside of it is touched, nothing is global.
+"""The plots of a run, each drawn onto one Axes of the caller's choice. Nothing else is changed.
 
-``plots`` makes whole pages with a finding as their title; here the same panels stand by themselves, with the workload
-as their title. Where a run has several settings (uses of connections, sites, CPU work), the one with the most cells is
-drawn, and the title says which it is.
+``plots`` makes whole sheets with a finding as their title. Here the same panels have the workload as their title. If a
+run has several settings (use of connections, site, CPU work), the one with the most cells is drawn and named.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,23 +21,18 @@ from inflight.bench.studies.throughput import plot_cpu, plot_times
 from inflight.bench.studies.throughput.read import usual_cap
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 T = TypeVar("T")
 
 SIZE = 10.0, 6.0
-"""Inches of a figure of ours."""
-KEY_INCHES = 1.8
-"""What an entry of a key takes."""
-PAD = 10.0
-"""Points between Axes and title."""
+"""Size of a new figure in inches."""
 
 
 @contextmanager
 def drawing(axes: "Axes | None") -> Iterator["Axes"]:
-    """Give the Axes to draw on, those of a new figure if there are none, with our settings while this lasts."""
+    """Yield the Axes to draw on, by default those of a new figure, with the settings of our plots in force."""
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
@@ -51,7 +45,7 @@ def drawing(axes: "Axes | None") -> Iterator["Axes"]:
 
 
 def figure_of(axes: "Axes") -> "Figure":
-    """Return the figure that the Axes are in, the whole of it."""
+    """Return the top-level figure of the Axes."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     return figure
@@ -68,15 +62,13 @@ def throughput(rows: Sequence[Row], latency: str | None, axes: "Axes") -> None:
 
 
 def cpu(rows: Sequence[Row], latency: str | None, in_flight: int | None, axes: "Axes") -> None:
-    """Draw CPU time a page, user and system: by default at the shortest latency, with about 100 in flight."""
+    """Draw CPU time per page: by default at the shortest latency, with about 100 in flight."""
     found, where = _settled([cell for cell in c.cells(rows, "crawl") if cell.figure(c.cpu_per_page_ns)], "CPU times")
     latency = _known(latency, c.latencies(found), "added latency") or c.latencies(found)[0]
     caps = c.caps(found, latency)
     in_flight = _known(in_flight, caps, "number in flight") or usual_cap(caps)
     here = [c.at(found, name, latency, in_flight) for name in c.strategies_of(found)]
-    plot_cpu.panel(plot_cpu.bars_of([cell for cell in here if cell])[: page.MOST_BARS], axes)
-    key = axes.get_legend()
-    pad = PAD if key is None else _key([handle for handle in key.legend_handles if handle is not None], axes)
+    pad = plot_cpu.panel(plot_cpu.bars_of([cell for cell in here if cell])[: page.MOST_BARS], axes)
     axes.set_title(_titled(f"CPU time {_workload(latency, in_flight)}", where), pad=pad)
 
 
@@ -94,16 +86,18 @@ def times(rows: Sequence[Row], kind: plot_times.Kind, latency: str | None, in_fl
     axes.set_ylabel("share of fetches that take longer (log scale)")
     title = f"{kind.capitalize()} time {_workload(here[0].latency, here[0].in_flight)}"
     axes.set_title(_titled(title, where))
-    labels.legend(axes, looks, [cell.strategy for cell in here])
+    labels.legend(axes, looks, [cell.strategy for cell in here], plot_times.about_marks(here, kind))
 
 
 def memory(rows: Sequence[Row], axes: "Axes") -> None:
-    """Draw what one more costs, layer by layer."""
+    """Draw the memory per additional task, layer by layer."""
     own, where = _held(rows)
     fitted = [subject for subject in own if subject.fitted][: page.MOST_BARS]
     if not fitted:
-        raise NotInRunError("no memory slope in this run: it takes valid trials at five different numbers in flight")
-    axes.set_title(_titled("One more costs", where), pad=_layers(fitted, axes))
+        raise NotInRunError(
+            "no memory slope in this run: a slope needs valid trials at five different numbers in flight"
+        )
+    axes.set_title(_titled("Memory per task", where), pad=_layers(fitted, axes))
 
 
 def ladder(rows: Sequence[Row], axes: "Axes") -> None:
@@ -111,14 +105,14 @@ def ladder(rows: Sequence[Row], axes: "Axes") -> None:
     own, where = _held(rows)
     held = [subject for subject in own if subject.group == IN_FLIGHT]
     if not any(subject.added(subject.rows) for subject in held):
-        raise NotInRunError("no memory trial of a strategy in this run tells every layer")
+        raise NotInRunError("no memory trial of a strategy in this run has every layer")
     plot_memory.panel_ladder(held, plots.looks_of(rows), axes)
     axes.set_title(_titled("Memory of fetches in flight", where), pad=24)
     axes.set_xlabel("fetches in flight (log scale)")
 
 
 def decision_map(rows: Sequence[Row], in_flight: int, axes: "Axes") -> None:
-    """Draw which model wins at which latency and CPU work, with so many in flight."""
+    """Draw the fastest model at each latency and CPU work, at one number in flight."""
     from inflight.bench.studies.decision_map import plot as plot_map
     from inflight.bench.studies.decision_map import read as maps
 
@@ -135,19 +129,16 @@ def decision_map(rows: Sequence[Row], in_flight: int, axes: "Axes") -> None:
 
 
 def _settled(found: Sequence[Cell], what: str) -> tuple[list[Cell], str]:
-    """Return the cells of the setting that has most, and words for it where there are others. Refuse none at all."""
+    """Return the cells of the setting that has most, and its name if there are others. Raises NotInRunError."""
     settings = c.settings(found)
     if not settings:
         raise NotInRunError(f"no {what} in this run")
-    first = settings[0]
-    told = [{"connection": setting.connection, **setting.told()} for setting in settings]
-    differing = [key for key in told[0] if any(other.get(key) != told[0][key] for other in told)]
-    where = ", ".join(f"{key} {told[0][key]}" for key in differing)
-    return [cell for cell in found if cell.setting == first], words.plain(where, 80)
+    where = words.plain(c.setting_names(settings)[settings[0]], 80) if len(settings) > 1 else ""
+    return [cell for cell in found if cell.setting == settings[0]], where
 
 
 def _held(rows: Sequence[Row]) -> tuple[list[Subject], str]:
-    """Return what memory was measured of in the first setting, and words for it."""
+    """Return the subjects of memory trials in the first setting, and its name if there are others."""
     found, where = c.cells(rows, "memory"), ""
     if found or not any(row.kind == "block" for row in rows):
         _, where = _settled(found, "memory trial")
@@ -155,16 +146,16 @@ def _held(rows: Sequence[Row]) -> tuple[list[Subject], str]:
 
 
 def _layers(found: Sequence[Subject], axes: "Axes") -> float:
-    """Draw stacked bars, with the key above."""
+    """Draw stacked bars with the key above; return the padding of the title in points."""
     places, heads = plot_memory.place(found)
     plot_memory.panel_layers(places, axes, 1.5 * max(map(plot_memory.end_of, found)))
     axes.set_ylim(max(places) + 0.75, -0.75)
     plot_memory.name_places(places, heads, axes)
-    return _key(marks.patches(plot_memory.FILLS), axes)
+    return marks.key_above(axes, plot_memory.FILLS)
 
 
 def _known(wanted: T | None, known: Sequence[T], what: str) -> T | None:
-    """Return what is wanted. Raises NotInRunError when it is not None and not among what is known."""
+    """Return the wanted value. Raises NotInRunError for a value, other than None, that is not known."""
     if wanted is None or wanted in known:
         return wanted
     raise NotInRunError(f"no {what} {wanted!r} in this run: it has {words.listed([str(value) for value in known])}")
@@ -176,19 +167,3 @@ def _workload(latency: str, in_flight: int) -> str:
 
 def _titled(title: str, where: str) -> str:
     return f"{title} ({where})" if where else title
-
-
-def _key(handles: Sequence["Artist"], axes: "Axes") -> float:
-    """Write which colour is what above the Axes, as wide as they are; return the points that the title keeps away."""
-    columns = max(1, min(len(handles), int(axes.get_position().width * figure_of(axes).get_figwidth() / KEY_INCHES)))
-    axes.legend(
-        handles=list(handles),
-        loc="lower left",
-        bbox_to_anchor=(-0.005, 1),
-        ncols=columns,
-        frameon=False,
-        fontsize=page.SMALL,
-        borderaxespad=0.3,
-        columnspacing=1.2,
-    )
-    return PAD + 18 * -(-len(handles) // columns)

@@ -1,7 +1,7 @@
 """A run as one HTML page that explains itself: no network, no tracking, a strict content policy, under 3 MB.
 
-It reads well in the light and in the dark, on a phone, in print, with a screen reader and without JavaScript (but for
-the race). Everything in it is made of what lies in the run's folder.
+It works in light and dark mode, on a phone, in print, with a screen reader and without JavaScript (except the race).
+All of it is made from the files in the run's folder.
 """
 
 import base64
@@ -20,11 +20,11 @@ from markupsafe import Markup
 
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row, read
-from inflight.bench.present import html, notes, provenance, words
+from inflight.bench.present import html, words
 from inflight.bench.present import page as sheets
 from inflight.bench.present.inline_svg import inline
 from inflight.bench.present.section import Section
-from inflight.bench.report import about, files, plots, verdicts
+from inflight.bench.report import about, files, plots, provenance, verdicts
 from inflight.bench.report.answer import answer
 from inflight.bench.report.files import Extras
 from inflight.bench.report.frames import csv
@@ -38,7 +38,7 @@ __all__ = ["Extras", "page", "write"]
 
 PAGE_FILE = "report.html"
 MOST_BYTES = 3_000_000
-"""A page is smaller than this; what is too much for it is left out: plots, then the table, then the rows."""
+"""Maximum size of a page; plots, then the table, then the rows are left out of a larger one."""
 _LEAST_ROOM = 200_000
 """Bytes that plots leave to the rest of the page."""
 _TOLD_BYTES = 2_000
@@ -46,7 +46,7 @@ _TOLD_BYTES = 2_000
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
 
 Drawn = Iterable[tuple[str, str]]
-"""Plots: their names, and what their SVG files hold."""
+"""Plots: their names and SVGs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ class Part:
 
 
 def write(folder: Path, path: Path | None = None, drawn: Sequence[Path] | None = None) -> Path:
-    """Write the page of a run, as ``report.html`` in its folder or where asked for, and return where it is.
+    """Write the page of a run, by default as ``report.html`` in its folder, and return its path.
 
-    ``drawn`` are the files of its plots, where they have just been drawn. What was there before is replaced only when
-    the new page is whole. Raises RowsError for a folder that is not a run, and OSError when the page cannot be written.
+    ``drawn`` are the files of its plots, if they have just been drawn. An existing page is replaced only after the new
+    one is complete. Raises RowsError for a folder that is not a run, and OSError if the page cannot be written.
     """
     rows = read(folder)
     machine, extras = files.read(folder)
@@ -92,7 +92,7 @@ def _replace(target: Path, content: str) -> None:
 def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Drawn | None = None) -> str:
     """Return the page of a run, as HTML.
 
-    ``machine`` is what ``machine.json`` has, or empty; ``extras``: what else lies in the folder; ``drawn``: its plots,
+    ``machine`` has the values of ``machine.json``, ``extras`` the other contents of the folder, ``drawn`` its plots,
     which are drawn here by default. The same arguments give the same page.
     """
     others = [row for row in rows if not row.of_comparison]
@@ -101,7 +101,7 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
     title = _title(rows, machine, extras)
 
     def whole(links: Markup) -> str:
-        """Put everything together with these links to the rows."""
+        """Return the whole page with these links to the rows."""
         parts = [
             Part("answer", "The answer", _answer(rows, decided, extras.missing)),
             Part("figures", "The figures", _figures(others)),
@@ -129,7 +129,7 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
 
 
 def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
-    """Return which experiment, on which machine, on which day."""
+    """Return the title: experiment, machine and day."""
     where = str(machine.get("cpu") or machine.get("host") or "an unknown machine")
     day = provenance.date(rows)
     experiment = provenance.experiment(extras.name, machine)
@@ -142,8 +142,8 @@ def _answer(rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[s
 
 
 def _figures(rows: Sequence[Row]) -> Markup:
-    """Return the sections, and which trials are red."""
-    return _sections(shown(rows)) + html.listed(notes.about_red(rows), html.BAD) if rows else Markup()
+    """Return the sections, and the red trials below them."""
+    return _sections(shown(rows)) + html.listed(about.about_red(rows), html.BAD) if rows else Markup()
 
 
 def _sections(found: Iterable[Section]) -> Markup:
@@ -154,7 +154,7 @@ def _sections(found: Iterable[Section]) -> Markup:
 
 
 def _svgs(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Iterator[tuple[str, str]]:
-    """Draw every plot that the rows allow, one after another."""
+    """Draw every plot of the rows, one after another."""
     others = [row for row in rows if not row.of_comparison]
     with sheets.settings():
         for name, figure in chain(verdicts.plots(rows, machine, extras), plots.figures(others, machine)):
@@ -168,7 +168,7 @@ def _svg(figure: "Figure") -> str:
 
 
 def _plots(drawn: Drawn) -> tuple[Markup, str]:
-    """Return as many plots as leave room for the rest of the page, the names of the others, and the style rules."""
+    """Return the plots for which the page has room, the names of the others, and the style rules."""
     found, css = inline(drawn)
     kept, left_out, room = Markup(), list[str](), MOST_BYTES - _LEAST_ROOM - len(css)
     for one in found:
@@ -176,7 +176,7 @@ def _plots(drawn: Drawn) -> tuple[Markup, str]:
             room -= len(one.svg)
             kept += html.plot(one)
         else:
-            left_out.append(f"Left out, for the page would be too large: {one.name}: {one.finding}")
+            left_out.append(f"Left out because the page would be too large: {one.name}: {one.finding}")
     return kept + html.listed(left_out), css
 
 
@@ -184,7 +184,7 @@ def _plots(drawn: Drawn) -> tuple[Markup, str]:
 
 
 def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
-    """Return links that are the rows themselves, and a table of them; ``taken_bytes`` is the size of all the rest.
+    """Return links that contain the rows and a table of them; ``taken_bytes`` is the size of the rest of the page.
 
     The same rows give the same bytes.
     """
@@ -193,7 +193,7 @@ def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
     room = MOST_BYTES - taken_bytes - _TOLD_BYTES
     kept, left_out = list[dict[str, Any]](), list[str]()
     lines = "".join(f"{row.to_json()}\n" for row in rows)
-    texts = {"rows.jsonl": ("All rows, one JSON object a line", lines), "rows.csv": ("One line a trial", csv(rows))}
+    texts = {"rows.jsonl": ("All rows, one JSON object per line", lines), "rows.csv": ("One line per trial", csv(rows))}
     for name, (what, text) in texts.items():
         packed = gzip.compress(text.encode("utf-8", "replace"), mtime=0)
         size = units.size(len(packed))
@@ -205,10 +205,10 @@ def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
         else:
             left_out.append(f"{name}.gz ({size})")
     where = f"; the rows are in {extras.rows_path}" if extras.rows_path else ""
-    told = f"Left out, for the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
+    told = f"Left out because the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
     return html.downloads(kept, told)
 
 
 def _file_name(name: str) -> str:
-    """Return a name that every file system takes."""
+    """Return a name that every file system accepts."""
     return _ODD.sub("-", name).strip(".-")[:120] or "run"

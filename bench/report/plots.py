@@ -1,22 +1,21 @@
-"""All plots of a run, as PNG and SVG. Each states in its title what its data says; ``page`` has the look they share."""
+"""All plots of a run, as PNG and SVG. The title of each states its finding."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.cells import Cell
 from inflight.bench.core.rows import Row
-from inflight.bench.present import page, provenance
+from inflight.bench.present import page
 from inflight.bench.present.name_looks import Look
-from inflight.bench.report import studies
+from inflight.bench.report import provenance, studies
 from inflight.bench.report.studies import Named
 
 
 def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
-    """Write every plot that the rows allow into the folder, as ``.png`` and ``.svg``; return the files in order.
+    """Write all plots into the folder, as ``.png`` and ``.svg``; return the files in order.
 
-    A plot that would be empty is not written. Raises OSError when a file cannot be written.
+    Empty plots are not written. Raises OSError when a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with page.settings():
@@ -24,21 +23,17 @@ def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list
 
 
 def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[Named]:
-    """Draw these plots one after another, each with its name; to be called and saved under ``page.settings()``."""
+    """Draw these plots one after another, each with its name. Call and save them under ``page.settings()``."""
     yield from studies.plots(rows, looks_of(rows), provenance.source(rows, machine))
 
 
 def looks_of(rows: Sequence[Row]) -> dict[str, Look]:
-    """Give looks to the strategies; when they are too many to tell apart, to those with the highest throughput."""
+    """Return the looks of the strategies; of too many, those with the highest throughput."""
     names = list(c.strategies([*c.crawled(rows), *(row for row in rows if row.kind == "swarm")]))
     if len(names) > page.MOST_LINES:
         best: dict[str, float] = dict.fromkeys(names, 0.0)
         for cell in c.cells(rows, "crawl"):
-            best[cell.strategy] = max(best[cell.strategy], _rate(cell))
+            rate = cell.valid_figure(c.pages_per_s)
+            best[cell.strategy] = max(best[cell.strategy], rate.estimate if rate else 0.0)
         names = sorted(names, key=lambda name: (-best[name], name))[: page.MOST_LINES]
     return page.looks(names)
-
-
-def _rate(cell: Cell) -> float:
-    figure = cell.figure(c.pages_per_s)
-    return figure.spread.median if figure is not None and figure.valid else 0.0

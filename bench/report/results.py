@@ -1,6 +1,6 @@
-"""What a run found, for programs and notebooks: its rows, tidy tables of them, and plots (``docs/api.md``).
+"""The results of a run for programs and notebooks: rows, tidy tables and plots (``docs/api.md``).
 
-What stands here without an underscore is stable. pandas and matplotlib are imported when a table or a plot is wanted.
+Names without an underscore are stable. pandas and matplotlib are imported when a table or a plot is first used.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """What a run found: its rows, tidy tables of them, and plots.
+    """The results of a run: its rows, tidy tables of them, and plots.
 
-    ``folder`` is where it is stored, ``rows`` what it is made of (one a trial, in the order in which they ended),
-    ``machine`` what ``machine.json`` says. Each table is a new pandas DataFrame, yours to change; missing values are
-    ``pandas.NA``. Each plot goes onto ``ax``, of which nothing outside is touched, or, without one, into a new figure
-    that no pyplot knows; the figure is returned. Red trials are in the tables and marked; see the columns ``valid``.
+    ``folder`` is its folder, ``rows`` has one row per trial, in the order in which they ended, and ``machine`` the
+    values of ``machine.json``. Each table is a new pandas DataFrame that you may change; missing values are
+    ``pandas.NA``. Each plot is drawn onto ``ax`` only, or, by default, into a new figure that pyplot does not know; the
+    figure is returned. Tables include red trials; see the columns ``valid``.
     """
 
     folder: Path
@@ -54,7 +54,7 @@ class Results:
         cpu: str | None = None,
         keep: Callable[[Row], bool] | None = None,
     ) -> "Results":
-        """Return the results of some of the rows: those that have all of these values, and that ``keep`` keeps.
+        """Return the results of those rows that have all of these values and for which ``keep`` is true.
 
         Raises NotInRunError for a value that no row has.
         """
@@ -67,9 +67,10 @@ class Results:
 
     @property
     def trials(self) -> "pd.DataFrame":
-        """One line a trial, with the columns of ``rows.csv`` (``results/README.md`` explains them): the widest table.
+        """One line per trial, with the columns of ``rows.csv`` (explained in ``results/README.md``).
 
-        Durations in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1. Types as pandas finds them.
+        Durations in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1; types as inferred by
+        pandas.
         """
         from inflight.bench.report.frames import frame
 
@@ -77,11 +78,11 @@ class Results:
 
     @property
     def cells(self) -> "pd.DataFrame":
-        """One line for each strategy on each crawl workload: the median over the valid rounds, least and greatest.
+        """One line for each strategy on each crawl workload: the mean over the valid rounds, and its 95 % interval.
 
         ``strategy``, ``stack``, ``workload``, ``latency``, ``mean_latency_ns``, ``in_flight``, ``connection``, ``cpu``,
         ``cpu_ns``; ``pages_per_s``, ``pages_per_s_low``, ``pages_per_s_high`` (verified pages per second);
-        ``cpu_per_page_ns``, ``cpu_per_page_ns_low``, ``cpu_per_page_ns_high``; ``rounds`` (how many that is of),
+        ``cpu_per_page_ns``, ``cpu_per_page_ns_low``, ``cpu_per_page_ns_high``; ``rounds`` (number of rounds),
         ``valid`` (false: no valid trial; the figures, if any, are of red ones); ``sensitivity_low``,
         ``sensitivity_high`` (of throughput to CPU time, 0 to 1); ``site`` (JSON).
         """
@@ -110,7 +111,7 @@ class Results:
 
     @property
     def samples(self) -> "pd.DataFrame":
-        """One line for each look at a crawling worker from outside: at most 200 a trial; none in older runs.
+        """One line for each sample of a crawling worker from outside: at most 200 per trial; none in older runs.
 
         ``trial``, ``strategy``, ``kind``, ``latency``, ``in_flight``, ``connection``, ``cpu``, ``round``, ``valid``;
         ``at_ns`` (since the crawl was ordered), ``threads``, ``rss_bytes``, ``cpu_ns`` (since the crawl began).
@@ -140,14 +141,14 @@ class Results:
     def plot_throughput(self, latency: str | None = None, ax: "Axes | None" = None) -> "Figure":
         """Plot pages per second over the number in flight (both logarithmic) at one latency, such as ``"50ms"``.
 
-        By default the longest. Points are medians, bars all rounds; hollow ones are red trials.
+        By default the longest. Points are means, bars their 95 % intervals; hollow points are red trials.
         """
         with onto_axes.drawing(ax) as axes:
             onto_axes.throughput(self.rows, latency, axes)
         return onto_axes.figure_of(axes)
 
     def plot_cpu(self, latency: str | None = None, in_flight: int | None = None, ax: "Axes | None" = None) -> "Figure":
-        """Plot CPU time a page, user and system, of one workload.
+        """Plot CPU time per page of one workload; of whole crawls, user and system time.
 
         By default at the shortest latency, with the number in flight nearest to 100.
         """
@@ -162,7 +163,7 @@ class Results:
         in_flight: int | None = None,
         ax: "Axes | None" = None,
     ) -> "Figure":
-        """Plot the share of fetches (0 to 1) that take longer than so and so much, all valid rounds together.
+        """Plot the share of fetches (0 to 1) that take longer than a time, over that time, all valid rounds together.
 
         By default at the longest latency, with the most in flight that most strategies were tried with.
         """
@@ -171,7 +172,7 @@ class Results:
         return onto_axes.figure_of(axes)
 
     def plot_memory(self, ax: "Axes | None" = None) -> "Figure":
-        """Plot what one more fetch, or building block, costs (kB), layer by layer."""
+        """Plot the memory of one more fetch in flight, or building block (kB), layer by layer."""
         with onto_axes.drawing(ax) as axes:
             onto_axes.memory(self.rows, axes)
         return onto_axes.figure_of(axes)
@@ -183,7 +184,7 @@ class Results:
         return onto_axes.figure_of(axes)
 
     def plot_map(self, in_flight: int, ax: "Axes | None" = None) -> "Figure":
-        """Plot which model wins over added latency and CPU work a page, with so many in flight."""
+        """Plot the fastest model over added latency and CPU work per page, at one number in flight."""
         with onto_axes.drawing(ax) as axes:
             onto_axes.decision_map(self.rows, in_flight, axes)
         return onto_axes.figure_of(axes)
@@ -195,13 +196,13 @@ class Results:
         return summary_json(self.rows)
 
     def answer(self) -> list[str]:
-        """Return what the rows say, in a few sentences."""
+        """Return the findings in a few sentences."""
         from inflight.bench.report.answer import answer
 
         return answer(self.rows)
 
     def report(self, path: "str | PathLike[str] | None" = None) -> Path:
-        """Write the page of the whole run, by default ``report.html`` in its folder, and return where it is."""
+        """Write the page of the whole run, by default ``report.html`` in its folder, and return its path."""
         from inflight.bench.report import page as report_page
 
         return report_page.write(self.folder, None if path is None else Path(path))
@@ -217,7 +218,7 @@ class Results:
 
 
 def _having(rows: Iterable[Row], what: str, wanted: Collection[object]) -> list[Row]:
-    """Return the rows that have one of the values; each value must be that of a row."""
+    """Return the rows with one of the values. Raises NotInRunError for a value that no row has."""
     found = [(row, _value(row, what)) for row in rows]
     known = {value for _, value in found} - {None}
     for value in wanted:
@@ -228,7 +229,7 @@ def _having(rows: Iterable[Row], what: str, wanted: Collection[object]) -> list[
 
 
 def _value(row: Row, what: str) -> object:
-    """Return what a trial was asked for in which a strategy crawls; None of others."""
+    """Return a value of the workload of a trial in which a strategy crawls; None for other trials."""
     if what == "strategy":
         return row.strategy
     found = getattr(row.workload, what, None) if row.kind in ASKED else None

@@ -1,8 +1,8 @@
 """The studies, one line each. Terminal, Markdown, page, JSON, plots and answer are loops over them.
 
-A study is a folder of ``inflight.bench.studies``. Its ``show.py`` has ``sections(rows)``, all that is shown of the
-study (an empty list where the rows have none of it), and ``figures(rows)``, its values as JSON; its ``plot.py``, if it
-has one, has ``plots(rows, looks, footer)``, each with the name of its file. They are imported when rows are shown.
+A study is a folder of ``inflight.bench.studies``. Its ``show.py`` has ``sections(rows)`` (an empty list if the rows
+have nothing for the study) and ``figures(rows)``, its values as JSON. Its ``plot.py``, if it has one, has ``plots(rows,
+looks, footer)``, which yields each plot with the name of its file. They are imported when rows are shown.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Named = tuple[str, "Figure"]
-"""A plot, and the name of its file."""
+"""The name of a plot's file, and the plot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One study: its folder, where its figures stand in the JSON of a run, and the study whose place it takes."""
+    """One study: its folder, the key of its figures in the JSON of a run, and the study that it replaces."""
 
     name: str
     key: str = ""
-    """Without one, ``figures`` returns several values by their keys."""
+    """If empty, ``figures`` returns several values by their keys."""
     replaces: str = ""
-    """Where this study has a section, the sections of that one are left out."""
+    """The study whose sections are left out if this one has a section."""
 
     def sections(self, rows: Sequence[Row]) -> list[Section]:
-        """Return what the rows say of it."""
+        """Return its sections."""
         found: list[Section] = self._offered("show", "sections")(rows)
         return found
 
@@ -43,13 +43,13 @@ class Study:
         return {self.key: found} if self.key else dict(found)
 
     def plots(self, rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[Named]:
-        """Draw its plots one after another; one that would be empty is left out."""
+        """Draw its plots one after another, without empty ones."""
         for name, figure in self._offered("plot", "plots")(rows, looks, footer):
             if figure is not None:
                 yield name, figure
 
     def _offered(self, part: str, name: str) -> Callable[..., Any]:
-        """Return a function of one of its modules; one that finds nothing where the study has none."""
+        """Return a function of one of its modules; ``_nothing`` if the study does not have it."""
         module = f"..studies.{self.name}.{part}"
         return (
             getattr(import_module(module, __package__), name, _nothing) if find_spec(module, __package__) else _nothing
@@ -71,7 +71,7 @@ STUDIES = (
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return what the rows say, study by study."""
+    """Return the sections of all studies."""
     found = {study: study.sections(rows) for study in STUDIES}
     replaced = {study.replaces for study, own in found.items() if own}
     return [section for study, own in found.items() if study.name not in replaced for section in own]
@@ -89,5 +89,5 @@ def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterat
 
 
 def _nothing(*_: object) -> tuple[()]:
-    """Return what a study without sections, figures or plots has of them."""
+    """Stand in for a function that a study does not have."""
     return ()

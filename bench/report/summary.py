@@ -12,12 +12,12 @@ from inflight.bench.report import studies
 def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the figures of a run as JSON values; durations in nanoseconds, sizes in bytes.
 
-    ``format`` is the rows' format, ``runs`` are the names of the runs that the rows are of, ``trials`` has how many
-    trials are ``planned``, how many ``valid``, and how many ended how (``by_status``). ``strategies`` has one object a
-    strategy: ``strategy``, ``stack``, ``trials``, ``valid``. ``red`` has one for each trial that is not valid:
-    ``trial``, ``strategy``, ``status``, ``reason`` and ``failed_checks`` (``name``, ``detail``). The rest is of
-    the studies, and explained at ``figures`` in the ``show.py`` of each: ``map``; ``placebo``, ``ratios``, ``cells``;
-    ``memory``, ``layers``, ``held``; ``limits``; ``probes``; ``swarms``; ``offered``.
+    ``format`` is the format of the rows, ``runs`` has the names of their runs, ``trials`` the numbers of ``planned``
+    and ``valid`` trials and of trials ``by_status``. ``strategies`` has one object per strategy: ``strategy``,
+    ``stack``, ``trials``, ``valid``. ``red`` has one object for each trial that is not valid: ``trial``, ``strategy``,
+    ``status``, ``reason`` and ``failed_checks`` (``name``, ``detail``). The other keys belong to the studies, and are
+    explained at ``figures`` in their ``show.py``: ``map``; ``placebo``, ``ratios``, ``cells``; ``memory``, ``layers``,
+    ``held``; ``limits``; ``probes``; ``swarms``; ``offered``.
     """
     return {
         "format": FORMAT,

@@ -1,7 +1,7 @@
-"""Rows as tidy tables for pandas: cells, memory slopes, time lines, samples, checks, times. One line a thing. Pure.
+"""Rows as tidy tables for pandas: cells, memory slopes, time lines, samples, checks, times. Pure.
 
-``COLUMNS`` names the columns of each table and their types, which are the same for any rows, also for none: missing
-values are ``pandas.NA``. What each column means and its unit: ``docs/api.md``. The table of trials is ``frames.frame``.
+``COLUMNS`` has the columns of each table with their types, which are the same for all rows, and for none. Missing
+values are ``pandas.NA``. ``docs/api.md`` has meanings and units. The table of trials is ``frames.frame``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class NotInRunError(ValueError):
-    """What was asked of a run is not in it; the message says what is. Ask for something else, or run more."""
+    """A value is not in the run; the message lists those that are. Use one of these, or run more."""
 
 
 Line = tuple[Any, ...]
@@ -37,13 +37,13 @@ _TRIAL = {
     "round": WHOLE,
     "valid": TRUTH,
 }
-"""The columns with which a line of part of a trial says of which trial it is."""
+"""The columns that identify the trial of a line."""
 _TIMES = {
     **dict.fromkeys(c.CRAWLED, ("service", "response", "queueing", "steady_service", "steady_response")),
     "open": ("corrected", "uncorrected"),
     "client": ("service",),
 }
-"""Which kinds of time a kind of trial has."""
+"""The kinds of time of each kind of trial."""
 _QUANTILES = ("count", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
 _SAMPLES = ("at_ns", "threads", "rss_bytes", "cpu_ns")
 
@@ -92,7 +92,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "checks": _TRIAL | {"name": TEXT, "verdict": TEXT, "detail": TEXT},
     "times": _TRIAL | {"time": TEXT} | dict.fromkeys(_QUANTILES, WHOLE),
 }
-"""Of each table: its columns in order, each with its pandas type."""
+"""The columns of each table in order, each with its pandas type."""
 
 
 def table(name: str, rows: Sequence[Row]) -> "pd.DataFrame":
@@ -108,7 +108,7 @@ def table(name: str, rows: Sequence[Row]) -> "pd.DataFrame":
 
 
 def _cells(rows: Sequence[Row]) -> Iterator[Line]:
-    """Yield a line for each strategy on each crawl workload; figures of red trials where there are no others."""
+    """Yield a line for each strategy on each crawl workload; without valid trials, the figures of red ones."""
     for cell in c.cells(rows, "crawl"):
         rate, cpu = cell.figure(c.pages_per_s), cell.figure(c.cpu_per_page_ns)
         moves = sensitivity(cell.valid_rows)
@@ -122,9 +122,9 @@ def _cells(rows: Sequence[Row]) -> Iterator[Line]:
             cell.setting.connection,
             cell.cpu,
             cell.cpu_ns,
-            *_spread(rate),
-            *_spread(cpu),
-            rate.spread.rounds if rate else 0,
+            *_ends(rate),
+            *_ends(cpu),
+            rate.rounds if rate else 0,
             bool(rate and rate.valid),
             moves.low if moves else None,
             moves.high if moves else None,
@@ -132,12 +132,12 @@ def _cells(rows: Sequence[Row]) -> Iterator[Line]:
         )
 
 
-def _spread(figure: c.Figure | None) -> Line:
-    return (None, None, None) if figure is None else (figure.spread.median, figure.spread.low, figure.spread.high)
+def _ends(figure: c.Figure | None) -> Line:
+    return (None, None, None) if figure is None else (figure.estimate, *(figure.ends or (None, None)))
 
 
 def _memory(rows: Sequence[Row]) -> Iterator[Line]:
-    """Yield a line a slope: of each layer where layers were read; else of user memory, with why there is none."""
+    """Yield a line per slope: of each layer if layers were read, else of user memory; or why there is none."""
     blocks = [row for row in rows if row.kind == "block"]
     yield from _slopes(blocks, None)
     found = c.cells(rows, "memory")
@@ -168,12 +168,12 @@ def _slope(slope: Slope | NoSlope) -> Line:
 
 
 def _observed(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the crawls that were looked at all the time: an arm was not."""
+    """Yield the rows with time lines and samples: whole crawls; arms have none."""
     return (row for row in rows if row.kind in c.CRAWLED and row.kind != "arm")
 
 
 def _timeline(rows: Iterable[Row]) -> Iterator[Line]:
-    """Yield a line a bin, at the time of its end."""
+    """Yield a line per bin, at the time of its end."""
     for row in _observed(rows):
         if (line := row.measured.timeline) is not None:
             key = _key(row)
@@ -182,7 +182,7 @@ def _timeline(rows: Iterable[Row]) -> Iterator[Line]:
 
 
 def _samples(rows: Iterable[Row]) -> Iterator[Line]:
-    """Yield a line each time that somebody looked at the worker from outside."""
+    """Yield a line for each sample of the worker from outside."""
     for row in _observed(rows):
         if (seen := row.measured.samples) is not None:
             key = _key(row)
@@ -195,7 +195,7 @@ def _checks(rows: Iterable[Row]) -> Iterator[Line]:
 
 
 def _times(rows: Iterable[Row]) -> Iterator[Line]:
-    """Yield a line for each kind of time that a trial has."""
+    """Yield a line for each kind of time of a trial."""
     for row in rows:
         for name in _TIMES.get(row.kind, ()):
             if (found := getattr(row.measured, name, None)) is not None:

@@ -1,4 +1,4 @@
-"""What was decided in a run, by what its folder holds: claims, a comparison, a self-test, two stored runs."""
+"""The decisions of a run, by the files in its folder: claims, a comparison, a self-test, two stored runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def sections(rows: Sequence[Row], extras: Extras) -> list[Section]:
-    """Return what was decided, by what the folder holds."""
+    """Return a section for each decision in the folder."""
     return [
         *([] if extras.claims is None else [_claims(extras.claims)]),
         *([] if extras.comparison is None else [_stored(extras.comparison)]),
@@ -36,7 +36,7 @@ def sections(rows: Sequence[Row], extras: Extras) -> list[Section]:
 
 
 def plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Iterator[Named]:
-    """Draw the blocks of a comparison, or those of a self-test; nothing without a good block."""
+    """Draw the blocks of a comparison or of a self-test; nothing without a good block."""
     if any(row.of_comparison for row in rows):
         for name, figure in _plots(rows, machine, extras):
             if figure is not None:
@@ -52,7 +52,7 @@ def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Ite
 
 
 def _claims(report: Report) -> Section:
-    """Return the claims, and on a click what each verdict rests on."""
+    """Return the claims, with the evidence of each verdict folded away."""
     ordered = (one for some in claims.parts(report).values() for one in some)
     return replace(claims.section(report), details=tuple(map(_claim, ordered)))
 
@@ -63,7 +63,7 @@ def _claim(one: Verdict) -> Detail:
 
 
 def _stored(found: Mapping[str, Any]) -> Section:
-    """Show what ``inflight compare`` left here."""
+    """Return the verdict that ``inflight compare`` wrote into the folder."""
     sides = (found.get("base"), found.get("head"))
     names = [str(side.get("name") or side.get("path") or "") for side in sides if isinstance(side, Mapping)]
     between = f"Between {words.listed(names)}." if len(names) == 2 and all(names) else ""

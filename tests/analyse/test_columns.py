@@ -3,7 +3,7 @@
 import pytest
 
 from inflight.bench.core import cells as c
-from inflight.bench.studies.throughput.read import choose_caps, cpu_column, rate_columns, usual_cap
+from inflight.bench.studies.throughput.read import MOST_COLUMNS, cpu_column, rate_columns, usual_cap
 from tests.made_rows import crawl_row, grid
 
 
@@ -30,7 +30,7 @@ def test_one_latency_alone_is_shown_over_its_caps() -> None:
     ],
 )
 def test_of_many_caps_four_are_chosen_with_the_first_and_the_last(tried: list[int], chosen: list[int]) -> None:
-    assert choose_caps(tried) == chosen
+    assert c.evenly(tried, MOST_COLUMNS) == chosen
 
 
 @pytest.mark.parametrize(("tried", "usual"), [([1, 100, 1000], 100), ([20, 1000], 20), ([1], 1), ([50, 200], 50)])

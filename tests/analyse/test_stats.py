@@ -15,7 +15,6 @@ from inflight.bench.core.figures import (
     Slope,
     Spread,
     bucket_width,
-    differ,
     exceedance,
     memory_slope,
     merge,
@@ -23,6 +22,7 @@ from inflight.bench.core.figures import (
     spread,
 )
 from inflight.bench.core.records.parts import Histogram
+from inflight.bench.core.stats import differs
 
 SIZES = (400, 800, 1200, 1600, 2000)
 jitters = st.lists(st.integers(-50_000, 50_000), min_size=10, max_size=10)
@@ -212,13 +212,13 @@ def test_the_relative_range_of_nothing_is_zero() -> None:
 
 
 def test_figures_are_compared_by_the_rounds_that_they_have_in_common() -> None:
-    disturbed = spread([100, 200, 400], "abc")
+    disturbed = spread([100, 200, 400], "abc").logs
 
-    assert differ(disturbed, spread([150, 300, 600], "abc")) == "differs"
-    assert differ(disturbed, spread([600, 150, 300], "cab")) == "differs"
-    assert differ(disturbed, spread([600, 150, 300], "abc")) == "unknown"
-    assert differ(disturbed, spread([100, 200, 400], "abc")) == "same"
-    assert differ(disturbed, spread([150, 300, 600])) == "unknown", "no rounds are known"
+    assert differs(disturbed, spread([150, 300, 600], "abc").logs) == "differs"
+    assert differs(disturbed, spread([600, 150, 300], "cab").logs) == "differs"
+    assert differs(disturbed, spread([600, 150, 300], "abc").logs) == "unknown"
+    assert differs(disturbed, spread([100, 200, 400], "abc").logs) == "same"
+    assert differs(disturbed, spread([150, 300, 600]).logs) == "unknown", "no rounds are known"
 
 
 @given(values_ns, values_ns)

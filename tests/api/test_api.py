@@ -52,7 +52,7 @@ def test_every_reference_run_has_every_table(experiment: str) -> None:
         assert set(getattr(results, name).columns) == set(tidy.COLUMNS[name])
 
 
-def test_what_is_no_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RowsError, match=r"is not a run: cannot read rows\.jsonl"):
         inflight.load(tmp_path)
     (tmp_path / "rows.jsonl").write_text("{}\n", encoding="utf-8")
@@ -112,7 +112,7 @@ def test_summary_and_answer_are_those_of_the_rows(quick: Results) -> None:
     assert quick.answer() == answer(quick.rows)
 
 
-def test_the_page_is_written_where_it_is_wanted(tmp_path: Path) -> None:
+def test_the_page_is_written_to_the_given_path(tmp_path: Path) -> None:
     append(tmp_path, crawl_row())
     results = inflight.load(tmp_path)
 

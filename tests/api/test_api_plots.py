@@ -1,4 +1,4 @@
-"""The plots of results: onto one Axes, or into a figure of their own, and nothing else is touched."""
+"""The plots of results: onto given Axes or into a new figure, without other changes."""
 
 import sys
 from io import BytesIO
@@ -86,7 +86,8 @@ def test_a_setting_among_several_is_named() -> None:
     worked = edited(row, workload={"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
     results = made([row, changed(row, round=2), crawl_row("other"), worked])
 
-    assert results.plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight (CPU work none)")
+    title = results.plot_cpu().axes[0].get_title(loc="left")
+    assert title.endswith("100 in flight (keep-alive connections, CPU work none)")
     assert results.only(cpu="2ms").plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight")
 
 
@@ -102,11 +103,11 @@ def test_a_setting_among_several_is_named() -> None:
         ([crawl_row()], "plot_map", {"in_flight": 3}, "no number in flight 3 in this run: it has 100"),
         ([crawl_row(stack="own")], "plot_map", {"in_flight": 3}, "no crawl of a strategy that shares the stack"),
         ([crawl_row()], "plot_memory", {}, "no memory trial in this run"),
-        ([memory_row()], "plot_memory", {}, "no memory slope in this run: it takes"),
-        ([memory_row()], "plot_ladder", {}, "no memory trial of a strategy in this run tells every layer"),
+        ([memory_row()], "plot_memory", {}, "no memory slope in this run: a slope needs"),
+        ([memory_row()], "plot_ladder", {}, "no memory trial of a strategy in this run has every layer"),
     ],
 )
-def test_what_cannot_be_plotted_is_refused_in_one_sentence(
+def test_missing_data_is_refused_in_one_sentence(
     rows: list[Row], method: str, options: dict[str, Any], told: str
 ) -> None:
     from matplotlib.figure import Figure

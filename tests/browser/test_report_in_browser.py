@@ -66,7 +66,7 @@ def press(browser: Browser, key: str) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (390, False), (390, True)])
-def test_it_fetches_nothing_and_complains_of_nothing(browser: Browser, page: Path, width: int, dark: bool) -> None:
+def test_it_fetches_nothing_and_logs_no_error(browser: Browser, page: Path, width: int, dark: bool) -> None:
     browser.open(page, width, dark=dark)
     browser.ask("window.inflightRace.seek(window.inflightRace.duration())")
 
@@ -176,7 +176,7 @@ def test_the_page_is_as_wide_as_the_screen(browser: Browser, page: Path, width: 
     assert wide == []
 
 
-def test_text_stands_out_from_the_paper_in_the_light_and_in_the_dark(browser: Browser, page: Path) -> None:
+def test_text_has_enough_contrast_in_light_and_dark_mode(browser: Browser, page: Path) -> None:
     for dark in (False, True):
         browser.open(page, dark=dark)
         paper = browser.ask("return getComputedStyle(document.body).backgroundColor")
@@ -223,7 +223,7 @@ def test_without_javascript_all_but_the_moving_race_is_there(browser: Browser, p
     assert all(len(name) > 20 for name in pictures), "a picture says its finding"
 
 
-def test_the_raw_rows_come_out_of_the_page(opened: Browser, run: Path, tmp_path: Path) -> None:
+def test_the_raw_rows_can_be_downloaded_from_the_page(opened: Browser, run: Path, tmp_path: Path) -> None:
     opened.chrome.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     opened.ask("document.querySelector('a[download$=\"rows.jsonl.gz\"]').click()")
 

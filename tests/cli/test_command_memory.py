@@ -57,7 +57,7 @@ def test_layers_of_strategies_and_blocks_come_out_as_rows_and_a_table(small: Don
     assert {row.status for row in found} == {"ok"}
     for word in ("building blocks, parked", "thread", "strategies, in flight", "callbacks", "tables", "stacks"):
         assert word in small.out
-    assert "The protocol of the claim's authors" in small.out
+    assert "The method of the claim's authors" in small.out
 
 
 def test_they_come_out_as_plots_and_as_csv_too(small: Done, folder: Path) -> None:

@@ -16,8 +16,8 @@ import pytest
 from rich.console import Console
 
 from inflight.bench.core import rows
-from inflight.bench.present.console import trial_line
-from inflight.bench.present.progress import Clock, Progress, Stand, minutes, of_trials, sentence, shown, told
+from inflight.bench.present.progress import Clock, Progress, Stand, minutes, sentence, shown, told
+from inflight.bench.report.trial_lines import of_trials, trial_line
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import crawl_row
 from tests.patience import HANG_S

@@ -77,21 +77,21 @@ def test_what_is_expected_follows_from_the_cost_of_a_page(wanted: Wanted, limit:
     assert first.core_share == pytest.approx(share, abs=0.01)
 
 
-def test_the_fastest_is_advised_where_it_surely_differs_from_all_others() -> None:
+def test_the_fastest_is_advised_if_it_differs_significantly_from_all_others() -> None:
     found = advise(costs(), Wanted(0, 0, 100), Facts(lines=LINES))
 
     assert (found.advised, found.alike) == ("callbacks", ("callbacks",))
     assert set(found.answers.values()) == {"differs"}
 
 
-def test_what_moves_a_whole_block_leaves_no_doubt() -> None:
+def test_a_change_of_a_whole_block_does_not_matter() -> None:
     found = advise(costs(noise=(0.5, -0.3, 0.1)), Wanted(0, 0, 100), Facts(lines=LINES))
 
     assert found.advised == "callbacks"
     assert found.expected[0].per_s.high > found.expected[1].per_s.low
 
 
-def test_nothing_is_advised_where_the_blocks_do_not_tell_models_apart() -> None:
+def test_nothing_is_advised_without_a_significant_difference() -> None:
     close: dict[str, Logs] = {
         "callbacks": {1: 10.0, 2: 10.2, 3: 9.9},
         "generators": {1: 10.1, 2: 10.1, 3: 10.1},
@@ -104,12 +104,12 @@ def test_nothing_is_advised_where_the_blocks_do_not_tell_models_apart() -> None:
     assert found.answers == {"generators": "unknown", "thread_pool": "differs"}
 
 
-def test_one_block_tells_nothing_apart() -> None:
+def test_one_block_gives_no_advice() -> None:
     assert advise(costs(noise=(0.0,)), Wanted(0, 0, 100), Facts()).advised is None
 
 
 @pytest.mark.parametrize("wanted", [Wanted(0, 0, 1), Wanted(0.3 * MS, 0, 5), Wanted(0, 0.1 * MS, 1)])
-def test_where_the_formula_leaves_out_what_counts_nothing_is_advised(wanted: Wanted) -> None:
+def test_nothing_is_advised_outside_the_range_of_the_formula(wanted: Wanted) -> None:
     assert advise(costs(), wanted, Facts(lines=LINES)).advised is None
 
 
@@ -132,7 +132,7 @@ def test_of_equally_fast_ones_the_shortest_program_is_taken_where_memory_is_no_r
         assert advise(costs(), Wanted(200 * MS, 0, 50), Facts(memory=memory, lines=LINES)).advised == "native_asyncio"
 
 
-def test_what_cannot_have_so_many_is_left_out_and_said() -> None:
+def test_models_below_the_wanted_number_in_flight_are_left_out_and_named() -> None:
     found = advise(costs(), Wanted(200 * MS, 0, 1000), Facts({"thread_pool": "no more than 900 threads"}))
 
     assert {one.strategy for one in found.expected} == {"callbacks", "native_asyncio"}
@@ -171,7 +171,7 @@ def test_the_cost_of_a_page_is_from_the_nearest_number_in_flight() -> None:
         [crawl_row(number=number) for number in (1, 2, 3)],
     ],
 )
-def test_rows_of_anything_else_tell_no_cost(rows: list[Row]) -> None:
+def test_other_rows_have_no_cost(rows: list[Row]) -> None:
     assert nearest(rows, 100, SITE) is None
 
 
@@ -187,7 +187,7 @@ def measured(found: Advice, factors: Sequence[float], red: bool = False) -> list
     ]  # fmt: skip
 
 
-def test_what_was_measured_says_how_far_off_the_advice_was() -> None:
+def test_a_verification_states_the_error_of_the_advice() -> None:
     found = advise(costs(), Wanted(50 * MS, 0, 10), Facts(lines=LINES))
     chosen = candidates(found)
 
@@ -217,7 +217,7 @@ def shown(found: Advice, basis: Basis) -> str:
     return " ".join(show.text(found, basis).split())
 
 
-def test_the_text_says_what_to_take_and_what_it_rests_on() -> None:
+def test_the_text_has_the_advice_and_its_basis() -> None:
     advised = shown(advise(costs(), Wanted(80 * MS, 2 * MS, 500), Facts(lines=LINES)), Basis("results/a-run", 1000))
     other = Basis("results/a-run", 1, ("cpu Other 1, here Imaginary 9000",), "results/a-memory")
     open_ = shown(advise(costs(), Wanted(0, 0, 1), Facts()), other)

@@ -1,4 +1,4 @@
-"""Who wins where, on made rows and on simulated noise."""
+"""The winners of the map, on made rows and on simulated noise."""
 
 import json
 import math
@@ -52,7 +52,7 @@ def simulated(rates: Mapping[str, float], noise: float, maps: int) -> list[Map]:
     ]
 
 
-def test_where_nothing_differs_hardly_a_workload_has_a_winner() -> None:
+def test_without_differences_almost_no_workload_has_a_winner() -> None:
     tiles = [tile for one in simulated(dict.fromkeys(NAMES, 1000.0), 0.05, 60) for tile in one.tiles]
 
     winners = sum(tile.verdict == "winner" for tile in tiles)
@@ -80,7 +80,7 @@ def test_a_planted_half_is_mostly_found() -> None:
     assert sum(one.low < math.log(1.5) < (one.high or 0) for one in covered if one.low is not None) > 0.9 * len(covered)
 
 
-def test_what_moves_a_whole_round_hides_no_difference() -> None:
+def test_a_change_of_a_whole_round_hides_no_difference() -> None:
     tile = the_tile(rows_at({"callbacks": 1100.0, "thread_pool": 1000.0}, noise=0.003, shift=0.3))
 
     assert (tile.verdict, tile.best) == ("winner", ("callbacks",))
@@ -112,7 +112,7 @@ def test_strategies_without_common_rounds_are_compared_unpaired() -> None:
     assert the_tile(rows).best == ("a",)
 
 
-def test_those_that_do_not_differ_from_the_fastest_are_named_together() -> None:
+def test_strategies_tied_with_the_fastest_are_named_together() -> None:
     tile = the_tile(rows_at({"callbacks": 2000.0, "generators": 1990.0, "thread_pool": 1000.0}, noise=0.01))
 
     assert tile.verdict == "no significant difference"
@@ -186,7 +186,7 @@ def test_a_strategy_with_one_valid_round_of_three_is_not_compared() -> None:
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        (rows_at({"callbacks": 1000.0}), "one strategy alone has valid trials"),
+        (rows_at({"callbacks": 1000.0}), "only one strategy has valid trials"),
         ([crawl_row(status="failed", number=number) for number in (1, 2)], "no valid trial"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The map as a picture and as text."""
+"""The map as a plot and as text."""
 
 import math
 import re
@@ -73,7 +73,7 @@ def test_the_title_is_the_finding_and_nothing_is_smaller_than_eleven_points(draw
     assert min(sizes) >= page.SMALL
 
 
-def test_tiles_say_by_how_much_and_where_nothing_differs(drawn: Figure) -> None:
+def test_tiles_have_ratios_and_ties(drawn: Figure) -> None:
     found = texts(drawn)
 
     assert "callbacks" in found
@@ -96,7 +96,7 @@ def test_the_models_boundary_runs_where_the_core_becomes_full(rows: list[Row], d
     assert not drawn.axes[0].lines  # with one in flight the core is never full
 
 
-def test_one_value_of_cpu_work_makes_no_map_unless_told_so() -> None:
+def test_one_value_of_cpu_work_makes_no_map_by_default() -> None:
     found = c.cells(map_rows(works=("0",), caps=(1, 10)))
 
     with page.settings():
@@ -189,5 +189,5 @@ def test_a_group_that_is_ahead_of_the_rest_has_its_colour_and_a_hatch() -> None:
     assert hatched
     (legend,) = figure.legends
     told = [text.get_text() for text in legend.get_texts()]
-    assert "and those named with it" in told
+    assert "tied with those named" in told
     assert "no significant difference" in told

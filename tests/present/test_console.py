@@ -1,4 +1,4 @@
-"""One line a trial, and what is said in a quiet command."""
+"""One line per trial, and the output of a quiet command."""
 
 import io
 import sys
@@ -8,7 +8,8 @@ import pytest
 from inflight.bench.commands.output import complain, hushed
 from inflight.bench.core.rows import Status
 from inflight.bench.present import console
-from inflight.bench.present.console import trial_line, wants_colour, wants_live
+from inflight.bench.present.console import wants_colour, wants_live
+from inflight.bench.report.trial_lines import trial_line
 from tests.made_rows import crawl_row, memory_row
 
 
@@ -60,7 +61,7 @@ def test_a_skipped_trial_is_no_error() -> None:
     assert console.RED not in line
 
 
-def test_connections_are_mentioned_where_they_are_not_kept_alive() -> None:
+def test_connections_are_named_unless_they_are_kept_alive() -> None:
     assert "per-fetch" in trial_line(1, 2, crawl_row(connection="per-fetch"), colour=False)
 
 
@@ -78,7 +79,7 @@ def test_red_is_red() -> None:
     assert "\x1b" not in trial_line(1, 2, crawl_row(red=True), colour=False)
 
 
-def test_colour_is_for_terminals_and_never_where_no_color_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_needs_a_terminal_and_no_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert wants_colour(Terminal())
@@ -92,7 +93,7 @@ def test_colour_is_for_terminals_and_never_where_no_color_is_set(monkeypatch: py
     assert not wants_colour(Terminal())
 
 
-def test_without_being_told_standard_error_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_depends_on_standard_error_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("sys.stderr", Terminal())
@@ -101,7 +102,7 @@ def test_without_being_told_standard_error_decides(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("term", ["dumb", "unknown", "", None])
-def test_a_line_is_drawn_again_only_where_the_terminal_says_what_it_is(
+def test_a_line_is_redrawn_only_on_a_terminal_of_a_known_type(
     monkeypatch: pytest.MonkeyPatch, term: str | None
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
@@ -115,7 +116,7 @@ def test_a_line_is_drawn_again_only_where_the_terminal_says_what_it_is(
     assert not wants_live(Terminal())
 
 
-def test_a_quiet_command_says_only_what_went_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_quiet_command_prints_errors_only(capsys: pytest.CaptureFixture[str]) -> None:
     with hushed():
         print("talk", file=sys.stderr, flush=True)
         complain("it went wrong")
@@ -126,7 +127,7 @@ def test_a_quiet_command_says_only_what_went_wrong(capsys: pytest.CaptureFixture
     assert capsys.readouterr() == ("a result\n", "it went wrong\ntalk again\nand again\n")
 
 
-def test_nothing_is_coloured_or_drawn_where_nobody_hears(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_command_has_no_colour_and_no_redrawn_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", Terminal())
 

@@ -1,4 +1,4 @@
-"""The titles of throughput: which figures they compare, and what they do not dare to say."""
+"""The titles of throughput: which figures they compare, and when they state no difference."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,12 +41,12 @@ def rounds(name: str, values: Sequence[int], **given: Any) -> list[Row]:
         ),
         (
             [*rounds("a", (900, 910)), *rounds("b", (500, 510))],
-            "At no added latency with 100 in flight, the throughput is 505 pages/s with b, 905 pages/s with a: 1.8x",
+            "At no added latency with 100 in flight, the throughput is 500 pages/s with b, 900 pages/s with a: 1.8x",
         ),
         ([crawl_row(red=True)], ""),
     ],
 )
-def test_throughput_says_what_more_in_flight_gain_and_else_compares_strategies(rows: list[Row], title: str) -> None:
+def test_the_title_of_throughput_states_the_gain_in_flight_or_compares_strategies(rows: list[Row], title: str) -> None:
     assert titles(rows)[-1] == title
 
 
@@ -55,17 +55,19 @@ def test_throughput_says_what_more_in_flight_gain_and_else_compares_strategies(r
     [
         (
             [("b", (60_000, 60_100)), ("a", (20_000, 20_100)), ("c", (30_000, 30_100))],
-            "20.1 µs with a, 60.0 µs with b: 3.0x",
+            "20 µs with a, 60.0 µs with b: 3.0x",
         ),
         (
             [("a", (20_000, 40_000)), ("b", (30_000, 50_000))],
-            "30 µs with a, 40 µs with b: not significant, corrected for all pairs",
+            "28 µs with a, 39 µs with b: not significant, corrected for all pairs",
         ),
         ([("a", (20_000,)), ("b", (60_000,))], "20 µs with a, 60 µs with b (one round)"),
         ([("a", (20_000, 20_000))], "20.0 µs with a"),
     ],
 )
-def test_cpu_compares_the_cheapest_with_the_dearest(rows: list[tuple[str, tuple[int, ...]]], told: str) -> None:
+def test_the_title_of_cpu_compares_the_cheapest_and_the_most_expensive(
+    rows: list[tuple[str, tuple[int, ...]]], told: str
+) -> None:
     found = titles([row for name, values in rows for row in rounds(name, values)])
 
     assert found[0] == f"At no added latency with 100 in flight, the CPU time per page is {told}"
@@ -78,7 +80,7 @@ def test_clients_with_a_stack_of_their_own_are_not_compared_with_the_models() ->
 
 
 def test_red_rows_conclude_nothing() -> None:
-    assert titles([*rounds("a", (900, 910)), *rounds("b", (1, 1), red=True)])[0].endswith("905 ns with a")
+    assert titles([*rounds("a", (900, 910)), *rounds("b", (1, 1), red=True)])[0].endswith("900 ns with a")
 
 
 def test_one_setting_among_several_is_named() -> None:

@@ -1,4 +1,4 @@
-"""The section of throughput as Markdown, with how it was made, where and when."""
+"""The section of throughput as Markdown, with its provenance."""
 
 from typing import Any
 
@@ -30,13 +30,13 @@ def test_it_has_the_tables_of_the_section_of_throughput() -> None:
     ]
 
 
-def test_it_says_how_where_and_when_it_was_made() -> None:
+def test_it_has_the_provenance_of_the_run() -> None:
     text = headline([crawl_row()], MACHINE)
 
     assert text.startswith(
         "Made by `inflight run quick` on Imaginary 9000, 4 cores, Linux 6.1, CPython 3.11.7, 2026-01-02, inflight 0.1.0"
     )
-    assert "- One round: by how much another would differ is unknown" in text
+    assert "- One round: the noise is unknown" in text
 
 
 def test_paths_of_the_machine_do_not_reach_it() -> None:

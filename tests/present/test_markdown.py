@@ -82,20 +82,20 @@ def the_comparison() -> str:
 @pytest.mark.parametrize(
     "written", [the_report, the_headline, the_claims, the_verdict, the_comparison], ids=lambda one: one.__name__
 )
-def test_nothing_that_a_row_says_links_or_notifies(written: Callable[[], str]) -> None:
+def test_no_text_of_a_row_links_or_notifies(written: Callable[[], str]) -> None:
     text = written()
 
     assert EMPTY_COMMENT in text
     assert linking(text) == []
 
 
-def test_what_is_said_stays_readable() -> None:
+def test_escaped_text_stays_readable() -> None:
     assert "".join(pieces(escaped(LINKS))) == LINKS
     assert html.unescape(escaped_in_html(f"<b> {LINKS}", 300).replace(EMPTY_COMMENT, "")) == f"<b> {LINKS}"
     assert code(f"`{LINKS}`") == f"`{LINKS}`"
 
 
-def test_without_this_they_would_link() -> None:
+def test_unescaped_text_would_link() -> None:
     assert linking(LINKS) == [LINKS]
 
 

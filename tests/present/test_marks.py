@@ -1,4 +1,4 @@
-"""The marks that plots are made of: what is drawn is what was given, and red trials are no part of a line."""
+"""The marks of plots: they have the given values, and red trials are not part of a line."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def test_a_line_of_red_points_has_a_label_that_says_so(sheet: Any) -> None:
 
 
 @pytest.mark.parametrize(("points", "look"), [([], LOOK), ([Point(1, 1)], None)])
-def test_what_is_not_drawn_or_has_no_look_has_no_label(sheet: Any, points: Any, look: Any) -> None:
+def test_without_points_or_look_there_is_no_label(sheet: Any, points: Any, look: Any) -> None:
     assert marks.series(marks.panels(sheet, 1)[0], "any", points, look) is None
 
 
@@ -61,5 +61,5 @@ def test_panels_fill_rows_and_leave_the_rest_empty(sheet: Any) -> None:
     assert [axes.axison for axes in sheet.axes] == [True, True, True, False]
 
 
-def test_notes_are_the_sentences_that_there_are() -> None:
+def test_notes_join_the_sentences_that_apply() -> None:
     assert marks.notes("One.", "", None, False, "Two.") == "One. Two."

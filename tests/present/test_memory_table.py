@@ -34,7 +34,7 @@ def lines(rows: list[Row], subject: str) -> list[str]:
     return [" ".join(line.split()) for line in text(rows).splitlines() if line.startswith(subject)]
 
 
-def test_a_block_has_every_layer_with_its_error_and_the_protocol_of_the_authors() -> None:
+def test_a_block_has_every_layer_with_its_error_and_the_figures_of_the_authors_method() -> None:
     layers, protocol = lines(ladder({"thread": PARKED["thread"]}, SIZES, noise=1), "thread")
 
     assert layers == "thread 16,460 ±0 4,154 ±0 16,384 ±0 7,820 ±0 44,818 ±0 16,460 ±0 14.4 MB"
@@ -76,7 +76,7 @@ def test_an_unknown_layer_is_a_dash_and_never_zero() -> None:
 def test_a_subject_without_a_slope_is_named() -> None:
     rows = [*(held_row(n=n) for n in SIZES), held_row("generators")]
 
-    assert "No slope for generators: too few numbers with valid trials." in text(rows)
+    assert "No slope for generators: valid trials at too few numbers." in text(rows)
 
 
 def test_red_rows_are_explained_and_part_of_no_slope() -> None:
@@ -86,7 +86,7 @@ def test_red_rows_are_explained_and_part_of_no_slope() -> None:
     assert 'thread: all 5 trials are red: failed "server had room" 5 times' in found
 
 
-def test_what_was_held_says_how_long_it_took_and_who_could_not() -> None:
+def test_held_fetches_have_times_and_failures_a_status() -> None:
     rows = [held_row(), held_row("thread_pool", status="failed", reason="RLIMIT_NPROC allows 900 threads")]
 
     assert lines(rows, "callbacks") == ["callbacks keep-alive 10,000 1.0 s 800 ms - 330 ms 87.0 MB - 0, 0"]
@@ -120,7 +120,7 @@ def test_a_probe_shows_its_figures_with_their_units() -> None:
     assert "cpu 900 ms; cpu share 0.500; attempts 7" in found
 
 
-def test_a_probe_is_the_median_of_its_valid_rounds_and_arguments_are_not_said_twice() -> None:
+def test_a_probe_is_the_median_of_its_valid_rounds_with_arguments_once() -> None:
     rows = [probe_row(number=number, attempts=turns) for number, turns in ((1, 10), (2, 30), (3, 20))]
 
     first, second = text(rows).splitlines()[1:]
@@ -133,16 +133,16 @@ def test_a_probe_without_a_valid_round_says_why() -> None:
     assert "failed: for a reason" in text([changed(probe_row(), status="failed", reason="for a reason")])
 
 
-def test_the_section_of_throughput_is_as_it_was_beside_bare_rows() -> None:
+def test_bare_rows_do_not_change_the_section_of_throughput() -> None:
     rows = [row for row in grid(rounds=1) if row.kind == "crawl"]
     alone = text(rows)
 
     assert len(studies.sections(rows)) == 2
     assert text([*rows, limit_row()]).startswith(alone)
-    assert "thread " not in text([*rows, block_row()]).split("The protocol")[0]
+    assert "thread " not in text([*rows, block_row()]).split("The method")[0]
 
 
-def test_memory_trials_that_know_no_other_layer_have_their_user_memory() -> None:
+def test_memory_trials_without_other_layers_have_user_memory() -> None:
     [layers, _] = lines(memory_rows(), "callbacks")
 
     assert layers.startswith("callbacks 1,001 ±1 - - - - 1,001 ±1 ")
@@ -180,7 +180,7 @@ def title(rows: list[Row]) -> str:
     return sections(rows)[0].title
 
 
-def test_the_blocks_that_people_compare_are_compared_and_else_the_ends_of_the_shared_stack() -> None:
+def test_the_usual_blocks_are_compared_or_else_the_ends_of_the_shared_stack() -> None:
     pair = ladder({name: PARKED[name] for name in ("generator", "asyncio_task", "thread")}, SIZES, noise=1)
     own = [held_row("client", n, (90_000, 1, 0, 0), stack="own") for n in SIZES]
     models = [held_row(name, n, (size, 0, 0, 0)) for name, size in (("a", 400), ("b", 2000)) for n in SIZES]
@@ -190,7 +190,7 @@ def test_the_blocks_that_people_compare_are_compared_and_else_the_ends_of_the_sh
     assert title([*pair, *models]) == f"{title(pair)}; o{title(models)[1:]}"
 
 
-def test_what_is_not_known_in_full_is_called_user_memory() -> None:
+def test_without_all_layers_the_title_says_user_memory() -> None:
     unknown = ("slab_bytes", "kernel_stack_bytes")
     rows = [block_row(name, n, unknown=unknown) for name in ("thread", "asyncio_task") for n in SIZES]
 
@@ -200,7 +200,7 @@ def test_what_is_not_known_in_full_is_called_user_memory() -> None:
     assert title(memory_rows("a", 1000)) == "One more fetch in flight takes 1.00 kB of user memory with a"
 
 
-def test_intervals_that_overlap_and_bent_lines_make_no_ratio() -> None:
+def test_overlapping_intervals_and_bent_lines_give_no_ratio() -> None:
     jitter = (300_000, -300_000, 0, 300_000, -300_000)
     near = [
         held_row(name, n, (size, 0, 0, 0), jitter=off)
@@ -214,7 +214,7 @@ def test_intervals_that_overlap_and_bent_lines_make_no_ratio() -> None:
     assert title(bent) == "No slope of memory: nothing to conclude"
 
 
-def test_what_was_held_names_the_first_and_the_last_of_each_setting_by_themselves() -> None:
+def test_the_title_of_held_fetches_names_first_and_last_of_each_setting() -> None:
     rows = [
         held_row(name, connection=use, reach_ms=ms, number=number)
         for name, use, ms in (

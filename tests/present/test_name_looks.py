@@ -1,4 +1,4 @@
-"""A name has one colour and one marker: in every plot and race, whoever else is shown, and in whatever order."""
+"""A name has one colour and one marker in every plot and race, whatever the other names and their order."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
@@ -64,7 +64,7 @@ PLOTS: dict[str, tuple[Callable[[Iterable[str]], list[Row]], Callable[[Sequence[
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_a_name_has_the_same_colour_and_marker_whoever_else_is_drawn(kind: str) -> None:
+def test_the_look_of_a_name_does_not_depend_on_other_names(kind: str) -> None:
     make, draw = PLOTS[kind]
     looks = {name: (name_looks.look(name).colour.upper(), name_looks.look(name).marker) for name in NAMES}
     assert len(set(looks.values())) == len(NAMES)
@@ -111,7 +111,7 @@ def test_the_look_of_a_name_never_changes() -> None:
     assert told["my_own_client"][1] in name_looks.OTHER_MARKERS
 
 
-def test_names_that_are_not_known_are_spread_over_colours_and_markers() -> None:
+def test_unknown_names_are_distributed_over_colours_and_markers() -> None:
     looks = {(look.colour, look.marker) for look in (name_looks.look(f"client_{n}") for n in range(400))}
 
     assert len(looks) == len(name_looks.COLOURS) * len(name_looks.OTHER_MARKERS)

@@ -124,8 +124,8 @@ def test_unlike_settings_get_plots_of_their_own(tmp_path: Path) -> None:
     rows = [crawl_row(times_ns=[5]), crawl_row(in_flight=1), crawl_row(connection="per-fetch", times_ns=[5])]
 
     assert drawn(rows, tmp_path) == [*ALL[:3], *(f"{name}-2" for name in ALL[:3])]
-    assert "Connections: keep-alive." in words(tmp_path / "cpu.svg")
-    assert "Connections: per-fetch." in words(tmp_path / "cpu-2.svg")
+    assert "Keep-alive connections." in words(tmp_path / "cpu.svg")
+    assert "Per-fetch connections." in words(tmp_path / "cpu-2.svg")
 
 
 def test_without_enough_samples_no_p99_is_named(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_without_enough_samples_no_p99_is_named(tmp_path: Path) -> None:
     assert "1 fetch in 100" in words(tmp_path / "enough" / "times.svg").replace("\xa0", " ")
 
 
-def test_user_and_system_time_are_told_apart_only_when_there_is_enough_of_both(tmp_path: Path) -> None:
+def test_user_and_system_time_are_divided_only_with_enough_cpu_time(tmp_path: Path) -> None:
     drawn([crawl_row(pages=15_000, cpu_per_page_ns=50_000)], tmp_path / "short")
     drawn([crawl_row(pages=25_000, cpu_per_page_ns=50_000)], tmp_path / "long")
 
@@ -202,7 +202,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 
 
 @pytest.mark.parametrize(("share", "times"), [(1.01, 2), (0.99, 0)])
-def test_what_a_strategy_exceeded_is_not_drawn_as_the_servers_ceiling(tmp_path: Path, share: float, times: int) -> None:
+def test_a_ceiling_that_a_strategy_exceeded_is_not_drawn(tmp_path: Path, share: float, times: int) -> None:
     rows = grid(latencies=("0", "50ms"))
     most = max(row.measured.pages_per_s for row in rows)
     drawn([edited(row, server={"ceiling_per_s": most * share}) for row in rows], tmp_path)
@@ -212,7 +212,7 @@ def test_what_a_strategy_exceeded_is_not_drawn_as_the_servers_ceiling(tmp_path: 
     assert ("Server's ceiling" in shown) == bool(times)
 
 
-def test_throughput_shows_the_model_and_its_knee_where_the_core_became_full(tmp_path: Path) -> None:
+def test_throughput_shows_the_model_and_its_knee_if_the_core_became_full(tmp_path: Path) -> None:
     drawn(grid(caps=(1, 10, 100, 1000, 3000, 5000)), tmp_path)
 
     shown = words(tmp_path / "throughput.svg").replace("\xa0", " ")
@@ -223,7 +223,7 @@ def test_throughput_shows_the_model_and_its_knee_where_the_core_became_full(tmp_
     assert shown.count("knee N* of") == 1, "none without added latency"
 
 
-def test_no_model_is_spoken_of_where_none_fits(tmp_path: Path) -> None:
+def test_without_a_fit_no_model_is_mentioned(tmp_path: Path) -> None:
     drawn(grid(caps=(1, 10, 100)), tmp_path)
 
     assert "model" not in words(tmp_path / "throughput.svg")

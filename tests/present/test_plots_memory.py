@@ -177,7 +177,8 @@ def test_an_unknown_layer_is_unknown_and_never_zero() -> None:
 
     assert "21 kB and more" in text
     assert (
-        "Unknown (not told here, moved by others, or too few valid trials): kernel stacks and slab and sockets." in text
+        "Unknown (not reported by this kernel, disturbed, or too few valid trials): kernel stacks and slab and sockets."
+        in text
     )
 
 
@@ -197,7 +198,7 @@ def test_layers_of_red_trials_conclude_nothing() -> None:
 def test_a_bent_line_is_a_range() -> None:
     rows = [block_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in (*SIZES, 12_000, 14_000)]
 
-    assert "A range: the line is bent." in drawn(layers, rows)
+    assert "A range: the slope is not constant." in drawn(layers, rows)
 
 
 def test_red_trials_are_hollow_and_conclude_nothing() -> None:
@@ -212,8 +213,8 @@ def test_red_trials_are_hollow_and_conclude_nothing() -> None:
     assert faces == ["white"]
 
 
-def test_a_ladder_of_trials_that_do_not_know_all_layers_says_so() -> None:
-    assert "no trial knows every layer" in drawn(steps, [block_row(n=n, unknown=("slab_bytes",)) for n in SIZES])
+def test_a_ladder_without_all_layers_says_so() -> None:
+    assert "no trial has every layer" in drawn(steps, [block_row(n=n, unknown=("slab_bytes",)) for n in SIZES])
 
 
 def test_one_size_is_no_ladder() -> None:
@@ -234,7 +235,7 @@ def test_a_ramp_that_small_stacks_let_go_further_says_more_than() -> None:
     assert "With small stacks: more than 24,018." in drawn(ramp, [limit_row(small_stack_found=24_018)])
 
 
-def test_a_ramp_that_kept_off_a_shared_limit_is_marked_as_such() -> None:
+def test_a_ramp_that_stopped_below_a_shared_limit_is_marked() -> None:
     ceilings = [ceiling("kernel.pid_max", 32_448, shared=True), ceiling("vm.max_map_count", 87_000, shared=False)]
     points = [[n * 10**7, n * 292] for n in range(101)]
     text = drawn(
@@ -254,7 +255,7 @@ def test_a_ramp_that_met_no_limit_names_none(stopped_by: str) -> None:
     assert f"21,835 threads, stopped by the {stopped_by}: no limit was reached" in text
 
 
-def test_two_limits_too_close_to_tell_apart_are_ambiguous() -> None:
+def test_two_limits_too_close_to_distinguish_are_ambiguous() -> None:
     near = [ceiling("kernel.pid_max", 21_800, shared=True), ceiling("cgroup /a/b/pids.max", 21_900, shared=True)]
 
     assert "then no more: ambiguous: kernel.pid_max or pids.max" in drawn(
@@ -274,7 +275,7 @@ def test_in_flight_shows_both_uses_of_connections_and_the_time_to_reach() -> Non
     assert "held by the gate while memory is read" in text
 
 
-def test_in_flight_says_who_could_not_and_why() -> None:
+def test_in_flight_names_failed_strategies_with_the_reason() -> None:
     rows = [
         *c10k_run(1, ["callbacks"]),
         *(

@@ -1,4 +1,4 @@
-"""What a title states is what its marks show."""
+"""The title of a plot states the values of its marks."""
 
 import re
 from collections.abc import Sequence

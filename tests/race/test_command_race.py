@@ -51,13 +51,13 @@ def test_only_some_strategies_may_race(folder: Path) -> None:
     assert "aiohttp" not in (folder / "race.html").read_text(encoding="utf-8")
 
 
-def test_what_cannot_be_raced_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+def test_rows_without_a_race_are_refused_in_one_sentence(folder: Path, tmp_path: Path) -> None:
     assert inflight("race", folder, "--strategies", "calbacks").sentence == (
         "--strategies: unknown strategy 'calbacks'; did you mean \"callbacks\"?"
     )
     nothing = f"{folder} has no two strategies on one workload with a time line"
     assert inflight("race", folder, "--strategies", "callbacks").sentence == nothing
-    assert "names none" in inflight("race", folder, "--strategies", ",").sentence
+    assert "is empty" in inflight("race", folder, "--strategies", ",").sentence
     assert "is not a run" in inflight("race", tmp_path / "nowhere").sentence
     other = tmp_path / "memory"
     other.mkdir()
@@ -67,8 +67,8 @@ def test_what_cannot_be_raced_is_one_sentence(folder: Path, tmp_path: Path) -> N
     assert not (other / "race.html").exists()
 
 
-def test_a_new_race_takes_two_strategies_that_exist(tmp_path: Path) -> None:
-    assert "it takes two" in inflight("race", "--strategies", "callbacks", folder=tmp_path).sentence
+def test_a_new_race_needs_two_known_strategies(tmp_path: Path) -> None:
+    assert "a race needs two" in inflight("race", "--strategies", "callbacks", folder=tmp_path).sentence
     assert "unknown strategy" in inflight("race", "--strategies", "callbacks,nobody", folder=tmp_path).sentence
     assert not (tmp_path / "results").exists()
 

@@ -212,7 +212,7 @@ def test_of_too_many_the_fastest_are_shown() -> None:
     assert {lane.place for lane in race.lanes if lane.strategy == "s00"} == {1}
 
 
-def test_titles_that_would_be_the_same_are_numbered() -> None:
+def test_equal_titles_are_numbered() -> None:
     found = races([runner(name, QUICK, site=site) for site in ({"links": 1}, {"links": 2}) for name in ("a", "b")])
 
     assert sorted(race.title[-8:] for race in found) == [", site 1", ", site 2"]

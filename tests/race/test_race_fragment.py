@@ -111,7 +111,7 @@ def test_the_script_writes_no_markup_and_asks_for_nothing(raced: Fragment) -> No
     assert "@import" not in raced.css
 
 
-def test_without_a_script_the_tables_say_how_it_ended(raced: Fragment) -> None:
+def test_without_a_script_the_tables_have_the_result(raced: Fragment) -> None:
     races = data(raced)["races"]
     html = raced.html.replace("\xa0", " ")
     tables = re.findall(r'<div class="race-static" data-race="(\d)">(.*?</table>)', html, re.DOTALL)
@@ -184,7 +184,7 @@ def test_a_red_lane_says_so_everywhere() -> None:
     assert lanes["bad"]["red"].startswith('failed "server had room"')
     assert (lanes["bad"]["place"], lanes["good"]["place"]) == (None, 1)
     assert '<th scope="row">bad</th><td>red</td>' in found.html
-    assert "bad is red, and has no place" in found.html
+    assert "bad is red and has no place" in found.html
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -227,7 +227,7 @@ def test_many_long_lanes_stay_small() -> None:
     assert [len(race["lanes"]) for race in races] == 4 * [MOST_LANES]
     for race in races:
         assert all(sum(lane["done"]) == race["pages"] for lane in race["lanes"])
-    assert "9 slower ones are left out." in found.html
+    assert "9 slower strategies are left out." in found.html
 
 
 def test_a_page_of_its_own_is_whole_and_has_a_policy(raced: Fragment) -> None:

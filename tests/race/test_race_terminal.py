@@ -1,4 +1,4 @@
-"""The race in a terminal: moments of it as text, the keys, the finish, and one real pseudo-terminal."""
+"""The race in a terminal: frames as text, the keys, the finish, and one real pseudo-terminal."""
 
 import os
 import pty
@@ -62,7 +62,7 @@ def test_cpu_time_that_is_unknown_is_left_out() -> None:
     assert " ".join(shown(found, 20)[5].split()) == "5 of 10 pages 5 in flight 2 threads 22.0 MB"
 
 
-def test_who_has_finished_keeps_place_and_time(race: Race) -> None:
+def test_a_finished_lane_keeps_place_and_time(race: Race) -> None:
     callbacks, figures, pool, _ = shown(race, 60)[4:]
 
     assert callbacks.endswith(" 1st  30.0 ms")
@@ -141,7 +141,7 @@ def test_keys_do_what_the_help_says(race: Race) -> None:
     assert begun.speed == race_terminal.FASTEST
 
 
-def test_keys_are_told_apart_however_they_come_together() -> None:
+def test_keys_typed_together_are_separated() -> None:
     assert list(keys_of("\x1b[C \x1bOD+q")) == ["right", " ", "left", "+", "q"]
     assert list(keys_of("\x1b[H\x1b[F")) == ["home", "end"]
     assert "q" not in list(keys_of("\x1b[A\x1b[Z\x1b"))

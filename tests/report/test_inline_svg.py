@@ -103,18 +103,18 @@ def test_what_is_no_svg_is_refused(broken: str) -> None:
 
 def test_a_sheet_is_cut_to_its_drawing_and_its_texts_are_told_apart(tmp_path: Path) -> None:
     with page.settings():
-        figure = page.sheet("The <finding> of $x^2$ " * 5, "How to read it", "where from")
+        figure = page.sheet("The <finding> of $x^2$ " * 5, "How to read it " * 10, "where from")
         figure.add_subplot().plot([1, 2], [1, 2], label="x")
         page.save(figure, tmp_path, "some")
 
     (plot,), _ = inline([("some", (tmp_path / "some.svg").read_text(encoding="utf-8"))])
 
     assert plot.finding == " ".join(["The <finding> of $x^2$"] * 5)
-    assert plot.how_to_read == "How to read it"
+    assert plot.how_to_read == " ".join(["How to read it"] * 10)
     (drawing,) = re.findall(r"viewBox.*", plot.svg)
     assert not re.search("finding|read it|where from", drawing)
     top, height = (float(value) for value in re.findall(r'viewBox="0 ([\d.]+) 959\.76 ([\d.]+)"', plot.svg)[0])
-    assert 60 < top < 120, "below two lines of title and one of notes"
+    assert 90 < top < 120, "below two lines of title and two of notes"
     assert 340 < height < 72 * page.HEIGHT - top
     markup = html.plot(plot)
     assert '<h3 id="plot-some">The &lt;finding&gt; of $x^2$' in markup

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.core import rows as stored
-from inflight.bench.present import provenance
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.report import provenance
 from inflight.bench.report.answer import answer
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.markdown import MOST, markdown
@@ -123,7 +123,7 @@ def test_a_hundred_strategies_stay_below_what_a_comment_may_have(name: str) -> N
     text = markdown(found, MACHINE, decided(*[("x" * 900, "_" * 900)] * 50))
 
     assert len(text) <= MOST
-    assert "more lines are left out here" in text
+    assert "more lines are left out" in text
     assert text.count("<details>") == text.count("</details>")
 
 

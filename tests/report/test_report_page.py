@@ -83,12 +83,17 @@ def test_every_plot_has_its_finding_as_heading_and_as_label_and_no_text_twice(qu
 
 
 def test_every_check_of_the_run_is_shown_with_its_meaning(quick: Parsed) -> None:
-    names = {check.name for row in rows.read(reference("quick")) for check in row.checks}
+    found = [check for row in rows.read(reference("quick")) for check in row.checks]
+    applied = {check.name for check in found if check.verdict != "not applicable"}
+    unused = {check.name for check in found} - applied
     heads = " ".join(one.text for one in quick.all("th"))
+    (note,) = [one.text for one in quick.all("li") if one.text.startswith("Checks that apply to no trial")]
 
-    assert all(name in heads for name in names)
+    assert all(name in heads for name in applied)
+    assert unused
+    assert all(name in note and name not in heads for name in unused)
     told = " ".join(one.text for one in quick.all("small"))
-    assert all(" ".join(MEANINGS[name].split()) in told for name in names)
+    assert all(" ".join(MEANINGS[name].split()) in told for name in applied)
 
 
 def test_red_trials_are_named_with_their_detail(tmp_path: Path) -> None:

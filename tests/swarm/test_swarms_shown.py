@@ -12,7 +12,6 @@ import pytest
 
 from inflight.bench.core.rows import SCHEMA_FILE, Row
 from inflight.bench.present import page
-from inflight.bench.present.console import trial_line
 from inflight.bench.report import markdown as report_markdown
 from inflight.bench.report import page as report_page
 from inflight.bench.report import plots
@@ -21,6 +20,7 @@ from inflight.bench.report.files import Extras
 from inflight.bench.report.frames import csv, frame
 from inflight.bench.report.results import Results
 from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
+from inflight.bench.report.trial_lines import trial_line
 from inflight.bench.studies.swarm import plot
 from inflight.bench.studies.swarm.show import figures, sections
 from tests.made_rows import MACHINE, crawl_row, edited

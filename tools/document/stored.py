@@ -8,7 +8,7 @@ from typing import Any
 
 from inflight.bench.api import load
 from inflight.bench.core.rows import ROWS_FILE, Row, RowsError
-from inflight.bench.present import provenance
+from inflight.bench.report import provenance
 
 REFERENCE = Path("results/reference")
 

@@ -498,6 +498,13 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         return tuple(check for check in self.checks if check.verdict == "failed")
 
     @property
+    def why_red(self) -> list[str]:
+        """The reasons for which it is not valid: its status, if it did not end well, or else its failed checks."""
+        if self.status != "ok":
+            return [f"{self.status}: {self.reason}" if self.reason else self.status]
+        return [f'failed "{check.name}": {check.detail}' for check in self.failed_checks]
+
+    @property
     def of_comparison(self) -> bool:
         """Whether the row belongs to a comparison of two arms, so that tables of strategies leave it out."""
         return getattr(self.workload, "comparison", None) is not None

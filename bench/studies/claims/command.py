@@ -156,7 +156,7 @@ def _tell(folder: Path, needed: Needed, found: Sequence[Row], reused: int, *, as
 
 def report_of(folder: Path, needed: Needed, verdicts: Sequence[Verdict], found: Sequence[Row], reused: int) -> Report:
     """Return the verdicts with the machine, the runs and the numbers of trials that they rest on."""
-    from inflight.bench.present.provenance import source
+    from inflight.bench.report.provenance import source
 
     machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
     return Report(

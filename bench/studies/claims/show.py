@@ -7,10 +7,10 @@ from inflight.bench.core import units
 from inflight.bench.present import words
 from inflight.bench.present.console import DIM, GREEN, PLAIN, RED
 from inflight.bench.present.markdown import code, escaped
-from inflight.bench.present.provenance import command
 from inflight.bench.present.section import Section, table_markdown
 from inflight.bench.present.section import markdown as section_markdown
 from inflight.bench.present.table import Cell, Table
+from inflight.bench.report.provenance import command
 from inflight.bench.studies.claims.verdicts import WORDS, Report, Verdict, Word
 
 COLOURS: dict[Word, str] = {

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench.core import units
 from inflight.bench.core.figures import Spread
 from inflight.bench.core.rows import Row
-from inflight.bench.present import marks, page, provenance, words
+from inflight.bench.present import marks, page, words
 from inflight.bench.present.name_looks import Look
+from inflight.bench.report import provenance
 from inflight.bench.studies.clients.read import Latency, compare
 from inflight.bench.studies.clients.show import title
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import units
-from inflight.bench.present import change_axis, marks, page, provenance, words
+from inflight.bench.present import change_axis, marks, page, words
 from inflight.bench.present.change_axis import Dot, Range
+from inflight.bench.report import provenance
 from inflight.bench.studies.compare import read, show
 from inflight.bench.studies.compare.effect import FALLING, NAMES, Effect
 from inflight.bench.studies.compare.read import Block, Result

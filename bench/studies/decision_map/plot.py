@@ -1,4 +1,4 @@
-"""The decision map, one panel a number in flight; each tile names what is best there, and by how much."""
+"""The decision map, one panel per number in flight; each tile names the fastest strategy and its lead."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 MOST_PANELS = 6
 PANEL_HEIGHT = 5.4
 LEAST_VALUES = 2
-"""Values of CPU work that make a map."""
+"""Least number of values of CPU work for a map."""
 ALIKE = "#E8E8E8"
 FAINT, STRONG = 0.3, 0.75
-"""How opaque a tile is, from just ahead of the slowest to ``FULL`` times as fast."""
+"""Opacity of a tile, from just ahead of the slowest to ``FULL`` times as fast."""
 FULL = 3.0
 _HATCH = "///"
 _LETTERS = 60
-"""About so many letters fit the width of a panel, of two side by side."""
+"""Approximate number of letters in the width of a panel, of two side by side."""
 _LEGEND_COLUMNS, _LEGEND_LINE = 5, 0.3
-"""Entries of the legend side by side; inches that a line of them takes."""
+"""Entries of the legend side by side; inches per line of them."""
 _THICK: dict[str, Any] = {"color": "black", "linewidth": 2.0}
 _THIN: dict[str, Any] = {"color": "black", "linewidth": 0.8, "linestyle": (0, (4, 3))}
-"""Where the core is full with the cheapest strategy, and with the others."""
+"""Lines at which the core is full: of the cheapest strategy, and of the others."""
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
-    """Draw the map of a run, if its crawls differ in latency and in CPU work."""
+    """Draw the map of a run if its crawls differ in latency and in CPU work."""
     if is_map(rows):
         yield "map", draw(c.cells(rows, "crawl"), looks, footer)
 
@@ -45,13 +45,13 @@ def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterat
 def draw(
     found: Sequence[Cell], looks: Mapping[str, Look], footer: str, least_values: int = LEAST_VALUES
 ) -> "Figure | None":
-    """Draw the map of the crawls' cells, of the setting that has most; None with fewer values of CPU work than that."""
+    """Draw the map of the setting with the most cells; None with fewer values of CPU work than ``least_values``."""
     whole = decide(found)
     shown = whole.of(whole.settings()[0]) if whole.tiles else whole
     if len({tile.point.cpu_ns for tile in shown.tiles}) < max(1, least_values):
         return None
     caps = sorted({tile.point.in_flight for tile in shown.tiles})
-    chosen = caps if len(caps) <= MOST_PANELS else [caps[round(n * (len(caps) - 1) / 5)] for n in range(MOST_PANELS)]
+    chosen = c.evenly(caps, MOST_PANELS)
     costs = {cap: costs_of([cell for cell in found if cell.strategy in looks], shown, cap) for cap in chosen}
     has_model, left_out = any(costs.values()), [cap for cap in caps if cap not in chosen]
     height = page.HEIGHT + (-(-len(chosen) // 2) - 1) * PANEL_HEIGHT
@@ -66,9 +66,9 @@ def draw(
 
 
 def panel(found: Map, looks: Mapping[str, Look], in_flight: int, axes: "Axes", costs_ns: Sequence[float] = ()) -> None:
-    """Draw the tiles of one number in flight, and where the core becomes full for pages that cost ``costs_ns``.
+    """Draw the tiles of one number in flight, and lines at which the core is full for pages that cost ``costs_ns``.
 
-    The map should be of one setting (``Map.of``): of several, what is drawn last is seen.
+    The map should be of one setting (``Map.of``); tiles of several would cover each other.
     """
     tiles = [tile for tile in found.tiles if tile.point.in_flight == in_flight]
     columns = sorted({(tile.point.latency_ns, show.latency(tile.point)) for tile in tiles})
@@ -85,21 +85,20 @@ def panel(found: Map, looks: Mapping[str, Look], in_flight: int, axes: "Axes", c
     axes.tick_params(length=0)
     axes.set_title(words.in_flight(in_flight), pad=8)
     axes.set_xlabel("added latency")
-    axes.set_ylabel("CPU work of a page")
+    axes.set_ylabel("CPU work per page")
     if in_flight > 1 and len(columns) > 1 and len(lines) > 1:
         _boundary(costs_ns, in_flight, [ns for ns, _ in columns], [ns for ns, _ in lines], axes)
 
 
 def costs_of(found: Sequence[Cell], shown: Map, in_flight: int) -> list[float]:
-    """Return the CPU time per page of each of the map's strategies, without latency and CPU work; the least first."""
+    """Return the CPU time per page of each strategy without latency and CPU work, the least first."""
     own = [
         cell
         for cell in found
         if (cell.stack, cell.in_flight, cell.mean_latency_ns, cell.cpu_ns) == ("shared", in_flight, 0, 0)
         and (cell.setting.connection, cell.setting.site) == shown.settings()[0]
     ]
-    spreads = [c.spread_of(cell.valid_rows, c.cpu_per_page_ns) for cell in own]
-    return sorted(spread.median for spread in spreads if spread is not None)
+    return sorted(figure.estimate for cell in own if (figure := cell.valid_figure(c.cpu_per_page_ns)))
 
 
 def _draw_tile(tile: Tile, x: int, y: int, looks: Mapping[str, Look], axes: "Axes", columns: int) -> None:
@@ -122,7 +121,7 @@ def _draw_tile(tile: Tile, x: int, y: int, looks: Mapping[str, Look], axes: "Axe
 
 
 def _texts(tile: Tile, letters: int) -> list[str]:
-    """Return the lines of a tile: who, how many times the next, and how many times the last."""
+    """Return the lines of a tile: the fastest, and its ratios to the next and to the last."""
     if tile.verdict == UNKNOWN or tile.slowest is None or tile.runner_up is None:
         return ["?", "one round" if tile.why == "one round" else "not known"]
     last = f"{_ratio(tile.slowest.behind)} last"
@@ -138,9 +137,9 @@ def _texts(tile: Tile, letters: int) -> list[str]:
 def _boundary(
     costs_ns: Sequence[float], in_flight: int, latencies: Sequence[int], works: Sequence[int], axes: "Axes"
 ) -> None:
-    """Draw where each model's core becomes full, at L = (N - 1) (c + w): on its left, and above, CPU time limits.
+    """Draw where each model's core becomes full, at L = (N - 1) (c + w); to the left and above, CPU time limits.
 
-    Nothing is drawn where two columns have the same mean latency: no place on the axis belongs to a latency then.
+    Nothing is drawn if two columns have the same mean latency: then places on the axis are ambiguous.
     """
     if any(one >= other for values in (latencies, works) for one, other in pairwise(values)):
         return
@@ -152,10 +151,10 @@ def _boundary(
 
 
 def _step(latency_ns: float, latencies: Sequence[int]) -> float:
-    """Return where a latency is on an axis of equal steps; not a number where it is outside of the tiles.
+    """Return the place of a latency on an axis of equal steps; NaN outside of the tiles.
 
-    Between two steps it goes by the logarithm, evenly from 0 on; the outer halves of the first and the last tile go on
-    as their neighbours.
+    Places between two steps are logarithmic, or linear from 0; the outer halves of the first and the last tile continue
+    the scale of their neighbours.
     """
     if latency_ns <= 0:
         return math.nan
@@ -174,7 +173,7 @@ def _value(step: float, values: Sequence[int]) -> float:
 
 
 def _legend(sheet: "Figure", shown: Map, looks: Mapping[str, Look], *, has_model: bool) -> float:
-    """Write the legend above the panels; return how many inches it takes."""
+    """Write the legend above the panels; return its height in inches."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -185,11 +184,11 @@ def _legend(sheet: "Figure", shown: Map, looks: Mapping[str, Look], *, has_model
         for name in winners
     ]
     if any(tile.verdict != "winner" for tile in decided):
-        entries.append((Patch(facecolor=page.GREY, edgecolor="white", hatch=_HATCH), "and those named with it"))
+        entries.append((Patch(facecolor=page.GREY, edgecolor="white", hatch=_HATCH), "tied with those named"))
     entries.append((Patch(facecolor=ALIKE, edgecolor="white"), "no significant difference"))
     entries.append((Patch(facecolor="white", edgecolor=page.GREY), "not known"))
     if has_model:
-        entries.append((Line2D([], [], **_THICK), "core full on the left (least CPU)"))
+        entries.append((Line2D([], [], **_THICK), "core full to the left (least CPU)"))
         entries.append((Line2D([], [], **_THIN), "the same, others"))
     sheet.legend(
         [handle for handle, _ in entries],
@@ -205,12 +204,12 @@ def _legend(sheet: "Figure", shown: Map, looks: Mapping[str, Look], *, has_model
 
 
 def _notes(shown: Map, left_out: Sequence[int], *, has_model: bool) -> str:
-    noise = f"SD of a ratio {shown.noise * 100:.1f} %" if shown.noise else "noise not known"
+    noise = f"SD of a ratio {shown.noise * 100:.1f} %" if shown.noise else "noise unknown"
     missing = sum(bool(tile.without) for tile in shown.tiles)
     return marks.notes(
-        "Colour: the fastest strategy of the shared stack; hatched: it is tied with those named with it.",
-        "Ratios: to the throughput of the next and of the last.",
-        f"Being ahead is by the t test (Benjamini-Hochberg, 5 %; {noise}) and by 2 % at least.",
+        "Colour: the fastest strategy of the shared stack; hatched: it is tied with the others named.",
+        "Ratios: throughput over that of the next and of the last.",
+        f"Winners are ahead by the t test (Benjamini-Hochberg, 5 %; {noise}) and by at least 2 %.",
         has_model and "Lines: the core is full where N = (L + c + w) / (c + w).",
         missing and f"In {units.count(missing)} workloads a strategy has too few valid trials.",
         left_out and f"Not shown: {words.listed([units.count(cap) for cap in left_out])} in flight.",
@@ -223,7 +222,7 @@ def _strength(tile: Tile) -> float:
 
 
 def _pale(colour: str, strength: float) -> str:
-    """Return a colour mixed with white: what a printer does with less of it."""
+    """Return a colour mixed with white."""
     from matplotlib.colors import to_hex, to_rgb
 
     red, green, blue = (1 - strength * (1 - part) for part in to_rgb(colour))

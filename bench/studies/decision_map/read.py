@@ -1,10 +1,10 @@
-"""Which model fetches most at which latency, CPU work and number in flight, and where nobody can tell. Pure.
+"""The fastest model at each latency, CPU work and number in flight, and where there is no significant difference. Pure.
 
-The rule (``inflight.bench.core.stats``): logarithms of throughput, compared within the same rounds, so that what moves
-a whole round moves no difference; each comparison has a variance of its own. The fastest of a workload is compared with
-every other strategy, and p values are corrected for all comparisons of the map (Benjamini and Hochberg, 1995): of the
-differences that the map shows, 5 % at most are expected to be false. It must also be ahead by 2 %: less is no reason to
-choose a model.
+The rule (``inflight.bench.core.stats``): logarithms of throughput are compared within the same rounds, so that a change
+of a whole round changes no difference; each comparison has its own variance. The fastest strategy of a workload is
+compared with every other one, and p values are corrected for all comparisons of the map (Benjamini and Hochberg, 1995):
+at most 5 % of the differences that the map shows are expected to be false. It must also be ahead by 2 %, because less
+is no reason to choose a model.
 """
 
 import math
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from inflight.bench.core.cells import TIMED, Cell, cells, crawled, pages_per_s, spread_of
+from inflight.bench.core.cells import TIMED, Cell, cells, crawled, pages_per_s
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Estimate, Logs, adjusted, answer, benjamini_hochberg, compare
 
@@ -37,12 +37,12 @@ class Point:
     cpu_ns: int
     latency: str
     cpu: str
-    """CPU work of a page; ``latency`` and ``cpu`` as the experiment wrote them."""
+    """CPU work per page; ``latency`` and ``cpu`` as in the experiment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One strategy at one workload; ``behind`` is ln(fastest / its own), with its 95 % interval."""
+    """One strategy on one workload; ``behind`` is ln(fastest / own throughput), with its 95 % interval."""
 
     strategy: str
     per_s: float
@@ -51,39 +51,39 @@ class Ranked:
     behind: float = 0.0
     low: float | None = None
     high: float | None = None
-    """None of the fastest itself, and where the noise is not known."""
+    """None for the fastest itself, and if the noise is unknown."""
     apart: bool = False
-    """Whether the fastest is ahead of it, by the rule."""
+    """Whether the fastest is ahead of it by the rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What the rounds say of one workload."""
+    """The result of one workload."""
 
     point: Point
     verdict: Verdict
     why: str
-    """Of what is not known."""
+    """Why the verdict is not known."""
     ranking: tuple[Ranked, ...]
     """The fastest first; strategies with a valid trial only."""
     best: tuple[str, ...]
-    """The winner; or those that cannot be told from the fastest; none where nothing is known."""
+    """The winner, or the strategies tied with the fastest; empty if not known."""
     without: tuple[str, ...]
-    """Strategies that were tried here and have too few valid trials to be compared."""
+    """Strategies with too few valid trials to be compared."""
 
     @property
     def is_decided(self) -> bool:
-        """Whether the rounds decide something: there is a winner, or a group that is ahead of the rest."""
+        """Whether there is a winner, or a tied group that is ahead of the rest."""
         return self.verdict != UNKNOWN and len(self.best) < len(self.ranking)
 
     @property
     def runner_up(self) -> Ranked | None:
-        """The next to the fastest."""
+        """The second fastest."""
         return self.ranking[1] if len(self.ranking) > 1 else None
 
     @property
     def slowest(self) -> Ranked | None:
-        """The last one, if there are two or more."""
+        """The slowest, if there are two or more."""
         return self.ranking[-1] if len(self.ranking) > 1 else None
 
 
@@ -93,11 +93,11 @@ class Map:
 
     tiles: tuple[Tile, ...]
     noise: float | None
-    """The SD of a log ratio between rounds, root mean square over the comparisons; None where there is none."""
+    """The SD of a log ratio between rounds, root mean square over the comparisons; None without any."""
     strategies: tuple[str, ...]
 
     def settings(self) -> list[tuple[str, str]]:
-        """Return the uses of connections and sites, the one with the most workloads first."""
+        """Return the pairs of connection use and site, the one with the most workloads first."""
         keys = [(tile.point.connection, tile.point.site) for tile in self.tiles]
         return sorted(set(keys), key=lambda key: (-keys.count(key), key))
 
@@ -108,7 +108,7 @@ class Map:
 
 
 def of_rows(rows: Sequence[Row]) -> Map | None:
-    """Return the map of a run; None where its crawls differ in latency only, in CPU work only, or in neither."""
+    """Return the map of a run; None unless its crawls differ in latency and in CPU work."""
     found = decide(cells(rows, "crawl")) if is_map(rows) else None
     return found if found is not None and found.tiles else None
 
@@ -120,9 +120,9 @@ def is_map(rows: Sequence[Row]) -> bool:
 
 
 def decide(found: Iterable[Cell], only: Sequence[str] | None = None) -> Map:
-    """Return the map of the crawls' cells: of all strategies that share the stack, or of ``only`` these.
+    """Return the map of the cells: of all strategies that share the stack, or only of those in ``only``.
 
-    Rows that are not valid never count.
+    Only valid rows count.
     """
     places = {point: _kept(rounds, only) for point, rounds in sorted(_places(found).items())}
     chosen = {point: _compared(rounds) for point, rounds in places.items()}
@@ -137,12 +137,12 @@ def decide(found: Iterable[Cell], only: Sequence[str] | None = None) -> Map:
 
 
 def _places(found: Iterable[Cell]) -> dict[Point, dict[str, Logs]]:
-    """Return the logarithms at each workload."""
+    """Return the logarithms of throughput for each workload, strategy and round."""
     places: dict[Point, dict[str, Logs]] = {}
     for cell in found:
         if cell.stack == "shared" and cell.kind == "crawl":
-            rates = spread_of(cell.valid_rows, pages_per_s)
-            places.setdefault(_point(cell), {})[cell.strategy] = rates.logs if rates else {}
+            rate = cell.valid_figure(pages_per_s)
+            places.setdefault(_point(cell), {})[cell.strategy] = rate.logs if rate else {}
     return places
 
 
@@ -163,14 +163,14 @@ def _kept(rounds: Rounds, only: Sequence[str] | None) -> Rounds:
 
 
 def _compared(rounds: Rounds) -> Rounds:
-    """Return the strategies with two valid rounds, or with one where none has more; the fastest first."""
+    """Return the strategies with two valid rounds, or with one if none has more; the fastest first."""
     least = max(1, min(LEAST_ROUNDS, max(map(len, rounds.values()), default=0)))
     enough = [name for name, own in rounds.items() if len(own) >= least]
     return {name: rounds[name] for name in sorted(enough, key=lambda name: -fmean(rounds[name].values()))}
 
 
 def _behind(chosen: Rounds) -> dict[str, Estimate]:
-    """Return how far each is behind the fastest."""
+    """Return the logarithm of the lead of the fastest over each other strategy."""
     first, *others = list(chosen) or [""]
     return {name: compare(chosen[first], chosen[name]) for name in others}
 
@@ -206,7 +206,7 @@ def _tile(point: Point, rounds: Rounds, ranking: Sequence[Ranked]) -> Tile:
 
 
 def _why_unknown(ranking: Sequence[Ranked]) -> str:
-    """Return why nothing can be compared; nothing where something can."""
+    """Return why nothing can be compared; empty if something can."""
     if len(ranking) < 2:
-        return "one strategy alone has valid trials" if ranking else "no valid trial"
+        return "only one strategy has valid trials" if ranking else "no valid trial"
     return "one round" if ranking[0].rounds < LEAST_ROUNDS else ""

@@ -4,11 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import MARGIN
-from inflight.bench.present import notes, words
+from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
 from inflight.bench.studies.decision_map.read import LEAST_ROUNDS, UNKNOWN, Map, Point, Ranked, Tile, of_rows
@@ -19,16 +18,16 @@ MOST_FASTEST = 2
 """Maximum number of strategies named in the title."""
 _HEADS = ("latency", "CPU work", "in flight", "best", "over the next", "over the slowest")
 LARGE = 0.15
-"""Models that may differ by more than this, as a logarithm, are not alike: they are tied at the most."""
+"""Models that may differ by more than this logarithm are tied, but not alike."""
 _RULE = (
     "Ratios of throughput within the same rounds, each with its 95 % interval. A winner is ahead of all others by "
-    f"{math.expm1(MARGIN) * 100:.0f} % or more and by the t test; of the differences in the map, 5 % at most are "
+    f"{math.expm1(MARGIN) * 100:.0f} % or more and by the t test; at most 5 % of the differences in the map are "
     "expected to be false (Benjamini-Hochberg)."
 )
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return the map with its finding, where the crawls of a run differ in latency and in CPU work."""
+    """Return the map with its finding, if the crawls of a run differ in latency and in CPU work."""
     found = of_rows(rows)
     if found is None:
         return []
@@ -37,7 +36,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
         Table(f"The decision map. {_setting(number, settings)}", _HEADS, tuple(map(_cells, found.of(setting).tiles)))
         for number, setting in enumerate(settings)
     ]
-    return [Section(title(found), tuple(tables), (*notes.about_rows(c.crawled(rows)), *_notes(found)))]
+    return [Section(title(found), tuple(tables), tuple(_notes(found)))]
 
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -52,7 +51,7 @@ def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def title(found: Map) -> str:
-    """Return the finding: in how many workloads the models tie, and who is fastest in the others."""
+    """Return the finding: the number of workloads in which the models tie, and the fastest in the others."""
     known = [tile for tile in found.tiles if tile.verdict != UNKNOWN]
     if not known:
         return "No workload has two strategies with two valid rounds: nothing to conclude"
@@ -75,12 +74,12 @@ def latency(point: Point) -> str:
 
 
 def are_alike(tile: Tile) -> bool:
-    """Tell whether all are surely about as fast as the fastest, so that noise is not what keeps them from differing."""
+    """Tell whether all strategies are within LARGE of the fastest, noise included."""
     return all(one.high is not None and one.high < LARGE for one in tile.ranking[1:])
 
 
 def _setting(number: int, settings: Sequence[tuple[str, str]]) -> str:
-    """Name a setting by its use of connections; sites are numbered where there are several."""
+    """Name a setting by its use of connections, and by a number if there are several sites."""
     connection, _ = settings[number]
     several = len({connection for connection, _ in settings}) < len(settings)
     return f"Connections: {words.plain(connection, 20)}{f', site {number + 1}' if several else ''}"
@@ -94,7 +93,7 @@ def _cells(tile: Tile) -> tuple[str, ...]:
 
 
 def _best(tile: Tile) -> str:
-    """Name the winner, or those that are tied with the fastest: ``callbacks = generators``; or say why nothing is."""
+    """Name the winner, or the tied strategies: ``callbacks = generators``; or say why none is known."""
     if tile.verdict == UNKNOWN:
         return f"{UNKNOWN}: {tile.why}"
     if len(tile.best) == 1:
@@ -115,19 +114,24 @@ def _margin(one: Ranked | None) -> str:
 
 
 def _ratio(log: float) -> str:
-    """Write a ratio: two decimals below 10, where the second may be all that differs from 1."""
+    """Write a ratio, with two decimals below 10."""
     ratio = math.exp(log)
     return f"{ratio:.2f}x" if ratio < 10 else units.times(ratio)
 
 
 def _notes(found: Map) -> list[str]:
-    """Return what the figures mean, what they rest on, and what was left out."""
-    told = [_RULE]
+    """Return notes on the figures, their rounds and noise, and missing strategies."""
+    rounds = sorted({one.rounds for tile in found.tiles for one in tile.ranking})
+    if rounds[-1:] == [1]:
+        told = ["One round: its noise is unknown, so nothing can be compared."]
+    else:
+        over = f"{rounds[0]} to {rounds[-1]}" if len(rounds) > 1 else "".join(map(str, rounds))
+        told = [*([f"Geometric means over {over} rounds."] if rounds else []), _RULE]
     if found.noise is not None:
         told.append(f"SD of a ratio between rounds, over the map: {found.noise * 100:.1f} %.")
     if lone := sum(tile.verdict == UNKNOWN for tile in found.tiles):
         told.append(
-            f"Not known: {units.count(lone)} of {units.count(len(found.tiles))} workloads; to compare takes two "
+            f"Not known: {units.count(lone)} of {units.count(len(found.tiles))} workloads; a comparison needs two "
             f"strategies with {LEAST_ROUNDS} valid rounds each."
         )
     missing = [f"{words.plain(name, 30)} ({_where(tile.point)})" for tile in found.tiles for name in tile.without]

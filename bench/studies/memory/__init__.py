@@ -1,1 +1,1 @@
-"""What a thread, a task, a fetch in flight costs in each layer of memory, and how many are held at once."""
+"""Memory per thread, task and fetch in flight, layer by layer, and how many are held at once."""

@@ -1,4 +1,4 @@
-"""The plots of memory, for each setting: what one more costs, layer by layer; and memory over N, with the lines."""
+"""The plots of memory for each setting: memory per additional task, layer by layer, and memory over N."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,33 +28,33 @@ FILLS = dict(zip(LAYERS, marks.FILLS, strict=False))
 PUBLISHED = ((22_000, "22k: draft,\na thread", "right"), (50_000, "50k: published,\na thread", "left"))
 PUBLISHED_SMALL = ((3_000, "3k: published,\na coroutine", "center"),)
 CLOSE = 2
-"""Where the axes are so many times WHOLE_BYTES long, the published figures' names make way for each other."""
+"""If the axis is longer than this times WHOLE_BYTES, the names of published figures are moved apart."""
 _ROW, _LEFT, _RIGHT, _BETWEEN, _HEAD, _KEY = 0.31, 2.85, 0.35, 0.45, 0.9, 0.32
-"""Inches: a row, the margins, between the panels, the panels' titles, the key to the layers."""
+"""Inches: a row, the margins, the gap between panels, the titles of panels, the key to the layers."""
 LEAST_SIZES = 2
 DEEP = 40
-"""User memory is shown down to this fraction of the least that all layers take."""
+"""User memory is shown down to the least memory of all layers, divided by this."""
 GUIDES = (100, 1_000, 10_000, 100_000)
-"""Bytes each: faint lines to read a cost from, wherever the points are."""
+"""Bytes per task of the faint guide lines."""
 _TITLES = {BLOCKS: ("Building blocks, parked", "how many"), IN_FLIGHT: ("Strategies, in flight", "fetches in flight")}
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
     """Draw ``layers`` and ``ladder`` of each setting, the building blocks with the first; then ``in_flight``."""
     every = by_setting(rows)
-    settings = [setting for setting, _ in every if setting is not None]
+    names = c.setting_names([setting for setting, _ in every if setting is not None])
     for number, (setting, own) in enumerate(every[: marks.MOST_SETTINGS], start=1):
-        about = "" if setting is None else marks.about_setting(setting, settings)
+        about = "" if setting is None else marks.about_setting(names[setting])
         yield marks.numbered("layers", number), draw_layers(own, about, footer)
         yield marks.numbered("ladder", number), draw_ladder(own, looks, about, footer)
     yield "in_flight", plot_in_flight.draw(c.cells(rows, "memory"), looks, footer)
 
 
-# What one more costs
+# Memory per additional task
 
 
 def draw_layers(found: Sequence[Subject], about: str, footer: str) -> "Figure | None":
-    """Draw the subjects of one setting that have a slope; None when none has."""
+    """Draw the subjects of one setting that have a slope; None if none has."""
     fitted = [subject for subject in found if subject.fitted]
     if not fitted:
         return None
@@ -77,13 +77,13 @@ def draw_layers(found: Sequence[Subject], about: str, footer: str) -> "Figure | 
     for axes, references in ((whole, PUBLISHED), (zoom, PUBLISHED_SMALL)):
         axes.set_ylim(depth, -0.75)
         _mark_published(axes, references)
-    whole.set_title("One more costs, in all layers", pad=42)
+    whole.set_title("Memory per task, in all layers", pad=42)
     zoom.set_title(f"The first {ZOOM_BYTES // 1000} kB", pad=42)
     return sheet
 
 
 def place(found: Sequence[Subject]) -> tuple[dict[float, Subject], dict[float, str]]:
-    """Return the subjects and the heads of their groups, each by its height, from the top down."""
+    """Return the subjects and the heads of their groups by their heights, from the top down."""
     places, heads, y = dict[float, Subject](), dict[float, str](), 0.0
     for group in GROUPS:
         if own := [subject for subject in found if subject.group == group]:
@@ -94,7 +94,7 @@ def place(found: Sequence[Subject]) -> tuple[dict[float, Subject], dict[float, s
 
 
 def name_places(places: Mapping[float, Subject], heads: Mapping[float, str], axes: "Axes") -> None:
-    """Write the names of the subjects to the left, the heads of their groups among them in bold."""
+    """Write the names of the subjects to the left, with the heads of their groups in bold."""
     names = {**heads, **{y: labels.starred(subject.name, subject.stack) for y, subject in places.items()}}
     axes.set_yticks(list(names), list(names.values()), size=12)
     for label in axes.get_yticklabels()[: len(heads)]:
@@ -102,7 +102,7 @@ def name_places(places: Mapping[float, Subject], heads: Mapping[float, str], axe
 
 
 def end_of(subject: Subject) -> float:
-    """Return where the bar of a subject ends (bytes), the whisker of the whole included."""
+    """Return the end of a subject's bar in bytes, including the whisker."""
     full = subject.cost.full
     return max(sum(_parts(subject).values()), full.high if isinstance(full, Slope) else 0.0)
 
@@ -112,9 +112,9 @@ def _parts(subject: Subject) -> dict[str, float]:
 
 
 def panel_layers(places: Mapping[float, Subject], axes: "Axes", limit_bytes: float, room: float = 1.0) -> None:
-    """Draw the stacks up to a limit, with the whisker of the whole; a stack that is longer ends in an arrow.
+    """Draw the stacks up to a limit, with the whisker of the total; a longer stack ends in an arrow.
 
-    Its figure is written beside a stack that ends within ``room``, a share of the limit.
+    The figure is written beside a stack that ends within ``room``, a share of the limit.
     """
     for y, subject in places.items():
         parts = [(size / KILO, FILLS[name]) for name, size in _parts(subject).items()]
@@ -163,8 +163,9 @@ def _about_layers(found: Sequence[Subject], shown: Sequence[Subject], about: str
         "Slab and sockets hold both ends of each loopback connection: the server's end too.",
         any(slope.per_fetch < 0 for slope in slopes) and "Slopes below zero (noise) are drawn as 0.",
         any(isinstance(s.cost.full, Slope) and not s.cost.full.straight for s in shown)
-        and "A range: the line is bent.",
-        unknown and f"Unknown (not told here, moved by others, or too few valid trials): {words.listed(unknown)}.",
+        and "A range: the slope is not constant.",
+        unknown
+        and f"Unknown (not reported by this kernel, disturbed, or too few valid trials): {words.listed(unknown)}.",
         any(subject.stack == "own" for subject in shown) and "* with an HTTP stack of its own.",
         missing and f"No slope: {names} (too few valid trials).",
         more and f"{more} more are not shown.",
@@ -175,7 +176,7 @@ def _about_layers(found: Sequence[Subject], shown: Sequence[Subject], about: str
 
 
 def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
-    """Draw the subjects of one setting; None when nothing was held at two sizes or more."""
+    """Draw the subjects of one setting; None if nothing was held at two sizes or more."""
     panels = [(group, own) for group in _TITLES if (own := [s for s in found if s.group == group and _is_ladder(s)])]
     if not panels:
         return None
@@ -185,14 +186,14 @@ def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str,
         about,
         "Added since nothing was held. Thick: all layers together, with every trial; thin: user memory alone.",
         any(isinstance(subject.cost.full, Slope) for subject in shown) and "Lines: least squares.",
-        bent and f"No straight line: {words.listed(bent[:3])}.",
-        any(subject.red_rows for subject in shown) and "Hollow: red trials, not part of the fits.",
-        any(len(s.added(s.rows)) < len(s.rows) for s in shown) and "Trials that do not know every layer are not shown.",
+        bent and f"Not a straight line: {words.listed(bent[:3])}.",
+        any(subject.red_rows for subject in shown) and "Hollow: red trials, excluded from the fits.",
+        any(len(s.added(s.rows)) < len(s.rows) for s in shown) and "Trials without all layers are not shown.",
         marks.about_grey({s.strategy for s in shown if s.group != BLOCKS}, looks),
     )
     sheet = page.sheet(show.of_ladder(shown), notes, footer)
     labels.share_width(sheet, len(panels), between=0.95)
-    sheet.subplots_adjust(top=sheet.subplotpars.top - 0.22 / page.HEIGHT)  # for what the faint lines mean
+    sheet.subplots_adjust(top=sheet.subplotpars.top - 0.22 / page.HEIGHT)  # for the labels of the guide lines
     for axes, (group, own) in zip(sheet.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         names = sorted({subject.strategy for subject in own})[: page.MOST_LINES]
         panel_ladder(own, page.looks(names) if group == BLOCKS else looks, axes)
@@ -202,10 +203,10 @@ def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str,
 
 
 def panel_ladder(found: Sequence[Subject], looks: Mapping[str, Look], axes: "Axes") -> None:
-    """Draw one group: points, fitted lines, names."""
+    """Draw one group: points, fitted lines and names."""
     points = [point for subject in found for point in _positive(subject.added(subject.rows))]
     if not points:
-        axes.text(0.5, 0.5, "no trial knows every layer", ha="center", transform=axes.transAxes, color=page.GREY)
+        axes.text(0.5, 0.5, "no trial has every layer", ha="center", transform=axes.transAxes, color=page.GREY)
         axes.set_xticks([])
         axes.set_yticks([])
         return
@@ -235,7 +236,7 @@ def _draw_subject(subject: Subject, look: Look | None, axes: "Axes") -> Label | 
 
 
 def _draw_fit(points: Sequence[Point], slope: object, axes: "Axes", look: Look | None, width: float) -> None:
-    """Draw the fitted line, moved to where the points are: they lack what was there before, which the fit counted."""
+    """Draw the fitted line, moved to the points: the fit includes the memory of the empty process, points do not."""
     if not isinstance(slope, Slope) or not points:
         return
     start = median(size - slope.per_fetch * n for n, size in points)
@@ -246,7 +247,7 @@ def _draw_fit(points: Sequence[Point], slope: object, axes: "Axes", look: Look |
 
 
 def _draw_guides(axes: "Axes") -> None:
-    """Draw faint lines of so many bytes each, named where they leave the axes at the top."""
+    """Draw faint lines of constant memory per task, with labels where they leave the axes at the top."""
     (low, high), (_, top) = axes.get_xlim(), axes.get_ylim()
     for each in GUIDES:
         dots = (0, (1, 3))
@@ -256,10 +257,10 @@ def _draw_guides(axes: "Axes") -> None:
 
 
 def _positive(points: Sequence[Point]) -> list[Point]:
-    """Return what a logarithmic axis can show; noise about zero it cannot."""
+    """Return the points that a logarithmic axis can show: above zero."""
     return [(n, size) for n, size in points if n > 0 and size > 0]
 
 
 def _is_ladder(subject: Subject) -> bool:
-    """Tell whether something is known to have been added, at two sizes or more."""
+    """Tell whether added memory is known at two sizes or more."""
     return len({n for n, _ in subject.added(subject.rows, "user")}) >= LEAST_SIZES

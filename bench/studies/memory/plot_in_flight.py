@@ -1,4 +1,4 @@
-"""In flight over time at the highest N that was held: the way there, what the gate holds, and the way back."""
+"""Fetches in flight over time at the highest N that was held: the rise, the gate, and the fall."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 2
 FOREVER_S = 1e6
-"""The plateau goes on beyond the edge of its axes."""
+"""End of the plateau, beyond the edge of its axes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One trial: when how many were in flight, in seconds; up to the gate's word, and from the release on."""
+    """The fetches in flight of one trial over time in seconds: until the gate held all, and after the release."""
 
     row: Row
     up: Points
@@ -36,17 +36,17 @@ class Way:
 
     @property
     def reach_s(self) -> float:
-        """From the order until the gate held all."""
+        """Time from the order until the gate held all."""
         return float(self.row.measured.reach_ns) / 1e9
 
     @property
     def drain_s(self) -> float:
-        """From the release until the crawl had ended; in a trial that parked its tasks, until they were parked."""
+        """Time from the release to the end of the crawl, or until all tasks were parked."""
         return self.down[-1][0]
 
 
 def draw(found: Sequence[Cell], looks: Mapping[str, Look], footer: str) -> "Figure | None":
-    """Draw the memory cells, of all settings; None when no trial tells when it held how many."""
+    """Draw the memory cells of all settings; None if no trial has these times."""
     timed = [cell for cell in found if any(map(is_timed, cell.rows))]
     if not timed:
         return None
@@ -57,18 +57,18 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], footer: str) -> "Figu
     height = page.HEIGHT if len(settings) == 1 else page.HEIGHT + 1.9
     notes = _notes(here, looks, len(c.settings(found)) - len(settings))
     sheet = page.sheet(show.of_held(here), notes, footer, height)
-    marks.margins(sheet, left=1.2, right=2.85, top=0.25)  # for the key, and above for what the gate does
+    marks.margins(sheet, left=1.2, right=2.85, top=0.25)  # for the key, and above for the note on the gate
     sheet.subplots_adjust(wspace=0.07, hspace=0.56)
-    names = words.settings(settings)
+    names = c.setting_names(settings)
     grid = sheet.subplots(len(settings), 2, squeeze=False, width_ratios=[3, 2])
     for (left, right), setting in zip(grid, settings, strict=True):
         _draw_setting([cell for cell in here if cell.setting == setting], looks, number, left, right)
-        left.set_title(names[setting], pad=28)
+        left.set_title(words.plain(names[setting], 80), pad=28)
     return sheet
 
 
 def _draw_setting(found: Sequence[Cell], looks: Mapping[str, Look], number: int, left: "Axes", right: "Axes") -> None:
-    """Draw to the left the way up since the order, to the right the way down since the release."""
+    """Draw the rise since the order to the left, and the fall since the release to the right."""
     ways = {cell.strategy: own for cell in found if (own := ways_of(cell))}
     shown = [way for own in ways.values() for way in own]
     for axes, times in ((left, [way.reach_s for way in shown]), (right, [way.drain_s for way in shown])):
@@ -83,13 +83,13 @@ def _draw_setting(found: Sequence[Cell], looks: Mapping[str, Look], number: int,
     left.yaxis.set_major_formatter(lambda n, _: units.count(round(n)))
     right.tick_params(labelleft=False, left=False)
     right.spines["left"].set_linestyle((0, (2, 3)))
-    held = "held by the gate while memory is read (its length means nothing, and is left out)"
+    held = "held by the gate while memory is read (duration not to scale)"
     marks.small(left, held, (1, 1), xycoords="axes fraction", xytext=(0, 4))
     labels.legend(right, looks, sorted(ways, key=lambda name: (ways[name][0].reach_s, name)))
 
 
 def _draw_ways(own: Sequence[Way], look: Look | None, left: "Axes", right: "Axes") -> None:
-    """Draw one strategy's trials, the first of them thick, and the medians over the rounds as marks."""
+    """Draw the trials of one strategy, the first as a thick line, and marks at the medians over the rounds."""
     for n, way in enumerate(own):
         style = {"alpha": 0.55 if n else 1, "zorder": 3 if look and not n else 1}
         for axes, points in ((left, way.up), (right, way.down)):
@@ -102,7 +102,7 @@ def _draw_ways(own: Sequence[Way], look: Look | None, left: "Axes", right: "Axes
 
 
 def ways_of(cell: Cell) -> list[Way]:
-    """Return the timed trials: the one with the median time to reach first; red ones only when there are no others."""
+    """Return the timed trials, the one with the median time first; red ones only if there are no others."""
     rows = [row for row in cell.valid_rows if is_timed(row)] or [row for row in cell.red_rows if is_timed(row)]
     ordered = sorted(rows, key=lambda row: (row.measured.reach_ns, row.round))
     middle = (len(ordered) - 1) // 2
@@ -110,7 +110,7 @@ def ways_of(cell: Cell) -> list[Way]:
 
 
 def _way(row: Row) -> Way:
-    """Cut a trial's timeline in two: where the gate had all, and where it let them go."""
+    """Split a trial's timeline into the rise to the gate and the fall after the release."""
     measured = row.measured
     bin_s, counts = measured.timeline.bin_ns / 1e9, measured.timeline.in_flight
     reach_s = measured.reach_ns / 1e9
@@ -118,7 +118,7 @@ def _way(row: Row) -> Way:
     released_s = _released_s(row, bin_s, reach_s)
     before = [point for point in points if point[0] <= reach_s]
     after = [(at - released_s, count) for at, count in points if at > released_s]
-    if _is_parked(row):  # all but one were let go; that one waited until memory was read once more
+    if _is_parked(row):  # all but one were released; that one waited until memory was read again
         last = next((n for n, (_, count) in enumerate(after) if count <= 1), len(after) - 1)
         after = after[: last + 1]
     else:
@@ -129,7 +129,7 @@ def _way(row: Row) -> Way:
 
 
 def _released_s(row: Row, bin_s: float, reach_s: float) -> float:
-    """Return when the gate opened, on the worker's clock: it holds every answer, so when the first one came."""
+    """Return the time of the release on the worker's clock: the first answer, since the gate holds all."""
     measured = row.measured
     completions = measured.timeline.completions
     found = (n * bin_s for n, count in enumerate(completions) if count and (n + 1) * bin_s >= reach_s)
@@ -141,8 +141,8 @@ def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> s
     every = [ways_of(cell) for cell in found]
     is_parked = any(_is_parked(row) for cell in found for row in cell.rows)
     return marks.notes(
-        "As the worker counts them: started and not yet answered.",
-        "Marks, medians over the rounds: when the server's gate had them all, and when the crawl had ended"
+        "In flight: started and not yet answered, as the worker counts.",
+        "Marks, medians over the rounds: when the gate of the server held all, and when the crawl had ended"
         + (" (or all but one were parked)." if is_parked else "."),
         any(len(ways) > 1 for ways in every) and "Thin: other rounds.",
         any(not way.row.valid for ways in every for way in ways) and "Hollow marks: red trials.",

@@ -1,4 +1,4 @@
-"""What memory was measured of: building blocks and strategies, what one more of each costs, and what was held. Pure."""
+"""The subjects of memory trials, building blocks and strategies: memory per task, and what was held at once. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 
 BLOCKS, PARKED, IN_FLIGHT = GROUPS = ("building blocks, parked", "strategies, parked", "strategies, in flight")
-"""In the order in which they are shown."""
+"""Groups in display order."""
 _BLOCK_NAMES = {
     "asyncio_task": "asyncio task",
     "generator_task": "generator + task",
@@ -25,26 +25,26 @@ _BLOCK_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A building block, or a strategy in one setting; its trials that came to their end, and what one more costs."""
+    """A building block, or a strategy in one setting: its completed trials and the memory per task."""
 
     strategy: str
     stack: str
     group: str
     stage: str
-    """Of the rows' figures: ``held`` or ``parked``."""
+    """Stage of the figures in rows: ``held`` or ``parked``."""
     rows: tuple[Row, ...]
     cost: Cost
 
     @property
     def name(self) -> str:
-        """The name as it is shown: printable, and short."""
+        """The displayed name: printable and short."""
         if self.group != BLOCKS:
             return words.plain(self.strategy, 18)
         return words.plain(_BLOCK_NAMES.get(self.strategy, self.strategy), 18)
 
     @property
     def valid_rows(self) -> list[Row]:
-        """The rows that conclusions may rest on."""
+        """The valid rows."""
         return [row for row in self.rows if row.valid]
 
     @property
@@ -63,18 +63,18 @@ class Subject:
         return [name for name in self.cost.layers if name not in self.fitted]
 
     def added(self, rows: Iterable[Row], layer: str = FULL) -> list[Point]:
-        """Return (N, bytes of the layer that were added since nothing was held), of the rows that know it."""
+        """Return (N, bytes of the layer added since nothing was held) of the rows that have it."""
         found = ((layers.n_of(row), layers.added(row, layer, self.stage)) for row in rows)
         return [(n, size) for n, size in found if size is not None]
 
     def straight(self, layer: str) -> Slope | None:
-        """Return the slope of a layer if it is one line, and above zero."""
+        """Return the slope of a layer if it is constant and above zero."""
         slope = self.cost.slopes[layer]
         return slope if isinstance(slope, Slope) and slope.straight and slope.per_fetch > 0 else None
 
 
 def by_setting(rows: Sequence[Row]) -> list[tuple[c.Setting | None, list[Subject]]]:
-    """Return the subjects of each setting of the memory trials; the building blocks are with the first."""
+    """Return the subjects of each setting of the memory trials; building blocks belong to the first."""
     found = c.cells(rows, "memory")
     settings: list[c.Setting | None] = [*c.settings(found)] or [None]
     own = [[row for cell in found if cell.setting == setting for row in cell.rows] for setting in settings]
@@ -83,7 +83,7 @@ def by_setting(rows: Sequence[Row]) -> list[tuple[c.Setting | None, list[Subject
 
 
 def subjects(rows: Sequence[Row]) -> list[Subject]:
-    """Return the subjects of memory and block rows of one setting; by group, the cheapest first."""
+    """Return the subjects of memory and block rows of one setting, by group, the cheapest first."""
     read = [row for row in rows if isinstance(row, Memory | Block) and row.status == "ok"]
     found = []
     for strategy in dict.fromkeys(row.strategy for row in read):
@@ -97,7 +97,7 @@ def subjects(rows: Sequence[Row]) -> list[Subject]:
 
 
 def _rank(subject: Subject) -> tuple[int, bool, float, str]:
-    """Order by group; those that are known in full first, by what they cost."""
+    """Order by group, then by memory per task; subjects without all layers are last."""
     known = sum(slope.per_fetch for slope in subject.fitted.values())
     full = subject.cost.full
     size = full.per_fetch if isinstance(full, Slope) else known
@@ -105,7 +105,7 @@ def _rank(subject: Subject) -> tuple[int, bool, float, str]:
 
 
 def tops(found: Sequence[Cell]) -> list[Cell]:
-    """Return of each setting the cells with the highest number in flight, where anybody was timed."""
+    """Return the cells with the highest timed number in flight of each setting."""
     many = []
     for setting in c.settings(found):
         own = [cell for cell in found if cell.setting == setting]
@@ -115,17 +115,17 @@ def tops(found: Sequence[Cell]) -> list[Cell]:
 
 
 def is_timed(row: Row) -> bool:
-    """Tell whether a trial says when it held how many."""
+    """Tell whether a trial has the times of reaching and draining."""
     return row.status == "ok" and row.measured.drain_ns is not None
 
 
 def reach(cell: Cell) -> Spread | None:
-    """Return how long it took until the gate held all, in nanoseconds, in the valid trials."""
+    """Return the time until the gate held all, in nanoseconds, in the valid trials."""
     return c.spread_of(cell.valid_rows, lambda row: row.measured.reach_ns)
 
 
 def held(cell: Cell) -> dict[str, Any]:
-    """Return what a cell's fetches took while they were held: of its valid rows, or of the red ones if that is all."""
+    """Return times and memory of a cell's held fetches, from valid rows, or red ones if there are no others."""
     rows = cell.valid_rows or cell.red_rows
     keys = ("reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns")
     return {

@@ -1,4 +1,4 @@
-"""Run one trial of a building block: N of them in a fresh process, and memory in layers before and at N."""
+"""Run one trial of a building block: N of them in a fresh process, with memory in layers before and at N."""
 
 import os
 import time
@@ -42,16 +42,16 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
 
 
 def _wait_for_the_server(server: Server, connections: int, deadline_s: float) -> None:
-    """Wait until the server has accepted all: its ends are to be there when the kernel's memory is read."""
+    """Wait until the server has accepted all connections, so that the kernel's memory includes its ends."""
     while server.stats()["connections"] < connections and time.monotonic() < deadline_s:
         time.sleep(process.TICK_S)
 
 
 def _rss_by_ps(pid: int) -> int | None:
-    """Return the resident size as ``ps -o rss=`` prints it: the reading of the claim's authors, from the same source.
+    """Return the resident size as ``ps -o rss=`` prints it: the method of the claim's authors, from the same source.
 
-    ps(1) shows the second field of /proc/PID/statm (proc(5)) times the page size, which the kernel keeps a little less
-    exactly than what it shows in smaps.
+    ps(1) shows the second field of /proc/PID/statm (proc(5)) times the page size, which is slightly less exact than
+    smaps.
     """
     try:
         statm = Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
@@ -61,7 +61,7 @@ def _rss_by_ps(pid: int) -> int | None:
 
 
 def _all_started(numbers: tuple[int, int]) -> Judgement:
-    """Check that there were as many as the row is about."""
+    """Check that all were started."""
     wanted, started = numbers
     return passed_if(started == wanted, f"{started:,} of {wanted:,}")
 

@@ -1,4 +1,4 @@
-"""The sections of memory: what one more building block or fetch costs, layer by layer, and what was held. Pure."""
+"""The sections of memory: memory per building block or fetch, layer by layer, and what was held at once. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.figures import NoSlope, Slope, Spread, spread
+from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread, spread
 from inflight.bench.core.layers import FULL
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, words
@@ -18,26 +18,24 @@ from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED
 Value = TypeVar("Value")
 
 NARROW = 0.4
-"""Slopes whose interval is wider than this share of them are not made into a ratio."""
-_STEADY = 0.02
-"""A slope whose interval is within this share of it, up and down, is written with three digits; else two."""
+"""Slopes whose interval is wider than this share of them are not compared as a ratio."""
 _UNITS = {
     BLOCKS: ("parked task", "parked tasks"),
     IN_FLIGHT: ("fetch in flight", "fetches in flight"),
     PARKED: ("parked worker", "parked workers"),
 }
-"""What one of a group is called, and many."""
+"""Singular and plural of the members of each group."""
 _PAIR = {"thread", "asyncio_task"}
-"""The two building blocks that people compare."""
+"""The two building blocks that are usually compared."""
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return a section for each setting of the memory trials, with its layers, and one of what was held at once."""
+    """Return a section on layers for each setting of the memory trials, and one on what was held at once."""
     every = by_setting(rows)
-    names = words.settings([setting for setting, _ in every if setting is not None])
+    names = c.setting_names([setting for setting, _ in every if setting is not None])
     found = []
     for setting, own in every:
-        name = names[setting] if setting is not None and len(names) > 1 else ""
+        name = words.plain(names[setting], 80) if setting is not None and len(names) > 1 else ""
         layers = _layers_table(own, f", {name}" if name else "")
         tables = [table for table in (layers, _protocol_table(own)) if table.lines]
         found += [Section(of_layers(own) + (f" ({name})" if name else ""), tuple(tables))] if tables else []
@@ -89,18 +87,18 @@ def _subject_json(subject: Subject, setting: c.Setting | None) -> dict[str, Any]
     }
 
 
-# What the titles say
+# Titles
 
 
 def of_layers(found: Sequence[Subject]) -> str:
-    """Compare what the dearest and the cheapest building block cost, and strategy: in flight, or else parked."""
+    """Compare the most expensive and the cheapest building block, and strategy: in flight, or else parked."""
     blocks, in_flight, parked = (_of_group(found, group) for group in (BLOCKS, IN_FLIGHT, PARKED))
     texts = [text for text in (blocks, in_flight or parked) if text]
     return f"One more {'; one more '.join(texts)}" if texts else "No slope of memory: nothing to conclude"
 
 
 def _of_group(found: Sequence[Subject], group: str) -> str | None:
-    """Compare in all layers; in user memory alone where only that is known of more than one."""
+    """Compare in all layers, or in user memory if only that is known of two."""
     own = [subject for subject in found if subject.group == group]
     full, user = ([(s, slope) for s in own if (slope := s.straight(layer))] for layer in (FULL, "user"))
     known, what = (full, "") if len(full) >= min(2, len(user)) else (user, " of user memory")
@@ -112,29 +110,31 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
 
 
 def of_ladder(found: Sequence[Subject]) -> str:
-    """Say how much the largest numbers took: of the blocks that people compare, else of both ends."""
+    """State the memory of the largest numbers, of the blocks that are usually compared, else of both ends."""
     for group in (BLOCKS, IN_FLIGHT):
         tops = [(s, max(points)) for s in found if s.group == group and (points := s.added(s.valid_rows))]
         if tops:
             low, high = _ends(sorted(tops, key=lambda top: top[1][1] / max(1, top[1][0])))
-            texts = [
-                f"{units.count(n)} {_UNITS[group][1]} take {units.size(taken)} with {subject.name}"
-                for subject, (n, taken) in ([high] if low is high else [high, low])
-            ]
-            return "; ".join(texts)
+            told: dict[int, list[str]] = {}
+            for subject, (n, taken) in [high] if low is high else [high, low]:
+                told.setdefault(n, []).append(f"{units.size(taken)} with {subject.name}")
+            many = _UNITS[group][1]
+            return "; ".join(f"{units.count(n)} {many} take {', '.join(sizes)}" for n, sizes in told.items())
     return "No valid trial of all layers: nothing to conclude"
 
 
 def of_held(found: Sequence[Cell]) -> str:
-    """Say how many strategies held the highest number in flight, and in each setting how fast the first and the last.
+    """Say how many strategies held the highest number in flight, with the times of the first and last in each setting.
 
-    Only what all settings have in common is counted; the times of two settings are never put together.
+    Only strategies that did so in all settings count; times of different settings are not compared.
     """
     number = max(cell.in_flight for cell in found)
     here = [cell for cell in found if cell.in_flight == number]
-    names = words.settings(c.settings(here))
+    names = c.setting_names(c.settings(here))
     reached = {
-        name: {cell.strategy: time for cell in here if cell.setting == setting and (time := reach(cell))}
+        words.plain(name, 80): {
+            cell.strategy: time for cell in here if cell.setting == setting and (time := reach(cell))
+        }
         for setting, name in names.items()
     }
     everywhere = set.intersection(*map(set, reached.values()))
@@ -161,7 +161,7 @@ def _first_and_last(times: dict[str, Spread]) -> str:
 
 
 def _ends(ordered: Sequence[tuple[Subject, Value]]) -> tuple[tuple[Subject, Value], tuple[Subject, Value]]:
-    """Return the two to compare: the blocks that people compare, else the ends; of the shared stack, if possible."""
+    """Return the two to compare: the usual blocks, else the ends; of the shared stack, if possible."""
     pair = [one for one in ordered if one[0].group == BLOCKS and one[0].strategy in _PAIR]
     shared = [one for one in ordered if one[0].stack == "shared"]
     chosen = pair if len(pair) == 2 else shared if len(shared) > 1 else ordered
@@ -169,7 +169,7 @@ def _ends(ordered: Sequence[tuple[Subject, Value]]) -> tuple[tuple[Subject, Valu
 
 
 def _ratio(least: Slope, most: Slope) -> str:
-    """Write how many times the greater one is; nothing where an interval is too wide for that."""
+    """Write the ratio of two slopes; empty if an interval is too wide."""
     if least.high >= most.low:
         return ": the intervals overlap"
     is_narrow = all(one.high - one.low <= NARROW * one.per_fetch for one in (least, most))
@@ -177,12 +177,8 @@ def _ratio(least: Slope, most: Slope) -> str:
 
 
 def size(slope: Slope) -> str:
-    """Write a slope without its error, with the digits that it leaves."""
-    return units.size(slope.per_fetch, 3 if _error(slope) <= _STEADY * abs(slope.per_fetch) else 2)
-
-
-def _error(slope: Slope) -> float:
-    return max(slope.high - slope.per_fetch, slope.per_fetch - slope.low)
+    """Write a slope without its error, with the digits that the error allows."""
+    return units.size(slope.per_fetch, 3 if slope.error <= STEADY * abs(slope.per_fetch) else 2)
 
 
 # The tables
@@ -198,14 +194,14 @@ def _layers_table(found: Sequence[Subject], where: str) -> Table:
     is_bent = any(isinstance(slope, Slope) and not slope.straight for slope in slopes)
     missing = sorted({subject.name for subject in found if not subject.fitted})
     notes = (
-        "Slopes over N, ± their 95 % interval" + ("; a range where the line is bent." if is_bent else "."),
+        "Slopes over N, ± their 95 % interval" + ("; a range if the slope is not constant." if is_bent else "."),
         "Slab and sockets hold both ends of each loopback connection.",
-        "Resident is what ps shows, and no part of the sum.",
-        "Empty process: its own memory before anything is held (the intercept).",
-        "-: unknown here, or no slope, or others disturbed too many readings of the system's layers."
+        "Resident is what ps shows; it is not part of the sum.",
+        "Empty process: its own memory with nothing held (the intercept).",
+        "-: unknown on this kernel, no slope, or too many disturbed readings of the system's layers."
         if any(isinstance(slope, NoSlope) for slope in slopes)
         else "",
-        f"No slope for {words.listed(missing)}: too few numbers with valid trials." if missing else "",
+        f"No slope for {words.listed(missing)}: valid trials at too few numbers." if missing else "",
     )
     heads = ("user", "page tables", "kernel stacks", "slab, sockets", "all layers", "resident", "empty process")
     title = f"Memory per additional task (bytes){where}"
@@ -219,16 +215,16 @@ def _layers_line(subject: Subject) -> tuple[str, ...]:
 
 
 def slope_text(slope: Slope | NoSlope) -> str:
-    """Write a slope in bytes with its error; a range where the line is bent; a dash where there is none."""
+    """Write a slope in bytes with its error, or as a range if it is not constant; a dash if there is none."""
     if not isinstance(slope, Slope):
         return "-"
     if not slope.straight:
         return f"{slope.low:,.0f}..{slope.high:,.0f}"
-    return f"{round(slope.per_fetch):,} ±{round(_error(slope)):,}"
+    return f"{round(slope.per_fetch):,} ±{round(slope.error):,}"
 
 
 def _protocol_table(found: Sequence[Subject]) -> Table:
-    """Return what the claim's authors would have read: the resident size by ps, of the largest number."""
+    """Return the resident size by ps at the largest number, as the authors of the claim read it."""
     lines = []
     for subject in found:
         sizes: dict[int, list[int]] = {}
@@ -245,18 +241,18 @@ def _protocol_table(found: Sequence[Subject]) -> Table:
             )
             lines.append((subject.name, units.count(most), units.size(shown), units.size(shown / most), *slopes))
     heads = ("", "largest N", "ps -o rss", "rss / N", "slope of rss", "all layers")
-    note = "What ps shows, divided by N, has the empty process in it, and nothing of what the kernel keeps."
-    return Table("The protocol of the claim's authors, beside the full cost", heads, tuple(lines), (note,))
+    note = "The size that ps shows, divided by N, includes the empty process and excludes memory of the kernel."
+    return Table("The method of the claim's authors, next to the full memory", heads, tuple(lines), (note,))
 
 
 def _held_table(found: Sequence[Cell]) -> Table:
-    """Return what the highest number in flight of each setting took: times, memory added, and what went wrong."""
+    """Return times, added memory and errors at the highest number in flight of each setting."""
     lines = tuple(map(_held_line, found))
     heads = ("", "connections", "in flight", "reached in", "CPU", "server CPU", "drained", "memory added",
              "server's memory", "drops, failed")  # fmt: skip
     notes = (
-        "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were there.",
-        "Memory added: all layers of the client, with both ends of the connections.",
+        "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were held.",
+        "Memory added: all layers of the client, including both ends of the connections.",
         "Server's memory: user memory of its whole process.",
         "✗: red trials only." if any(line[0].endswith("✗") for line in lines) else "",
     )

@@ -1,6 +1,6 @@
-"""The worker of a building block: start N of them, say so, and hold still until the input ends.
+"""The worker of a building block: start N of them, report it, and wait until the input ends.
 
-Memory is read before and after; the harness says ``start`` between the two.
+Memory is read before and after; the harness sends ``start`` between the two.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from inflight.bench.measure.worker import Part, Say, serve
 
 
 class Block(Part):
-    """So many of one block."""
+    """N of one building block."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
         super().__init__(order, say)
@@ -24,12 +24,12 @@ class Block(Part):
             self._first = self._start(1, order["port"])  # imports and the first arena belong to the baseline
 
     def knobs(self) -> dict[str, Any]:
-        """Return also which block it is, and the address space of a new thread's stack (pthread_create(3))."""
+        """Add the name of the block and the address space of a new thread's stack (pthread_create(3))."""
         stack = threading.stack_size() or resource.getrlimit(resource.RLIMIT_STACK)[0]
         return {"block": self._order["block"]} | super().knobs() | {"stack_bytes": stack}
 
     def start(self) -> dict[str, Any]:
-        """Start them, and say how many there are."""
+        """Start all, and return how many there are."""
         error, cause, held = None, None, blocks.Held(0, None)
         begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
         try:
@@ -42,7 +42,7 @@ class Block(Part):
         return {"event": "started", "error": error, "cause": cause, "started": held.started} | spent
 
     def end(self) -> None:
-        """End at once: taking a million tasks down one by one takes minutes."""
+        """End at once: cancelling a million tasks one by one takes minutes."""
         blocks.end()
 
 

@@ -1,1 +1,1 @@
-"""Strategies side by side on one site: a page and a terminal that replay recorded crawls."""
+"""Strategies side by side on one site: recorded crawls replayed in a page and in a terminal."""

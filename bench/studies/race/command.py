@@ -1,4 +1,4 @@
-"""What ``inflight race`` does: measure the preset or read a run, write the page, replay it, print how it ended."""
+"""The command ``inflight race``: measure or read a run, write the page, replay the race, print its result."""
 
 import math
 import shutil
@@ -58,7 +58,7 @@ def _measured(chosen: str | None, out: Path) -> Path:
     """Run the preset; return its folder. Raises KeyboardInterrupt when that was interrupted."""
     experiment = commands.experiment_of(PRESET, chosen)
     if len(experiment.strategies) < 2:
-        raise ExperimentError("--strategies names one only, and it takes two to race")
+        raise ExperimentError("--strategies names only one; a race needs two")
     trials = runs.plan(experiment)
     commands.say_shortages(runs.shortages(trials))
     folder = runs.new_folder(out, experiment)
@@ -69,13 +69,13 @@ def _measured(chosen: str | None, out: Path) -> Path:
 
 
 def _chosen(found: list[Row], names: str | None) -> list[Row]:
-    """Return the rows of the strategies that are named. Raises ExperimentError for a name that no row has."""
+    """Return the rows of the named strategies. Raises ExperimentError for a name that no row has."""
     if names is None:
         return found
     known = sorted({row.strategy for row in found if isinstance(row, Crawl)})
     wanted = {part.strip() for part in names.split(",") if part.strip()}
     if not wanted:
-        raise ExperimentError("--strategies names none; write them with commas, as in callbacks,thread_pool")
+        raise ExperimentError("--strategies is empty; separate names with commas, as in callbacks,thread_pool")
     for name in sorted(wanted):
         check_known(name, known, "strategy", "--strategies")
     return [row for row in found if row.strategy in wanted]

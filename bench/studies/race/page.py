@@ -1,6 +1,6 @@
-"""The race in a page: markup that says all without a script, data for the script, and a page of its own.
+"""The race as HTML: markup that is complete without a script, data for the script, and a page of its own.
 
-Nothing of a row gets into the page unescaped.
+All text of rows is escaped.
 """
 
 import json
@@ -22,14 +22,14 @@ from inflight.bench.studies.race.show import CAPTION, PLACES, finish, notes
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _POINTS = 8000
-"""Maximum number of bins in a page, of all lanes together; of samples, half as many: about 150 kB at most."""
+"""Maximum number of bins in a page, of all lanes together; half as many samples: about 150 kB at most."""
 _CAPS = (3000, 1500, 800, 400, 200, 100, 50)
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """The parts of a race that a page includes; style and script go into its only <style> and <script>."""
+    """The parts of a race for a page; style and script go into its only <style> and <script>."""
 
     html: str
     css: str
@@ -39,13 +39,13 @@ class Fragment:
 
 
 def page(shown: Fragment, title: str) -> str:
-    """Return a page of its own, which needs no network and lets nothing run but its own script."""
+    """Return a page of its own, which needs no network and runs only its own script."""
     body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), Markup(shown.html))  # noqa: S704
     return pages.shell(title, body, shown.css, shown.js, {"race-data": shown.data})
 
 
 def fragment(rows: Iterable[Row]) -> Fragment | None:
-    """Return the race of a run; None when it has no two strategies on one workload with a time line."""
+    """Return the races of a run; None unless two strategies have time lines of one workload."""
     found = races(rows)
     if not found:
         return None
@@ -68,7 +68,7 @@ def _data(found: Sequence[Race]) -> str:
 
 
 def _cap(lengths: Sequence[int], room: int) -> int:
-    """Return how long a list may be so that all of them have room."""
+    """Return the length to which all lists must be cut to fit."""
     return next((cap for cap in _CAPS if sum(min(length, cap) for length in lengths) <= room), _CAPS[-1])
 
 

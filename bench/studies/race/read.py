@@ -1,7 +1,7 @@
-"""Who races whom: recorded crawls of one workload as lanes side by side, their places, and any moment of them. Pure.
+"""Races: recorded crawls of one workload as lanes side by side, their places, and their state at any time. Pure.
 
-Nothing in a lane is made up: where a row has no samples, there are no threads, memory and CPU time over time; where a
-recording ends before the race does, so does the lane.
+Lanes contain only recorded data: without samples there are no threads, memory and CPU time over time, and a lane ends
+where its recording ends.
 """
 
 from bisect import bisect_left, bisect_right
@@ -12,16 +12,16 @@ from typing import Any
 
 from inflight.bench.core import units, workloads
 from inflight.bench.core.cells import spread_of
-from inflight.bench.core.figures import Spread, differ
+from inflight.bench.core.figures import STEADY, Spread
 from inflight.bench.core.records.crawls import Crawl, CrawlWorkload
 from inflight.bench.core.records.parts import Samples
 from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import differs
 from inflight.bench.present import name_looks, words
-from inflight.bench.present.notes import why_red
 
 MOST_RACES = 4
 MOST_LANES = 16
-"""Maximum number of lanes shown, the fastest ones; more cannot be watched."""
+"""Maximum number of lanes, the fastest ones."""
 ONE_ROUND = 0.2
 """With one round each, two strategies that differ by less than this share a place."""
 LONG_NS = 300_000_000
@@ -33,15 +33,15 @@ class Lane:
     """One strategy's recorded crawl, up to the race's last page."""
 
     row: Row
-    """The round with the median time."""
+    """The row of the round with the median time."""
     completions: tuple[int, ...]
-    """Pages in each bin of its time line; if it has fewer than the race, the lane ends before the race does."""
+    """Pages in each bin of the time line; with fewer pages than the race, the lane ends before the race."""
     finish_ns: int | None
-    """When its crawl had ended; if it went on beyond the race, when the last page of the race came; None: never."""
+    """The end of the crawl, or the time of the race's last page if the crawl continued; None if never."""
     rounds_ns: Spread | None
-    """The finish of all valid rounds; None where there is none."""
+    """The finish of all valid rounds; None without any."""
     place: int | None = None
-    """From 1 on, shared by those who are alike; None for a red lane, and for one that never finished."""
+    """The place from 1 on, shared by ties; None for a red lane, and for one that never finished."""
 
     @property
     def strategy(self) -> str:
@@ -50,23 +50,23 @@ class Lane:
 
     @property
     def name(self) -> str:
-        """The strategy's name as it is shown."""
+        """The displayed name of the strategy."""
         return words.plain(self.strategy, 40)
 
     @property
     def colour(self) -> int:
-        """The number of its colour, which is that of the plots."""
+        """The number of its colour, as in plots."""
         return name_looks.look(self.strategy).number
 
     @property
     def in_flight(self) -> int:
-        """The cap that it crawled with."""
+        """The cap of its crawl."""
         return int(self.row.workload.in_flight)
 
     @property
     def red(self) -> str | None:
-        """Why the trial is no basis for a conclusion."""
-        return None if self.row.valid else words.plain("; ".join(why_red(self.row)), 160)
+        """Why the trial is not valid; None if it is."""
+        return None if self.row.valid else words.plain("; ".join(self.row.why_red), 160)
 
     @property
     def bin_ns(self) -> int:
@@ -75,23 +75,23 @@ class Lane:
 
     @property
     def end_ns(self) -> int:
-        """When nothing moves in the lane any more."""
+        """The end of the lane's recording."""
         return self.bin_ns * len(self.completions) if self.finish_ns is None else self.finish_ns
 
     @property
     def pages(self) -> int:
-        """How many pages are done in the end."""
+        """The number of pages at the end."""
         return sum(self.completions)
 
     @property
     def samples(self) -> Samples | None:
-        """What was seen of the process from outside; None for a row of before there was any."""
+        """The samples of the process from outside; None in older rows."""
         found: Samples | None = self.row.measured.samples
         return found if found and found.at_ns else None
 
     @property
     def rss_bytes(self) -> int | None:
-        """The most memory of the samples; without any, what was read at rest after the crawl."""
+        """The largest memory of the samples; without any, the memory after the crawl."""
         at_rest: int | None = self.row.measured.rss_bytes
         return max(self.samples.rss_bytes) if self.samples else at_rest
 
@@ -102,12 +102,12 @@ class Lane:
         return None if user is None or system is None else user + system
 
     def sample_at(self, at_ns: float) -> int | None:
-        """Return which sample is the latest at a time; None before the first one."""
+        """Return the number of the latest sample at a time; None before the first one."""
         place = bisect_right(self.samples.at_ns, at_ns) - 1 if self.samples else -1
         return place if place >= 0 else None
 
     def at(self, at_ns: float) -> tuple[int, int]:
-        """Return (pages done, in flight) at a time; what happens in a bin is spread evenly over it."""
+        """Return (pages done, in flight) at a time, interpolated within a bin."""
         place, part_ns = divmod(max(0.0, at_ns), self.bin_ns)
         if at_ns <= 0:
             return 0, 0
@@ -121,7 +121,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """One workload, and the lanes of those who crawled it."""
+    """One workload with the lanes of its strategies."""
 
     title: str
     latency: str
@@ -129,13 +129,13 @@ class Race:
     pages: int
     lanes: tuple[Lane, ...]
     left_out: int
-    """Lanes that there was no room for, the slowest ones."""
+    """Number of slower lanes that are left out."""
     absent: tuple[str, ...]
-    """Who has no recording, and why."""
+    """Strategies without a recording, with the reason."""
 
     @property
     def duration_ns(self) -> int:
-        """When the last lane stands still."""
+        """The end of the last lane."""
         return max(lane.end_ns for lane in self.lanes)
 
     @property
@@ -153,10 +153,10 @@ class Race:
 
 
 def races(rows: Iterable[Row]) -> list[Race]:
-    """Return the races that the crawls of a run make, the one most worth watching first, at most MOST_RACES.
+    """Return the races of a run, the most interesting first, at most MOST_RACES.
 
-    Preferred are those that last, in which many take part, with added latency, and with the most between first and
-    last; the second is of another latency than the first where there is one.
+    Long races come first, then those with many strategies, with added latency, and with a large lead of the first over
+    the last. The second race has another latency than the first if possible.
     """
     crawls: list[Row] = [row for row in rows if isinstance(row, Crawl)]
     groups: dict[str, list[Row]] = {}
@@ -170,7 +170,7 @@ def races(rows: Iterable[Row]) -> list[Race]:
 
 
 def _race(own: Sequence[Row], joining: Sequence[Row]) -> Race | None:
-    """Make the race of one workload's rows, with those who join from its twin at 1 in flight; None for a lonely one."""
+    """Return the race of one workload, joined by strategies measured at 1 in flight only; None without two lanes."""
     groups, guests = _recorded_by_strategy(own), _recorded_by_strategy(joining)
     if not groups or len(groups) + len(guests) < 2:
         return None
@@ -192,7 +192,7 @@ def _race(own: Sequence[Row], joining: Sequence[Row]) -> Race | None:
 
 
 def _lane(rows: Sequence[Row], pages: int) -> Lane:
-    """Make the lane of one strategy's recorded rows of one workload, up to so many pages."""
+    """Return the lane of one strategy's recorded rows of one workload, cut at a number of pages."""
     row = _median_round(rows)
     completions = row.measured.timeline.completions
     sums = [0, *accumulate(completions)]
@@ -203,7 +203,7 @@ def _lane(rows: Sequence[Row], pages: int) -> Lane:
 
 
 def recorded(row: Row) -> int:
-    """Return how many pages a row's time line has; 0 for a row without one."""
+    """Return the number of pages in a row's time line; 0 without one."""
     line = row.measured.timeline
     return sum(line.completions) if line else 0
 
@@ -217,7 +217,7 @@ def _recorded_by_strategy(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def _median_round(rows: Iterable[Row]) -> Row:
-    """Return the row with the median makespan, of the valid ones if there are any."""
+    """Return the row with the median makespan, of valid rows if there are any."""
     found = list(rows)
     best = [row for row in found if row.valid] or found
     best.sort(key=lambda row: (row.measured.makespan_ns or 0, row.round))
@@ -225,7 +225,7 @@ def _median_round(rows: Iterable[Row]) -> Row:
 
 
 def _finish_ns(row: Row, pages: int) -> int | None:
-    """Return when the crawl ended; if it had more pages than the race, when its bin says that the last one came."""
+    """Return the end of the crawl; with more pages than the race, the interpolated time of the race's last page."""
     line = row.measured.timeline
     sums = list(accumulate(line.completions))
     if sums[-1] < pages:
@@ -239,10 +239,10 @@ def _finish_ns(row: Row, pages: int) -> int | None:
 
 
 def _placed(lanes: Sequence[Lane]) -> list[Lane]:
-    """Give places to the lanes that are not red and came to the end; those who are alike share one.
+    """Give places to the lanes that are not red and finished; ties share a place.
 
-    A place is shared with the first who has it: if the two differ by less than 2 % (with one round: 20 %), or by no
-    more than chance explains.
+    A lane shares the place of the first that has it if the two differ by less than 2 % (with one round: 20 %), or not
+    significantly.
     """
     runners = (one for one in lanes if one.red is None and one.finish_ns is not None)
     places: dict[str, int] = {}
@@ -255,17 +255,17 @@ def _placed(lanes: Sequence[Lane]) -> list[Lane]:
 
 
 def _behind(first: Lane, second: Lane) -> bool:
-    """Tell whether the second finished later than chance explains; of single rounds, whether by much."""
+    """Tell whether the second finished significantly later; with single rounds, by more than ONE_ROUND."""
     if first.rounds_ns is None or second.rounds_ns is None:
         return False
     single = min(first.rounds_ns.rounds, second.rounds_ns.rounds) == 1
-    if second.end_ns < first.end_ns * (1 + (ONE_ROUND if single else words.STEADY)):
+    if second.end_ns < first.end_ns * (1 + (ONE_ROUND if single else STEADY)):
         return False
-    return single or differ(first.rounds_ns, second.rounds_ns) == "differs"
+    return single or differs(first.rounds_ns.logs, second.rounds_ns.logs) == "differs"
 
 
 def _joining(own: Sequence[Row], crawls: Sequence[Row]) -> list[Row]:
-    """Return the rows of those who are only ever measured at 1 in flight, on the same site but for its size."""
+    """Return the rows of strategies measured only at 1 in flight, on the same site except for its size."""
     others = {row.strategy for row in own} | {row.strategy for row in crawls if row.workload.in_flight > 1}
     wanted = _but_for_size(own[0])
     rows = [row for row in crawls if row.strategy not in others and _but_for_size(row) == wanted]
@@ -280,12 +280,12 @@ def _but_for_size(row: Row) -> str:
 
 
 def _why_absent(row: Row) -> str:
-    reason = "; ".join(why_red(row)) or "no time line"
+    reason = "; ".join(row.why_red) or "no time line"
     return f"{words.plain(row.strategy, 40)} ({words.plain(reason, 80)})"
 
 
 def _title(workload: CrawlWorkload) -> str:
-    """Name a workload: its latency, its CPU work, its cap, and its use of connections if that is unusual."""
+    """Name a workload: latency, CPU work, cap, and use of connections other than keep-alive."""
     latency = units.latency(workload.latency)
     parts = [latency if workload.latency == "0" else f"{latency} added latency"]
     if workload.cpu is not None:
@@ -303,7 +303,7 @@ def _worth(race: Race) -> tuple[Any, ...]:
 
 
 def _told_apart(found: Sequence[Race]) -> list[Race]:
-    """Add a number to titles that would be the same: their sites differ."""
+    """Add a number to equal titles, whose sites differ."""
     titles = [race.title for race in found]
     numbers = [titles[: n + 1].count(title) for n, title in enumerate(titles)]
     return [

@@ -1,4 +1,4 @@
-"""How a race ended, as a section: for the terminal, and for a page in which no script runs. Pure."""
+"""The result of a race as a section, for the terminal and for a page without scripts. Pure."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,10 @@ from inflight.bench.studies.race.read import Lane, Race, races, recorded
 
 HEADS = ("strategy", "place", "in flight", "pages", "finished after", "pages/s", "most threads", "memory (RSS)", "CPU")
 CAPTION = (
-    "Replayed from recorded time lines: each strategy ran alone, one after another, and is shown here beside the "
-    "others. A lane is the round with the median time."
+    "Replayed from recorded time lines: each strategy ran alone, one after another; the lanes are shown side by side. "
+    "A lane is the round with the median time."
 )
-PLACES = (
-    "Strategies share a place if they differ by less than 2 % (with one round: 20 %) or by less than their rounds do."
-)
+PLACES = "Strategies share a place if they differ by less than 2 % (with one round: 20 %) or not significantly."
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
@@ -25,12 +23,12 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 
 
 def section(race: Race) -> Section:
-    """Return how a race ended, with what must be known of it."""
+    """Return the result of a race with its notes."""
     return Section(finding(race), (finish(race),), (CAPTION, PLACES, *notes(race)))
 
 
 def finding(race: Race) -> str:
-    """Name the first and the last."""
+    """Name the first and the last to finish."""
     finishers = race.finishers
     ends = finishers[:1] + finishers[1:][-1:]
     told = [f"{one.name} after {units.duration(one.end_ns)}" for one in ends]
@@ -43,7 +41,7 @@ def heading(race: Race) -> str:
 
 
 def finish(race: Race) -> Table:
-    """Return the lanes with a place, then those that never finished, then the red."""
+    """Return the lanes with a place, then those that never finished, then red ones."""
     ordered = sorted(race.lanes, key=lambda one: (one.red is not None, one.place is None, one.end_ns))
     return Table(heading(race), HEADS, tuple(_line(one, race) for one in ordered))
 
@@ -65,22 +63,22 @@ def _line(one: Lane, race: Race) -> tuple[str | Cell, ...]:
 
 
 def notes(race: Race) -> list[str]:
-    """Return what must be known of a race beside its figures."""
+    """Return notes on the recordings of a race, red lanes, and missing strategies."""
     alive = [one for one in race.lanes if one.red is None]
     own = [one.name for one in race.lanes if one.row.stack != "shared"]
     return [
         *(
-            f"{one.name} was recorded on a site of {units.count(recorded(one.row))} pages only: its lane stops there."
+            f"{one.name} was recorded on a site of only {units.count(recorded(one.row))} pages: its lane stops there."
             for one in alive
             if recorded(one.row) < race.pages
         ),
         *(
-            f"{one.name} went on to {units.count(recorded(one.row))} pages."
+            f"{one.name} continued to {units.count(recorded(one.row))} pages."
             for one in race.lanes
             if recorded(one.row) > race.pages
         ),
-        *(f"{one.name} is red, and has no place: {one.red}." for one in race.lanes if one.red),
+        *(f"{one.name} is red and has no place: {one.red}." for one in race.lanes if one.red),
         *([f"With an HTTP stack of {'its' if len(own) == 1 else 'their'} own: {words.listed(own)}."] if own else []),
-        *([f"{units.count(race.left_out)} slower ones are left out."] if race.left_out else []),
+        *([f"{units.count(race.left_out)} slower strategies are left out."] if race.left_out else []),
         *([f"Not recorded: {words.plain(', '.join(race.absent), 400)}."] if race.absent else []),
     ]

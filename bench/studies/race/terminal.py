@@ -1,4 +1,4 @@
-"""The race in a terminal: what a moment of it looks like, what the keys do, and the clock that drives it."""
+"""The race in a terminal: frames, keys and the clock."""
 
 import os
 import re
@@ -27,9 +27,9 @@ STEP = 0.02
 """An arrow key moves by this share of the race."""
 SLOWEST, FASTEST = 0.01, 100.0
 LEAST_SHARE_NS = 20_000_000
-"""Of a shorter time the share of CPU time is noise."""
+"""The share of CPU time is noise in a shorter time."""
 BLOCKS, ASCII = "█▒░", "#+."
-"""What a bar is made of: pages done, pages in flight, pages that wait."""
+"""The characters of a bar: pages done, in flight, and waiting."""
 FRAME_S = 0.05
 _KEY = re.compile(r"\x1b[\[O]([A-Z])|(\x1b.?|.)", re.DOTALL)
 _NAMES = {"C": "right", "D": "left", "H": "home", "F": "end"}
@@ -38,17 +38,17 @@ _STYLES = tuple("default" if colour == "#000000" else colour for colour in COLOU
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Where a replay is."""
+    """The state of a replay."""
 
     race: Race
     speed: float
     at_ns: float = 0.0
     playing: bool = True
     left: bool = False
-    """Whether whoever watched it wants to go."""
+    """Whether the user has quit."""
 
     def passed(self, ns: float) -> "Replay":
-        """Return the replay after so much time in front of the terminal."""
+        """Return the replay after some real time."""
         if not self.playing:
             return self
         at_ns = min(self.at_ns + ns * self.speed, self.race.duration_ns)
@@ -69,14 +69,14 @@ class Replay:
 
 
 def frame(replay: Replay, width: int, height: int, blocks: str = BLOCKS) -> "Text":
-    """Draw a moment: two lines a lane, or one where there is not enough height."""
+    """Draw a frame: two lines per lane, or one if the terminal is too low."""
     from rich.text import Text
 
     race = replay.race
     figured = 5 + 2 * len(race.lanes) <= height
     parts = [
         Text(f"{show.heading(race)}, replayed"[:width], "bold"),
-        Text("Each strategy ran alone, one after another; recorded, and shown side by side."[:width], "dim"),
+        Text("Each strategy ran alone, one after another; the recordings are shown side by side."[:width], "dim"),
         Text(_clock(replay)[:width]),
         Text(),
     ]
@@ -139,18 +139,18 @@ def _threads(number: int) -> str:
     return "1 thread" if number == 1 else f"{units.count(number)} threads"
 
 
-# In front of somebody
+# The terminal
 
 
 def is_watched() -> bool:
-    """Tell whether somebody sits in front of this: keys come from a terminal, and pictures go to one that can draw."""
-    both = sys.stdin, sys.stdout  # either is None where it was closed by whoever started this
+    """Tell whether a user can watch: input is a terminal, and output is one that can redraw."""
+    both = sys.stdin, sys.stdout  # either is None if the parent process closed it
     can_draw = os.environ.get("TERM", "dumb") not in {"dumb", ""}
     return can_draw and all(file is not None and file.isatty() for file in both)
 
 
 def watch(race: Race, speed: float) -> None:
-    """Replay the race on the terminal until q is pressed; the terminal is then as it was, whatever happens.
+    """Replay the race on the terminal until q is pressed; the terminal is restored in any case.
 
     Raises KeyboardInterrupt at Ctrl-C.
     """
@@ -170,23 +170,23 @@ def watch(race: Race, speed: float) -> None:
 
 
 def keys_of(text: str) -> Iterator[str]:
-    """Name the keys that were typed: the arrows, Home and End by their names, others as they are."""
+    """Yield the typed keys: arrows, Home and End by their names, others as they are."""
     for arrow, other in _KEY.findall(text):
         yield _NAMES.get(arrow, "") if arrow else other
 
 
 def _keys(descriptor: int) -> Iterator[str]:
-    """Wait one frame; return the keys that were pressed until then. A terminal that has gone presses q."""
+    """Wait one frame; yield the keys pressed until then, and q if the terminal has gone."""
     began_s = time.monotonic()
     if select.select([descriptor], [], [], FRAME_S)[0]:
         typed = os.read(descriptor, 1024)
         yield from keys_of(typed.decode("utf-8", "replace")) if typed else "q"
-        time.sleep(max(0.0, FRAME_S - (time.monotonic() - began_s)))  # a key held down must not draw without end
+        time.sleep(max(0.0, FRAME_S - (time.monotonic() - began_s)))  # a key held down must not redraw continuously
 
 
 @contextmanager
 def _keys_at_once(descriptor: int) -> Iterator[None]:
-    """Have keys come one by one and unseen, instead of a line at a time."""
+    """Read keys one by one without echo, instead of whole lines."""
     before = termios.tcgetattr(descriptor)
     try:
         tty.setcbreak(descriptor)

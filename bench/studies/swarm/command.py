@@ -16,7 +16,6 @@ from inflight.bench.core.experiment import Experiment, ExperimentError
 from inflight.bench.core.judge import check_known, whole
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import Hosting, address_text
-from inflight.bench.present.notes import why_red
 from inflight.bench.studies.swarm.allowances import allowances
 from inflight.bench.studies.swarm.layout import Layout, LayoutError, among, layout
 from inflight.bench.studies.swarm.plan_text import MASTER_PORT, TRUST, plan_text
@@ -167,7 +166,7 @@ def _run(
         return 130
     for row in found:
         if not row.valid:
-            complain(f"this supports no conclusion: {'; '.join(why_red(row))}")
+            complain(f"this supports no conclusion: {'; '.join(row.why_red)}")
     return 0 if found and all(row.valid for row in found) else 1
 
 

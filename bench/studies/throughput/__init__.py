@@ -1,1 +1,1 @@
-"""How much CPU time a page costs and how many pages come per second: arms in blocks, against a reference arm."""
+"""CPU time per page and pages per second: arms in blocks, compared with a reference arm."""

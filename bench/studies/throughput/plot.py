@@ -14,7 +14,6 @@ from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.throughput import plot_cpu, plot_times, title
-from inflight.bench.studies.throughput.read import choose_caps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,15 +26,16 @@ PANEL_HEIGHT = 5.6
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
     """Draw ``throughput``, ``times`` and ``cpu`` of each setting.
 
-    Where nothing in the run is valid, red trials are shown. Times and CPU time are not drawn again for each amount of
-    CPU work: what work adds to them is that work.
+    If no trial of the run is valid, red ones are shown. Times and CPU time are drawn only for the first amount of CPU
+    work: the others differ by the work itself.
     """
     found, is_any_valid = c.cells(rows), any(row.valid for row in rows)
     settings = c.settings(found)
+    names = c.setting_names(settings)
     each = [(setting, [cell for cell in found if cell.setting == setting]) for setting in settings]
     told = [(setting, own) for setting, own in each if not is_any_valid or any(cell.valid_rows for cell in own)]
     for number, (setting, own) in enumerate(told[: marks.MOST_SETTINGS], start=1):
-        about = marks.about_setting(setting, settings)
+        about = marks.about_setting(names[setting])
         named = marks.notes(about, marks.about_grey(c.strategies_of(own), looks))
         yield marks.numbered("throughput", number), draw(own, looks, named, footer)
         if not setting.cpu_ns or settings[0] == setting:
@@ -44,12 +44,12 @@ def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Itera
 
 
 def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
-    """Draw the cells of one setting, a panel a latency; None when none of them has a throughput."""
+    """Draw the cells of one setting, one panel per latency; None if none of them has a throughput."""
     shown = c.fillable([cell for cell in found if cell.figure(c.pages_per_s)])
     if not shown:
         return None
     latencies = c.latencies(shown)
-    panels = [latencies[n] for n in choose_caps(range(len(latencies)), MOST_PANELS)]
+    panels = c.evenly(latencies, MOST_PANELS)
     notes = marks.notes(about, _about_pages(shown), _about_short(found, shown), _about_marks(shown, panels))
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
     sheet = page.sheet(title.of_rates(shown), notes, footer, height)
@@ -63,7 +63,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
 
 
 def panel(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes", ceiling: float | None) -> None:
-    """Draw throughput over the number in flight for the cells of one latency, below the server's ceiling."""
+    """Draw throughput over the number in flight for the cells of one latency, with the server's ceiling."""
     latency, mean_ns = found[0].latency, found[0].mean_latency_ns
     caps = c.caps(found, latency)
     rates = [rate for cell in found for rate in c.present(map(c.pages_per_s, (*cell.valid_rows, *cell.red_rows)))]
@@ -86,9 +86,9 @@ def panel(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes", ceilin
 
 
 def models(found: Sequence[Cell]) -> dict[str, Fit]:
-    """Return the model of each strategy that it fits; the cells share a setting and a latency.
+    """Return the fitted model of each strategy that has one; the cells share a setting and a latency.
 
-    Without added latency there is none to draw: the knee is near one in flight, and its lines would hide the data.
+    Without added latency no model is drawn: the knee is near one in flight, and its lines would hide the data.
     """
     if not found[0].mean_latency_ns:
         return {}
@@ -97,19 +97,19 @@ def models(found: Sequence[Cell]) -> dict[str, Fit]:
 
 
 def _models(fits: dict[str, Fit], looks: Mapping[str, Look], axes: "Axes", caps: Sequence[int]) -> None:
-    """Draw each model as two thin lines that meet at its knee, and write the knees into the corner."""
+    """Draw each model as two thin lines that meet at the knee, and write the knees into the corner."""
     drawn = {name: one for name, one in fits.items() if name in looks}
     for name, one in drawn.items():
         ends = [(at, one.per_s(at)) for at in (float(caps[0]), one.knee, float(caps[-1]))]
         marks.line(axes, ends, looks[name], 1.1, linestyle=(0, (5, 2)), zorder=2)
-        # A plus: no name has it, and it is never hollow, as red trials are.
+        # A plus: no strategy has this marker, and it cannot look hollow like a red trial.
         marks.dots(axes, ends[1:2], looks[name], marker="+", markersize=15, markeredgewidth=2.2, zorder=5)
     order = sorted(drawn, key=lambda name: drawn[name].knee)
     lines = [f"{labels.name_of(name)}: {_knee_text(drawn[name])}" for name in order]
     if lines:
         text = "\n".join(["knee N* of the model (95 %)", *lines])
         box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
-        # Below the ideal line's end there is room: throughput that far down with so many in flight would be no model.
+        # The corner below the end of the ideal line is free: no throughput is that low with that many in flight.
         axes.text(
             0.985, 0.02, text, transform=axes.transAxes, ha="right", va="bottom", size=page.SMALL, zorder=6, bbox=box
         )
@@ -121,13 +121,14 @@ def _knee_text(one: Fit) -> str:
 
 
 def _lines(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes") -> list[Label]:
-    """Draw a line a strategy through its valid cells, with the range over the rounds, and its red trials hollow."""
+    """Draw one line per strategy through its valid cells with their 95 % intervals; red trials are hollow."""
     ends = []
     for name in c.strategies_of(found):
         own = [cell for cell in found if cell.strategy == name]
-        known = [(cell.in_flight, s) for cell in own if (s := c.spread_of(cell.valid_rows, c.pages_per_s))]
+        known = [(cell.in_flight, figure) for cell in own if (figure := cell.valid_figure(c.pages_per_s))]
         red = [(cell.in_flight, rate) for cell in own for row in cell.red_rows if (rate := c.pages_per_s(row))]
-        points = [*(Point(x, s.median, s.low, s.high) for x, s in known), *(Point(x, y, red=True) for x, y in red)]
+        points = [Point(x, figure.estimate, *(figure.ends or ())) for x, figure in known]
+        points += [Point(x, y, red=True) for x, y in red]
         ends.append(marks.series(axes, name, points, looks.get(name)))
     return [end for end in ends if end]
 
@@ -135,10 +136,10 @@ def _lines(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes") -> li
 def _about_marks(found: Sequence[Cell], panels: Sequence[str]) -> str:
     left = [units.latency(latency) for latency in c.latencies(found) if latency not in panels]
     return marks.notes(
-        "Points: medians over the rounds; bars: all rounds.",
+        "Points: means over the rounds; bars: 95 % intervals.",
         any(cell.red_rows for cell in found) and "Hollow: red trials, not part of the lines.",
         any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
-        and "Thin dashes: the model min(N / (L + r), 1 / c), fitted where the core became full; +: its knee.",
+        and "Thin dashes: the model min(N / (L + r), 1 / c), fitted if the core became full; +: its knee.",
         (len(panels) > 1 or panels[0] != "0") and "Ideal: in flight / latency.",
         ceiling_of(found) and "Server's ceiling: what a client that parses nothing got, without added latency.",
         left and f"Not shown: {words.listed(left)}.",
@@ -146,7 +147,7 @@ def _about_marks(found: Sequence[Cell], panels: Sequence[str]) -> str:
 
 
 def _about_pages(found: Sequence[Cell]) -> str:
-    """Say how many pages the crawls have."""
+    """Say how many pages the crawls have; empty for blocks, which have no end."""
     pages = sorted({cell.pages for cell in found})
     if all(row.kind == "arm" for cell in found for row in cell.rows):
         return ""
@@ -156,7 +157,7 @@ def _about_pages(found: Sequence[Cell]) -> str:
 
 
 def _about_short(found: Sequence[Cell], shown: Sequence[Cell]) -> str:
-    """Name the numbers in flight that no crawl reached for want of pages, and that are not drawn therefore."""
+    """Name the numbers in flight that are not drawn because the crawls have fewer pages."""
     short = sorted({(cell.in_flight, cell.pages) for cell in found if cell.pages < cell.in_flight})
     if not short or any(cell.pages < cell.in_flight for cell in shown):
         return ""
@@ -165,9 +166,9 @@ def _about_short(found: Sequence[Cell], shown: Sequence[Cell]) -> str:
 
 
 def ceiling_of(found: Sequence[Cell]) -> float | None:
-    """Return the median over the rows: all alike, unless the server had to be started again.
+    """Return the median ceiling over the rows, which differ only if the server was restarted.
 
-    None where a strategy got more: then the null client was disturbed, and what it found is no ceiling.
+    None if a strategy got more: then the null client was disturbed, and its figure is not a ceiling.
     """
     ceilings = c.present(c.server_ceiling(row) for cell in found for row in cell.rows)
     reached = c.present(c.pages_per_s(row) for cell in found for row in cell.valid_rows)

@@ -1,4 +1,4 @@
-"""CPU time per page, user and system, of the workload where strategies are compared."""
+"""CPU time per page of the workload on which strategies are compared."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
-from inflight.bench.present import labels, marks, name_looks, page, words
+from inflight.bench.present import labels, marks, name_looks, page
 from inflight.bench.present.marks import Fill
 from inflight.bench.studies.throughput import read, title
 
@@ -15,28 +15,30 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
 
 BAR = 0.52
-"""Inches a bar."""
+"""Inches per bar."""
 LEAST_SPLIT_NS = 1_000_000_000
-"""The kernel tells user from system time by looking at each tick of its timer, often 4 ms: less than about 250 ticks
-say too little of how a cell's CPU time divides."""
-USER, SYSTEM, BOTH = Fill(name_looks.COLOURS[0]), Fill(name_looks.COLOURS[4], "///"), Fill(page.GREY)
+"""Least CPU time that is divided into user and system time. The kernel samples which of both it is at each timer tick,
+often every 4 ms, so less time has too few samples."""
+USER, SYSTEM = Fill(name_looks.COLOURS[0]), Fill(name_looks.COLOURS[4], "///")
 PALE = 0.3
 """The opacity of red trials."""
 
 
 def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
-    """Draw the workload of the table of CPU per page; None when it has no CPU times."""
+    """Draw the workload of the table of CPU per page; None if it has no CPU times."""
     bars = bars_of(read.at(found, read.cpu_column(found)))
     if not bars:
         return None
     left_out = len(bars) - page.MOST_BARS
     notes = marks.notes(
         about,
-        words.workload(bars[0][0]),
-        "CPU time of the whole client process, crawl and all; bars: medians over the rounds; whiskers: all rounds.",
+        title.workload(bars[0][0]),
+        "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack != "shared" for cell, _ in bars) and "* with an HTTP stack of its own.",
         any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
-        any(user_share(*bar) is None for bar in bars) and "Grey: too little CPU time to tell user from system time.",
+        not _is_divided(bars)
+        and all(cell.rows[0].kind == "crawl" for cell, _ in bars)
+        and "Not divided: too little CPU time to tell user from system time.",
         left_out > 0 and f"{left_out} more strategies are not shown.",
     )
     bars = bars[: page.MOST_BARS]
@@ -47,38 +49,50 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
 
 
 def bars_of(found: Sequence[Cell]) -> list[tuple[Cell, Figure]]:
-    """Return the cells with a CPU time, in the order in which they are drawn."""
+    """Return the cells with a CPU time in drawing order: shared stack first, then the least CPU time."""
     bars = [(cell, figure) for cell in found if (figure := cell.figure(c.cpu_per_page_ns))]
-    return sorted(bars, key=lambda bar: (bar[0].stack != "shared", bar[1].spread.median))
+    return sorted(bars, key=lambda bar: (bar[0].stack != "shared", bar[1].estimate))
 
 
-def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> None:
-    """Draw a stacked bar for each cell: user time, then system time, with the range of their sum."""
-    greatest_ns = max(figure.spread.high for _, figure in bars)
+def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> float:
+    """Draw a bar for each cell with its interval, divided into user and system time if that is known of all.
+
+    Undivided bars have the colours of their strategies. Return the padding of the axes' title in points, which leaves
+    room for the key.
+    """
+    is_divided = _is_divided(bars)
+    greatest_ns = max(_end_ns(figure) for _, figure in bars)
     scale, unit = (1e6, "ms") if greatest_ns >= 2e6 else (1e3, "µs")
     for place, (cell, figure) in enumerate(bars):
-        s, share = figure.spread, user_share(cell, figure)
-        user = (share or 0) * s.median / scale
-        parts = [(s.median / scale, BOTH)] if share is None else [(user, USER), (s.median / scale - user, SYSTEM)]
+        whole, user = figure.estimate / scale, user_share(cell, figure)
+        parts = [(whole, Fill(name_looks.look(cell.strategy).colour))]
+        if is_divided and user is not None:
+            parts = [(user * whole, USER), ((1 - user) * whole, SYSTEM)]
         marks.stacked(axes, place, parts, alpha=1.0 if figure.valid else PALE)
-        marks.whisker(axes, place, *(value / scale for value in (s.median, s.low, s.high)))
-        text = units.duration(s.median, words.digits(s)) + ("" if figure.valid else "  red")
-        marks.beside(axes, text, s.high / scale, place)
+        if figure.ends:
+            marks.whisker(axes, place, whole, *(end / scale for end in figure.ends))
+        text = units.duration(figure.estimate, figure.digits) + ("" if figure.valid else "  red")
+        marks.beside(axes, text, _end_ns(figure) / scale, place)
     marks.name_rows(axes, [labels.starred(cell.strategy, cell.stack) for cell, _ in bars])
     axes.set_xlim(0, 1.16 * greatest_ns / scale)
     axes.set_xlabel(f"client CPU time per verified page ({unit})")
-    if any(user_share(*bar) is not None for bar in bars):
-        key = marks.patches({"user: Python and libraries": USER, "system: kernel, for this process": SYSTEM})
-        place_of_key = (-0.005, 1.0)
-        axes.legend(
-            handles=key, loc="lower left", bbox_to_anchor=place_of_key, ncols=2, frameon=False, borderaxespad=0.3
-        )
+    return marks.key_above(axes, {"user: Python, libraries": USER, "system: kernel": SYSTEM} if is_divided else {})
+
+
+def _end_ns(figure: Figure) -> float:
+    """Return where a bar with its whisker ends; a whisker beyond twice the bar leaves the axes."""
+    return min(figure.ends[1], 2 * figure.estimate) if figure.ends else figure.estimate
+
+
+def _is_divided(bars: Sequence[tuple[Cell, Figure]]) -> bool:
+    return all(user_share(*bar) is not None for bar in bars)
 
 
 def user_share(cell: Cell, figure: Figure) -> float | None:
-    """Return which part of a cell's CPU time was user time; None when there was too little of it to tell."""
+    """Return the share of user time in a cell's CPU time; None for arms, and if there is too little CPU time."""
     rows = cell.valid_rows if figure.valid else cell.red_rows
-    user, system = (
+    user_ns, system_ns = (
         sum(getattr(row.measured, f"cpu_{kind}_ns", None) or 0 for row in rows) for kind in ("user", "system")
     )
-    return user / (user + system) if user + system >= LEAST_SPLIT_NS else None
+    whole_ns = user_ns + system_ns
+    return user_ns / whole_ns if whole_ns >= LEAST_SPLIT_NS else None

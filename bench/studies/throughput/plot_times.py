@@ -1,34 +1,35 @@
-"""How long fetches take: the share that takes longer than so and so much."""
+"""Times of fetches: the share that takes longer than a time, over that time."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
-from inflight.bench.core.cells import Cell
-from inflight.bench.core.figures import P99_SAMPLES, Spread, exceedance, merge, quantile, spread
+from inflight.bench.core.cells import Cell, Figure
+from inflight.bench.core.figures import P99_SAMPLES, exceedance, merge, quantile
 from inflight.bench.core.records.parts import Histogram, Times
 from inflight.bench.core.rows import Row
-from inflight.bench.present import labels, marks, page, scales, words
+from inflight.bench.present import labels, marks, page, scales
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.throughput import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Sheet
 
 Kind = Literal["service", "response"]
 TAIL = 10
-"""The curve ends where fewer fetches than these are slower: fewer say nothing of a share."""
+"""A curve ends where fewer fetches than these are slower, because a share of fewer is mostly chance."""
 _TITLES: dict[Kind, str] = {
     "service": "Service time: started to finished",
     "response": "Response time: admitted to finished",
 }
 
 
-def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
-    """Draw the workload with the longest latency and the most in flight that most strategies have valid times of."""
+def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Sheet | None":
+    """Draw the workload with the longest latency and the most in flight at which most strategies have valid times."""
     here = choose(c.fillable([cell for cell in found if histogram(cell, "service")]))
     if not here:
         return None
@@ -37,9 +38,9 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     kinds = [kind for kind in _TITLES if any(histogram(cell, kind) for cell in here)]
     notes = marks.notes(
         about,
-        words.workload(here[0]),
+        title.workload(here[0]),
         _about_rounds(here),
-        "Closed loop: a slow strategy is asked less often; these are not the times that independent users would see.",
+        "Closed loop: a slow strategy gets fewer requests, so independent users would see other times.",
         "response" in kinds and "Response time includes the wait in the crawl's own queue.",
         f"Curves end where fewer than {TAIL} fetches are slower"
         + (f"; no p99 below {units.count(P99_SAMPLES)} samples." if share == 0.5 else "."),
@@ -51,12 +52,12 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     panels[0].set_ylabel("share of fetches that take longer (log scale)")
     for axes, kind in zip(panels, kinds, strict=True):
         panel(here, kind, looks, axes)
-    labels.legend(panels[-1], looks, sorted(sides, key=lambda name: sides[name].median))
+    labels.legend(panels[-1], looks, sorted(sides, key=lambda name: sides[name].estimate), about_marks(here, "service"))
     return sheet
 
 
 def choose(found: Sequence[Cell]) -> list[Cell]:
-    """Return the cells to compare: at the longest latency, where most strategies are, then with the most in flight."""
+    """Return the cells to compare: at the longest latency, with most strategies, then with the most in flight."""
     if not found:
         return []
     longest = c.latencies(found)[-1]
@@ -68,8 +69,14 @@ def choose(found: Sequence[Cell]) -> list[Cell]:
     return [cell for name in names if (cell := c.at(own, name, longest, cap))]
 
 
+def about_marks(found: Sequence[Cell], kind: Kind) -> str:
+    """Return the meaning of the marks on the curves."""
+    has_p99 = any((merged := histogram(cell, kind)) and merged.total >= P99_SAMPLES for cell in found)
+    return "median and p99" if has_p99 else "median"
+
+
 def histogram(cell: Cell, kind: Kind) -> Histogram | None:
-    """Return the histogram of a cell's valid rounds together; None without any."""
+    """Return the merged histogram of a cell's valid rounds; None without any."""
     many = [one for row in cell.valid_rows if (one := histogram_of(row, kind)) is not None]
     return merge(many) if many else None
 
@@ -89,12 +96,12 @@ def _about_rounds(found: Sequence[Cell]) -> str:
     if any(row.kind == "arm" for cell in found for row in cell.rows):
         return "Fetches that began and ended in one window, of all valid blocks together."
     if all(_is_steady(row, kind) for cell in found for row in cell.valid_rows for kind in _TITLES):
-        return "All valid rounds together, from when the cap was first reached on."
+        return "All valid rounds together, after the cap was first reached."
     return "All valid rounds together, warm-up included."
 
 
 def panel(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "Axes") -> None:
-    """Draw the share of fetches that take longer, over the time; marks at the median and at the p99."""
+    """Draw the share of fetches that take longer, over the time, with marks at the median and the p99."""
     points = []
     for cell in found:
         if merged := histogram(cell, kind):
@@ -116,7 +123,7 @@ def panel(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "A
 
 
 def _curve(merged: Histogram) -> list[tuple[int, float]]:
-    """Return (time, share that takes longer) from all to TAIL fetches; down to none where there are not so many."""
+    """Return (time, share that takes longer) from all down to TAIL fetches, or to none if there are fewer."""
     last = TAIL / merged.total if merged.total > TAIL else 0.5
     curve = [(merged.counts[0][0], 1.0)]
     for time_ns, share in exceedance(merged):
@@ -126,8 +133,8 @@ def _curve(merged: Histogram) -> list[tuple[int, float]]:
     return curve
 
 
-def _quantile(cell: Cell, share: float) -> Spread:
-    """Return a quantile of all rounds together, which is drawn, with the range of each round's own."""
+def _quantile(cell: Cell, share: float) -> Figure:
+    """Return a quantile of all rounds together, which is drawn; its interval is that of the rounds' own quantiles."""
     rounds = {(row.run, row.round): one for row in cell.valid_rows if (one := histogram_of(row, "service"))}
-    each = spread([quantile(merge([one]), share) for one in rounds.values()], rounds)
-    return replace(each, median=float(quantile(merge(list(rounds.values())), share)))
+    each = c.figure_of({round_: math.log(max(1, quantile(merge([one]), share))) for round_, one in rounds.items()})
+    return replace(each, estimate=float(quantile(merge(rounds.values()), share)))

@@ -1,7 +1,7 @@
-"""Ratios of arms to the reference arm of their own blocks, and which of many workloads a table has room for. Pure.
+"""Ratios of arms to the reference arm of the same block, and the workloads that tables show. Pure.
 
-The value of a block is the logarithm of an arm's CPU time a page over that of the block's reference arm. The block is
-the unit of analysis: its arms ran in fresh processes at the same time, so what disturbed one disturbed the other.
+The value of a block is the logarithm of an arm's CPU time per page over that of its reference arm. The block is the
+unit of analysis: its arms ran in fresh processes at the same time, so disturbances affected both.
 """
 
 import math
@@ -17,13 +17,13 @@ from inflight.bench.core.stats import Interval, t_interval
 from inflight.bench.studies.throughput.record import Arm, ArmWorkload
 
 NOISY = 0.05
-"""A run is noisy if its placebo may differ from the reference by more than this."""
+"""A run is noisy if its placebo may differ from the reference by more than this share."""
 MOST_COLUMNS = 4
 USUAL_CAP = 100
 
 
 class Column(NamedTuple):
-    """The workloads at one latency and one number in flight."""
+    """A column of a table: one latency and one number in flight."""
 
     latency: str
     in_flight: int
@@ -31,16 +31,16 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One arm against its reference, on one workload."""
+    """One arm compared with its reference on one workload."""
 
     arm: str
     reference: str
     role: str
-    """``placebo``: the reference once more; ``compared``: any other arm."""
+    """``placebo`` (the reference under another name) or ``compared`` (any other arm)."""
     workload: ArmWorkload
-    """The workload of the arm, as its rows have it."""
+    """The workload in the rows of the arm."""
     logs: Mapping[str, float]
-    """By block: the logarithm of the arm's CPU time a page over the reference's."""
+    """The logarithm of the arm's CPU time per page over that of the reference, by block."""
 
     @property
     def interval(self) -> Interval:
@@ -49,13 +49,13 @@ class Contrast:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether the ratio may be further from 1 than a placebo should be."""
+        """Whether the ratio may differ from 1 by more than NOISY."""
         interval = self.interval
         return not (interval.low >= 1 - NOISY and interval.high <= 1 + NOISY)
 
 
 def contrasts(rows: Iterable[Row]) -> list[Contrast]:
-    """Return the CPU time a page of each arm on each workload against its reference's, in the order of the rows.
+    """Return the ratio of CPU time per page of each arm on each workload to its reference, in the order of the rows.
 
     A block counts for an arm if both the arm and the reference have valid rows.
     """
@@ -78,7 +78,7 @@ def blocks(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def placebos(found: Sequence[Contrast]) -> list[Contrast]:
-    """Return the contrasts of the same code with itself."""
+    """Return the contrasts of placebo arms: the same code compared with itself."""
     return [contrast for contrast in found if contrast.role == "placebo"]
 
 
@@ -92,33 +92,26 @@ def _contrast(pairs: Sequence[tuple[Row, Row]]) -> Contrast:
     return Contrast(row.strategy, reference.strategy, role(row), row.workload, logs)
 
 
-def choose_caps(tried: Sequence[int], most: int = MOST_COLUMNS) -> list[int]:
-    """Return at most so many of the numbers in flight: the first, the last, and evenly from between."""
-    if len(tried) <= most:
-        return list(tried)
-    return [tried[round(step * (len(tried) - 1) / (most - 1))] for step in range(most)]
-
-
 def usual_cap(tried: Sequence[int]) -> int:
-    """Return the number in flight nearest to 100, on a scale of ratios."""
+    """Return the number in flight nearest to USUAL_CAP, by ratio."""
     return min(tried, key=lambda cap: (abs(math.log(cap / USUAL_CAP)), cap))
 
 
 def cpu_column(found: Sequence[Cell]) -> Column:
-    """Return where CPU time per page is compared: at the shortest latency, with about 100 in flight."""
+    """Return the column on which CPU time per page is compared: the shortest latency, about 100 in flight."""
     found = c.fillable(found)
     shortest = c.latencies(found)[0]
     return Column(shortest, usual_cap(c.caps(found, shortest)))
 
 
 def rate_columns(found: Sequence[Cell]) -> list[Column]:
-    """Return where throughput is shown: at the longest latency over the caps; and, if it is another, as CPU time is."""
+    """Return the columns of throughput: the longest latency at several caps, and that of CPU time if it is another."""
     longest = c.latencies(c.fillable(found))[-1]
-    columns = [Column(longest, cap) for cap in choose_caps(c.caps(c.fillable(found), longest))]
+    columns = [Column(longest, cap) for cap in c.evenly(c.caps(c.fillable(found), longest), MOST_COLUMNS)]
     cpu = cpu_column(found)
     return columns if cpu.latency == longest else [cpu, *columns]
 
 
 def at(found: Sequence[Cell], column: Column) -> list[Cell]:
-    """Return the cell of each strategy at a column, of cells that share a setting."""
+    """Return the cell of each strategy in a column; the cells share a setting."""
     return [cell for name in c.strategies_of(found) if (cell := c.at(found, name, *column)) is not None]

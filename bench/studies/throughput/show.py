@@ -8,33 +8,30 @@ from typing import Any
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.arm import REFERENCE
-from inflight.bench.core.cells import Cell, Figure, role
+from inflight.bench.core.cells import Cell, role
 from inflight.bench.core.model import sensitivity
 from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import CONFIDENCE, Interval
-from inflight.bench.present import notes, words
+from inflight.bench.core.stats import CONFIDENCE
+from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table, texts
 from inflight.bench.studies.throughput import read, title
 from inflight.bench.studies.throughput.read import NOISY, Column, Contrast
 
 SURE = f"{CONFIDENCE * 100:.0f} %"
-STEADY = 0.02
-"""Three digits are shown of what is known to this share; two of anything else."""
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return a section of CPU time per page and one of pages per second; none without a row that was timed."""
+    """Return a section on CPU time per page and one on pages per second; none without timed rows."""
     found = c.cells(rows)
     if not found:
         return []
-    settings = words.settings(c.settings(found))
-    each = [([cell for cell in found if cell.setting == setting], name) for setting, name in settings.items()]
+    names = c.setting_names(c.settings(found))
+    each = [([cell for cell in found if cell.setting == one], words.plain(name, 80)) for one, name in names.items()]
     several = len(each) > 1
     costs, rates = ([make(own, f", {name}" if several else "") for own, name in each] for make in (_costs, _rates))
     if not any(cell.valid_rows for cell in found):
-        about = notes.about_rows([row for row in rows if row.kind in c.TIMED])
-        return [Section("", (*costs, *rates), tuple(about))]
+        return [Section("", (*costs, *rates))]
     own, name = each[0]
     where = f" ({name})" if several else ""
     told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
@@ -58,7 +55,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _contrast_json(one: Contrast) -> dict[str, Any]:
     interval = one.interval
-    low, high = _bounds(interval) or (None, None)
+    low, high = (interval.low, interval.high) if math.isfinite(interval.high) else (None, None)
     told = {"workload": one.workload.id, "estimate": interval.estimate, "low": low, "high": high}
     return told | {"blocks": interval.n}
 
@@ -82,16 +79,12 @@ def _figure_json(cell: Cell, figure_of: c.Read) -> dict[str, Any] | None:
     figure = cell.figure(figure_of)
     if figure is None:
         return None
-    interval = figure.interval
-    return figure.spread.told() | {"mean": interval.estimate, "interval": _bounds(interval), "valid": figure.valid}
-
-
-def _bounds(interval: Interval) -> list[float] | None:
-    return [interval.low, interval.high] if math.isfinite(interval.high) else None
+    ends = figure.ends and list(figure.ends)
+    return {"mean": figure.estimate, "interval": ends, "rounds": figure.rounds, "valid": figure.valid}
 
 
 def about_placebo(rows: Sequence[Row]) -> str | None:
-    """Say by how much the same code, measured twice, differs; None where no block has a placebo."""
+    """Say how much the same code, measured twice, differs; None if no block has a placebo."""
     found = read.placebos(read.contrasts(rows))
     if not found:
         return None
@@ -106,7 +99,7 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
 
 
 def about_disturbed(rows: Sequence[Row]) -> list[str]:
-    """Say how many cycles other programs disturbed."""
+    """Say how many cycles were disturbed by other programs."""
     blocks = [block[0].measured for block in read.blocks(rows)]
     disturbed = sum(one.disturbed or 0 for one in blocks)
     if not disturbed:
@@ -117,14 +110,14 @@ def about_disturbed(rows: Sequence[Row]) -> list[str]:
 
 
 def about_blocks(found: Sequence[Cell]) -> str:
-    """Say what the figures are, and over how many blocks."""
-    numbers = sorted({figure.spread.rounds for cell in found if (figure := cell.figure(c.cpu_per_page_ns))})
+    """Say what the figures are, and the number of blocks."""
+    numbers = sorted({figure.rounds for cell in found if (figure := cell.figure(c.cpu_per_page_ns))})
     if not numbers:
         return ""
     what = "block" if any(row.kind == "arm" for cell in found for row in cell.rows) else "round"
     many = f"{numbers[0]} to {numbers[-1]} {what}s" if len(numbers) > 1 else f"{numbers[0]} {what}"
     if numbers[-1] == 1:
-        return f"One {what}: by how much another would differ is unknown, so two digits are shown."
+        return f"One {what}: the noise is unknown, so two digits are shown."
     plural = "" if len(numbers) > 1 or numbers[0] == 1 else "s"
     return f"Means over {many}{plural}, ± half of their {SURE} interval; ratios compare strategies of one {what}."
 
@@ -133,7 +126,7 @@ def about_blocks(found: Sequence[Cell]) -> str:
 
 
 def _costs(own: Sequence[Cell], where: str) -> Table:
-    """Return the table of CPU per page and its ratio to the reference, at one workload."""
+    """Return the table of CPU per page and its ratio to the reference, on one workload."""
     cpu = read.cpu_column(own)
     here = read.at(own, cpu)
     reference = reference_of(here)
@@ -145,7 +138,7 @@ def _costs(own: Sequence[Cell], where: str) -> Table:
 
 
 def _rates(own: Sequence[Cell], where: str) -> Table:
-    """Return the table of pages per second, at several workloads."""
+    """Return the table of pages per second on several workloads."""
     columns, cpu = read.rate_columns(own), read.cpu_column(own)
 
     def entries(cell: Cell) -> tuple[str, ...]:
@@ -178,7 +171,7 @@ def _lines(
 
 
 def reference_of(found: Sequence[Cell]) -> Cell | None:
-    """Return the cell that others are held against: the reference arm, or else callbacks, or else the cheapest."""
+    """Return the cell that others are compared with: the reference arm, or else callbacks, or else the cheapest."""
     good = [cell for cell in found if cell.valid_rows]
     named = [cell for cell in good if role(cell.valid_rows[0]) == "reference"]
     named = named or [cell for cell in good if cell.strategy == REFERENCE]
@@ -187,15 +180,14 @@ def reference_of(found: Sequence[Cell]) -> Cell | None:
 
 
 def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], str]) -> str:
-    """Write a figure with half of its interval; one of red trials has a mark; without one, the word for why."""
+    """Write a figure with half of its interval, and a mark if it is from red trials; without a figure, the status."""
     if cell is None:
         return "-"
     figure = cell.figure(figure_of)
     if figure is None:
         return next((row.status for row in cell.rows if row.status != "ok"), "-")
-    interval = figure.interval
-    half = _half(interval)
-    text = write(interval.estimate, 3 if half <= STEADY else 2)
+    half = figure.half
+    text = write(figure.estimate, figure.digits)
     off = "" if math.isinf(half) else f" ±{units.number(half * 100, 1)} %" if half < 1 else " ±>100 %"
     return f"{text}{off}{'' if figure.valid else '✗'}"
 
@@ -214,32 +206,33 @@ def _times(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 100 else units.number(ratio, 3)
 
 
-def _half(interval: Interval) -> float:
-    """Return the greater half of an interval, as a share of the estimate."""
-    return max(interval.high / interval.estimate - 1, 1 - interval.low / interval.estimate)
-
-
 def _marks(lines: Sequence[Line]) -> list[str]:
-    """Explain the marks that the lines have."""
+    """Explain the marks in the lines."""
     entries = [entry for line in lines if not isinstance(line, Group) for entry in texts(line)[1:]]
-    told = ["✗: from red trials only, and part of no conclusion."] if any("✗" in entry for entry in entries) else []
+    told = ["✗: from red trials only, and excluded from conclusions."] if any("✗" in entry for entry in entries) else []
     return [*told, "-: not measured."] if "-" in entries else told
 
 
 def _left_out(own: Sequence[Cell], shown: Sequence[Column]) -> list[str]:
-    """Say what was measured and has no column."""
+    """Name the measured workloads without a column."""
     columns = {(column.latency, column.in_flight) for column in shown}
     left = [
-        f"{words.numbers(caps)} in flight {words.at_latency(latency)}"
+        f"{_numbers(caps)} in flight {words.at_latency(latency)}"
         for latency in c.latencies(own)
         if (caps := [cap for cap in c.caps(own, latency) if (latency, cap) not in columns])
     ]
     return [f"Measured, but not in this table: {'; '.join(left)}."] if left else []
 
 
+def _numbers(caps: Sequence[int]) -> str:
+    """Write some numbers in flight, or the range of many."""
+    texts = [units.count(cap) for cap in caps]
+    return words.listed(texts) if len(texts) <= 5 else f"{texts[0]} to {texts[-1]} ({len(texts)} numbers)"
+
+
 def _cpu_ns(cell: Cell) -> float:
-    figure = cell.figure(c.cpu_per_page_ns)
-    return figure.interval.estimate if isinstance(figure, Figure) and figure.valid else math.inf
+    figure = cell.valid_figure(c.cpu_per_page_ns)
+    return figure.estimate if figure else math.inf
 
 
 def _short(column: Column) -> str:
@@ -247,5 +240,5 @@ def _short(column: Column) -> str:
 
 
 def _percent(ratio: float) -> str:
-    """Write by how much a ratio differs from 1, in percent."""
+    """Write the difference of a ratio from 1 in percent."""
     return f"{round((ratio - 1) * 100, 1) + 0.0:.1f}"  # adding 0 takes the sign from -0

@@ -107,11 +107,11 @@
     const perSquare = Math.ceil(race.pages / MOST_SQUARES);
     state.perSquare = perSquare;
     $("key").textContent =
-      `One square is ${perSquare === 1 ? "a page" : `${count(perSquare)} pages`}: ` +
-      "full when it has come, pale while it is in flight.";
+      `One square is ${perSquare === 1 ? "one page" : `${count(perSquare)} pages`}: ` +
+      "filled when done, pale while in flight.";
     $("notes").textContent = race.notes.join(" ");
     scrub.max = String(race.duration_us / 1e6);
-    // Whoever takes a hundred times as long as the others has made the point by then.
+    // The speed follows the median lane: one that takes a hundred times as long need not be watched to the end.
     const finishes = state.lanes.map((lane) => lane.finish_us).filter((us) => us !== null).sort((a, b) => a - b);
     const middle = finishes.length ? finishes[Math.floor((finishes.length - 1) / 2)] : race.duration_us;
     const wanted = middle / 1e6 / WATCHED_S;

@@ -1,4 +1,4 @@
-"""Where figures come from: the command, the machine, the interpreter, the day and the run."""
+"""Provenance of figures: command, machine, interpreter, day and run."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 
 
 def pythons(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """Return which Pythons the workers ran on."""
+    """Return the Python versions of the workers."""
     known = [row for row in rows if knob(row, "python") is not None]
     found = sorted({f"{knob(row, 'implementation') or 'cpython'} {knob(row, 'python')}" for row in known})
     text = ", ".join(found).replace("cpython", "CPython") or str(machine.get("python") or "unknown Python")
@@ -34,7 +34,7 @@ def pythons(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 
 
 def experiment(run: str, machine: Mapping[str, Any]) -> str:
-    """Return the experiment's name, with which the name of a run ends, behind the time and the host."""
+    """Return the name of the experiment: the end of a run's name, after time and host."""
     _, found, name = run.partition(f"-{machine.get('host')}-")
     return name if found and name else run.rpartition("-")[2]
 
@@ -45,7 +45,7 @@ def date(rows: Sequence[Row]) -> str:
 
 
 def command(machine: Mapping[str, Any]) -> str | None:
-    """Return the command that made the run, without where the program was installed."""
+    """Return the command of the run, without the path of the program; None if unknown."""
     if not machine.get("command"):
         return None
     return shlex.join(
@@ -54,7 +54,7 @@ def command(machine: Mapping[str, Any]) -> str | None:
 
 
 def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """Return by which command a run was made, and on which machine."""
+    """Return a Markdown sentence with the command and the machine of a run."""
     made = command(machine)
     by = f"Made by {code(made)}" if made else "Made"
     return f"{by} on {escaped(source(rows, machine).replace(' · ', ', '))}."
