@@ -63,7 +63,9 @@ def _rows(path: Path) -> Iterator[Row]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise RowsError(f"{path.parent} is not a run: cannot read {path.name} ({error.strerror})") from None
+        inside = sorted(str(other.parent) for other in path.parent.glob(f"*/{ROWS_FILE}"))
+        hint = f"; it contains runs, such as {inside[-1]}" if inside else ""
+        raise RowsError(f"{path.parent} is not a run: cannot read {path.name} ({error.strerror}){hint}") from None
     except UnicodeDecodeError as error:
         raise RowsError(f"{path} is not text, so it holds no rows") from error
     *lines, _unfinished = text.split("\n")

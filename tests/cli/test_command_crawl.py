@@ -39,9 +39,9 @@ def serve() -> Iterator[Serve]:
 def crawl_json(*arguments: object) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """Crawl, and return the records by URL and the summary."""
     done = inflight("crawl", "--json", *arguments)
-    assert (done.code, done.err) == (0, "")
     *records, last = map(json.loads, done.out.splitlines())
     assert list(last) == ["summary"]
+    assert (done.code, done.err == "") == ((0, True) if last["summary"]["pages"] else (1, False))
     return {record["url"]: record for record in records}, last["summary"]
 
 
@@ -73,7 +73,7 @@ def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
         f"301  {base}/moved  -> {base}/a  text/html, 16 B, 0/0 new URLs",
         f"404  {base}/missing  text/html, 16 B, 0/0 new URLs",
     ]
-    assert totals.startswith("callbacks: 4 URLs, 4 pages (1 redirects), 113 B in ")
+    assert totals.startswith("callbacks: 4 URLs, 4 pages (1 redirect), 113 B in ")
     assert totals.endswith(" pages/s, at most 1 in flight")
     assert errors == "errors: none"
 
@@ -114,14 +114,25 @@ def test_every_strategy_brings_the_whole_fake_site_with_its_faults(strategy: str
     assert failed == sum(summary["errors"].values()) > 0
 
 
-def test_urls_that_fail_are_part_of_a_report_that_succeeds() -> None:
+def test_a_crawl_without_any_page_is_1_and_one_sentence() -> None:
     url = f"http://127.0.0.1:{free_port()}/"
 
     done = inflight("crawl", url, "--max-tries", 3)
 
-    assert done.code == 0
-    assert done.out.splitlines()[0] == f"---  {url}  (connection refused)  3 tries"
-    assert done.out.splitlines()[-1] == "errors: 1 connection refused"
+    *lines, blank, totals, errors = done.out.splitlines()
+    assert (done.code, blank, errors) == (1, "", "errors: 1 connection refused")
+    assert lines == [f"---  {url}  (connection refused)  3 tries"]
+    assert totals.startswith("callbacks: 1 URL, 0 pages (0 redirects), ")
+    assert done.err == "inflight: no page could be fetched: 1 connection refused\n"
+
+
+def test_urls_that_fail_are_part_of_a_crawl_that_succeeds(serve: Serve) -> None:
+    good, bad = f"{serve(SMALL).url}/a", f"http://127.0.0.1:{free_port()}/"
+
+    records, summary = crawl_json(good, bad, "--max-tries", 1)
+
+    assert (records[bad]["status"], records[bad]["error"]) == (None, "connection refused")
+    assert (summary["pages"], summary["errors"]) == (1, {"connection refused": 1})
 
 
 def test_options_reach_the_crawl(serve: Serve) -> None:

@@ -58,12 +58,6 @@ def test_strict_is_silent_without_being_asked_for(tmp_path: Path) -> None:
     assert "strict" not in inflight("run", "late.toml", folder=tmp_path).err
 
 
-def test_help_says_what_strict_does() -> None:
-    assert "Exit with 1 unless every row is valid; skipped ones do not count." in " ".join(
-        inflight("run", "--help").out.split()
-    )
-
-
 def test_a_small_run_has_its_warm_up_in_its_rows(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
 

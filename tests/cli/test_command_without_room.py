@@ -79,7 +79,7 @@ def test_memory_that_runs_out_is_one_sentence(first: str, then: str, limited: bo
     )  # fmt: skip
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert done.stderr.endswith("Rows that were written are complete.\n")
+    assert done.stderr.endswith("Finished rows are kept.\n")
 
 
 @pytest.mark.parametrize("error", ["ImportError('no such module')", "RuntimeError('a bug')", "OSError(2, 'gone')"])
