@@ -159,7 +159,7 @@ def test_a_run_without_one_valid_row_ends_with_1(tmp_path: Path) -> None:
         (["--resume", "nowhere"], "nowhere is not a run: it has no experiment.toml"),
         (["--resume", "."], ". is not a run: it has no experiment.toml"),
         (["--resume", "half"], "half is not a run: it has no machine.json"),
-        (["--resume", "x", "--rounds", "2"], "--resume goes on with what was begun; leave out"),
+        (["--resume", "x", "--rounds", "2"], "--resume continues a run as it is; leave out"),
         (["smoke", "--out", "file/x"], "cannot write results to file/x"),
         (["smoke", "--out", "/proc/x"], "choose another folder with --out"),
     ],

@@ -68,7 +68,7 @@ def test_ctrl_c_keeps_reports_and_leaves_nothing_behind(begun: Running, tmp_path
     assert 1 <= len(finished) < TRIALS
     assert done.err.splitlines()[-1] == (
         f"interrupted after {len(finished)} of {TRIALS} trials; "
-        f"go on with: inflight run --resume {folder.relative_to(tmp_path)}"
+        f"continue: inflight run --resume {folder.relative_to(tmp_path)}"
     )
     if whole_group:
         assert_resumes(folder)

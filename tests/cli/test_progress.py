@@ -337,5 +337,5 @@ def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(session: Session, tmp_path: Pa
     assert len(rows.read(folder)) == 1
     assert cursor_is_shown(session.written)
     last = screen(session.written)[-1]
-    assert "interrupted after 1 of 2 trials; go on with: inflight run --resume results/" in last
+    assert "interrupted after 1 of 2 trials; continue: inflight run --resume results/" in last
     assert "so far" not in " ".join(screen(session.written))
