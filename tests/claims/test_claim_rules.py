@@ -111,8 +111,8 @@ def test_an_inconclusive_outcome_names_what_went_wrong(claim_id: str) -> None:
 
 @given(st.lists(st.floats(0.2, 5), min_size=2, max_size=8), st.floats(0.2, 5))
 def test_a_ratio_is_that_of_pairs_and_turns_over_with_its_sides(noise: list[float], factor: float) -> None:
-    one = arm_rows("thread_pool", *(20_000 * each * factor for each in noise))
-    other = arm_rows("callbacks", *(20_000 * each for each in noise))
+    one = arm_rows("thread_pool", *(20_000_000 * each * factor for each in noise))
+    other = arm_rows("callbacks", *(20_000_000 * each for each in noise))
 
     found, turned = ratio(one, other, cpu_per_page_ns), ratio(other, one, cpu_per_page_ns)
 

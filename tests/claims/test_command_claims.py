@@ -53,7 +53,7 @@ def test_rows_that_are_there_are_used_again_and_one_claim_is_explained(first: Do
     again = inflight("claims", "stack-ripping", "--quick", "--out", folder, calm=True)
 
     assert again.code == 0, again.err
-    assert f"of {before.name}" in again.err
+    assert before.name in again.err
     assert again.err.startswith("0 trials to run")
     found = rows.read(newest(folder))
     assert found
@@ -68,7 +68,7 @@ def test_fresh_measures_what_is_there_already_and_json_is_alone_on_standard_outp
     told: dict[str, Any] = json.loads(done.out)
     assert [claim["id"] for claim in told["claims"]] == ["stack-ripping"]
     assert Path(told["folder"]) == newest(folder)
-    assert "rows are there already" not in done.err
+    assert "rows are reused" not in done.err
     assert {row.run for row in rows.read(newest(folder))} == {newest(folder).name}
 
 
