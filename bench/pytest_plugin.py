@@ -6,8 +6,8 @@ It has two fixtures and a marker; docs/pytest.md has the recipe::
     def test_my_crawler(synthetic_site, crawl_with):
         assert my_crawler(synthetic_site.url) == synthetic_site.expected
 
-pytest loads this module in every run of an environment in which it is installed. So it imports only pytest until a fixture
-or the marker is used.
+pytest loads this module in every run of an environment in which it is installed, so it imports only pytest until a
+fixture or the marker is used.
 """
 
 import os
