@@ -23,7 +23,7 @@ def test_every_command_has_help(command: list[str]) -> None:
     assert done.err == ""
 
 
-def test_the_installed_script_says_its_version() -> None:
+def test_the_installed_script_prints_its_version() -> None:
     script = Path(sys.executable).with_name("inflight")
 
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
@@ -54,7 +54,7 @@ def test_the_list_names_every_strategy_and_preset() -> None:
         assert f"\n  {name} " in done.out
 
 
-def test_the_list_is_shown_where_the_presets_cannot_run() -> None:
+def test_the_list_is_shown_even_if_presets_cannot_run() -> None:
     done = inflight("list", limit=("RLIMIT_NOFILE", 256))
 
     assert done.code == 0

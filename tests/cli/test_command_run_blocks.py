@@ -40,7 +40,7 @@ def others() -> set[str]:
     return {name for name, number in most.items() if number is None or number >= 5} - {REFERENCE}
 
 
-def test_a_run_of_blocks_begins_with_what_the_same_code_differs_by(done: Done, others: set[str]) -> None:
+def test_a_run_of_blocks_prints_the_placebo_first(done: Done, others: set[str]) -> None:
     assert done.code == 0
     assert done.out.startswith(SAME)
     assert all(name in done.out for name in others)
