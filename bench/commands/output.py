@@ -7,13 +7,10 @@ import io
 import os
 import select
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from inflight.bench.core.rows import Row
+from typing import TextIO
 
 
 def say(sentence: str) -> None:
@@ -36,11 +33,6 @@ def say_plots(saved: Iterable[Path]) -> None:
 def seconds(time_ns: float) -> str:
     """Write an estimated time: ``82 s``, from two minutes on ``31 min``."""
     return f"{time_ns / 1e9:.0f} s" if time_ns < 120e9 else f"{time_ns / 60e9:.0f} min"
-
-
-def none_valid(found: Sequence["Row"]) -> str:
-    """Return the sentence on a run without a valid row."""
-    return f"no valid trial among {len(found)}: nothing here supports a conclusion"
 
 
 class Hushed(io.TextIOBase):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from inflight.bench.commands.output import none_valid, say
+from inflight.bench.commands.output import say
 from inflight.bench.core import rows, stored_runs
 from inflight.bench.core.rows import Row, RowsError
 
@@ -24,7 +24,9 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
     found = rows.read(folder)
     _FORMS[form](folder, found, out)
     if found and not any(row.valid for row in found):
-        say(f"{none_valid(found)}; the report lists the reasons")
+        from inflight.bench.report.answer import coverage
+
+        say(coverage(found))
     return 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from inflight import strategies
 from inflight.bench.commands import address_space
-from inflight.bench.commands.output import complain, none_valid, say, say_plots, seconds
+from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.core import experiment as experiments
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import Experiment, ExperimentError
@@ -72,7 +72,9 @@ def run(
             return 1
     if any(row.valid for row in found):
         return 0
-    complain(none_valid(found))
+    from inflight.bench.report.answer import coverage
+
+    complain(coverage(found))
     return 1
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from inflight import load as load_run
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import load
 from tests.cli.command import Done, inflight
@@ -144,6 +145,20 @@ def test_a_run_without_a_valid_row_exits_with_1(tmp_path: Path) -> None:
     assert done.code == 1
     assert [row.status for row in rows.read(only_run(tmp_path))] == ["timeout"]
     assert "callbacks" in done.out
+    assert "timeout" in done.err.splitlines()[-1]
+
+
+def test_a_report_without_a_valid_row_names_the_reason_and_a_folder_of_runs_a_run(tmp_path: Path) -> None:
+    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+    inflight("run", "late.toml", folder=tmp_path)
+    folder = only_run(tmp_path)
+
+    done = inflight("report", folder, "--format", "csv")
+
+    assert (done.code, done.out.count("\n")) == (0, 2)
+    assert "timeout" in done.err
+    assert "answer()" in repr(load_run(folder))
+    assert folder.name in inflight("report", "results", folder=tmp_path).sentence
 
 
 @pytest.mark.parametrize(
