@@ -1,7 +1,7 @@
-"""The commands: parse, call one function, exit code. What they need is imported when they are called.
+"""The command line: each command parses its options, calls one function and exits with its code.
 
-The exit codes are in ``inflight.bench.commands.exits``; docs/cli.md shows them and all else that the commands have in
-common.
+A command's module is imported when the command is called. Exit codes: ``inflight.bench.commands.exits``. docs/cli.md
+documents what all commands share.
 """
 
 import importlib
@@ -23,22 +23,33 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+PLACE = click.Path(path_type=Path)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False)
 DISTURBED: Any = {
     "type": click.Choice(["spin", "memory"]),
-    "help": "Start a neighbour that computes, or walks through memory, half of the time, to see what is promised.",
+    "help": "Disturb the run on purpose: start a process that computes (spin) or reads memory half of the time.",
 }
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but what went wrong.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
+OUT = click.option(
+    "--out", type=FOLDER, default=Path("results"), help="Folder of results; each run gets a new folder in it."
+)
+MEMORY_BUDGET = click.option(
+    "--memory-budget", metavar="SIZE", help="Stop a trial that needs more, e.g. 4GB. [default: half of the free memory]"
+)
+MARKDOWN = click.option("--markdown", type=FILE, metavar="FILE", help="Append the verdict to this file as Markdown.")
 
 READING = frozenset(
     {"commands.report"}
     | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "race", "selftest", "stored")}
 )
-"""Modules of the commands that read rows to go on, so that they end before they begin where that cannot be done."""
+"""Modules whose commands cannot work without numpy, pandas and scipy: they check the address space first."""
 
 
 def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
-    """Return a callback for ``shell_complete``: a function of the module that is imported when a shell asks."""
+    """Return a callback for ``shell_complete`` that calls this function of ``commands.completion``."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> "list[CompletionItem]":
         found: list[CompletionItem] = getattr(importlib.import_module("inflight.bench.commands.completion"), name)(
@@ -50,16 +61,23 @@ def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], "l
 
 
 PRESET, RUN, RUN_OR_FILE = _completing("presets"), _completing("stored_runs"), _completing("stored_runs_and_files")
-STRATEGY, STRATEGIES = _completing("strategy"), _completing("strategy_list")
+STRATEGY = _completing("strategy")
+STRATEGIES = click.option(
+    "--strategies",
+    "chosen",
+    metavar="A,B,...",
+    help="Use only these strategies.",
+    shell_complete=_completing("strategy_list"),
+)
 
 
 class Guarded(click.Group):
-    """A group whose bugs do not look like verdicts: Python would end them with 1, which means a regression here."""
+    """A group that exits with 70 on an internal error: Python's own 1 means a regression here."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """Run the command line; exit with 70 (EX_SOFTWARE of sysexits.h) on a bug, with its traceback.
+        """Run the command line; on an internal error print the traceback and exit with 70 (EX_SOFTWARE of sysexits.h).
 
-        Standard output that was lost turns 0 into 2: a disk is full, say. Other codes say something worse already.
+        When standard output was lost, because a disk is full for example, 0 becomes 2. Other codes are kept.
         """
         with watched() as output:
             code = self._run(*arguments, **options)
@@ -74,16 +92,16 @@ class Guarded(click.Group):
             super().__call__(*arguments, **options)
         except SystemExit as ended:
             return ended.code or 0
-        except Exception as error:  # noqa: BLE001  (it is shown whole, and ends the program)
+        except Exception as error:  # noqa: BLE001  (it is printed, and ends the program)
             if (out_of_memory := address_space.told(error)) is not None:
-                complain(f"inflight: {out_of_memory}. Rows that were written are complete.")
+                complain(f"inflight: {out_of_memory}. Finished rows are kept.")
                 return REFUSED
             traceback.print_exc()
             return BUG
         return 0
 
     def invoke(self, context: click.Context) -> Any:
-        """Run a command; Ctrl-C ends it with 130, which click would make 1."""
+        """Run a command; exit with 130 on Ctrl-C, where click would exit with 1."""
         try:
             return super().invoke(context)
         except KeyboardInterrupt:
@@ -94,32 +112,31 @@ class Guarded(click.Group):
 @click.group(cls=Guarded, context_settings=CONTEXT)
 @click.version_option(package_name="inflight-bench", prog_name="inflight")
 def main() -> None:
-    """Compare Python concurrency models: the same crawl of the same local site, one thing different.
+    """Benchmark Python concurrency models: each crawls the same local site.
 
     \b
-    inflight run quick                     every strategy side by side, in about a minute
-    inflight ab callbacks@main callbacks   is what lies here slower than what is committed?
-    inflight claims --quick                what is said of threads and coroutines, put to the test
+    inflight run quick                     compare all strategies
+    inflight ab callbacks@main callbacks   is the working tree slower than main?
+    inflight claims --quick                test common claims about threads and coroutines
     inflight race                          watch the strategies crawl side by side
     inflight advise --latency 80ms --cpu 2ms --in-flight 500
-    inflight swarm --in-flight 100000      as many at once, in as many processes as it takes
+    inflight swarm --in-flight 100000      100,000 fetches at once, in many processes
     inflight crawl http://HOST/ --strategy callbacks
-    inflight serve --delay 50ms            the synthetic site, for your own client
-    inflight list                          strategies and presets
+    inflight serve --delay 50ms            serve the synthetic site to any client
+    inflight list                          show strategies and presets
     """
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without "µ" shows "?", and nothing is lost for it
+        sys.stdout.reconfigure(errors="replace")  # a terminal that cannot encode "µ" shows "?"
 
 
 def _option(option: Option) -> click.Option:
-    """Return an option of the server's as one of a command."""
+    """Return an option of the server as an option of click."""
     return click.Option(
         [option.flag],
         type=option.kind,
         is_flag=option.kind is bool,
         multiple=option.repeated,
         default=option.default,
-        show_default=True,
         metavar=option.metavar,
         help=option.help,
     )
@@ -144,29 +161,36 @@ def serve(**options: Any) -> None:
 
 @main.command(epilog=told("crawl"))
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.option("--strategy", default="callbacks", help="Concurrency model to crawl with.", shell_complete=STRATEGY)
 @click.option(
-    "--strategy",
-    default="callbacks",
-    show_default=True,
-    help="The concurrency model to crawl with.",
-    shell_complete=STRATEGY,
+    "--max-in-flight", type=click.IntRange(1, 1_000_000), default=100, help="Maximum number of fetches in flight."
 )
-@click.option("--max-in-flight", type=click.IntRange(1, 1_000_000), default=100, show_default=True)
-@click.option("--max-redirect", type=click.IntRange(0, 1000), default=10, show_default=True)
-@click.option("--max-tries", type=click.IntRange(1, 1000), default=4, show_default=True)
-@click.option("--exclude", metavar="REGEX", help="Leave out URLs in which this is found.")
-@click.option("--lenient", is_flag=True, help="Follow hosts that share the last two labels with a root.")
+@click.option(
+    "--max-redirect",
+    type=click.IntRange(0, 1000),
+    default=10,
+    help="Maximum number of redirects followed one after another.",
+)
+@click.option("--max-tries", type=click.IntRange(1, 1000), default=4, help="Maximum number of tries for each URL.")
+@click.option("--exclude", metavar="REGEX", help="Skip URLs that match this regular expression.")
+@click.option(
+    "--lenient", is_flag=True, help="Also crawl hosts that share the last two labels with a start URL's host."
+)
 @click.option(
     "--timeout",
     metavar="TIME",
     default="30s",
-    show_default=True,
-    help="For each fetch; e.g. 500ms, 5s; a bare number is seconds.",
+    help="Time limit of a fetch, e.g. 500ms or 5s; a bare number is seconds.",
 )
-@click.option("--connection", type=click.Choice(["keep-alive", "per-fetch"]), default="keep-alive", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a URL, then one with the summary.")
+@click.option(
+    "--connection",
+    type=click.Choice(["keep-alive", "per-fetch"]),
+    default="keep-alive",
+    help="Reuse connections, or open one for each fetch.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per URL, then one with the summary.")
 def crawl(**options: Any) -> None:
-    """Crawl plain-http sites from the given URLs and report every URL on a line of its own.
+    """Crawl http sites, and print one line per URL.
 
     \b
     inflight crawl http://localhost:8080/
@@ -177,27 +201,21 @@ def crawl(**options: Any) -> None:
 
 @main.command(epilog=told("run"))
 @click.argument("name", required=False, metavar="[EXPERIMENT]", shell_complete=PRESET)
-@click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.", shell_complete=STRATEGIES)
-@click.option("--rounds", type=click.IntRange(1, 1000), help="How often each trial is repeated.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Decides the order of the trials.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
-@click.option(
-    "--resume",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="Go on with an interrupted run.",
-    shell_complete=RUN,
-)
-@click.option(
-    "--memory-budget", metavar="SIZE", help="End a trial that needs more, e.g. 4GB. [default: half of what is free]"
-)
+@STRATEGIES
+@click.option("--rounds", type=click.IntRange(1, 1000), help="Number of times that each trial is repeated.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the random order of the trials.")
+@OUT
+@click.option("--resume", metavar="FOLDER", type=PLACE, help="Continue an interrupted run.", shell_complete=RUN)
+@MEMORY_BUDGET
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
-@click.option("--list", "only_list", is_flag=True, help="Say what would be run, and how long it would take.")
-@click.option("--strict", is_flag=True, help="Exit with 1 unless every row is valid; skipped ones do not count.")
+@click.option("--list", "only_list", is_flag=True, help="Print the planned trials and the estimated time, and exit.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if any row is invalid; skipped rows do not count.")
 @click.option("--disturbed", **DISTURBED)
 @QUIET
 def run(**options: Any) -> None:
-    """Run an experiment: a preset (see `inflight list`) or a TOML file.
+    """Run an experiment: a preset or a TOML file.
+
+    `inflight list` shows the presets.
 
     \b
     inflight run                           the preset quick
@@ -209,37 +227,49 @@ def run(**options: Any) -> None:
 
 
 @main.command(epilog=told("swarm"))
-@click.option("--strategy", help="The concurrency model. [default: callbacks]", shell_complete=STRATEGY)
-@click.option("--in-flight", type=click.IntRange(1, 10_000_000), help="How many fetches at once, of all processes.")
+@click.option("--strategy", help="Concurrency model. [default: callbacks]", shell_complete=STRATEGY)
 @click.option(
-    "--ramp", metavar="RATE", help="Let go no more a second, e.g. 5000/s, share by share. [default: as fast as it goes]"
+    "--in-flight", type=click.IntRange(1, 10_000_000), help="Number of fetches in flight, over all processes."
 )
-@click.option("--hold", metavar="TIME", help="Keep them waiting so long, e.g. 30s. [default: until memory is read]")
-@click.option("--processes", type=click.IntRange(1, 10_000), help="Strategy processes. [default: as many as it takes]")
-@click.option("--nodes", type=click.IntRange(0, 64), default=1, show_default=True, help="Locust workers started here.")
-@click.option("--expect", type=click.IntRange(0, 1000), help="Locust workers that join from other machines.")
-@click.option("--wait", metavar="TIME", help="How long to wait for those. [default: 60s]")
-@click.option("--bind", metavar="ADDRESS", help="Where Locust's master listens. [default: 127.0.0.1]")
-@click.option("--port", type=click.IntRange(1, 65_535), help="Its port. [default: 5557 with --expect, else any]")
-@click.option("--join", metavar="HOST:PORT", help="Take part in the swarm of that master, and do nothing else.")
+@click.option(
+    "--ramp", metavar="RATE", help="Start at most this many fetches per second, e.g. 5000/s. [default: no limit]"
+)
+@click.option(
+    "--hold", metavar="TIME", help="Hold all fetches for this long, e.g. 30s. [default: until memory has been read]"
+)
+@click.option(
+    "--processes", type=click.IntRange(1, 10_000), help="Number of processes. [default: as few as limits allow]"
+)
+@click.option(
+    "--nodes", type=click.IntRange(0, 64), default=1, help="Number of Locust workers started on this machine."
+)
+@click.option("--expect", type=click.IntRange(0, 1000), help="Number of Locust workers that join from other machines.")
+@click.option("--wait", metavar="TIME", help="Maximum time to wait for them. [default: 60s]")
+@click.option("--bind", metavar="ADDRESS", help="Address on which Locust's master listens. [default: 127.0.0.1]")
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), help="Port of the master. [default: 5557 with --expect, else any]"
+)
+@click.option("--join", metavar="HOST:PORT", help="Join the swarm of this master. Only --nodes can be given too.")
 @click.option(
     "--web",
     metavar="[PORT]",
     is_flag=False,
     flag_value=8089,
     type=click.IntRange(1, 65_535),
-    help="Show Locust's own page on this port of the loopback. [8089]",
+    help="Show Locust's web page on this port of 127.0.0.1. [8089]",
 )
-@click.option("--plan", is_flag=True, help="Say what it would take and what binds, and run none of it.")
-@click.option("--machines", type=click.IntRange(1, 1000), help="Of --plan: share the work among so many.")
+@click.option("--plan", is_flag=True, help="Print what the swarm needs and which limit binds, and exit.")
+@click.option("--machines", type=click.IntRange(1, 1000), help="With --plan: number of machines that share the work.")
 @click.option(
-    "--memory-budget", metavar="SIZE", help="Take no more than this, e.g. 4GB. [default: nine tenths of what is free]"
+    "--memory-budget", metavar="SIZE", help="Use at most this much memory, e.g. 4GB. [default: 90 % of the free memory]"
 )
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@OUT
+@JSON
 @QUIET
 def swarm(**options: Any) -> None:
-    """Hold very many fetches in flight at once: one strategy in many processes, each with a server, steered by Locust.
+    """Hold very many fetches in flight, in many processes.
+
+    All processes run the same strategy, and each has a server of its own. Locust coordinates them.
 
     \b
     inflight swarm --in-flight 100000
@@ -247,102 +277,102 @@ def swarm(**options: Any) -> None:
     inflight swarm --in-flight 1000000 --plan --machines 4
     inflight swarm --join 192.0.2.1:5557   on the other machines, as --plan says
 
-    It needs Locust: pip install 'inflight-bench[locust]'. Servers and fetches stay on the loopback of their machine.
+    Needs Locust: pip install 'inflight-bench[locust]'. All fetches stay on the loopback interface of their machine.
     """
     _do("studies.swarm.command", options)
 
 
 @main.command("open-loop", epilog=told("open-loop"))
-@click.option("--rates", required=True, metavar="N,N,...", help="Requests a second, one trial each.")
-@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=10, show_default=True, help="For each rate.")
-@click.option("--latency", metavar="TIME", help="What the server adds to each page. [default: 10ms]")
-@click.option("--users", type=click.IntRange(1, 20_000), default=200, show_default=True, help="Most in flight.")
-@click.option("--target", metavar="URL", help="Ask this URL instead of the synthetic site.")
+@click.option("--rates", required=True, metavar="N,N,...", help="Requests per second; one trial for each rate.")
+@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=10, help="Duration of each trial.")
+@click.option("--latency", metavar="TIME", help="Latency that the server adds to each page. [default: 10ms]")
+@click.option("--users", type=click.IntRange(1, 20_000), default=200, help="Maximum number of requests in flight.")
+@click.option("--target", metavar="URL", help="Request this URL instead of the synthetic site.")
 @click.option(
-    "--not-loopback", is_flag=True, help="The target is elsewhere, and whoever owns that host has permitted this."
+    "--not-loopback", is_flag=True, help="Allow a target on another host; its owner must have permitted the load."
 )
-@click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True)
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--rounds", type=click.IntRange(1, 1000), default=1, help="Number of times each trial is repeated.")
+@OUT
+@JSON
 @QUIET
 def open_loop(**options: Any) -> None:
-    """Send at constant rates, whatever has been answered: response times with and without what a late start hides.
+    """Send requests at constant rates, and measure response times.
+
+    Response times are shown with and without the queueing delay of requests that were sent late.
 
     \b
     inflight open-loop --rates 500,1000,2000
     inflight open-loop --rates 50,100 --seconds 5 --target http://127.0.0.1:8000/
 
-    It needs Locust: pip install 'inflight-bench[locust]'.
+    Needs Locust: pip install 'inflight-bench[locust]'.
     """
     _do("studies.open_loop.command", options)
 
 
 @main.command(epilog=told("limits"))
 @click.argument("resources", nargs=-1, metavar="[RESOURCE...]", shell_complete=_completing("resources"))
-@click.option("--predict", "only_predict", is_flag=True, help="Say what each limit allows, and try nothing of it.")
-@click.option("--through-shared", is_flag=True, help="Go on to limits that stop other processes too when reached.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Keep the rows in a folder of this one.")
+@click.option("--predict", "only_predict", is_flag=True, help="Print what each limit allows, and test nothing.")
+@click.option(
+    "--through-shared", is_flag=True, help="Also reach limits that other processes share, which fail meanwhile."
+)
+@JSON
+@click.option("--out", type=FOLDER, help="Store the rows in a new folder in this one.")
 @QUIET
 def limits(**options: Any) -> None:
-    """Find how many threads, descriptors, ports, waiting connections and how much memory a process gets, and why.
+    """Find how many threads, ports and so on a process can have.
+
+    The resources are threads, descriptors, ports, waiting connections and memory.
 
     \b
-    inflight limits                        all of them, in about half a minute
-    inflight limits threads --predict      which limit will bind, and at how many
+    inflight limits                        test all resources
+    inflight limits threads --predict      which limit binds, and at how many
     inflight limits backlog ports --out results
 
-    What is tried is tried in processes that end with it; docs/limits.md says how, and what is never done.
+    Each test runs in processes of its own. docs/limits.md describes the tests.
     """
-    _do("studies.limits.command", options, "interrupted: what was begun is ended")
+    _do("studies.limits.command", options, "interrupted: all started processes have been stopped")
 
 
 @main.command(epilog=told("claims"))
 @click.argument("chosen", nargs=-1, metavar="[ID...]", shell_complete=_completing("claim_ids"))
-@click.option("--quick", is_flag=True, help="The cheap ones only, with fewer trials: under two minutes.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@click.option("--fresh", is_flag=True, help="Measure everything, whatever rows are there.")
-@click.option("--free-threaded", metavar="PATH", help="An interpreter without a global lock, for the claim no-gil.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
-@click.option(
-    "--memory-budget", metavar="SIZE", help="End a trial that needs more, e.g. 4GB. [default: half of what is free]"
-)
-@click.option("--list", "only_list", is_flag=True, help="Say what would be tested, and how long it would take.")
+@click.option("--quick", is_flag=True, help="Test only the claims that have a short experiment.")
+@JSON
+@click.option("--fresh", is_flag=True, help="Measure everything, even if stored rows exist.")
+@click.option("--free-threaded", metavar="PATH", help="Interpreter without a global lock, for the claim no-gil.")
+@OUT
+@MEMORY_BUDGET
+@click.option("--list", "only_list", is_flag=True, help="Print the claims and their estimated times, and exit.")
 @QUIET
 def claims(**options: Any) -> None:
-    """Test what is said of threads, coroutines and callbacks on this machine, and give each claim a verdict.
+    """Test common claims about concurrency on this machine.
+
+    They are about threads, coroutines and callbacks. Each claim gets a verdict.
 
     \b
-    inflight claims                        all of them, in under 20 minutes
+    inflight claims                        all claims
     inflight claims --quick
-    inflight claims stack-ripping          one, with its explanation
+    inflight claims stack-ripping          one claim, with its explanation
     """
     _do("studies.claims.command", options)
 
 
 @main.command(epilog=told("compare"))
-@click.argument("base", type=click.Path(path_type=Path), shell_complete=RUN_OR_FILE)
-@click.argument("head", type=click.Path(path_type=Path), shell_complete=RUN_OR_FILE)
-@click.option("--unlike", is_flag=True, help="Compare although the machines differ, without a verdict on times.")
+@click.argument("base", type=PLACE, shell_complete=RUN_OR_FILE)
+@click.argument("head", type=PLACE, shell_complete=RUN_OR_FILE)
+@click.option("--unlike", is_flag=True, help="Compare runs of different machines; times then get no verdict.")
 @click.option("--all", "every", is_flag=True, help="Also list the figures that are tied, undecided or not gated.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write compare.json, compare.md and forest.png/.svg into this folder.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@click.option(
-    "--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Add the verdict to this file."
-)
+@click.option("--out", type=FOLDER, help="Write compare.json, compare.md and forest.png/.svg into this folder.")
+@JSON
+@MARKDOWN
 @QUIET
 def compare(**options: Any) -> None:
-    """Compare two stored runs: run folders, or two JSON files of pytest-benchmark.
+    """Compare two stored runs, or two files of pytest-benchmark.
 
     \b
     inflight compare results/20261120T101500000Z-laptop-quick results/20261121T090000000Z-laptop-quick
     inflight compare before.json after.json --markdown report.md
 
-    Stored runs do not take turns; `inflight ab` is finer.
+    Stored runs were measured at different times. `inflight ab` detects smaller changes: its sides take turns.
     """
     _do("studies.stored.command", options)
 
@@ -355,45 +385,47 @@ def compare(**options: Any) -> None:
     "repositories",
     multiple=True,
     metavar="FOLDER",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Take the strategies from this repository.",
+    type=FOLDER,
+    help="Git repository of the strategies. [default: the current one]",
 )
-@click.option("--python", "pythons", multiple=True, metavar="PATH", help="Run on this interpreter.")
+@click.option("--python", "pythons", multiple=True, metavar="PATH", help="Interpreter of the side.")
 @click.option(
     "--with",
     "requirements",
     multiple=True,
     metavar="REQUIREMENT",
-    help="Install it into an environment of the side's own, e.g. aiohttp==3.11.",
+    help="Install this into an environment of the side, e.g. aiohttp==3.11.",
 )
 @click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="in_flight or connection, e.g. in_flight=10."
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set in_flight or connection, e.g. in_flight=10."
 )
 @click.option(
     "--env", "variables", multiple=True, metavar="NAME=VALUE", help='Set environment variables, e.g. "A=1 B=2".'
 )
-@click.option("--latency", default="0", show_default=True, help="What the server adds to each page, e.g. 50ms.")
-@click.option("--links", type=click.IntRange(0, 100), default=10, show_default=True, help="Links on each page.")
+@click.option("--latency", default="0", help="Latency that the server adds to each page, e.g. 50ms.")
+@click.option("--links", type=click.IntRange(0, 100), default=10, help="Number of links on each page.")
 @click.option(
-    "--cycles", type=click.IntRange(1, 1000), help="Slices of each side in a block. [default: what a first block shows]"
+    "--cycles",
+    type=click.IntRange(1, 1000),
+    help="Number of slices of each side in a block. [default: chosen after a first block]",
 )
 @click.option("--metrics", metavar="M,M,...", help="Only these of cpu_per_page, throughput, memory.")
-@click.option("--budget", "time", metavar="TIME", help="Decide within this time, e.g. 5m. [default: 12 to 48 blocks]")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
 @click.option(
-    "--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Add the verdict to this file."
+    "--budget", "time", metavar="TIME", help="Decide within this time, e.g. 5m. [default: after 12 to 48 blocks]"
 )
+@OUT
+@MARKDOWN
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON on standard output.")
 @QUIET
 def ab(**options: Any) -> None:
-    """Compare two sides in blocks in which both are alive and take turns, and say whether B is worse than A.
+    """Compare two sides, and decide whether B is worse than A.
 
-    A side is a strategy, or strategy@revision of the git repository here or of --repo. --repo, --python, --with, --set
-    and --env may be given once, for both sides, or twice, for A and then for B.
+    The sides take turns in blocks. A side is a strategy, or strategy@revision of a git repository. --repo, --python,
+    --with, --set and --env can be given once, for both sides, or twice: first for A, then for B.
 
     \b
     inflight ab callbacks generators
-    inflight ab callbacks@main callbacks                    what is committed, and what lies here
+    inflight ab callbacks@main callbacks                    main against the working tree
     inflight ab callbacks@HEAD~1 callbacks@HEAD --repo ~/my-fork --budget 5m
     inflight ab aiohttp_client aiohttp_client --with aiohttp==3.10.11 --with aiohttp==3.11.18
     inflight ab native_asyncio native_asyncio --python python3.11 --python python3.13
@@ -404,106 +436,110 @@ def ab(**options: Any) -> None:
 
 @main.command(epilog=told("selftest"))
 @click.option(
-    "--strategy",
-    default="callbacks",
-    show_default=True,
-    help="Whose blocks tell the error rates.",
-    shell_complete=STRATEGY,
+    "--strategy", default="callbacks", help="Strategy whose blocks give the error rates.", shell_complete=STRATEGY
 )
-@click.option("--quick", is_flag=True, help="Fewer blocks, one strategy: some minutes, and wide bounds.")
+@click.option("--quick", is_flag=True, help="Measure fewer blocks of one strategy; the bounds are wider.")
 @click.option("--disturbed", is_flag=False, flag_value="spin", **DISTURBED)
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@OUT
+@JSON
 @QUIET
 def selftest(**options: Any) -> None:
-    """Measure this harness on this machine: noise, false alarms, what it detects, what other clients see.
+    """Measure the noise and the error rates of this harness.
+
+    It measures the noise on this machine, how often `inflight ab` gives a false alarm, which changes it detects, and
+    what Locust and wrk measure with the same server.
 
     \b
-    inflight selftest                      in about a quarter of an hour
+    inflight selftest                      takes about a quarter of an hour
     inflight selftest --quick
 
-    What it finds is kept, and every later verdict of `inflight ab` on this machine quotes it.
+    The results are stored. Every later verdict of `inflight ab` on this machine quotes them.
     """
     _do("studies.selftest.command", options)
 
 
 @main.command(epilog=told("report"))
-@click.argument("folder", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
+@click.argument("folder", required=False, metavar="[RUN]", type=PLACE, shell_complete=RUN)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["html", "md", "csv", "parquet", "json"]),
     default="html",
-    show_default=True,
-    help="A page; Markdown for a pull request; the rows as a table; the figures as JSON.",
+    help="html: a page. md: Markdown for a pull request. csv, parquet: a table of the rows. json: the figures.",
 )
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write it there.")
-@click.option("--results", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@click.option("--out", type=FILE, metavar="FILE", help="Write the report to this file.")
+@click.option(
+    "--results", type=FOLDER, default=Path("results"), help="Folder of results in which the newest run is found."
+)
 @QUIET
 def report(**options: Any) -> None:
-    """Make one page of a stored run that explains itself, or a text or a table of it.
+    """Make a page, Markdown, a table or JSON of a stored run.
 
     \b
-    inflight report                        of the newest run in results/, into its folder
+    inflight report                        page of the newest run, written into its folder
     inflight report results/20261120T101500000Z-laptop-quick --out page.html
     inflight report --format md >> "$GITHUB_STEP_SUMMARY"
 
-    The page needs no network: plots, race and the raw rows are inside of it. md, csv and json go to standard output
-    without --out.
+    The page is one file with plots, race and raw rows, and needs no network. Without --out, md, csv and json go to
+    standard output.
     """
     _do("commands.report", options)
 
 
 @main.command(epilog=told("race"))
-@click.argument("folder", required=False, metavar="[RUN]", type=click.Path(path_type=Path), shell_complete=RUN)
-@click.option("--strategies", "chosen", metavar="A,B,...", help="Only these strategies.", shell_complete=STRATEGIES)
-@click.option("--speed", type=click.FloatRange(0.01, 100), default=1.0, show_default=True, help="How fast to replay.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@click.argument("folder", required=False, metavar="[RUN]", type=PLACE, shell_complete=RUN)
+@STRATEGIES
+@click.option("--speed", type=click.FloatRange(0.01, 100), default=1.0, help="Speed of the replay.")
+@OUT
 @QUIET
 def race(**options: Any) -> None:
-    """Let the strategies crawl the same site side by side: a replay of what was recorded of each of them alone.
+    """Replay recorded crawls of the strategies side by side.
+
+    Each strategy was recorded alone, on the same site.
 
     \b
     inflight race                          measure the preset race, then watch it
     inflight race results/20261120T101500000Z-laptop-quick --speed 0.5
 
-    On a terminal: space plays and pauses, + and - change the speed, the arrow keys go back and forth, q ends. The same
-    race is in the page that is written.
+    On a terminal: space plays and pauses, + and - change the speed, the arrow keys move back and forth, q quits. The
+    race is also written as a page.
     """
     _do("studies.race.command", options)
 
 
 @main.command(epilog=told("advise"))
-@click.option("--latency", required=True, metavar="TIME", help="What a page takes to come, e.g. 80ms.")
-@click.option("--cpu", default="0", show_default=True, metavar="TIME", help="What you compute for a page, e.g. 2ms.")
-@click.option("--in-flight", type=click.IntRange(1, 1_000_000), required=True, help="How many pages at once.")
+@click.option("--latency", required=True, metavar="TIME", help="Time until a requested page arrives, e.g. 80ms.")
+@click.option("--cpu", default="0", metavar="TIME", help="CPU time of your own work per page, e.g. 2ms.")
+@click.option("--in-flight", type=click.IntRange(1, 1_000_000), required=True, help="Number of fetches in flight.")
 @click.option(
     "--from",
     "folder",
     metavar="RUN",
-    type=click.Path(path_type=Path),
-    help="The run to go by. [default: the newest of this machine]",
+    type=PLACE,
+    help="Run with the CPU time per page. [default: the newest of this machine]",
     shell_complete=RUN,
 )
-@click.option("--verify", is_flag=True, help="Measure that very point, and say how far off the advice was.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), show_default=True)
+@click.option(
+    "--verify", is_flag=True, help="Measure this workload, and print by how much the expected figures are off."
+)
+@JSON
+@OUT
 @QUIET
 def advise(**options: Any) -> None:
-    """Say which model fits a workload, what to expect of it, and how sure that is.
+    """Recommend a model for a workload, with expected figures.
 
     \b
     inflight advise --latency 80ms --cpu 2ms --in-flight 500
     inflight advise --latency 5ms --in-flight 50 --verify
 
-    It goes by the CPU time per page on this machine, which it measures in about 20 s if no stored run has it.
+    The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
     """
     _do("studies.advice.command", options)
 
 
 @main.command("list", epilog=told("list"))
 def list_() -> None:
-    """Show the strategies, and the presets that `inflight run` knows.
+    """Show the strategies, and the presets with estimated times.
 
     \b
     inflight list
@@ -514,18 +550,20 @@ def list_() -> None:
 @main.command(epilog=told("completion"))
 @click.argument("shell", required=False, metavar="[bash|zsh|fish]", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(**options: Any) -> None:
-    """Print the script that lets a shell complete commands, options, strategies, presets and runs.
+    """Print a shell script that completes command lines.
+
+    It completes commands, options, strategies, presets, claims and run folders.
 
     \b
-    inflight completion                    for the shell that $SHELL names
-    eval "$(inflight completion bash)"     the line for ~/.bashrc; ~/.zshrc takes the same with zsh
+    inflight completion                    for the shell in $SHELL
+    eval "$(inflight completion bash)"     in ~/.bashrc; likewise zsh in ~/.zshrc
     inflight completion fish > ~/.config/fish/completions/inflight.fish
     """
     _do("commands.completion", options)
 
 
 def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:
-    """Run the command of a module, which is imported only now, and exit with its code."""
+    """Import the module of a command, run the command, and exit with its code."""
     try:
         if module in READING and (short := address_space.shortage()) is not None:
             _refuse(short)

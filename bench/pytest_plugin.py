@@ -1,13 +1,13 @@
-"""A pytest plug-in: a synthetic site for the tests of any crawler, and this project's strategies as a yardstick.
+"""A pytest plug-in: a synthetic site for the tests of a crawler, and the strategies of this project as a yardstick.
 
-Two fixtures and a marker; docs/pytest.md has the recipe::
+It has two fixtures and a marker; docs/pytest.md has the recipe::
 
     @pytest.mark.synthetic_site(pages=200, links=5, delay="10ms", faults={"reset-mid": 0.01})
     def test_my_crawler(synthetic_site, crawl_with):
         assert my_crawler(synthetic_site.url) == synthetic_site.expected
 
-pytest loads this module in every run of an environment that has it, so it imports nothing but pytest until a fixture or
-the marker is used.
+pytest loads this module in every run of an environment in which it is installed, so it imports only pytest until a
+fixture or the marker is used.
 """
 
 import os
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 MARKER = "synthetic_site"
 MODEST = {"pages": 100, "links": 5}
 IDLE_S = 1.0
-"""How long a test's connections may take to close before the next test gets a server of its own."""
+"""Maximum time for a test's connections to close; after it the next test gets a new server."""
 
 Pages = dict[str, tuple[int | None, int]]
-"""Path -> (status, body bytes); (None, 0) for a page that no try can get."""
+"""Path -> (status, body bytes); (None, 0) for a page that cannot be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticSite:
-    """A site that is served while the test runs."""
+    """The site of a test."""
 
     url: str
-    """Without a slash at its end: ``url + path`` is a page, ``url`` alone the first one, from which all are linked."""
+    """Without a final slash: ``url + path`` is a page, and ``url`` the first one, from which all can be reached."""
     config: "SiteConfig"
     _server: "Server"
 
     @property
     def pages(self) -> int:
-        """Return how many pages there are, those that redirect, fail or are missing included."""
+        """Return the number of pages, including those that redirect, fail or are missing."""
         return self.config.pages
 
     @property
@@ -56,14 +56,14 @@ class SyntheticSite:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Return the URLs that a crawl begins with: the first page, or all pages of a site without links."""
+        """Return the URLs from which a crawl starts: the first page, or all pages of a site without links."""
         return tuple(self.url + path for path in self.paths[: _roots(self.config)])
 
     @property
     def expected(self) -> Pages:
-        """Return what a crawl from ``roots`` must bring, worked out without a socket.
+        """Return the pages that a crawl from ``roots`` must find, computed without a socket.
 
-        Every URL counts by itself: a redirect has its own status and body, and what it points to is another page.
+        A redirect is a page with a status and a body of its own; its target is another page.
         """
         from inflight.bench.measure.expected import expected_answer
         from inflight.strategies.base import Job
@@ -71,21 +71,21 @@ class SyntheticSite:
         return dict(expected_answer(self.config, _roots(self.config), Job(roots=()).max_redirects))
 
     def requests(self) -> int:
-        """Return how many requests the server has received since the test began, those of ``crawl_with`` included."""
+        """Return the number of requests that the server received in this test, including those of ``crawl_with``."""
         return int(self._server.stats()["requests"])
 
 
 @dataclass(frozen=True, slots=True)
 class Crawled:
-    """What one of inflight's strategies found on the site, and what it took."""
+    """The result of a crawl by one of inflight's strategies."""
 
     strategy: str
     pages: Pages
     difference: str | None
-    """How ``pages`` differ from what the site has, in one sentence; None when they are right."""
+    """Sentence on how ``pages`` differ from the expected ones; None if they are right."""
     cpu_per_page_ns: int
     pages_per_s: float
-    """Whole pages over the time of the crawl; pages that failed are no throughput."""
+    """Complete pages over the time of the crawl; failed pages do not count."""
     makespan_ns: int
     peak_in_flight: int
 
@@ -105,18 +105,18 @@ class CrawlWith(Protocol):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, also to --strict-markers."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(pages=100, links=5, delay='10ms', faults={{'reset-mid': 0.01}}, ...): "
-        "the site that the fixture synthetic_site serves; the nearest marker's values win",
+        "the site that the fixture synthetic_site serves; values of the nearest marker win",
     )
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Refuse sites that cannot be, before any test runs."""
+    """Refuse invalid sites before any test runs."""
     if hasattr(session.config, "workerinput"):
-        return  # a worker of pytest-xdist has nobody to say it to; there each test that is concerned says it
+        return  # a worker of pytest-xdist cannot print; there each affected test fails
     for item in session.items:
         if item.get_closest_marker(MARKER):
             try:
@@ -127,7 +127,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def _synthetic_cpus() -> "Cpus":
-    """Pick cores for the server and for ``crawl_with``; none where several processes run tests side by side."""
+    """Choose cores for the server and for ``crawl_with``; none if tests run in several processes."""
     from inflight.bench.measure.host import choose_cpus
 
     return choose_cpus(pin="PYTEST_XDIST_WORKER" not in os.environ)
@@ -141,7 +141,7 @@ def _synthetic_servers(_synthetic_cpus: "Cpus") -> Iterator["_Servers"]:
 
 @pytest.fixture
 def synthetic_site(request: pytest.FixtureRequest, _synthetic_servers: "_Servers") -> SyntheticSite:
-    """Serve a synthetic site to this test, from a process of its own; the marker of the same name says which."""
+    """Serve a synthetic site to this test, from a process of its own; the marker of the same name configures it."""
     try:
         config = _config_of(request.node)
     except ValueError as error:
@@ -152,7 +152,7 @@ def synthetic_site(request: pytest.FixtureRequest, _synthetic_servers: "_Servers
 
 @pytest.fixture
 def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlWith:
-    """Give a function that crawls the test's synthetic site with one of inflight's strategies."""
+    """Return a function that crawls the test's synthetic site with one of inflight's strategies."""
 
     def crawl(
         strategy: str,
@@ -179,7 +179,7 @@ def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlW
 
 
 class _Servers:
-    """One server for all tests, as long as each leaves it idle; else another one."""
+    """One server for all tests; a new one if a test does not leave it idle."""
 
     def __init__(self, cpus: set[int] | None, stack: ExitStack) -> None:
         self._cpus = cpus
@@ -187,7 +187,7 @@ class _Servers:
         self._server: Server | None = None
 
     def serve(self, config: "SiteConfig") -> "Server":
-        """Return a server that serves this site, at a port of its own, and has counted nothing yet."""
+        """Return a server that serves this site at a new port, with its counters at zero."""
         from inflight.bench.measure.server import running
 
         if self._server is None or not _is_idle(self._server, time.monotonic() + IDLE_S):
@@ -199,12 +199,12 @@ class _Servers:
 
 
 def _is_idle(server: "Server", give_up_s: float) -> bool:
-    """Tell whether a server lives and its last connection closes in time, on the clock of time.monotonic()."""
+    """Tell whether a server runs and all its connections close before a time of time.monotonic()."""
     from inflight.bench.measure.server import ServerError
 
     try:
         while (stats := server.stats())["in_flight"] + stats["connections"]:
-            if time.monotonic() > give_up_s:  # a client that outlives its test, such as a session's fixture
+            if time.monotonic() > give_up_s:  # a client outlives its test, such as the fixture of a session
                 return False
             time.sleep(0.01)
     except ServerError:
@@ -213,12 +213,12 @@ def _is_idle(server: "Server", give_up_s: float) -> bool:
 
 
 def _config_of(item: pytest.Item) -> "SiteConfig":
-    """Return the site that an item's markers ask for. Raises ValueError with one sentence that names the item."""
+    """Return the site of an item's markers. Raises ValueError with one sentence that names the item."""
     from inflight.fake_server.config import SiteConfig
 
     markers = list(item.iter_markers(MARKER))
     values = dict(MODEST)
-    for marker in reversed(markers):  # the nearest comes first, and is to win
+    for marker in reversed(markers):  # the nearest comes first; it must win
         if marker.args:
             raise ValueError(f"{item.nodeid}: @pytest.mark.{MARKER} takes names and values only, such as pages=200")
         values |= marker.kwargs
@@ -229,7 +229,7 @@ def _config_of(item: pytest.Item) -> "SiteConfig":
 
 
 def _failure(sentence: str) -> BaseException:
-    """Return what fails a test with one sentence and no traceback; raised ``from None``, it says nothing else."""
+    """Return the exception that fails a test with one sentence; raise it ``from None`` to show no traceback."""
     return pytest.fail.Exception(sentence, pytrace=False)
 
 
@@ -238,7 +238,7 @@ def _roots(config: "SiteConfig") -> int:
 
 
 def _crawl(strategy: str, job: Any, expected: Pages, cpus: set[int] | None, deadline_s: float) -> Crawled:
-    """Let a fresh process do the job once. Fails the test with one sentence when the process does not."""
+    """Run the job once in a fresh process. Fails the test with one sentence if the process fails."""
     from inflight.bench.measure import process
     from inflight.bench.measure.crawl import PROGRAM
     from inflight.bench.measure.expected import difference

@@ -35,8 +35,8 @@ class Option(NamedTuple):
 
 
 SITE_OPTIONS = (
-    Option("seed", int, _SITE.seed, "Decides links, sizes, delays and faults."),
-    Option("pages", int, _SITE.pages, "How many pages there are."),
+    Option("seed", int, _SITE.seed, "Seed of links, sizes, delays and faults."),
+    Option("pages", int, _SITE.pages, "Number of pages."),
     Option("links", int, _SITE.links, "Links on each HTML page."),
     Option("body_bytes", int, _SITE.body_bytes, "Size of a page; one that needs more for its links is larger."),
     Option("body_spread", float, _SITE.body_spread, "Sizes differ by up to this share of --body-bytes."),

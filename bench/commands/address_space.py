@@ -1,15 +1,15 @@
-"""Whether this process may still map what tables and plots need: numpy, pandas, scipy and matplotlib are large."""
+"""Whether enough address space is left for tables and plots: numpy, pandas, scipy and matplotlib are large."""
 
 import errno
 import resource
 from collections.abc import Iterator
 
 NEEDED_BYTES = 700_000_000
-"""With less, the libraries fail in many ways, some of which Python cannot catch: OpenBLAS ends the process."""
+"""With less, libraries fail, and not only by exceptions: OpenBLAS ends the process."""
 
 
 def shortage() -> str | None:
-    """Say that the limit on address space leaves too little for tables and plots; None when it does not."""
+    """Return a sentence if RLIMIT_AS leaves too little for tables and plots, else None."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return None
@@ -25,11 +25,11 @@ def shortage() -> str | None:
 
 
 def told(error: BaseException) -> str | None:
-    """Say that memory has run out, if an error or what led to it says so; None when it has another reason."""
+    """Return a sentence if an error, or one of its causes, means that memory has run out, else None."""
     for one in _chain(error):
         if isinstance(one, MemoryError) or (isinstance(one, OSError) and one.errno == errno.ENOMEM):
-            return shortage() or "there is no memory left; free some, or raise the limit of this process"
-        # A library that cannot be mapped, a thread that cannot be started
+            return shortage() or "no memory is left; free some, or raise the limit of this process"
+        # A library could not be mapped, or a thread could not be started
         if isinstance(one, ImportError | RuntimeError) and (short := shortage()) is not None:
             return short
     return None

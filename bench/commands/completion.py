@@ -1,6 +1,6 @@
-"""What ``inflight completion`` does, and what a shell is offered while a command line is typed.
+"""``inflight completion``, and the completions themselves.
 
-A shell asks at every Tab, so each function here imports no more than it needs.
+A shell runs this at every Tab, so each function imports only what it needs.
 """
 
 import os
@@ -10,26 +10,26 @@ from pathlib import Path
 from click.shell_completion import CompletionItem, get_completion_class
 
 PROGRAM, VARIABLE = "inflight", "_INFLIGHT_COMPLETE"
-"""The name that is typed, and the variable by which a shell's script asks it (click makes the one of the other)."""
+"""The name of the program, and the variable with which a shell asks for completions (click derives it)."""
 SHELLS = ("bash", "zsh", "fish")
 RESULTS = Path("results")
 
 
 class CompletionError(Exception):
-    """A shell that is not known; the message says which are."""
+    """An unknown shell; the message names the known ones."""
 
 
 REFUSALS = (CompletionError,)
 
 
 def run(*, shell: str | None) -> int:
-    """Print the script for a shell. Returns 0. Raises CompletionError without a shell that is known."""
+    """Print the script for a shell, by default that of $SHELL; return 0. Raises CompletionError for an unknown one."""
     print(script(shell or named_by(os.environ.get("SHELL", ""))))
     return 0
 
 
 def named_by(path: str) -> str:
-    """Return the shell of a path such as /bin/bash. Raises CompletionError for one that is not known."""
+    """Return the shell of a path such as /bin/bash. Raises CompletionError if it is unknown."""
     name = Path(path).name
     if name not in SHELLS:
         what = f"$SHELL is {path}" if path else "$SHELL is not set"
@@ -38,7 +38,7 @@ def named_by(path: str) -> str:
 
 
 def script(shell: str) -> str:
-    """Return what a shell has to read, once, to complete this program's command lines."""
+    """Return the script that a shell must run to complete the command lines of this program."""
     from inflight.bench.cli import main
 
     completion = get_completion_class(shell)
@@ -47,21 +47,21 @@ def script(shell: str) -> str:
 
 
 def presets(incomplete: str) -> list[CompletionItem]:
-    """Return the presets that begin so; where none does, let the shell look for a file."""
+    """Complete a preset, or if none matches a file."""
     from inflight.bench.core.experiment import preset_names
 
     return _beginning(incomplete, preset_names()) or [CompletionItem(incomplete, type="file")]
 
 
 def strategy(incomplete: str) -> list[CompletionItem]:
-    """Return the strategies that begin so."""
+    """Complete a strategy."""
     from inflight import strategies
 
     return _beginning(incomplete, strategies.names())
 
 
 def strategy_list(incomplete: str) -> list[CompletionItem]:
-    """Return the last name of a list with commas, completed; one that is there already is not offered again."""
+    """Complete the last name of a comma-separated list by strategies that are not yet in it."""
     from inflight import strategies
 
     *chosen, _begun = incomplete.split(",")
@@ -69,26 +69,26 @@ def strategy_list(incomplete: str) -> list[CompletionItem]:
 
 
 def claim_ids(incomplete: str) -> list[CompletionItem]:
-    """Return the claims that begin so."""
+    """Complete the id of a claim."""
     from inflight.bench.studies import claims
 
     return _beginning(incomplete, claims.ids())
 
 
 def resources(incomplete: str) -> list[CompletionItem]:
-    """Return the resources that begin so."""
+    """Complete a resource of ``inflight limits``."""
     from inflight.bench.core.bare import RESOURCES
 
     return _beginning(incomplete, RESOURCES)
 
 
 def stored_runs(incomplete: str) -> list[CompletionItem]:
-    """Return the run folders that begin so: of results/, or of the folder that was typed; where none does, folders."""
+    """Complete a run in results/ or in the typed folder, or if none matches a folder."""
     return _runs(incomplete) or [CompletionItem(incomplete, type="dir")]
 
 
 def stored_runs_and_files(incomplete: str) -> list[CompletionItem]:
-    """Return the run folders that begin so; where none does, files."""
+    """Complete a run, or if none matches a file."""
     return _runs(incomplete) or [CompletionItem(incomplete, type="file")]
 
 

@@ -1,38 +1,35 @@
-"""The exit codes of the commands: one table, which their --help and docs/cli.md show.
+"""The exit codes of the commands: one table, for their --help and docs/cli.md.
 
-0 is done, 1 is what a continuous integration has to stop at, 2 is a refusal in one sentence, 3 is no answer.
+0 is success, 1 is what a CI job should fail on, 2 is a refusal with one sentence, 3 is an unknown answer.
 """
 
 REFUSED, BUG, INTERRUPTED = 2, 70, 130
-"""70 is EX_SOFTWARE of sysexits.h, 130 what a shell says of a program that Ctrl-C ended (128 + SIGINT)."""
+"""70 is EX_SOFTWARE of sysexits.h, 130 is 128 + SIGINT, as shells have it."""
 
-_ALL = {REFUSED: "wrong usage, or something here forbids it", BUG: "a bug of ours", INTERRUPTED: "Ctrl-C"}
+_ALL = {REFUSED: "wrong usage, or environment error", BUG: "internal error", INTERRUPTED: "interrupted"}
 _VERDICTS = {0: "pass", 1: "regression", 3: "inconclusive"}
 _OWN: dict[str, dict[int, str]] = {
-    "run": {0: "at least one row is valid", 1: "no row is; with --strict: one is red, wrong, failed or timed out"},
-    "race": {0: "shown", 1: "a new run has no valid row"},
-    "report": {0: "written"},
-    "advise": {0: "advised", 3: "no confident recommendation, or --verify contradicts it"},
+    "run": {0: "at least one valid row", 1: "no valid row, or with --strict an invalid one"},
+    "race": {0: "race shown", 1: "no valid row in the new run"},
+    "report": {0: "report written"},
+    "advise": {0: "model recommended", 3: "no confident recommendation, or --verify contradicts it"},
     "compare": _VERDICTS,
     "ab": _VERDICTS,
-    "claims": {0: "judged, whatever the verdicts", 1: "a claim could not be run"},
-    "limits": {0: "found, or predicted"},
-    "selftest": {0: "measured", 1: "false alarms are more frequent than designed", 3: "too few blocks were good"},
-    "swarm": {
-        0: "all were in flight at once, confirmed, and answered; or planned",
-        1: "they were not, or a check is red",
-    },
-    "open-loop": {0: "measured, whether or not a rate was kept", 1: "no row is valid"},
-    "crawl": {0: "crawled, whatever became of the URLs"},
+    "claims": {0: "claims judged, whatever the verdicts", 1: "a claim could not be tested"},
+    "limits": {0: "limits measured or predicted"},
+    "selftest": {0: "measured", 1: "more false alarms than designed", 3: "too few valid blocks"},
+    "swarm": {0: "all fetches were in flight at once, or planned", 1: "they were not, or a check failed"},
+    "open-loop": {0: "measured, even if a rate was not kept", 1: "no valid row"},
+    "crawl": {0: "at least one page fetched", 1: "no page fetched"},
     "serve": {0: "served until Ctrl-C"},
-    "list": {0: "shown"},
-    "completion": {0: "printed"},
+    "list": {0: "list shown"},
+    "completion": {0: "script printed"},
 }
 EXITS = {name: dict(sorted((_ALL | own).items())) for name, own in _OWN.items()}
 """What each code of each command means."""
-EXITS["serve"].pop(INTERRUPTED)  # Ctrl-C is how a server is told that it is enough
+EXITS["serve"].pop(INTERRUPTED)  # Ctrl-C is the normal way to stop a server
 
 
 def told(command: str) -> str:
-    """Return the exit codes of a command as its --help says them."""
-    return "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXITS[command].items()) + "."
+    """Return the exit codes of a command for its --help, one per line."""
+    return "\n".join(["\b", "Exit codes:", *(f"  {code:<4} {meaning}" for code, meaning in EXITS[command].items())])

@@ -1,8 +1,9 @@
-"""What ``inflight list`` does; it needs the strategies and the presets, and nothing that measures."""
+"""``inflight list``: the strategies and the presets."""
 
 import re
 
 from inflight import strategies
+from inflight.bench.commands.output import seconds
 from inflight.bench.core import experiment as experiments
 from inflight.bench.core.experiment import ExperimentError
 from inflight.bench.core.plan import estimate_ns, expand
@@ -11,7 +12,7 @@ REFUSALS = (ExperimentError, strategies.StrategyError)
 
 
 def run() -> int:
-    """Print the strategies, with why one is unavailable, and the presets. Returns 0."""
+    """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason."""
     known = {name: strategies.describe(name) for name in strategies.names()}
     lines = ["strategies"]
     for name, described in known.items():
@@ -21,12 +22,12 @@ def run() -> int:
     lines.append("\npresets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
-        seconds = estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})) / 1e9
-        lines.append(f"  {name:<16} about {seconds:.0f} s. {_gist(preset.about)}")
+        time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
+        lines.append(f"  {name:<16} about {time}: {_gist(preset.about)}")
     print("\n".join(lines))
     return 0
 
 
 def _gist(text: str) -> str:
-    """Return a text up to its first colon or full stop: what it says in short."""
+    """Return a text up to its first colon or full stop."""
     return re.split(r"[:.](?:\s|$)", text, maxsplit=1)[0].replace("``", "").replace("\n", " ")

@@ -1,6 +1,6 @@
-"""Standard output and standard error of a command: what is said there, what --quiet hides, what becomes of lost output.
+"""Standard output and standard error of a command: messages, --quiet, and lost output.
 
-An error of either stream does not end the command; its exit code says whether results were lost.
+A write error on either stream does not end the command; its exit code says whether results were lost.
 """
 
 import io
@@ -14,24 +14,29 @@ from typing import TextIO
 
 
 def say(sentence: str) -> None:
-    """Say on standard error what a quiet command leaves out."""
+    """Print a message on standard error; --quiet drops it."""
     print(sentence, file=sys.stderr, flush=True)
 
 
 def complain(sentence: str) -> None:
-    """Say on standard error what went wrong, or why it ended early; a quiet command says this too."""
+    """Print an error, or why a command ended early, on standard error; --quiet keeps it."""
     print(sentence, file=sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr, flush=True)
 
 
 def say_plots(saved: Iterable[Path]) -> None:
-    """Say where plots were saved, once for each, whatever formats it has."""
+    """Print the path of each saved plot once, as PNG."""
     for path in saved:
         if path.suffix == ".png":
             say(f"plot:  {path}")
 
 
+def seconds(time_ns: float) -> str:
+    """Write an estimated time: ``82 s``, from two minutes on ``31 min``."""
+    return f"{time_ns / 1e9:.0f} s" if time_ns < 120e9 else f"{time_ns / 60e9:.0f} min"
+
+
 class Hushed(io.TextIOBase):
-    """Stands in for standard error while a command is quiet: it drops talk and keeps the stream for complaints."""
+    """Standard error of a quiet command: drops text, and keeps the stream for ``complain``."""
 
     def __init__(self, loud: TextIO) -> None:
         self.loud = loud
@@ -43,22 +48,22 @@ class Hushed(io.TextIOBase):
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """Drop what is said on standard error while this lasts, except what ``complain`` says."""
+    """Drop what is printed on standard error in the block, except by ``complain``."""
     with redirect_stderr(Hushed(sys.stderr)):
         yield
 
 
 class Output(io.FileIO):
-    """A file that never raises when it is written to, and remembers the first error.
+    """A file whose writes never raise; it remembers the first error.
 
-    A command goes on when its output is lost: its rows are kept and its files are written. Nobody who prints has to
-    handle the error, be it click, rich, argparse or the interpreter when it ends.
+    So a command whose output is lost still stores its rows and files, and neither click, rich, argparse nor the
+    interpreter at its exit has to handle the error.
     """
 
     error: OSError | None = None
 
     def write(self, data: bytes | bytearray | memoryview) -> int:  # type: ignore[override]
-        """Write all of it, or lose it; return its length."""
+        """Write all data, or drop it after an error; return its length."""
         rest = memoryview(data)
         while rest and self.error is None:
             try:
@@ -66,14 +71,14 @@ class Output(io.FileIO):
             except OSError as error:
                 self.error = error
             else:
-                if written is None:  # the file is in non-blocking mode, and full for now
+                if written is None:  # a non-blocking file that is full for now
                     select.select([], [self], [])
                 rest = rest[written or 0 :]
         return len(data)
 
     @property
     def lost(self) -> str | None:
-        """Say that output was lost, and why; None when all was written, or its reader has gone."""
+        """Why output was lost; None if all was written, or its reader has closed the pipe."""
         if self.error is None or isinstance(self.error, BrokenPipeError):
             return None
         return f"cannot write to standard output: {self.error.strerror}"
@@ -81,9 +86,9 @@ class Output(io.FileIO):
 
 @contextmanager
 def watched() -> Iterator[Output]:
-    """Put an ``Output`` in the place of standard output and of standard error while this lasts; yield the former.
+    """Replace standard output and standard error by an ``Output`` in the block; yield that of standard output.
 
-    Where one was closed by whoever started this, what goes there is not wanted.
+    Output to a stream that was closed before the program started is dropped.
     """
     before = sys.stdout, sys.stderr
     output, _ = _put_in_place("stdout"), _put_in_place("stderr")
@@ -99,11 +104,11 @@ def _put_in_place(name: str) -> Output:
     stream = getattr(sys, name)
     try:
         output = Output(os.devnull if stream is None else stream.fileno(), "w", closefd=stream is None)
-    except OSError:  # a test reads what is printed, and has put a stream without a file there
+    except OSError:  # a test captures the stream: it has no file
         output = Output(os.devnull, "w")
         output.close()
         return output
-    # By lines, so that results and what is said on standard error stay in order where both go to one file.
+    # Line buffering keeps results and messages in order where both go to one file.
     encoding, errors = ("utf-8", "strict") if stream is None else (stream.encoding, stream.errors)
     setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(output), encoding, errors, line_buffering=True))
     return output

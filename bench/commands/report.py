@@ -1,4 +1,4 @@
-"""What ``inflight report`` does: a stored run as a page, as Markdown, as a table, or as JSON."""
+"""``inflight report``: a stored run as a page, as Markdown, as a table or as JSON."""
 
 import json
 from collections.abc import Callable
@@ -6,25 +6,31 @@ from pathlib import Path
 
 from inflight.bench.commands.output import say
 from inflight.bench.core import rows
-from inflight.bench.core.rows import RowsError
+from inflight.bench.core.rows import Row, RowsError
 
 PARQUET_FILE = "rows.parquet"
 
 
 class ReportError(Exception):
-    """A report that cannot be made; the message says why, and what to do."""
+    """A report that cannot be made; the message says why and what to do."""
 
 
 REFUSALS = (ReportError, RowsError)
 
 
 def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> int:
-    """Make the report that was asked for; return 0. Raises one of REFUSALS when it cannot be made."""
-    _FORMS[form](folder or rows.newest(results), out)
+    """Make a report; return 0. Raises one of REFUSALS if it cannot be made."""
+    folder = folder or rows.newest(results)
+    found = rows.read(folder)
+    _FORMS[form](folder, found, out)
+    if found and not any(row.valid for row in found):
+        from inflight.bench.report.answer import coverage
+
+        say(coverage(found))
     return 0
 
 
-def _html(folder: Path, out: Path | None) -> None:
+def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
     from inflight.bench.report import page as report_page
 
     target = out or folder / report_page.PAGE_FILE
@@ -33,49 +39,47 @@ def _html(folder: Path, out: Path | None) -> None:
     say(f"page:  {written}")
 
 
-def _markdown(folder: Path, out: Path | None) -> None:
+def _markdown(folder: Path, found: list[Row], out: Path | None) -> None:
     from inflight.bench.report import files as report_files
     from inflight.bench.report import markdown as report_markdown
     from inflight.bench.report import verdicts
 
-    found = rows.read(folder)
     machine, extras = report_files.read(folder)
     for sentence in extras.missing:
         say(sentence)
     _put(report_markdown.markdown(found, machine, verdicts.sections(found, extras)), out)
 
 
-def _csv(folder: Path, out: Path | None) -> None:
+def _csv(_folder: Path, found: list[Row], out: Path | None) -> None:
     from inflight.bench.report.frames import csv
 
-    _put(csv(rows.read(folder)), out)
+    _put(csv(found), out)
 
 
-def _json(folder: Path, out: Path | None) -> None:
+def _json(folder: Path, found: list[Row], out: Path | None) -> None:
     from inflight.bench.report.answer import answer
     from inflight.bench.report.summary import summary_json
 
-    found = rows.read(folder)
     told = summary_json(found) | {"answer": answer(found) if found else [], "folder": str(folder)}
     _put(json.dumps(told, allow_nan=False), out)
 
 
-def _parquet(folder: Path, out: Path | None) -> None:
-    """Write the table of the trials as a Parquet file, by default beside the rows."""
+def _parquet(folder: Path, found: list[Row], out: Path | None) -> None:
+    """Write the table of the trials as a Parquet file, by default into the folder of the run."""
     from inflight.bench.report.frames import frame
 
-    table, target = frame(rows.read(folder)), out or folder / PARQUET_FILE
+    table, target = frame(found), out or folder / PARQUET_FILE
     mixed = [name for name in table.columns if table[name].dtype == object]
-    table[mixed] = table[mixed].astype("string")  # a column of numbers and words: Parquet has one kind a column
+    table[mixed] = table[mixed].astype("string")  # Parquet columns have one type
     try:
         with _Writing(target):
             table.to_parquet(target, index=False)
     except ImportError as error:
-        raise ReportError("Parquet needs one more package: pip install pyarrow (it is the extra `parquet`)") from error
+        raise ReportError("Parquet needs one more package: pip install pyarrow (the extra `parquet`)") from error
     say(f"table: {target}")
 
 
-_FORMS: dict[str, Callable[[Path, Path | None], None]] = {
+_FORMS: dict[str, Callable[[Path, list[Row], Path | None], None]] = {
     "html": _html,
     "md": _markdown,
     "csv": _csv,
@@ -85,7 +89,7 @@ _FORMS: dict[str, Callable[[Path, Path | None], None]] = {
 
 
 def _put(text: str, out: Path | None) -> None:
-    """Print a text, or write it where asked for."""
+    """Print a text, or write it to a file."""
     text = text.rstrip("\n")
     if out is None:
         print(text)
@@ -96,7 +100,7 @@ def _put(text: str, out: Path | None) -> None:
 
 
 class _Writing:
-    """Writing to a place; an OSError becomes a ReportError of one sentence."""
+    """A block that writes to a file: an OSError becomes a ReportError."""
 
     def __init__(self, target: Path) -> None:
         self._target = target

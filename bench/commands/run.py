@@ -1,11 +1,11 @@
-"""What ``inflight run`` and ``inflight list`` do, one step after another."""
+"""``inflight run``: plan an experiment, run its trials, print the summary and save the plots."""
 
 import json
 import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +13,11 @@ from typing import Any
 
 from inflight import strategies
 from inflight.bench.commands import address_space
-from inflight.bench.commands.output import complain, say, say_plots
+from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.core import experiment as experiments
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.judge import check_known
+from inflight.bench.core.judge import MOST_ROUNDS, check_known, need, whole
 from inflight.bench.core.plan import AnyTrial, estimate_ns, row_trials
 from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.measure import host, neighbour
@@ -42,22 +42,20 @@ def run(
     strict: bool,
     disturbed: str | None,
 ) -> int:
-    """Run an experiment, or go on with one; print a line a trial, then the table, and save the plots.
+    """Run an experiment or continue a run: print one line per trial, then the summary, and save the plots.
 
-    Returns 0 when at least one row is valid (``strict``: when no row is bad, see ``bad_rows``), else 1; 130 when
-    interrupted. ``disturbed`` is the kind of neighbour that runs beside the trials; one that is resumed has its own.
+    Returns 0 if at least one row is valid (``strict``: if there are no ``bad_rows``), else 1; 130 if interrupted.
+    ``disturbed`` is the kind of neighbour that runs beside the trials; a resumed run has the one it began with.
     """
     if resume is not None and (name, chosen, rounds, seed, disturbed) != (None,) * 5:
-        raise ExperimentError(
-            "--resume goes on with what was begun; leave out EXPERIMENT and the options that change it"
-        )
+        raise ExperimentError("--resume continues a run as it is; leave out EXPERIMENT and the options that change it")
     experiment = experiment_of(name or "quick", chosen, rounds, seed) if resume is None else _interrupted(resume)
     budget_bytes = None if memory_budget is None else size_bytes(memory_budget, "--memory-budget")
     trials = runs.plan(experiment, installed=not only_list)
     say_shortages(runs.shortages(trials))
     if only_list:
         print("\n".join(part.id for trial in trials for part in row_trials(trial)))
-        say(f"{len(trials)} trials, about {estimate_ns(trials) / 1e9:.0f} s")
+        say(f"{_trials(len(trials))}, about {seconds(estimate_ns(trials))}")
         return 0
     folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
     with neighbour.beside(runs.machine_of(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
@@ -65,7 +63,7 @@ def run(
     found = rows.read(folder)
     present(folder, found, as_json=as_json)
     if interrupted:
-        complain(f"interrupted after {len(found)} of {len(trials)} trials; go on with: inflight run --resume {folder}")
+        complain(f"interrupted after {len(found)} of {len(trials)} trials; continue: inflight run --resume {folder}")
         return 130
     if strict:
         for sentence in strictly(found):
@@ -74,17 +72,19 @@ def run(
             return 1
     if any(row.valid for row in found):
         return 0
-    complain(f"no valid trial among {len(found)}: nothing here supports a conclusion")
+    from inflight.bench.report.answer import coverage
+
+    complain(coverage(found))
     return 1
 
 
 def bad_rows(found: Sequence[Row]) -> list[Row]:
-    """Return the rows that are neither valid nor skipped: red, wrong, failed, timed out."""
+    """Return the rows that are neither valid nor skipped."""
     return [row for row in found if not row.valid and row.status != "skipped"]
 
 
 def strictly(found: Sequence[Row]) -> list[str]:
-    """Say how many rows are bad, which checks failed how often, how many rows ended badly, and what was skipped."""
+    """Return sentences: how many rows are bad, which checks failed, how the other bad ones ended, what was skipped."""
     bad, skipped = bad_rows(found), [row for row in found if row.status == "skipped"]
     checks = Counter(check.name for row in bad for check in row.failed_checks)
     endings = Counter(row.status for row in bad if row.status != "ok")
@@ -105,24 +105,31 @@ def _trials(number: int) -> str:
 
 
 def experiment_of(
-    name: str, chosen: str | None = None, rounds: int | None = None, seed: int | None = None
+    name: str,
+    chosen: str | Iterable[str] | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+    *,
+    prefix: str = "--",
 ) -> Experiment:
-    """Return an experiment with what was asked to be different. Raises ExperimentError."""
+    """Return an experiment with other strategies, rounds or seed. Raises ExperimentError.
+
+    ``prefix`` stands before their names in messages.
+    """
     known = strategies.names()
-    experiment = experiments.load(name, known)
     changes: dict[str, Any] = {}
     if chosen is not None:
-        wanted = [part.strip() for part in chosen.split(",") if part.strip()]
+        parts = chosen.split(",") if isinstance(chosen, str) else chosen
+        wanted = [part.strip() for part in parts if part.strip()]
+        need(bool(wanted), f"{prefix}strategies names none; name some, as in callbacks,thread_pool")
         for strategy in wanted:
-            check_known(strategy, known, "strategy", "--strategies")
-        if not wanted:
-            raise ExperimentError("--strategies names none; write them with commas, as in callbacks,thread_pool")
+            check_known(strategy, known, "strategy", f"{prefix}strategies")
         changes["strategies"] = tuple(dict.fromkeys(wanted))
     if rounds is not None:
-        changes["rounds"] = rounds
+        changes["rounds"] = whole(rounds, 1, MOST_ROUNDS, f"{prefix}rounds")
     if seed is not None:
-        changes["seed"] = seed
-    return replace(experiment, **changes)
+        changes["seed"] = whole(seed, 0, experiments.MOST_SEED, f"{prefix}seed")
+    return replace(experiments.load(name, known), **changes)
 
 
 def _interrupted(folder: Path) -> Experiment:
@@ -133,9 +140,9 @@ def _interrupted(folder: Path) -> Experiment:
 
 
 def say_shortages(short: dict[str, str]) -> None:
-    """Say before anything starts which limits leave trials out, and how many each."""
+    """Print how many trials each limit excludes."""
     for reason, number in Counter(short.values()).items():
-        say(f"left out, {number} {'trial' if number == 1 else 'trials'}: {reason}")
+        say(f"left out, {_trials(number)}: {reason}")
 
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?)i?B?", re.IGNORECASE)
@@ -143,7 +150,7 @@ _FACTORS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
 
 
 def size_bytes(text: str, where: str) -> int:
-    """Return a size such as 500MB or 2GB, in bytes. Raises ExperimentError."""
+    """Return the bytes of a size such as 500MB or 2GB. Raises ExperimentError."""
     found = _SIZE.fullmatch(text.strip())
     size = round(float(found[1]) * _FACTORS[found[2].lower()]) if found else 0
     if size < 1:
@@ -161,7 +168,7 @@ def execute(
     hosting: Hosting | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> bool:
-    """Run what is left to run; say whether it was interrupted. The rows so far are on the disk in any case."""
+    """Run the trials that have no row yet, and return whether that was interrupted. Finished rows are on disk."""
     from inflight.bench.report.trial_lines import of_trials
 
     done = {row.trial for row in rows.read(folder)}
@@ -176,8 +183,8 @@ def execute(
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn Ctrl-C and what `timeout` sends into one KeyboardInterrupt while this lasts."""
-    heard = [number for number in INTERRUPTS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
+    """Raise one KeyboardInterrupt in the block for SIGINT (Ctrl-C), SIGTERM (``timeout``) or SIGHUP."""
+    heard = [number for number in INTERRUPTS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores SIGHUP
     previous = {number: signal.signal(number, _interrupt) for number in heard}
     try:
         yield
@@ -187,14 +194,14 @@ def interruptible() -> Iterator[None]:
 
 
 def _interrupt(_number: int, _frame: object) -> None:
-    """End the trial and keep the rows, at Ctrl-C and at what `timeout` sends; a second one must not disturb that."""
+    """Raise KeyboardInterrupt, and ignore further signals so that they do not disturb the clean-up."""
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
-    """Print the summary of a run, and save its table, its plots and its page. Raises RunError."""
+    """Print the summary of a run, and save its table, plots and page. Raises RunError."""
     check_room(folder)
     from inflight.bench.present import words
     from inflight.bench.report import terminal as table
@@ -210,13 +217,13 @@ def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
 
 
 def check_room(folder: Path) -> None:
-    """Raise RunError where tables and plots cannot be made of a run that has just ended."""
+    """Raise RunError if too little address space is left for tables and plots."""
     if (short := address_space.shortage()) is not None:
         raise runs.RunError(f"{short}, then: inflight report {folder} (its {rows.ROWS_FILE} is complete)")
 
 
 def save(folder: Path, found: list[Row]) -> dict[str, Any]:
-    """Write what shows a run into its folder, say where it is, and return it for JSON. Raises RunError."""
+    """Save table, plots and page in the folder of a run, print their paths, and return them. Raises RunError."""
     check_room(folder)
     from inflight.bench.report import page as report_page
     from inflight.bench.report import plots

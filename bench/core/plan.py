@@ -12,10 +12,10 @@ from inflight.bench.core.grid import Grid, Kind, Workload
 from inflight.strategies import Description
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
-_START_NS = {"shared": 270_000_000, "own": 550_000_000}
+_START_NS = {"shared": 150_000_000, "own": 300_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000}
-_MEMORY_NS = 300_000_000
-_SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 50_000_000, 22, 20, 4
+_MEMORY_NS = 60_000_000
+_SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 22, 20, 4
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several turns of all fetches in flight, at most _MOST_SLICE_NS."""
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000

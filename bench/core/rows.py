@@ -16,8 +16,10 @@ Format history (``format`` in every row):
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from inflight.bench.core.records.parts import NEWEST_FORMAT as FORMAT
 from inflight.bench.core.records.parts import Cause, Check, Kind, Row, Status
@@ -77,11 +79,29 @@ def newest(results: Path, wanted: Callable[[Path], bool] = is_run, what: str = "
     raise RowsError(f"no {what} in {results}; `inflight run` makes one, or name its folder")
 
 
+def machine(folder: Path) -> dict[str, Any]:
+    """Return what ``machine.json`` of a run says; empty without that file. Raises RowsError if it cannot be read."""
+    path = folder / MACHINE_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise RowsError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise RowsError(f"{path} is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise RowsError(f"{path} does not describe a machine: it holds no JSON object")
+    return found
+
+
 def _rows(path: Path) -> Iterator[Row]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise RowsError(f"{path.parent} is not a run: cannot read {path.name} ({error.strerror})") from None
+        inside = sorted(str(other.parent) for other in path.parent.glob(f"*/{ROWS_FILE}"))
+        hint = f"; it contains runs, such as {inside[-1]}" if inside else ""
+        raise RowsError(f"{path.parent} is not a run: cannot read {path.name} ({error.strerror}){hint}") from None
     except UnicodeDecodeError as error:
         raise RowsError(f"{path} is not text, so it holds no rows") from error
     *lines, _unfinished = text.split("\n")

@@ -42,7 +42,8 @@ class Results:
 
     def __repr__(self) -> str:
         valid = sum(row.valid for row in self.rows)
-        return f"<Results of {words.plain(self.folder.name)}: {len(self.rows)} trials, {valid} valid>"
+        hint = "" if valid or not self.rows else "; answer() says why"
+        return f"<Results of {words.plain(self.folder.name)}: {len(self.rows)} trials, {valid} valid{hint}>"
 
     def only(
         self,

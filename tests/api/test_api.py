@@ -223,5 +223,5 @@ def test_an_interrupted_run_keeps_its_rows_and_says_where(tmp_path: Path) -> Non
             process.kill()
 
     (folder,) = (tmp_path / "results").iterdir()
-    assert told.startswith(f"the rows so far are in results/{folder.name}: inflight.load reads them")
+    assert told.startswith(f"finished rows are in results/{folder.name}: inflight.load reads them")
     assert len(inflight.load(folder).rows) >= 1

@@ -45,7 +45,7 @@ def python(folder: Path, minor: int) -> str:
     return program(folder / f"python3.{minor}", RUNS.format(minor=minor))
 
 
-def test_where_there_is_only_one_python_none_is_named(path: Path) -> None:
+def test_without_another_python_none_is_named(path: Path) -> None:
     assert newest(path, python(path, 11)) == ""
 
 
@@ -61,7 +61,7 @@ def test_the_one_that_was_given_is_not_named_again(path: Path) -> None:
     assert newest(path, python(path, 13)) == ""
 
 
-def test_a_shim_that_does_not_run_is_passed_over(path: Path) -> None:
+def test_a_shim_that_does_not_run_is_ignored(path: Path) -> None:
     given, wanted = python(path, 11), python(path, 12)
     program(path / "python3.14", SHIM)
 

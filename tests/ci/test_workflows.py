@@ -122,7 +122,7 @@ def test_a_workflow_runs_on_pull_requests_and_may_only_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_both_revisions_are_checked_out_and_the_results_are_kept_whatever_came_of_them(name: str) -> None:
+def test_both_revisions_are_checked_out_and_all_results_are_kept(name: str) -> None:
     first, last = steps(name)[0], steps(name)[-1]
 
     assert first["uses"].startswith("actions/checkout@")
@@ -133,13 +133,13 @@ def test_both_revisions_are_checked_out_and_the_results_are_kept_whatever_came_o
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_others_choose_comes_into_the_shell_as_variables_only(name: str) -> None:
+def test_untrusted_values_reach_the_shell_only_as_variables(name: str) -> None:
     assert not [step for step in steps(name) if "${{" in step.get("run", "")]
 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(("code", "ends"), [(0, 0), (1, 1), (2, 2), (3, 0)])
-def test_only_an_inconclusive_comparison_is_forgiven(tmp_path: Path, name: str, code: int, ends: int) -> None:
+def test_only_an_inconclusive_comparison_passes_with_a_warning(tmp_path: Path, name: str, code: int, ends: int) -> None:
     ran = run_step(tmp_path, name, "Compare", CODE=str(code))
 
     assert ran.code == ends, ran.out

@@ -262,7 +262,7 @@ def test_an_outcome_has_the_figures_of_its_rows(make: Callable[[], Case]) -> Non
     assert RULES[claim](rows).values == pytest.approx(values)
 
 
-def test_a_ceiling_that_was_not_reached_is_shown_with_what_was_predicted() -> None:
+def test_an_unreached_ceiling_is_shown_with_its_prediction() -> None:
     reached = limit_row("threads", 15_000, "kernel.pid_max", stopped_by="deadline", predicted=32_700, next=None)
 
     assert RULES["thread-failure"]([reached]).figures == (

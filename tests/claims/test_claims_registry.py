@@ -38,15 +38,15 @@ def test_trials_fit_the_format_of_rows(quick: bool) -> None:
         assert plain_values(Row.from_json(row.to_json()).workload) == trial.values
 
 
-def test_the_quick_ones_are_expected_to_take_less_than_two_minutes() -> None:
+def test_quick_claims_are_estimated_below_two_minutes() -> None:
     assert estimate_ns(work_out(ALL, quick=True).trials.values()) < 2 * MINUTE_NS
 
 
-def test_all_are_expected_to_take_less_than_twenty_minutes() -> None:
+def test_all_claims_are_estimated_below_twenty_minutes() -> None:
     assert estimate_ns(work_out(ALL, quick=False).trials.values()) < 20 * MINUTE_NS
 
 
-def test_what_several_claims_need_is_run_once() -> None:
+def test_a_trial_of_several_claims_is_run_once() -> None:
     needed = work_out(ALL, quick=False)
     alone = sum(len(work_out([claim], quick=False).trials) for claim in ALL)
 
@@ -97,7 +97,7 @@ def test_a_wrong_file_is_refused_in_one_sentence(before: str, after: str, senten
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match=r"races\.toml"):
         claims.load("races", KNOWN, tmp_path)
 
@@ -132,7 +132,7 @@ def test_each_claim_has_the_rows_of_its_own_trials() -> None:
         assert {key_of_row(row) for row in own} == parts_of(work_out([claim], quick=False).trials.values())
 
 
-def test_what_is_true_by_construction_is_a_demonstration() -> None:
+def test_claims_true_by_construction_are_demonstrations() -> None:
     shown = {claim.id for claim in ALL if claim.file.kind == "demonstration"}
 
     assert shown == {"xkcd", "redirects-coalesce", "grow-on-demand", "threads-before-sockets", "spin-wastes"}
@@ -142,7 +142,7 @@ def test_what_is_true_by_construction_is_a_demonstration() -> None:
     ("statuses", "broken"),
     [(["failed", "timeout"], True), (["failed", "ok"], False), (["failed", "skipped"], False), ([], False)],
 )
-def test_a_claim_could_not_be_run_when_all_its_trials_broke(statuses: list[Status], broken: bool) -> None:
+def test_a_claim_could_not_be_tested_if_all_its_trials_failed(statuses: list[Status], broken: bool) -> None:
     assert could_not_run([crawl_row(status=status) for status in statuses]) == broken
 
 

@@ -64,7 +64,7 @@ def make_run(out: Path, *found: Row, name: str = "one", pin: str = "pin = true",
 
 
 @pytest.mark.parametrize("kind", ["probe", "crawl"])
-def test_a_valid_row_of_the_same_trial_is_used_again(tmp_path: Path, needed: Needed, kind: str) -> None:
+def test_a_valid_row_of_the_same_trial_is_reused(tmp_path: Path, needed: Needed, kind: str) -> None:
     key, trial = trial_of(needed, kind)
     make_run(tmp_path, row_of(trial))
 
@@ -84,7 +84,7 @@ def test_the_newest_valid_row_is_taken(tmp_path: Path, needed: Needed) -> None:
 
 
 @pytest.mark.parametrize("status", ["ok", "failed", "timeout", "wrong"])
-def test_what_is_not_valid_is_measured_once_more(tmp_path: Path, needed: Needed, status: Status) -> None:
+def test_an_invalid_row_is_measured_once_more(tmp_path: Path, needed: Needed, status: Status) -> None:
     key, trial = trial_of(needed, "crawl")
     make_run(tmp_path, row_of(trial, status, red=True), name="one")
     assert reuse.find(tmp_path, needed.trials) == {}
@@ -93,7 +93,7 @@ def test_what_is_not_valid_is_measured_once_more(tmp_path: Path, needed: Needed,
     assert reuse.find(tmp_path, needed.trials)[key][0].run == "two"
 
 
-def test_a_row_that_was_used_again_counts_once(tmp_path: Path, needed: Needed) -> None:
+def test_a_reused_row_counts_once(tmp_path: Path, needed: Needed) -> None:
     _, trial = trial_of(needed, "crawl")
     folder = make_run(tmp_path, row_of(trial, red=True), name="one")
     copied = make_run(tmp_path, name="two")
@@ -109,7 +109,7 @@ def test_a_valid_row_is_preferred_to_newer_red_ones(tmp_path: Path, needed: Need
     assert reuse.find(tmp_path, needed.trials)[key][0].valid
 
 
-def test_a_skipped_trial_is_looked_at_again(tmp_path: Path, needed: Needed) -> None:
+def test_a_skipped_trial_is_tried_again(tmp_path: Path, needed: Needed) -> None:
     _, trial = trial_of(needed, "crawl")
     make_run(tmp_path, row_of(trial, "skipped"), row_of(trial, "skipped", started_at=LATER))
 
@@ -121,7 +121,7 @@ def test_a_skipped_trial_is_looked_at_again(tmp_path: Path, needed: Needed) -> N
     [{"cpu": "another"}, {"python": "CPython 2.7"}, {"versions": {}}, {"system": None}, {"usable_cores": 999}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_rows_of_another_machine_or_version_are_left_alone(
+def test_rows_of_another_machine_or_version_are_not_reused(
     tmp_path: Path, needed: Needed, changes: dict[str, Any]
 ) -> None:
     make_run(tmp_path, row_of(trial_of(needed, "probe")[1]), **changes)
@@ -129,13 +129,13 @@ def test_rows_of_another_machine_or_version_are_left_alone(
     assert reuse.find(tmp_path, needed.trials) == {}
 
 
-def test_rows_of_a_run_that_was_not_pinned_are_left_alone(tmp_path: Path, needed: Needed) -> None:
+def test_rows_of_an_unpinned_run_are_not_reused(tmp_path: Path, needed: Needed) -> None:
     make_run(tmp_path, row_of(trial_of(needed, "crawl")[1]), pin="pin = false")
 
     assert reuse.find(tmp_path, needed.trials) == {}
 
 
-def test_other_trials_and_older_formats_are_left_alone(tmp_path: Path, needed: Needed) -> None:
+def test_other_trials_and_older_formats_are_not_reused(tmp_path: Path, needed: Needed) -> None:
     _, trial = trial_of(needed, "crawl")
     good = row_of(trial)
     make_run(tmp_path, changed(good, format=1), changed(good, round=99), changed(good, strategy="other"))
@@ -143,7 +143,7 @@ def test_other_trials_and_older_formats_are_left_alone(tmp_path: Path, needed: N
     assert reuse.find(tmp_path, needed.trials) == {}
 
 
-def test_a_run_that_cannot_be_read_is_passed_over(tmp_path: Path, needed: Needed) -> None:
+def test_an_unreadable_run_is_ignored(tmp_path: Path, needed: Needed) -> None:
     key, trial = trial_of(needed, "probe")
     make_run(tmp_path, row_of(trial), name="good")
     broken = make_run(tmp_path, name="broken")
@@ -158,7 +158,7 @@ def group_of(needed: Needed) -> list[Key]:
     return [key for key in needed.trials if key[0] == "crawl" and key[3] == 1]
 
 
-def test_times_are_used_again_from_one_run_that_has_them_all(tmp_path: Path, needed: Needed) -> None:
+def test_times_are_reused_from_one_run_that_has_them_all(tmp_path: Path, needed: Needed) -> None:
     group = group_of(needed)
     own = [row_of(needed.trials[key]) for key in group]
     make_run(tmp_path, *own, name="whole")
@@ -170,7 +170,7 @@ def test_times_are_used_again_from_one_run_that_has_them_all(tmp_path: Path, nee
     assert {row.run for own in found.values() for row in own} == {"whole"}
 
 
-def test_times_of_two_runs_are_not_put_together(tmp_path: Path, needed: Needed) -> None:
+def test_times_of_two_runs_are_not_combined(tmp_path: Path, needed: Needed) -> None:
     group = group_of(needed)
     own = [row_of(needed.trials[key]) for key in group]
     make_run(tmp_path, own[0], name="one")
@@ -188,7 +188,7 @@ def test_claims_that_share_a_trial_share_the_run(tmp_path: Path, needed: Needed)
     assert set(reuse.find(tmp_path, needed.trials, [group[:2], group[2:]])) == set(group[:2])
 
 
-def test_a_red_time_is_measured_once_more_with_all_that_it_is_held_against(tmp_path: Path, needed: Needed) -> None:
+def test_an_invalid_time_is_measured_again_with_all_compared_trials(tmp_path: Path, needed: Needed) -> None:
     group = group_of(needed)
     own = [row_of(needed.trials[key], red=key == group[0]) for key in group]
     make_run(tmp_path, *own, name="one")
@@ -227,7 +227,7 @@ def block_rows(block: AnyTrial, started_at: str = LATER) -> list[Row]:
 ARM_FIGURES = ("settle_ns", "cpu_share", "requests", "held_in_flight")
 
 
-def test_an_arm_counts_with_its_whole_block_alone(tmp_path: Path, of_blocks: Needed) -> None:
+def test_an_arm_is_reused_only_with_its_whole_block(tmp_path: Path, of_blocks: Needed) -> None:
     key, block = next(iter(of_blocks.trials.items()))
     own = block_rows(block)
     make_run(tmp_path, *own[1:], name="one-arm-missing")
@@ -242,7 +242,7 @@ def test_an_arm_counts_with_its_whole_block_alone(tmp_path: Path, of_blocks: Nee
     assert {row.trial: plain_values(row.workload) for row in reuse.as_rows_of(block, found[key])} == parts
 
 
-def test_a_block_that_had_other_arms_besides_is_another_one(tmp_path: Path, of_blocks: Needed) -> None:
+def test_a_block_with_additional_arms_is_another_block(tmp_path: Path, of_blocks: Needed) -> None:
     own = block_rows(next(iter(of_blocks.trials.values())))
     make_run(tmp_path, *own, changed(own[-1], strategy="another", trial="another"))
 

@@ -31,7 +31,7 @@ def test_a_line_has_id_verdict_and_figures() -> None:
     assert "\x1b[32mholds" in show.line(made_verdict(), colour=True)
 
 
-def test_a_line_stays_one_whatever_the_figures_contain() -> None:
+def test_hostile_figures_stay_on_one_line() -> None:
     hostile = show.line(made_verdict(figures="a\nb\x1b[31m"))
 
     assert "\n" not in hostile
@@ -75,7 +75,7 @@ def test_the_json_reads_back_as_the_same_report(tmp_path: Path) -> None:
     assert load(tmp_path) == before
 
 
-def test_the_json_has_the_keys_that_it_always_had() -> None:
+def test_the_json_has_the_stored_keys() -> None:
     (folder,) = REFERENCE.glob("*-claims")
     stored = json.loads((folder / JSON_FILE).read_text(encoding="utf-8"))
     made = msgspec.to_builtins(made_report(made_verdict()))
@@ -98,7 +98,7 @@ def test_a_folder_without_claims_is_refused_with_one_sentence(tmp_path: Path, ch
     assert "\n" not in str(refused.value)
 
 
-def test_markdown_shows_whatever_the_text_contains() -> None:
+def test_markdown_escapes_hostile_text() -> None:
     text = show.markdown(made_report(made_verdict(figures="a | b <script> *c* _d_ `e`\n# f")))
 
     (line,) = [line for line in text.splitlines() if "script" in line]
@@ -114,7 +114,7 @@ def test_markdown_names_machine_command_and_what_was_left_out() -> None:
         assert part in text
 
 
-def test_demonstrations_stand_below_a_heading_of_their_own_and_are_shown() -> None:
+def test_demonstrations_are_below_a_heading_of_their_own() -> None:
     found: Report = made_report(
         made_verdict(id="xkcd", kind="demonstration", order=4),
         made_verdict(id="races", kind="demonstration", verdict="does not hold here", order=3),

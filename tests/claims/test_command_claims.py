@@ -47,13 +47,13 @@ def test_claims_are_run_judged_and_written(first: Done, folder: Path) -> None:
     assert report.trials.measured == len(rows.read(made))
 
 
-def test_rows_that_are_there_are_used_again_and_one_claim_is_explained(first: Done, folder: Path) -> None:
+def test_stored_rows_are_reused_and_a_single_claim_is_explained(first: Done, folder: Path) -> None:
     before = newest(folder)
 
     again = inflight("claims", "stack-ripping", "--quick", "--out", folder, calm=True)
 
     assert again.code == 0, again.err
-    assert f"of {before.name}" in again.err
+    assert before.name in again.err
     assert again.err.startswith("0 trials to run")
     found = rows.read(newest(folder))
     assert found
@@ -62,13 +62,13 @@ def test_rows_that_are_there_are_used_again_and_one_claim_is_explained(first: Do
     assert any("Traceback" in line and " | " in line for line in again.out.splitlines())
 
 
-def test_fresh_measures_what_is_there_already_and_json_is_alone_on_standard_output(first: Done, folder: Path) -> None:
+def test_fresh_measures_again_and_json_is_the_only_output(first: Done, folder: Path) -> None:
     done = inflight("claims", "stack-ripping", "--quick", "--fresh", "--json", "--out", folder)
 
     told: dict[str, Any] = json.loads(done.out)
     assert [claim["id"] for claim in told["claims"]] == ["stack-ripping"]
     assert Path(told["folder"]) == newest(folder)
-    assert "rows are there already" not in done.err
+    assert "rows are reused" not in done.err
     assert {row.run for row in rows.read(newest(folder))} == {newest(folder).name}
 
 
@@ -111,7 +111,7 @@ def test_one_interpreter_is_measured_with_and_without_its_lock(tmp_path: Path) -
     assert locks == {("0", False), ("1", True)}
 
 
-def test_an_interpreter_that_has_a_lock_after_all_is_refused(tmp_path: Path) -> None:
+def test_an_interpreter_with_a_lock_is_refused(tmp_path: Path) -> None:
     done = inflight("claims", "no-gil", "--free-threaded", sys.executable, "--out", tmp_path)
 
     assert done.sentence == f"--free-threaded: {sys.executable} was built with a global interpreter lock"
@@ -130,7 +130,7 @@ def test_an_unknown_claim_is_answered_with_the_nearest() -> None:
     assert inflight("claims", "race").sentence == "no claim 'race'; did you mean \"races\"?"
 
 
-def test_what_is_not_quick_is_refused_when_asked_for_alone() -> None:
+def test_a_claim_without_a_quick_experiment_is_refused_alone() -> None:
     assert inflight("claims", "c10k", "--quick").sentence == "c10k: not part of --quick; leave --quick out"
 
 
@@ -141,12 +141,12 @@ def test_what_is_not_quick_is_refused_when_asked_for_alone() -> None:
         (("--free-threaded", "python-of-nobody"), "--free-threaded: there is no program python-of-nobody"),
     ],
 )
-def test_wrong_options_are_refused_in_a_sentence(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+def test_invalid_options_are_refused_in_one_sentence(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
     assert inflight("claims", "races", *options, "--out", tmp_path).sentence == sentence
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_keeps_the_rows_for_the_next_time(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_rows_for_the_next_run(tmp_path: Path) -> None:
     with running("claims", "stack-ripping", "--quick", "--out", tmp_path) as started:
         assert "5 trials to run" in started.read_error_line()
         assert "1/5" in started.read_error_line()

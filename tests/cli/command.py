@@ -81,7 +81,7 @@ class Running:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def family_when(self, number: int) -> list[psutil.Process]:
-        """Wait until it has so many."""
+        """Wait until it has at least this many."""
         while len(found := self.family()) < number:
             time.sleep(0.01)
         return found

@@ -39,9 +39,9 @@ def serve() -> Iterator[Serve]:
 def crawl_json(*arguments: object) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """Crawl, and return the records by URL and the summary."""
     done = inflight("crawl", "--json", *arguments)
-    assert (done.code, done.err) == (0, "")
     *records, last = map(json.loads, done.out.splitlines())
     assert list(last) == ["summary"]
+    assert (done.code, done.err == "") == ((0, True) if last["summary"]["pages"] else (1, False))
     return {record["url"]: record for record in records}, last["summary"]
 
 
@@ -73,12 +73,12 @@ def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
         f"301  {base}/moved  -> {base}/a  text/html, 16 B, 0/0 new URLs",
         f"404  {base}/missing  text/html, 16 B, 0/0 new URLs",
     ]
-    assert totals.startswith("callbacks: 4 URLs, 4 pages (1 redirects), 113 B in ")
+    assert totals.startswith("callbacks: 4 URLs, 4 pages (1 redirect), 113 B in ")
     assert totals.endswith(" pages/s, at most 1 in flight")
     assert errors == "errors: none"
 
 
-def test_json_has_a_record_with_just_these_keys_for_every_url_and_a_summary(serve: Serve) -> None:
+def test_json_has_a_record_for_every_url_and_a_summary(serve: Serve) -> None:
     base = serve(SMALL).url
 
     records, summary = crawl_json(f"{base}/", "--max-in-flight", 1)
@@ -97,7 +97,7 @@ def test_json_has_a_record_with_just_these_keys_for_every_url_and_a_summary(serv
 
 
 @pytest.mark.parametrize("strategy", OPEN)
-def test_every_strategy_brings_the_whole_fake_site_with_its_faults(strategy: str) -> None:
+def test_every_strategy_crawls_the_whole_fake_site_with_its_faults(strategy: str) -> None:
     faults = (("truncated", 0.1), ("error-500", 0.1), ("chunked", 0.1), ("malformed-header", 0.1))
     config = SiteConfig(pages=60, redirects=0.2, missing=0.1, faults=faults)
     with fake.running(None) as server:
@@ -114,14 +114,25 @@ def test_every_strategy_brings_the_whole_fake_site_with_its_faults(strategy: str
     assert failed == sum(summary["errors"].values()) > 0
 
 
-def test_urls_that_fail_are_part_of_a_report_that_succeeds() -> None:
+def test_a_crawl_without_a_page_exits_with_1_and_one_sentence() -> None:
     url = f"http://127.0.0.1:{free_port()}/"
 
     done = inflight("crawl", url, "--max-tries", 3)
 
-    assert done.code == 0
-    assert done.out.splitlines()[0] == f"---  {url}  (connection refused)  3 tries"
-    assert done.out.splitlines()[-1] == "errors: 1 connection refused"
+    *lines, blank, totals, errors = done.out.splitlines()
+    assert (done.code, blank, errors) == (1, "", "errors: 1 connection refused")
+    assert lines == [f"---  {url}  (connection refused)  3 tries"]
+    assert totals.startswith("callbacks: 1 URL, 0 pages (0 redirects), ")
+    assert done.err == "inflight: no page could be fetched: 1 connection refused\n"
+
+
+def test_urls_that_fail_are_part_of_a_crawl_that_succeeds(serve: Serve) -> None:
+    good, bad = f"{serve(SMALL).url}/a", f"http://127.0.0.1:{free_port()}/"
+
+    records, summary = crawl_json(good, bad, "--max-tries", 1)
+
+    assert (records[bad]["status"], records[bad]["error"]) == (None, "connection refused")
+    assert (summary["pages"], summary["errors"]) == (1, {"connection refused": 1})
 
 
 def test_options_reach_the_crawl(serve: Serve) -> None:
@@ -172,7 +183,7 @@ def test_several_urls_and_urls_without_a_scheme_are_crawled(serve: Serve) -> Non
         (["x", "--max-in-flight", "1000000"], "1,000,000 in flight need 1,000,064 descriptors, but RLIMIT_NOFILE"),
     ],
 )
-def test_what_cannot_be_crawled_is_refused_in_one_line(arguments: list[str], words: str) -> None:
+def test_an_invalid_crawl_is_refused_in_one_sentence(arguments: list[str], words: str) -> None:
     limit = ("RLIMIT_NOFILE", 1000) if "--max-in-flight" in arguments else None
 
     assert words in inflight("crawl", *arguments, limit=limit).sentence
@@ -187,7 +198,7 @@ def test_options_out_of_range_are_wrong_usage(option: list[str]) -> None:
 
 
 @pytest.mark.parametrize("strategy", OPEN)
-def test_the_longest_timeout_is_one_that_every_strategy_can_wait(serve: Serve, strategy: str) -> None:
+def test_every_strategy_supports_the_longest_timeout(serve: Serve, strategy: str) -> None:
     server = serve(SMALL)
 
     _, summary = crawl_json(f"{server.url}/", "--timeout", "86400s", "--strategy", strategy)
@@ -229,7 +240,7 @@ def evil(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("strategy", OPEN)
-def test_an_evil_site_fails_page_by_page_and_never_the_crawl(serve: Serve, strategy: str) -> None:
+def test_an_evil_site_makes_pages_fail_but_not_the_crawl(serve: Serve, strategy: str) -> None:
     server = serve(evil)
 
     records, summary = crawl_json(
@@ -249,7 +260,7 @@ def test_an_evil_site_fails_page_by_page_and_never_the_crawl(serve: Serve, strat
 
 
 @pytest.mark.parametrize("strategy", OPEN)
-def test_what_does_not_end_is_cut_off_at_the_limit_of_its_size(serve: Serve, strategy: str) -> None:
+def test_an_endless_response_is_cut_off_at_the_size_limit(serve: Serve, strategy: str) -> None:
     server = serve(evil)
 
     records, _ = crawl_json(f"{server.url}/endless", f"{server.url}/huge", "--max-tries", 1, "--strategy", strategy)
@@ -276,7 +287,7 @@ def test_ctrl_c_ends_a_crawl_without_a_traceback(serve: Serve, strategy: str) ->
 
 
 @pytest.mark.parametrize("pages", [3, 3000])
-def test_a_reader_that_has_seen_enough_is_no_error_worth_a_traceback(pages: int) -> None:
+def test_a_closed_pipe_is_no_error(pages: int) -> None:
     with fake.running(None) as server:
         server.configure(SiteConfig(pages=pages))
         read, write = os.pipe()
@@ -300,7 +311,7 @@ def test_output_can_go_to_a_file(serve: Serve, tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 7
 
 
-def test_a_strategy_that_needs_what_is_not_installed_says_what_to_install(tmp_path: Path) -> None:
+def test_a_strategy_with_a_missing_package_names_it(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path)
     workshop.add_strategy("needy", "def crawl(job, frontier): ...", ("no-such-thing", "psutil"))
 

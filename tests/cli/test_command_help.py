@@ -1,5 +1,6 @@
 """The command itself: help, version, lists, and what they load."""
 
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inflight import strategies
-from inflight.bench.core.experiment import preset_names
+from inflight.bench.core.experiment import load, preset_names
 from tests.cli.command import inflight
 
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
@@ -23,7 +24,7 @@ def test_every_command_has_help(command: list[str]) -> None:
     assert done.err == ""
 
 
-def test_the_installed_script_says_its_version() -> None:
+def test_the_installed_script_prints_its_version() -> None:
     script = Path(sys.executable).with_name("inflight")
 
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
@@ -52,9 +53,15 @@ def test_the_list_names_every_strategy_and_preset() -> None:
     assert done.code == 0
     for name in (*strategies.names(), *preset_names()):
         assert f"\n  {name} " in done.out
+    assert len(re.findall(r"^  \w+ +about \d+ (?:s|min): ", done.out, re.MULTILINE)) == len(preset_names())
 
 
-def test_the_list_is_shown_where_the_presets_cannot_run() -> None:
+@pytest.mark.parametrize("name", preset_names())
+def test_the_time_of_a_preset_is_only_in_the_list(name: str) -> None:
+    assert not re.search(r"about \d+ (s|min)|half an hour|minute", load(name, strategies.names()).about, re.IGNORECASE)
+
+
+def test_the_list_is_shown_even_if_presets_cannot_run() -> None:
     done = inflight("list", limit=("RLIMIT_NOFILE", 256))
 
     assert done.code == 0

@@ -76,7 +76,7 @@ def table(heading: str) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_shows_examples_that_it_would_take(name: str) -> None:
+def test_every_command_has_valid_examples(name: str) -> None:
     examples = examples_of(name)
 
     assert examples
@@ -88,7 +88,7 @@ def test_every_command_shows_examples_that_it_would_take(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_A_MODULE)
-def test_a_command_hands_over_just_what_can_be_asked_for(name: str) -> None:
+def test_a_command_passes_exactly_its_options(name: str) -> None:
     module = importlib.import_module(f"inflight.bench.{OF_A_MODULE[name]}")
     options = {parameter.name for parameter in main.commands[name].params} - {"quiet"}
 
@@ -101,7 +101,7 @@ def test_a_command_hands_over_just_what_can_be_asked_for(name: str) -> None:
     assert all(issubclass(refusal, Exception) for refusal in module.REFUSALS)
 
 
-def test_the_version_is_said() -> None:
+def test_the_version_is_printed() -> None:
     done = inflight("--version")
 
     assert (done.code, done.out.split()[-1]) == (0, version("inflight-bench"))
@@ -116,7 +116,7 @@ def test_the_documentation_names_every_command() -> None:
 # ----------------------------------------------------------------------------------------------- exit codes
 
 
-def test_the_documented_table_is_that_of_the_commands() -> None:
+def test_the_documented_exit_codes_are_those_of_the_commands() -> None:
     head, _, *rows = table("Exit codes")
     codes = [int(cell) for cell in head[1:]]
     documented = {row[0].strip("`"): dict(zip(codes, row[1:], strict=True)) for row in rows}
@@ -128,13 +128,13 @@ def test_the_documented_table_is_that_of_the_commands() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_says_the_same_codes(name: str) -> None:
-    said = " ".join(help_of(name).split()).partition("Exit codes: ")[2]
+def test_help_has_the_same_exit_codes(name: str) -> None:
+    said = help_of(name).partition("Exit codes:")[2]
 
-    assert re.findall(r"(?:^|; )(\d+) ", said) == [str(code) for code in EXITS[name]]
+    assert {int(code): meaning for code, meaning in re.findall(r"^ +(\d+) +(.+)$", said, re.MULTILINE)} == EXITS[name]
 
 
-def test_verdicts_have_codes_of_the_table() -> None:
+def test_verdicts_have_the_exit_codes_of_the_table() -> None:
     for name in ("ab", "compare"):
         declared = importlib.import_module(f"inflight.bench.{OF_A_MODULE[name]}").EXITS
         assert declared.items() <= {told: code for code, told in EXITS[name].items()}.items()
@@ -150,7 +150,7 @@ def test_verdicts_have_codes_of_the_table() -> None:
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_what_cannot_be_done_is_2_and_said_on_standard_error(
+def test_a_refusal_exits_with_2_and_a_message_on_standard_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -164,14 +164,14 @@ def test_what_cannot_be_done_is_2_and_said_on_standard_error(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_not_known_is_3(tmp_path: Path) -> None:
+def test_an_inconclusive_verdict_exits_with_3(tmp_path: Path) -> None:
     sides = [saved(tmp_path / name, noisy_run(seed, rounds=1)) for seed, name in enumerate(("base", "head"))]
 
     assert inflight("compare", *sides).code == 3
 
 
 @pytest.mark.parametrize(("error", "code"), [("ZeroDivisionError", 70), ("KeyboardInterrupt", 130)])
-def test_a_bug_is_70_and_ctrl_c_130_whatever_it_hits(error: str, code: int) -> None:
+def test_an_internal_error_exits_with_70_and_ctrl_c_with_130(error: str, code: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", BROKEN.format(error=error)], capture_output=True, text=True, check=False
     )
@@ -184,17 +184,17 @@ def test_a_bug_is_70_and_ctrl_c_130_whatever_it_hits(error: str, code: int) -> N
 # ------------------------------------------------------------------------------------- who says what to whom
 
 
-def test_a_quiet_run_says_what_went_wrong_and_its_results_are_the_same(tmp_path: Path) -> None:
+def test_a_quiet_run_prints_errors_and_the_same_results(tmp_path: Path) -> None:
     (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
 
     done = inflight("run", "late.toml", "--quiet", "--strict", folder=tmp_path)
 
     assert done.code == 1
     assert "callbacks" in done.out
-    assert done.err == "strict: 1 of 1 trials are not valid\nstrict: 1 trial ended as timeout\n"
+    assert [line.split()[:2] for line in done.err.splitlines()] == [["strict:", "1"]] * 2
 
 
-def test_what_is_planned_is_talk_as_well(tmp_path: Path) -> None:
+def test_quiet_also_drops_the_plan(tmp_path: Path) -> None:
     loud, quiet = (inflight("run", "smoke", "--list", *options, folder=tmp_path) for options in ([], ["-q"]))
 
     assert quiet.out == loud.out != ""
@@ -202,7 +202,7 @@ def test_what_is_planned_is_talk_as_well(tmp_path: Path) -> None:
     assert loud.err
 
 
-def test_commands_that_talk_can_be_quiet() -> None:
+def test_commands_with_messages_have_quiet() -> None:
     quiet = {name for name in COMMANDS if any(parameter.name == "quiet" for parameter in main.commands[name].params)}
 
     assert quiet == TALKS
@@ -214,14 +214,14 @@ def test_commands_that_talk_can_be_quiet() -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_script_for_a_shell_is_about_this_program(shell: str) -> None:
+def test_the_script_of_a_shell_completes_this_program(shell: str) -> None:
     script = completion_command.script(shell)
 
     assert "inflight" in script
     assert f"_INFLIGHT_COMPLETE={shell}_complete" in script
 
 
-def test_the_shell_is_the_one_of_the_environment_unless_it_is_named() -> None:
+def test_the_shell_is_that_of_the_environment_by_default() -> None:
     done = inflight("completion", SHELL="/usr/local/bin/bash")
 
     assert (done.code, done.err) == (0, "")
@@ -235,7 +235,7 @@ def test_an_unknown_shell_is_refused_in_one_sentence(path: str, told: str) -> No
         named_by(path)
 
 
-def test_a_shell_is_offered_what_fits() -> None:
+def test_completions_match_the_typed_text() -> None:
     def offered(name: str, incomplete: str) -> list[str]:
         return [item.value for item in getattr(completion_command, name)(incomplete) if item.type == "plain"]
 
@@ -251,9 +251,7 @@ def test_a_shell_is_offered_what_fits() -> None:
     assert offered("resources", "") == list(bare.RESOURCES)
 
 
-def test_run_folders_are_offered_and_else_the_shell_looks_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_folders_are_completed_or_left_to_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("results/b", "results/a", "results/none", "elsewhere/c"):
         (tmp_path / name).mkdir(parents=True)
         if name != "results/none":
@@ -270,7 +268,7 @@ def test_run_folders_are_offered_and_else_the_shell_looks_by_itself(
     assert completion_command.stored_runs_and_files("x.js")[0].type == "file"
 
 
-def test_completing_goes_through_the_program_and_imports_nothing_heavy() -> None:
+def test_completion_imports_nothing_heavy() -> None:
     code = (
         "import sys, atexit\n"
         f"atexit.register(lambda: print('LOADED', [name for name in {HEAVY} if name in sys.modules]))\n"

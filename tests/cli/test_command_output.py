@@ -111,21 +111,21 @@ def nobody_reads() -> Iterator[int]:
     os.close(writer)
 
 
-def test_every_command_is_here_with_something_that_it_prints() -> None:
+def test_every_command_is_covered_here() -> None:
     assert {arguments[0] for arguments in RESULTS.values()} | HELP_ONLY.keys() == set(EXITS)
     assert {path[0] for path in CALLED if path} == set(EXITS)
 
 
 @needs_a_full_disk
 @pytest.mark.parametrize("path", [*((*path, "--help") for path in CALLED), ("--version",)], ids=" ".join)
-def test_help_that_is_lost_is_an_error(path: tuple[str, ...]) -> None:
+def test_lost_help_is_an_error(path: tuple[str, ...]) -> None:
     with FULL.open("wb") as full:
         assert end([*INFLIGHT, *path], full) == (REFUSED, LOST)
 
 
 @needs_a_full_disk
 @pytest.mark.parametrize("name", ["list", "serve"])
-def test_without_a_buffer_it_is_an_error_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_unbuffered_help_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENVIRONMENT, "PYTHONUNBUFFERED", "1")
 
     with FULL.open("wb") as full:
@@ -134,7 +134,7 @@ def test_without_a_buffer_it_is_an_error_too(name: str, monkeypatch: pytest.Monk
 
 @needs_a_full_disk
 @pytest.mark.parametrize("name", RESULTS)
-def test_results_that_are_lost_are_an_error(name: str, folder: Path, url: str) -> None:
+def test_lost_results_are_an_error(name: str, folder: Path, url: str) -> None:
     with FULL.open("wb") as full:
         code, said = end([*INFLIGHT, *(word.format(url=url) for word in RESULTS[name])], full, folder)
 
@@ -156,7 +156,7 @@ def test_a_reader_that_goes_away_is_no_error(name: str, folder: Path, url: str) 
 
 
 @needs_a_full_disk
-def test_a_verdict_is_kept_when_its_words_are_lost(tmp_path: Path) -> None:
+def test_a_verdict_keeps_its_exit_code_when_output_is_lost(tmp_path: Path) -> None:
     sides = [saved(tmp_path / name, noisy_run(seed, rounds=1)) for seed, name in enumerate(("base", "head"))]
 
     with FULL.open("wb") as full:
@@ -166,7 +166,7 @@ def test_a_verdict_is_kept_when_its_words_are_lost(tmp_path: Path) -> None:
 
 
 @needs_a_full_disk
-def test_rows_and_page_are_kept_when_the_table_is_lost(folder: Path, tmp_path: Path) -> None:
+def test_rows_and_page_are_written_when_output_is_lost(folder: Path, tmp_path: Path) -> None:
     with FULL.open("wb") as full:
         code, said = end([*INFLIGHT, "run", str(folder / "tiny.toml")], full, tmp_path)
 
@@ -178,7 +178,7 @@ def test_rows_and_page_are_kept_when_the_table_is_lost(folder: Path, tmp_path: P
 
 
 @needs_a_full_disk
-def test_a_run_goes_on_when_what_it_says_is_lost(folder: Path, tmp_path: Path) -> None:
+def test_a_run_continues_when_messages_are_lost(folder: Path, tmp_path: Path) -> None:
     with FULL.open("wb") as full:
         done = subprocess.run(
             [*INFLIGHT, "run", str(folder / "tiny.toml")],
@@ -190,7 +190,7 @@ def test_a_run_goes_on_when_what_it_says_is_lost(folder: Path, tmp_path: Path) -
     assert len(rows.read(run)) == 1
 
 
-def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_all(folder: Path) -> None:
+def test_a_slow_reader_of_a_non_blocking_pipe_gets_everything(folder: Path) -> None:
     command = [*INFLIGHT, "report", str(QUICK), "--format", "csv"]
     whole = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, timeout=HANG_S, check=True).stdout
     reader, writer = os.pipe()
@@ -204,7 +204,7 @@ def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_all(folder: Path) -> N
     assert (process.returncode, read) == (0, whole)
 
 
-def test_output_that_was_closed_from_the_start_is_not_wanted() -> None:
+def test_output_closed_before_the_start_is_no_error() -> None:
     done = subprocess.run(
         ["sh", "-c", '"$@" >&-', "sh", *INFLIGHT, "list"],
         env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False,
@@ -216,7 +216,7 @@ def test_output_that_was_closed_from_the_start_is_not_wanted() -> None:
 @needs_a_full_disk
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", [["--help"], ["--port", "0", "--ready-line"]], ids=" ".join)
-def test_the_server_ends_when_what_it_prints_is_lost(
+def test_the_server_ends_when_its_output_is_lost(
     arguments: list[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ENVIRONMENT, "PYTHONUNBUFFERED", unbuffered)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from inflight import load as load_run
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import load
 from tests.cli.command import Done, inflight
@@ -89,7 +90,7 @@ def test_the_experiment_is_kept_as_it_was_run(smoke: Done, smoke_folder: Path) -
     assert machine["command"][1:] == ["run", "smoke", "--strategies", "callbacks,thread_pool"]
 
 
-def test_the_summary_can_be_had_as_json(tiny: Path, tmp_path: Path) -> None:
+def test_json_prints_the_summary(tiny: Path, tmp_path: Path) -> None:
     done = inflight("run", tiny, "--json", folder=tmp_path, calm=True)
 
     summary = json.loads(done.out)
@@ -98,7 +99,7 @@ def test_the_summary_can_be_had_as_json(tiny: Path, tmp_path: Path) -> None:
     assert all((tmp_path / path).is_file() for path in summary["plots"])
 
 
-def test_a_list_says_what_would_run_and_runs_nothing(tiny: Path, tmp_path: Path) -> None:
+def test_list_prints_the_plan_and_runs_nothing(tiny: Path, tmp_path: Path) -> None:
     done = inflight("run", tiny, "--list", folder=tmp_path)
 
     assert done.code == 0
@@ -136,7 +137,7 @@ def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
     assert [len(rows.read(folder)) for folder in folders] == [1, 1]
 
 
-def test_a_run_without_one_valid_row_ends_with_1(tmp_path: Path) -> None:
+def test_a_run_without_a_valid_row_exits_with_1(tmp_path: Path) -> None:
     (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
 
     done = inflight("run", "late.toml", folder=tmp_path)
@@ -144,6 +145,20 @@ def test_a_run_without_one_valid_row_ends_with_1(tmp_path: Path) -> None:
     assert done.code == 1
     assert [row.status for row in rows.read(only_run(tmp_path))] == ["timeout"]
     assert "callbacks" in done.out
+    assert "timeout" in done.err.splitlines()[-1]
+
+
+def test_a_report_without_a_valid_row_names_the_reason_and_a_folder_of_runs_a_run(tmp_path: Path) -> None:
+    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+    inflight("run", "late.toml", folder=tmp_path)
+    folder = only_run(tmp_path)
+
+    done = inflight("report", folder, "--format", "csv")
+
+    assert (done.code, done.out.count("\n")) == (0, 2)
+    assert "timeout" in done.err
+    assert "answer()" in repr(load_run(folder))
+    assert folder.name in inflight("report", "results", folder=tmp_path).sentence
 
 
 @pytest.mark.parametrize(
@@ -159,12 +174,12 @@ def test_a_run_without_one_valid_row_ends_with_1(tmp_path: Path) -> None:
         (["--resume", "nowhere"], "nowhere is not a run: it has no experiment.toml"),
         (["--resume", "."], ". is not a run: it has no experiment.toml"),
         (["--resume", "half"], "half is not a run: it has no machine.json"),
-        (["--resume", "x", "--rounds", "2"], "--resume goes on with what was begun; leave out"),
+        (["--resume", "x", "--rounds", "2"], "--resume continues a run as it is; leave out"),
         (["smoke", "--out", "file/x"], "cannot write results to file/x"),
         (["smoke", "--out", "/proc/x"], "choose another folder with --out"),
     ],
 )
-def test_what_cannot_be_run_is_refused_in_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:
+def test_an_invalid_run_is_refused_in_one_sentence(tmp_path: Path, arguments: list[str], words: str) -> None:
     (tmp_path / "wrong.toml").write_text("round = 1\n[[crawl]]", encoding="utf-8")
     (tmp_path / "none.toml").write_text("strategies = ['sequential']\n[[crawl]]\nin_flight = [2]", encoding="utf-8")
     (tmp_path / "file").touch()
@@ -191,7 +206,7 @@ def test_more_in_flight_than_descriptors_is_refused_before_anything_starts(
     assert not (tmp_path / "results").exists()
 
 
-def test_as_many_in_flight_as_the_sentence_allows_do_run(tiny: Path, tmp_path: Path) -> None:
+def test_the_suggested_number_in_flight_runs(tiny: Path, tmp_path: Path) -> None:
     tiny.write_text(
         'strategies = ["callbacks", "native_asyncio", "thread_pool"]\n'
         "[[memory]]\nin_flight = [64]\nsite = { links = 0 }\n",
@@ -203,7 +218,7 @@ def test_as_many_in_flight_as_the_sentence_allows_do_run(tiny: Path, tmp_path: P
     assert {row.reason for row in rows.read(only_run(tmp_path))} == {None}
 
 
-def test_a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(tiny: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_sentence_and_finished_rows_are_kept(tiny: Path, tmp_path: Path) -> None:
     done = inflight("run", tiny, "--rounds", 2, folder=tmp_path, limit=("RLIMIT_FSIZE", 12_000))
 
     folder = only_run(tmp_path)
@@ -221,7 +236,7 @@ def test_a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(tiny: Path, tm
     assert len({row.trial for row in rows.read(folder)}) == len(rows.read(folder)) == 8
 
 
-def test_a_disk_that_is_full_for_the_plots_is_one_sentence_too(tiny: Path, tmp_path: Path) -> None:
+def test_a_full_disk_during_plots_is_one_sentence(tiny: Path, tmp_path: Path) -> None:
     done = inflight("run", tiny, "--strategies", "callbacks", folder=tmp_path, limit=("RLIMIT_FSIZE", 13_000))
 
     assert done.code == 2
@@ -229,7 +244,7 @@ def test_a_disk_that_is_full_for_the_plots_is_one_sentence_too(tiny: Path, tmp_p
     assert len(rows.read(only_run(tmp_path))) == 2
 
 
-def test_output_that_nobody_can_encode_is_no_crash(tmp_path: Path) -> None:
+def test_output_that_cannot_be_encoded_is_no_error(tmp_path: Path) -> None:
     timed = "strategies = ['callbacks']\n[[throughput]]\nin_flight = [5]\ncycles = 1\n"
     (tmp_path / "timed.toml").write_text(timed, encoding="utf-8")
 
@@ -240,7 +255,7 @@ def test_output_that_nobody_can_encode_is_no_crash(tmp_path: Path) -> None:
     assert "callbacks" in done.out
 
 
-def test_a_run_beside_a_neighbour_says_so(tiny: Path, tmp_path: Path) -> None:
+def test_a_disturbed_run_names_its_neighbour(tiny: Path, tmp_path: Path) -> None:
     done = inflight("run", tiny, "--disturbed", "spin", folder=tmp_path, calm=True)
 
     assert done.code == 0
@@ -251,7 +266,7 @@ def test_a_run_beside_a_neighbour_says_so(tiny: Path, tmp_path: Path) -> None:
     assert json.loads((only_run(tmp_path) / "machine.json").read_text(encoding="utf-8"))["neighbour"] == "spin"
 
 
-def test_a_run_that_is_resumed_has_the_neighbour_that_it_was_begun_with(tiny: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_has_the_neighbour_it_began_with(tiny: Path, tmp_path: Path) -> None:
     inflight("run", tiny, "--disturbed", "memory", folder=tmp_path, calm=True)
 
     done = inflight("run", "--resume", only_run(tmp_path), "--json", folder=tmp_path, calm=True)

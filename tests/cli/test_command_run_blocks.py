@@ -35,12 +35,12 @@ def done(place: Path) -> Done:
 
 @pytest.fixture(scope="module")
 def others() -> set[str]:
-    """Return the strategies that can have so many in flight, but for the reference."""
+    """Return the strategies that can have five in flight, except the reference."""
     most = {name: strategies.describe(name).most_in_flight for name in strategies.names()}
     return {name for name, number in most.items() if number is None or number >= 5} - {REFERENCE}
 
 
-def test_a_run_of_blocks_begins_with_what_the_same_code_differs_by(done: Done, others: set[str]) -> None:
+def test_a_run_of_blocks_prints_the_placebo_first(done: Done, others: set[str]) -> None:
     assert done.code == 0
     assert done.out.startswith(SAME)
     assert all(name in done.out for name in others)

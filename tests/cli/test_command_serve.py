@@ -29,7 +29,7 @@ def test_it_serves_until_ctrl_c() -> None:
     assert "serving 7 pages" in done.err
 
 
-def test_it_can_be_told_to_say_its_port_to_a_program() -> None:
+def test_ready_line_prints_the_port() -> None:
     with running("serve", "--port", 0, "--ready-line") as started:
         assert started.process.stdout is not None
         ready = json.loads(started.process.stdout.readline())
@@ -39,7 +39,7 @@ def test_it_can_be_told_to_say_its_port_to_a_program() -> None:
         assert started.end().code == 0
 
 
-def test_a_port_that_is_taken_is_one_sentence() -> None:
+def test_a_port_in_use_is_an_error_of_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
@@ -63,7 +63,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
         "--drip x",
     ],
 )
-def test_what_cannot_be_served_is_refused_in_one_sentence(wrong: str) -> None:
+def test_an_invalid_site_is_refused_in_one_sentence(wrong: str) -> None:
     done = inflight("serve", *wrong.split())
 
     assert (done.code, done.out) == (2, "")
@@ -72,7 +72,7 @@ def test_what_cannot_be_served_is_refused_in_one_sentence(wrong: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["--dance", "--port x", "--missing many", "here"])
-def test_wrong_usage_is_said_as_by_any_command(wrong: str) -> None:
+def test_wrong_usage_is_reported_as_by_other_commands(wrong: str) -> None:
     done = inflight("serve", *wrong.split())
 
     assert (done.code, done.out) == (2, "")

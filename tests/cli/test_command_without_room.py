@@ -32,7 +32,7 @@ main()
 """
 
 
-def test_a_run_with_little_address_space_keeps_its_rows_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_a_run_with_little_address_space_keeps_its_rows_and_prints_the_next_command(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(TINY, encoding="utf-8")
 
     done = inflight("run", "tiny.toml", folder=tmp_path, limit=LITTLE)
@@ -40,7 +40,7 @@ def test_a_run_with_little_address_space_keeps_its_rows_and_says_how_to_go_on(tm
     (folder,) = (tmp_path / "results").iterdir()
     assert done.code == 2
     assert done.err.splitlines()[-1].startswith(f"inflight: {SAID}")
-    assert f"then: inflight report {folder.relative_to(tmp_path)} (its rows.jsonl is complete)" in done.err
+    assert f"inflight report {folder.relative_to(tmp_path)} " in done.err
     assert [row.status for row in rows.read(folder)] == ["ok"]
     assert inflight("report", folder.relative_to(tmp_path), folder=tmp_path).code == 0
 
@@ -53,7 +53,7 @@ def test_a_run_with_little_address_space_keeps_its_rows_and_says_how_to_go_on(tm
     ],
     ids=lambda words: words[0],
 )  # fmt: skip
-def test_what_cannot_be_done_with_little_address_space_is_not_begun(tmp_path: Path, arguments: list[str]) -> None:
+def test_commands_that_need_more_address_space_do_not_begin(tmp_path: Path, arguments: list[str]) -> None:
     done = inflight(*arguments, folder=tmp_path, limit=LITTLE)
 
     assert done.sentence.startswith(SAID)
@@ -70,7 +70,7 @@ def test_what_cannot_be_done_with_little_address_space_is_not_begun(tmp_path: Pa
         ('RuntimeError("can\'t start new thread")', "ValueError('wrapped')", True),
     ],
 )
-def test_memory_that_runs_out_is_one_sentence(first: str, then: str, limited: bool) -> None:
+def test_lack_of_memory_is_one_sentence(first: str, then: str, limited: bool) -> None:
     code = RAISING.format(first=first, then=then, limited=limited, bound=LITTLE[1])
 
     done = subprocess.run(
@@ -79,11 +79,11 @@ def test_memory_that_runs_out_is_one_sentence(first: str, then: str, limited: bo
     )  # fmt: skip
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert done.stderr.endswith("Rows that were written are complete.\n")
+    assert done.stderr.endswith("Finished rows are kept.\n")
 
 
 @pytest.mark.parametrize("error", ["ImportError('no such module')", "RuntimeError('a bug')", "OSError(2, 'gone')"])
-def test_with_room_enough_other_errors_are_bugs(error: str) -> None:
+def test_with_enough_memory_other_errors_are_internal_errors(error: str) -> None:
     code = RAISING.format(first=error, then=error, limited=False, bound=0)
 
     done = subprocess.run(
@@ -95,7 +95,7 @@ def test_with_room_enough_other_errors_are_bugs(error: str) -> None:
     assert "Traceback" in done.stderr
 
 
-def test_with_too_few_descriptors_for_the_harness_it_says_how_many_to_allow(tmp_path: Path) -> None:
+def test_too_few_descriptors_for_the_harness_are_refused_with_a_number(tmp_path: Path) -> None:
     done = inflight("run", "smoke", folder=tmp_path, limit=("RLIMIT_NOFILE", 64))
 
     assert done.sentence == (

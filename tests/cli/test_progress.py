@@ -66,11 +66,11 @@ def ticking(*seconds: float) -> Clock:
 # ------------------------------------------------------------------------------------------- the figures
 
 
-def test_before_the_first_trial_the_plan_is_all_that_is_known() -> None:
+def test_before_the_first_trial_the_time_left_is_that_of_the_plan() -> None:
     assert Stand(total=3, ahead_ns=30 * S).left_ns == 30 * S
 
 
-def test_trials_that_take_twice_as_long_as_expected_double_what_is_left() -> None:
+def test_trials_twice_as_long_as_expected_double_the_time_left() -> None:
     stand = Stand(total=300, ahead_ns=3000 * S)
     for _ in range(200):
         stand = stand.after(10 * S, 20 * S)
@@ -79,19 +79,19 @@ def test_trials_that_take_twice_as_long_as_expected_double_what_is_left() -> Non
     assert stand.left_ns == pytest.approx(2000 * S, rel=0.01)
 
 
-def test_one_odd_short_trial_does_not_decide() -> None:
+def test_a_single_short_trial_does_not_decide_the_pace() -> None:
     stand = Stand(total=100, ahead_ns=100 * S).after(S, 20 * S)
 
     assert 99 * S < stand.left_ns < 99 * 5 * S
 
 
-def test_a_skipped_trial_is_behind_but_says_nothing_of_the_pace() -> None:
+def test_a_skipped_trial_counts_but_does_not_change_the_pace() -> None:
     stand = Stand(total=2, ahead_ns=200 * S).without(100 * S)
 
     assert (stand.done, stand.left_ns) == (1, 100 * S)
 
 
-def test_what_has_to_be_repeated_brings_the_end_no_nearer() -> None:
+def test_repeated_work_does_not_reduce_the_time_left() -> None:
     before = Stand(total=2, ahead_ns=20 * S)
     after = before.again(10 * S)
 
@@ -99,7 +99,7 @@ def test_what_has_to_be_repeated_brings_the_end_no_nearer() -> None:
     assert after.left_ns > before.left_ns
 
 
-def test_more_steps_than_were_planned_leave_nothing_and_not_less() -> None:
+def test_more_steps_than_planned_leave_zero() -> None:
     stand = Stand(total=1, ahead_ns=S).after(S, S).after(S, S)
 
     assert stand.left_ns == 0
@@ -109,11 +109,11 @@ def test_more_steps_than_were_planned_leave_nothing_and_not_less() -> None:
     ("value_ns", "text"),
     [(0, "0:00"), (7.4e9, "0:07"), (59.6e9, "1:00"), (750e9, "12:30"), (3723e9, "1:02:03"), (360_000e9, "100:00:00")],
 )
-def test_times_are_written_as_clocks_do(value_ns: float, text: str) -> None:
+def test_times_are_written_like_a_clock(value_ns: float, text: str) -> None:
     assert minutes(value_ns) == text
 
 
-def test_the_line_in_words() -> None:
+def test_the_text_of_the_progress_line() -> None:
     stand = Stand(total=84, ahead_ns=250 * S, now="callbacks")
 
     assert sentence(stand, 62 * S, NOON) == "1:02 so far, about 4:10 left, until 12:04; now callbacks"
@@ -122,7 +122,7 @@ def test_the_line_in_words() -> None:
 
 
 @pytest.mark.parametrize("width", [10, 20, 40, 70, 80, 100, 200])
-def test_it_is_one_line_however_narrow_the_terminal_is(width: int) -> None:
+def test_progress_is_one_line_on_any_width(width: int) -> None:
     stand = Stand(total=84_000, done=17_000, ahead_ns=1e6 * S, now="x" * 30)
     file = io.StringIO()
 
@@ -136,7 +136,7 @@ def test_it_is_one_line_however_narrow_the_terminal_is(width: int) -> None:
 # --------------------------------------------------------------------------------------------- what is shown
 
 
-def test_each_trial_that_ends_says_what_is_next() -> None:
+def test_the_progress_line_names_the_next_trial() -> None:
     told: list[tuple[str, Stand, int]] = []
     progress = Progress(Stand(2, 20 * S), lambda *shown: told.append(shown), ticking(0, 5, 5, 6, 6))
 
@@ -149,7 +149,7 @@ def test_each_trial_that_ends_says_what_is_next() -> None:
     assert [(stand.done, stand.now, stand.took_ns) for stand in stands] == [(1, "two", 5 * S), (2, "", 6 * S)]
 
 
-def test_in_a_pipe_there_is_one_line_a_trial_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_a_pipe_there_is_only_one_line_per_trial(capsys: pytest.CaptureFixture[str]) -> None:
     done, skipped = crawl_row(), crawl_row(status="skipped", reason="not installed")
     waiting = [Waiting(done.trial), Waiting(skipped.trial)]
 
@@ -161,7 +161,7 @@ def test_in_a_pipe_there_is_one_line_a_trial_and_nothing_else(capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("term", ["dumb", "unknown"])
-def test_on_a_terminal_that_cannot_do_more_likewise(
+def test_on_a_dumb_terminal_there_is_only_one_line_per_trial(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, term: str
 ) -> None:
     monkeypatch.setenv("TERM", term)
@@ -172,7 +172,7 @@ def test_on_a_terminal_that_cannot_do_more_likewise(
     assert terminal.getvalue() == "one\n"
 
 
-def test_the_last_line_is_gone_in_the_end_and_the_lines_above_are_left(terminal: Terminal) -> None:
+def test_the_progress_line_is_removed_and_the_lines_above_stay(terminal: Terminal) -> None:
     with redirect_stderr(terminal), shown(Stand(2, 20 * S, now="callbacks")) as progress:
         assert "0/2" in terminal.getvalue()
         assert "about 0:20 left" in terminal.getvalue()
@@ -195,7 +195,7 @@ def test_nothing_is_drawn_and_no_thread_runs_between_two_trials(terminal: Termin
         assert threading.active_count() == before
 
 
-def test_the_cursor_is_there_while_a_trial_goes_on(terminal: Terminal) -> None:
+def test_the_cursor_is_visible_during_a_trial(terminal: Terminal) -> None:
     with redirect_stderr(terminal), shown(Stand(1, S)):
         assert cursor_is_shown(terminal.getvalue())
 
@@ -213,7 +213,7 @@ def test_an_error_leaves_a_clean_terminal(terminal: Terminal) -> None:
     assert screen(terminal.getvalue()) == ["one"]
 
 
-def test_what_others_say_meanwhile_stands_above_the_last_line(terminal: Terminal) -> None:
+def test_other_output_is_printed_above_the_progress_line(terminal: Terminal) -> None:
     with redirect_stderr(terminal), shown(Stand(1, S)) as progress:
         print("a warning", file=sys.stderr)
         progress.finished("one", S)
@@ -221,7 +221,7 @@ def test_what_others_say_meanwhile_stands_above_the_last_line(terminal: Terminal
     assert screen(terminal.getvalue()) == ["a warning", "one"]
 
 
-def test_colours_stay_away_where_no_color_is_set(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_turns_colours_off(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     def drawn() -> str:
         before = len(terminal.getvalue())
         with redirect_stderr(terminal), shown(Stand(1, S)) as progress:
@@ -313,7 +313,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
         started.process.communicate()
 
 
-def test_a_run_on_a_terminal_shows_how_far_it_is_and_leaves_the_lines_it_always_left(session: Session) -> None:
+def test_a_run_on_a_terminal_shows_progress_and_keeps_its_lines(session: Session) -> None:
     code, out = session.end()
 
     assert code == 0
@@ -327,7 +327,7 @@ def test_a_run_on_a_terminal_shows_how_far_it_is_and_leaves_the_lines_it_always_
     assert cursor_is_shown(session.written)
 
 
-def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(session: Session, tmp_path: Path) -> None:
+def test_ctrl_c_restores_the_terminal(session: Session, tmp_path: Path) -> None:
     session.read(until="1/2 ")
     session.press(b"\x03")
     code, _ = session.end()
@@ -337,5 +337,6 @@ def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(session: Session, tmp_path: Pa
     assert len(rows.read(folder)) == 1
     assert cursor_is_shown(session.written)
     last = screen(session.written)[-1]
-    assert "interrupted after 1 of 2 trials; go on with: inflight run --resume results/" in last
+    assert "1 of 2" in last
+    assert "inflight run --resume results/" in last
     assert "so far" not in " ".join(screen(session.written))

@@ -53,7 +53,7 @@ def test_a_part_is_written_between_its_marks_and_then_up_to_date(root: Path) -> 
     assert "\nold\n" not in text
 
 
-def test_check_writes_nothing_and_says_what_to_do(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_writes_nothing_and_prints_what_to_do(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert document(root, is_check=True) == 1
 
     assert (root / "README.md").read_text(encoding="utf-8") == MARKED
@@ -87,7 +87,7 @@ def test_a_page_without_both_marks_is_refused(text: str) -> None:
         replaced(text, "part", "new")
 
 
-def test_the_page_that_lacks_its_marks_is_named_and_left_alone(root: Path) -> None:
+def test_a_page_without_its_marks_is_named_and_not_changed(root: Path) -> None:
     (root / "README.md").write_text("nothing", encoding="utf-8")
 
     with pytest.raises(DocumentError, match=r"^README\.md: it needs the line"):

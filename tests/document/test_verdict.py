@@ -21,7 +21,7 @@ def numbers(change: float) -> dict[str, str]:
     return {name: here for name, here, _ in grid.cells}
 
 
-def test_each_number_is_what_it_says_it_is() -> None:
+def test_each_number_matches_its_description() -> None:
     told = numbers(0.08)
     values = [read.values(one)["cpu_per_page"] for one in blocks(series(12, 0.08))]
     tested = ttest_1samp(values, 0, alternative="greater")
@@ -36,7 +36,7 @@ def test_each_number_is_what_it_says_it_is() -> None:
     assert told["verdict"] == "REGRESSION"
 
 
-def test_a_p_that_can_be_written_is_written() -> None:
+def test_a_p_value_is_written_if_it_can_be() -> None:
     values = [read.values(one)["cpu_per_page"] for one in blocks(series(12, 0.003))]
 
     assert numbers(0.003)["p"] == units.number(float(ttest_1samp(values, 0, alternative="greater").pvalue), 2)

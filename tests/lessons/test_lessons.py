@@ -73,7 +73,7 @@ def test_the_plan_of_every_long_command_can_be_run(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_a_page_quotes_what_is_there_and_asks_before_it_answers(path: Path) -> None:
+def test_a_page_quotes_existing_code_and_asks_before_it_answers(path: Path) -> None:
     lesson = read(path)
 
     assert written_wrong(lesson) == []
@@ -113,7 +113,7 @@ def test_what_is_printed_is_quoted_between_the_marks_and_nothing_else_changes(tm
     assert "Python" in text
 
 
-def test_the_output_of_a_command_that_went_wrong_is_not_quoted(tmp_path: Path) -> None:
+def test_the_output_of_a_failed_command_is_not_quoted(tmp_path: Path) -> None:
     path = made_page(tmp_path, command="python -c \"print('hello'); exit(3)\"")
     before = path.read_text(encoding="utf-8")
 
@@ -130,7 +130,7 @@ def test_a_page_may_state_its_exit_code(tmp_path: Path) -> None:
     assert check(path) == []
 
 
-def test_words_that_the_output_has_no_more_are_named(tmp_path: Path) -> None:
+def test_quoted_words_missing_from_the_output_are_named(tmp_path: Path) -> None:
     problems = check(made_page(tmp_path, command="python -c \"print('good evening')\"", quoted="good evening"))
 
     assert len(problems) == 2, "once for what is quoted, once for what is printed"
@@ -145,7 +145,7 @@ def test_words_that_the_output_has_no_more_are_named(tmp_path: Path) -> None:
         ("<!-- quote: strategies/base.py -->\n```python\nclass Job:\n...\nno_such_line()\n```", "no_such_line()"),
     ],
 )
-def test_a_link_to_nowhere_and_a_line_that_is_in_no_file_are_named(tmp_path: Path, more: str, named: str) -> None:
+def test_broken_links_and_lines_in_no_file_are_named(tmp_path: Path, more: str, named: str) -> None:
     (problem,) = written_wrong(read(made_page(tmp_path, more=more)))
 
     assert named in problem
@@ -170,7 +170,7 @@ def test_a_page_without_its_marks_is_refused(tmp_path: Path) -> None:
         read(made_page(tmp_path, more="```sh\ninflight list\n```\n"))
 
 
-def test_other_programs_than_ours_are_refused(tmp_path: Path) -> None:
+def test_programs_of_others_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LessonError, match="not curl"):
         perform("curl http://127.0.0.1/", tmp_path)
 
@@ -186,7 +186,7 @@ def test_a_plot_that_was_not_saved_is_a_problem(tmp_path: Path, capsys: pytest.C
     assert lessons.main(["--check", str(path)]) == 0
 
 
-def test_trials_that_are_all_red_are_no_fault_of_the_page() -> None:
+def test_failed_checks_are_no_problem_of_the_page() -> None:
     all_red = Done(1, "hello", "1/1  callbacks  ✗ failed")
 
     assert went_wrong(run_of(), all_red) == []
@@ -290,7 +290,7 @@ def test_the_answer_on_what_a_thread_costs_is_what_its_output_shows() -> None:
     assert full > 2 * max(own, resident), "the price of a thread by ps is too low"
 
 
-def test_red_trials_are_never_quoted(tmp_path: Path) -> None:
+def test_invalid_trials_are_never_quoted(tmp_path: Path) -> None:
     script = "import sys; print('hello, red'); print('1/1 x ✗ failed', file=sys.stderr)"
     path = made_page(tmp_path, command=f'python -c "{script}"', quoted="hello, old")
     before = path.read_text(encoding="utf-8")

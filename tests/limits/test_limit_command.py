@@ -127,5 +127,5 @@ def test_ctrl_c_leaves_nothing_behind(whole_group: bool) -> None:
         done = started.end()
 
     assert done.code == 130
-    assert done.err == "interrupted: what was begun is ended\n"
+    assert done.err == "interrupted: all started processes have been stopped\n"
     assert survivors(family) == []

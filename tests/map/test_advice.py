@@ -222,8 +222,8 @@ def test_the_text_has_the_advice_and_its_basis() -> None:
     other = Basis("results/a-run", 1, ("cpu Other 1, here Imaginary 9000",), "results/a-memory")
     open_ = shown(advise(costs(), Wanted(0, 0, 1), Facts()), other)
 
-    assert advised.startswith("Take native_asyncio for 80 ms latency, 2 ms CPU work per page, 500 in flight")
-    assert "that with 1,000 in flight" in advised
+    assert advised.startswith("Use native_asyncio for 80 ms latency, 2 ms CPU work per page, 500 in flight")
+    assert "1,000 in flight" in advised
     assert "Memory: not measured on this machine" in advised
     assert open_.startswith("No confident recommendation for no latency, no CPU work, 1 in flight")
     assert "another machine: cpu Other 1, here Imaginary 9000." in open_

@@ -80,6 +80,20 @@ def test_it_goes_by_the_newest_run_of_this_machine_that_has_all_strategies(resul
     assert found["left_out"] == {"sequential": "never has more than 1 in flight"}
 
 
+def test_memory_is_from_the_newest_run_whose_sizes_give_an_interval_above_0(
+    tmp_path: Path, results: Path, machine: dict[str, Any], told: Any
+) -> None:
+    whole = [row for name in COSTS for row in memory_rows(name, 20_000)]
+    few = [row for row in whole if row.workload.in_flight <= 800]
+    shrinking = [row for name in COSTS for row in memory_rows(name, -10)]
+    for day, found in enumerate((whole, few, shrinking), 1):
+        store(tmp_path / f"2026010{day}T000000000Z-here-memory", found, machine)
+
+    _, found = told(tmp_path, folder=results / "reference" / "20260101T000000000Z-here-map")
+
+    assert Path(found["memory_run"]).name == "20260101T000000000Z-here-memory"
+
+
 def test_models_that_the_blocks_do_not_tell_apart_are_no_recommendation(
     tmp_path: Path, machine: dict[str, Any], told: Any
 ) -> None:
@@ -165,7 +179,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(changes: dict[str, Any], s
 def test_a_run_that_is_named_must_have_the_cost_of_a_page(results: Path, tmp_path: Path) -> None:
     memory = results / "20260103T000000000Z-here-memory"
 
-    with pytest.raises(AdviseError, match="no two blocks without added latency and CPU work with about 100 in flight"):
+    with pytest.raises(AdviseError, match="no two blocks without added latency and CPU work at about 100 in flight"):
         ask(tmp_path, folder=memory)
     with pytest.raises(RowsError, match=r"is not a run: cannot read rows\.jsonl"):
         ask(tmp_path, folder=tmp_path / "nothing")
@@ -177,7 +191,7 @@ def test_the_command_answers_with_its_exit_code(results: Path) -> None:
         "advise", "--latency", "0", "--in-flight", 1, "--json", "--from", results / "20260102T000000000Z-here-part"
     )
 
-    assert (advised.code, advised.out.split()[0]) == (0, "Take")
+    assert (advised.code, advised.out.split()[0]) == (0, "Use")
     assert "The same code, measured twice, differs by" in " ".join(advised.out.split())
     assert (open_.code, json.loads(open_.out)["advised"]) == (3, None)
 

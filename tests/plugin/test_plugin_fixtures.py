@@ -57,7 +57,7 @@ def test_a_crawl_of_a_site_without_links_begins_with_all_pages(synthetic_site, c
 
 @pytest.mark.synthetic_site(pages=50, delay="1ms", faults={"reset-mid": 0.2, "error-500": 0.1})
 @pytest.mark.parametrize("connection", ["keep-alive", "per-fetch"])
-def test_crawl_with_brings_the_right_answer(synthetic_site, crawl_with, connection):
+def test_crawl_with_returns_the_right_answer(synthetic_site, crawl_with, connection):
     found = crawl_with("callbacks", in_flight=10, connection=connection)
 
     assert found.difference is None
@@ -167,7 +167,7 @@ def test_which_goes_on(synthetic_site):
 """
 
 
-def test_the_fixtures_give_what_the_marker_asks_for(tmp_path: Path) -> None:
+def test_the_fixtures_follow_the_marker(tmp_path: Path) -> None:
     done = run_pytest(write(tmp_path, test_sites=SITES), "-W", "error", "--strict-markers")
 
     assert_passed(done, 6)
@@ -177,13 +177,13 @@ def test_the_fixtures_work_in_several_processes_of_xdist(tmp_path: Path) -> None
     assert_passed(run_pytest(write(tmp_path, test_sites=SITES), "-W", "error", "-n", "2"), 6)
 
 
-def test_without_a_marker_there_is_a_modest_site_also_for_coroutines(tmp_path: Path) -> None:
+def test_without_a_marker_there_is_a_default_site(tmp_path: Path) -> None:
     text = DEFAULT.replace("PAGES_AND_LINKS", str((MODEST["pages"], MODEST["links"])))
 
     assert_passed(run_pytest(write(tmp_path, test_default=text), "-W", "error"), 3)
 
 
-def test_a_client_that_outlives_its_test_does_not_hold_up_the_next(tmp_path: Path) -> None:
+def test_a_client_that_outlives_its_test_does_not_delay_the_next(tmp_path: Path) -> None:
     assert_passed(run_pytest(write(tmp_path, test_kept=KEPT), "-W", "error"), 2)
 
 
@@ -197,9 +197,7 @@ def test_a_client_that_outlives_its_test_does_not_hold_up_the_next(tmp_path: Pat
         ("50", "takes names and values only, such as pages=200"),
     ],
 )
-def test_a_site_that_cannot_be_is_refused_in_one_sentence_before_any_test_runs(
-    tmp_path: Path, marker: str, sentence: str
-) -> None:
+def test_an_invalid_site_is_refused_before_any_test_runs(tmp_path: Path, marker: str, sentence: str) -> None:
     done = run_pytest(write(tmp_path, test_wrong=WRONG.format(marker=marker)), "-s")
 
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
@@ -209,7 +207,7 @@ def test_a_site_that_cannot_be_is_refused_in_one_sentence_before_any_test_runs(
     assert "told by a test" not in done.stdout
 
 
-def test_under_xdist_a_site_that_cannot_be_fails_its_test_in_one_sentence(tmp_path: Path) -> None:
+def test_under_xdist_an_invalid_site_fails_its_test_in_one_sentence(tmp_path: Path) -> None:
     done = run_pytest(write(tmp_path, test_wrong=WRONG.format(marker="pagez=50")), "-n", "1")
 
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
@@ -222,7 +220,7 @@ def test_under_xdist_a_site_that_cannot_be_fails_its_test_in_one_sentence(tmp_pa
     assert "ValueError" not in done.stdout
 
 
-def test_a_crawl_that_cannot_be_made_fails_its_test_in_one_sentence(tmp_path: Path) -> None:
+def test_an_invalid_crawl_fails_its_test_in_one_sentence(tmp_path: Path) -> None:
     done = run_pytest(write(tmp_path, test_wrong_crawl=WRONG_CRAWL))
 
     assert "4 failed" in done.stdout

@@ -57,7 +57,7 @@ def test_a_benchmark_records_its_turns_and_two_runs_can_be_compared(tmp_path: Pa
 
 
 @pytest.mark.long
-def test_red_figures_are_recorded_with_a_warning_and_a_wrong_answer_fails(tmp_path: Path) -> None:
+def test_failed_checks_are_recorded_with_a_warning_and_a_wrong_answer_fails(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path)
     workshop.add_strategy("timid", "def crawl(job, frontier):\n    honest(job, frontier)")
     workshop.add_strategy(
@@ -86,6 +86,6 @@ def test_every_strategy_is_benchmarked_on_three_workloads() -> None:
 
 
 @pytest.mark.parametrize("workload", [CRAWL, PAGES, SLEEPY])
-def test_a_workload_has_more_pages_than_it_has_in_flight(workload: Workload) -> None:
+def test_a_workload_has_more_pages_than_fetches_in_flight(workload: Workload) -> None:
     assert workload.in_flight == 100
     assert workload.site.pages >= 10 * workload.in_flight

@@ -1,4 +1,4 @@
-"""What ``inflight advise`` does: find or measure the CPU time per page, advise, and measure the workload if asked."""
+"""``inflight advise``: find or measure the CPU time per page, recommend a model, and verify the advice if asked."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 from inflight import strategies
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import say
+from inflight.bench.commands.output import say, seconds
 from inflight.bench.core import cells as c
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import Experiment
 from inflight.bench.core.figures import Slope
 from inflight.bench.core.grid import MOST_CPU_NS, Grid
 from inflight.bench.core.plan import estimate_ns, row_trials
-from inflight.bench.core.rows import MACHINE_FILE, Row, RowsError, is_run
+from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.core.selftests import SAME
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
@@ -32,15 +32,15 @@ UNKNOWN = 3
 SITE = SiteConfig()
 """The site on which the CPU time per page is measured."""
 BLOCKS, CYCLES = 5, 6
-"""Blocks that measure the CPU time per page, about 20 s in all, and slices of each strategy in a block."""
+"""Number of blocks that measure the CPU time per page, and of slices of each strategy in a block; about 20 s."""
 VERIFY_BLOCKS, VERIFY_CYCLES = 3, 4
-"""Likewise to verify; where a latency is added, a block has one slice of each."""
+"""The same for --verify; with added latency a block has one slice of each strategy."""
 MOST_COSTED = 1000
-"""The CPU time of a page is measured with at most so many in flight."""
+"""Maximum number in flight with which the CPU time per page is measured."""
 
 
 class AdviseError(Exception):
-    """Something that cannot be advised on; the message says why, and what to do."""
+    """Advice that cannot be given; the message says why and what to do."""
 
 
 REFUSALS = (AdviseError, *commands.REFUSALS)
@@ -48,17 +48,17 @@ REFUSALS = (AdviseError, *commands.REFUSALS)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A run that the CPU time per page is from."""
+    """A run with the CPU time per page."""
 
     folder: Path
     machine: Mapping[str, Any]
     in_flight: int
-    """How many were in flight."""
+    """Number in flight with which it was measured."""
     costs: Costs
 
 
 def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: bool, as_json: bool, out: Path) -> int:
-    """Advise, print, and return 0; 3 without a confident recommendation, or when what was measured contradicts it."""
+    """Print the advice; return 0, or 3 without a confident recommendation or if --verify contradicts it."""
     workload = _workload(latency, cpu, in_flight)
     left_out = _left_out(workload)
     names = [name for name in _shared() if name not in left_out]
@@ -86,7 +86,7 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
 
 
 def _workload(latency: str, cpu: str, in_flight: int) -> Grid:
-    """Return the workload that is asked about, as a table of an experiment."""
+    """Return the workload as a table of an experiment."""
     delay, cpu_ns = _parsed(parse_delay, latency, "--latency"), _parsed(parse_duration_ns, cpu, "--cpu")
     if cpu_ns > MOST_CPU_NS:
         raise AdviseError(f"--cpu must be at most {duration_text(MOST_CPU_NS)}, not {cpu!r}")
@@ -102,12 +102,12 @@ def _parsed(parse: Callable[[str], T], text: str, option: str) -> T:
 
 
 def _shared() -> list[str]:
-    """Return the strategies that are compared: those that share the HTTP stack."""
+    """Return the strategies of the shared HTTP stack: those that are compared."""
     return [name for name in strategies.names() if strategies.describe(name).stack == "shared"]
 
 
 def _left_out(workload: Grid) -> dict[str, str]:
-    """Return the strategies that cannot have so many in flight here, each with the reason."""
+    """Return the strategies that cannot have this many in flight here, each with the reason."""
     (in_flight,) = workload.in_flight
     most = {name: strategies.describe(name).most_in_flight for name in _shared()}
     found = {
@@ -119,7 +119,7 @@ def _left_out(workload: Grid) -> dict[str, str]:
 
 
 def _length(name: str) -> int:
-    """Return how many lines a strategy's program has, the empty ones left out."""
+    """Return the number of non-empty lines of a strategy's program."""
     text = (Path(strategies.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
     return sum(bool(line.strip()) for line in text.splitlines())
 
@@ -128,27 +128,24 @@ def _length(name: str) -> int:
 
 
 def _source(folder: Path | None, out: Path, in_flight: int, names: Sequence[str]) -> Source:
-    """Return the run that was named, the newest of this machine that has the CPU time per page, or measure it now."""
+    """Return the named run, or the newest of this machine with the CPU time per page, or measure it now."""
     if folder is None:
         return newest(out, host.machine(), in_flight, names) or _measured(out, in_flight, names)
     if (found := _costs(folder, in_flight)) is None:
         raise AdviseError(
-            f"{folder} has no two blocks without added latency and CPU work with about {in_flight:,} in flight"
+            f"{folder} has no two blocks without added latency and CPU work at about {in_flight:,} in flight"
         )
     return found
 
 
 def _costs(folder: Path, in_flight: int) -> Source | None:
-    """Return what a run tells of the CPU time per page; None where it tells nothing. Raises RowsError if it is no run.
-
-    ``in_flight`` is the number that is asked about.
-    """
+    """Return the CPU time per page near a number in flight, from one run; None if it has none. Raises RowsError."""
     found = read.nearest(rows.read(folder), in_flight, SITE.to_dict())
     return None if found is None else Source(folder, _machine(folder), *found)
 
 
 def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Source | None:
-    """Return the newest run of a machine like this one that tells the CPU time per page of all these strategies."""
+    """Return the newest run of an equal machine that has the CPU time per page of all these strategies."""
     for folder, found in _runs_of(out, machine):
         near = read.nearest(found, in_flight, SITE.to_dict())
         if near is not None and near[1].keys() >= set(names):
@@ -157,32 +154,34 @@ def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collect
 
 
 def _memory(out: Path, machine: Mapping[str, Any], names: Collection[str]) -> tuple[Path | None, dict[str, Slope]]:
-    """Return the newest run of that machine that knows the memory per fetch of all these strategies, and these."""
+    """Return the newest run of an equal machine that has the memory per fetch of all these strategies, and the slopes.
+
+    A slope counts only if its interval is above 0: sizes that are few or close together give none.
+    """
     for folder, found in _runs_of(out, machine):
         held = [cell for cell in c.cells(found, "memory") if cell.setting.connection == "keep-alive"]
         for setting in c.settings(held):
             own = [cell for cell in held if cell.setting == setting]
-            slopes = {name: slope for name in names if isinstance(slope := c.memory_of(own, name), Slope)}
+            slopes = {
+                name: slope for name in names if isinstance(slope := c.memory_of(own, name), Slope) and slope.low > 0
+            }
             if slopes.keys() >= set(names):
                 return folder, slopes
     return None, {}
 
 
 def differences(one: Mapping[str, Any], here: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return in words what makes one machine another than this; nothing where they are alike."""
+    """Return sentences on what differs between a machine and this one; empty if they are alike."""
     return tuple(
         f"{key} {one.get(key, 'unknown')}, here {here.get(key)}" for key in SAME if one.get(key) != here.get(key)
     )
 
 
 def _runs_of(out: Path, machine: Mapping[str, Any]) -> Iterator[tuple[Path, list[Row]]]:
-    """Yield the runs of a machine in a folder of results and in its ``reference``, the newest first.
-
-    One that cannot be read is passed over.
-    """
+    """Yield the readable runs of a machine in a folder of results and in its ``reference``, the newest first."""
     folders = [folder for pattern in ("*", "reference/*") for folder in out.glob(pattern)]
     for folder in sorted(folders, key=lambda path: path.name, reverse=True):
-        if is_run(folder) and not differences(_machine(folder), machine):
+        if rows.is_run(folder) and not differences(_machine(folder), machine):
             try:
                 yield folder, rows.read(folder)
             except RowsError:
@@ -191,10 +190,9 @@ def _runs_of(out: Path, machine: Mapping[str, Any]) -> Iterator[tuple[Path, list
 
 def _machine(folder: Path) -> dict[str, Any]:
     try:
-        machine = json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return rows.machine(folder)
+    except RowsError:
         return {}
-    return machine if isinstance(machine, dict) else {}
 
 
 # Measuring
@@ -203,21 +201,21 @@ def _machine(folder: Path) -> dict[str, Any]:
 def _measured(out: Path, in_flight: int, names: Sequence[str]) -> Source:
     """Measure the CPU time per page now."""
     experiment = _experiment(Grid("throughput", in_flight=(in_flight,), site=SITE, cycles=CYCLES), names, BLOCKS)
-    what = f"Measuring the CPU time per page with {in_flight:,} in flight, which no run of this machine in {out} has"
+    what = f"No run of this machine in {out} has the CPU time per page: measuring it with {in_flight:,} in flight"
     _say_time(what, experiment)
     folder = _run(out, experiment)
     if (found := _costs(folder, in_flight)) is None:
-        raise AdviseError(f"the CPU time per page could not be measured; {folder} has the rows")
+        raise AdviseError(f"the CPU time per page could not be measured; the rows are in {folder}")
     return found
 
 
 def _verified(out: Path, workload: Grid, advice: Advice) -> tuple[list[Verified], Path | None]:
-    """Measure the advised strategy and the next one at the very workload; return how far off they are, and where."""
+    """Measure the advised strategy and the next one on this workload; return how far off they are, and the run."""
     chosen = [one for one in read.candidates(advice) if one.strategy in strategies.names()]
     if not chosen:
         return [], None
     experiment = _experiment(workload, [one.strategy for one in chosen], VERIFY_BLOCKS)
-    _say_time("Measuring that very workload", experiment)
+    _say_time("Measuring this workload", experiment)
     folder = _run(out, experiment)
     return read.verify(chosen, c.cells(rows.read(folder))), folder
 
@@ -227,12 +225,11 @@ def _experiment(grid: Grid, names: Sequence[str], blocks: int) -> Experiment:
 
 
 def _say_time(what: str, experiment: Experiment) -> None:
-    seconds = estimate_ns(runs.all_trials(experiment)) / 1e9
-    say(f"{what}; this takes about {seconds:.0f} s.")
+    say(f"{what}; this takes about {seconds(estimate_ns(runs.all_trials(experiment)))}.")
 
 
 def _run(out: Path, experiment: Experiment) -> Path:
-    """Run an experiment; return its folder. Raises KeyboardInterrupt when it was interrupted."""
+    """Run an experiment and return its folder. Raises KeyboardInterrupt if it was interrupted."""
     trials = runs.plan(experiment)
     folder = runs.new_folder(out, experiment)
     if commands.execute(folder, experiment, trials):

@@ -1,8 +1,8 @@
-"""Which model to choose for a workload, and what to expect of it, from its CPU time per page. Pure.
+"""Which model to choose for a workload, and the figures to expect, from the CPU time per page of each model. Pure.
 
-With N fetches in flight, an added latency L and CPU work w per page, a model whose pages cost the CPU time c besides
-fetches X = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.core.model``). X is worked out for each
-block in which c was measured, so that models are compared within blocks, by the rule of ``inflight.bench.core.stats``.
+With N fetches in flight, added latency L, CPU work w per page and the model's own CPU time c per page, a model fetches
+X = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.core.model``). X is computed for each block in
+which c was measured, so that models are compared within blocks, by the rule of ``inflight.bench.core.stats``.
 """
 
 import math
@@ -18,26 +18,26 @@ from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Answer, Interval, Logs, adjusted, answer, compare, differs, holm, t_interval
 
 MOST_OFF = 0.10
-"""A measured figure that is farther from the expected one contradicts it."""
+"""Maximum distance between a measured figure and the expected one, as a share."""
 LEFT_OUT_NS = 100_000.0
-"""About what a fetch over the loopback interface waits for the server and the network, which the formula leaves out."""
+"""Time that a fetch over the loopback interface waits for server and network, which the formula leaves out."""
 NEAR = 2.0
-"""The CPU time of a page may be from up to this many times more or fewer in flight."""
+"""Maximum factor between the wanted number in flight and that of the measured CPU time per page."""
 LEAST_BLOCKS = 2
 LEAST_SAVING_BYTES = 10_000_000
-"""Less memory than this is no reason to choose a model."""
+"""Minimum memory saving that makes a model preferable."""
 _SETTINGS = ("revision", "repository", "python", "requirements", "variables", "planted_loops")
-"""What makes an arm another program than the strategy of its name."""
+"""Settings with which an arm is not the plain strategy of its name."""
 _OF_SITE = ("links", "body_bytes", "body_spread")
-"""What of a site makes its pages cost more or less."""
+"""Properties of a site on which the CPU time per page depends."""
 
 Costs = Mapping[str, Logs]
-"""By strategy and block: the logarithm of the CPU time per page in nanoseconds, without latency and CPU work."""
+"""Logarithm of the CPU time per page (ns), without latency and CPU work, by strategy and block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The workload that is asked about."""
+    """The workload to advise on."""
 
     latency_ns: float
     work_ns: float
@@ -47,78 +47,78 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the strategies besides their CPU time."""
+    """Facts about the strategies besides their CPU time."""
 
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Strategies that cannot have so many in flight here, each with the reason."""
+    """Strategies that cannot have this many in flight here, each with the reason."""
     memory: Mapping[str, Slope | NoSlope] = field(default_factory=dict)
-    """Memory per fetch in flight, where it was measured."""
+    """Memory per fetch in flight, of the strategies for which it was measured."""
     lines: Mapping[str, int] = field(default_factory=dict)
-    """How long the strategies' programs are."""
+    """Number of lines of each strategy's program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What to expect of one strategy in a long crawl with a core to itself."""
+    """Expected figures of one strategy, in a long crawl with a core of its own."""
 
     strategy: str
     wanted: Wanted
     logs: Logs
-    """By block: the logarithm of the pages per second."""
+    """Logarithm of the pages per second, by block."""
     cpu: Interval
-    """CPU time per page in nanoseconds, the CPU work included."""
+    """CPU time per page in nanoseconds, with the CPU work."""
     memory: Slope | None
 
     @property
     def per_s(self) -> Interval:
-        """The pages per second."""
+        """Pages per second."""
         return t_interval(list(self.logs.values())).ratio()
 
     @property
     def knee(self) -> float:
-        """The number in flight from which on its core is full."""
+        """Number in flight from which on the core is full."""
         return knee(self.wanted.latency_ns, self.cpu.estimate)
 
     @property
     def limit(self) -> Literal["latency", "CPU"]:
-        """What limits the pages per second."""
+        """The bottleneck."""
         return "CPU" if self.wanted.in_flight >= self.knee else "latency"
 
     @property
     def core_share(self) -> float:
-        """How much of a core it keeps busy."""
+        """Share of a core that is busy."""
         return min(1.0, self.per_s.estimate * self.cpu.estimate / 1e9)
 
     @property
     def memory_bytes(self) -> float | None:
-        """Memory of all that is in flight; None where it was not measured."""
+        """Memory of all fetches in flight, in bytes; None if not measured."""
         return None if self.memory is None else self.memory.per_fetch * self.wanted.in_flight
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The advised strategy, or None; what to expect of all of them, the fastest first."""
+    """The recommended strategy, or None, and the expected figures of all strategies, the fastest first."""
 
     wanted: Wanted
     advised: str | None
     why: str
-    """Why this one, or why none."""
+    """Reason for this strategy, or for none."""
     answers: Mapping[str, Answer]
-    """Whether each other strategy differs from the fastest."""
+    """For each other strategy: whether it differs from the fastest."""
     expected: tuple[Expected, ...]
     left_out: Mapping[str, str]
 
     @property
     def alike(self) -> tuple[str, ...]:
-        """The fastest, and those that do not surely differ from it."""
+        """The fastest strategy, and those that do not surely differ from it."""
         fastest = [one.strategy for one in self.expected[:1]]
         return (*fastest, *(name for name, found in self.answers.items() if found != "differs"))
 
 
 def nearest(rows: Iterable[Row], in_flight: int, site: Mapping[str, Any]) -> tuple[int, Costs] | None:
-    """Return the CPU time per page of the strategies, with the number in flight nearest to this one.
+    """Return the measured number in flight nearest to this one, and the CPU time per page of the strategies with it.
 
-    From valid arms on pages like those of ``site``, without latency and CPU work, in two blocks or more; None where no
+    Valid arms on pages like those of ``site`` count, without latency and CPU work, in two blocks or more. None if no
     number is near enough.
     """
     found: dict[int, dict[str, dict[Hashable, float]]] = {}
@@ -151,10 +151,10 @@ def _tells_cost(row: Row, site: Mapping[str, Any]) -> bool:
 
 
 def advise(costs: Costs, wanted: Wanted, facts: Facts) -> Advice:
-    """Advise on a workload.
+    """Return the advice for a workload.
 
-    The fastest is compared with each other strategy (Holm). One that does not surely differ from it, and is not surely
-    the same either, leaves the advice open.
+    The fastest strategy is compared with each other one (Holm). There is no recommendation if one of them neither
+    surely differs from it nor is surely the same.
     """
     expected = sorted(
         (_expected(name, own, wanted, facts) for name, own in costs.items() if name not in facts.left_out),
@@ -178,18 +178,18 @@ def _expected(name: str, own: Logs, wanted: Wanted, facts: Facts) -> Expected:
 
 
 def _choose(expected: Sequence[Expected], answers: Mapping[str, Answer], facts: Facts) -> tuple[str | None, str]:
-    """Return the strategy to choose, and why; or None, and why not."""
+    """Return the strategy to choose or None, and the reason."""
     first = expected[0]
     turn_ns = first.wanted.latency_ns + first.cpu.estimate
     if first.wanted.in_flight < 2 * first.knee and MOST_OFF * turn_ns < LEFT_OUT_NS:
-        return None, "a fetch is so short here that the time of the server and the network counts, which is not known"
+        return None, "fetches are so short here that the unknown time of server and network matters"
     if open_ := [name for name, found in answers.items() if found == "unknown"]:
         return None, f"statistically tied with the fastest ({first.strategy}): {', '.join(open_)}"
     return _simplest([one for one in expected if answers.get(one.strategy) != "differs"], facts)
 
 
 def _simplest(alike: Sequence[Expected], facts: Facts) -> tuple[str, str]:
-    """Choose among equally fast ones: by memory if that is worth it, else the shortest program."""
+    """Choose among equally fast strategies: by memory if the saving matters, else by the length of the program."""
     if len(alike) == 1:
         return alike[0].strategy, "it is the fastest"
     sizes = {one.strategy: size for one in alike if (size := one.memory_bytes) is not None}
@@ -204,33 +204,33 @@ def _simplest(alike: Sequence[Expected], facts: Facts) -> tuple[str, str]:
     return chosen.strategy, f"{len(alike)} are equally fast{some}; of these it has the shortest program"
 
 
-# What was measured at that very workload
+# Verification
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """One strategy, measured at the very workload."""
+    """One strategy, measured on the workload."""
 
     strategy: str
     expected_per_s: float
     measured: Interval | None
-    """Pages per second over the valid blocks; None without any."""
+    """Pages per second over the valid blocks; None without a valid block."""
     beats: Answer
-    """Whether it differs from the first one that was measured, and is faster."""
+    """Whether it is faster than the first measured strategy."""
 
     @property
     def off(self) -> float | None:
-        """By which share the figure is off what was expected; below 0 where it is less."""
+        """Relative distance from the expected figure; negative if the measured one is lower."""
         return None if self.measured is None else self.measured.estimate / self.expected_per_s - 1
 
 
 def candidates(advice: Advice, number: int = 2) -> list[Expected]:
-    """Return what is worth measuring: the advised strategy and the fastest others."""
+    """Return the strategies to measure: the recommended one and the fastest others."""
     return sorted(advice.expected, key=lambda one: one.strategy != advice.advised)[:number]
 
 
 def verify(chosen: Sequence[Expected], cells: Iterable[Cell]) -> list[Verified]:
-    """Hold the cells of a run of that very workload against what was expected."""
+    """Compare the cells of a run of the workload with the expected figures."""
     found = {cell.strategy: spread_of(cell.valid_rows, pages_per_s) for cell in cells}
     logs = {one.strategy: own.logs if (own := found.get(one.strategy)) else {} for one in chosen}
     first = logs[chosen[0].strategy] if chosen else {}
@@ -246,12 +246,12 @@ def _verified(one: Expected, own: Logs, first: Logs) -> Verified:
 
 
 def worst_off(found: Iterable[Verified]) -> float | None:
-    """Return by how much the worst figure is off; None where one is missing."""
+    """Return the largest distance from an expected figure; None if a figure is missing."""
     shares = [one.off for one in found]
     return None if not shares or None in shares else max(abs(share) for share in shares if share is not None)
 
 
 def holds(found: Sequence[Verified]) -> bool:
-    """Tell whether the figures are as expected, and none was faster than the first."""
+    """Tell whether the figures are as expected and no strategy was faster than the first."""
     off = worst_off(found)
     return off is not None and off <= MOST_OFF and not any(one.beats == "differs" for one in found[1:])

@@ -18,7 +18,7 @@ WIDTH = 100
 MOST_NAMED = 8
 """Maximum number of strategies named in a sentence, or left out with a sentence; the rest are counted."""
 BEYOND_KNEE = 1.5
-"""More in flight than so many times the knee do not help."""
+"""Multiple of the knee beyond which a higher number in flight does not help."""
 _HEADS = ("strategy", "pages/s", "95 % interval", "limited by", "knee", "CPU per page", "core", "memory")
 _EXPECTED = (
     "Expected of a long crawl with a core to itself: min(N / (L + c + w), 1 / (c + w)), with N in flight, added "
@@ -28,27 +28,27 @@ _EXPECTED = (
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the advice goes by."""
+    """The measurements on which the advice is based."""
 
     run: str
     in_flight: int
-    """How many were in flight when the CPU time per page was measured."""
+    """Number in flight with which the CPU time per page was measured."""
     differs: tuple[str, ...] = ()
-    """What of the run's machine is not as it is here, in words; the machine is another one then."""
+    """Differences between the run's machine and this one, in words; empty for the same machine."""
     memory_run: str | None = None
     placebo: str | None = None
-    """By how much the run's reference differs from itself, as a sentence."""
+    """Sentence on the difference between the run's reference and its placebo."""
 
 
 def text(advice: Advice, basis: Basis) -> str:
-    """Return the advice for a terminal, and which runs it is from: paths are for copying, and not broken into lines."""
+    """Return the advice for a terminal, with the paths of its runs, which are not wrapped."""
     memory = basis.memory_run or "not measured on this machine; `inflight run memory` measures it"
     sources = [f"From:   {words.plain(basis.run, 400)}", f"Memory: {words.plain(memory, 400)}"]
     return "\n".join([form.text(section(advice, basis), WIDTH).plain, *sources])
 
 
 def section(advice: Advice, basis: Basis) -> Section:
-    """Return what to choose, what to expect of each strategy, why, and what it rests on."""
+    """Return the recommendation, the expected figures of each strategy, the reason and the sources."""
     table = Table("", _HEADS, tuple(map(_cells, advice.expected)))
     return Section(title(advice), (table,) if table.lines else (), tuple(_notes(advice, basis)))
 
@@ -61,7 +61,7 @@ def title(advice: Advice) -> str:
     asked = f"{latency}, {work}, {words.in_flight(wanted.in_flight)}"
     if advice.advised is None:
         return f"No confident recommendation for {asked}"
-    return f"Take {words.plain(advice.advised, 30)} for {asked}"
+    return f"Use {words.plain(advice.advised, 30)} for {asked}"
 
 
 def _notes(advice: Advice, basis: Basis) -> list[str]:
@@ -70,14 +70,16 @@ def _notes(advice: Advice, basis: Basis) -> list[str]:
     if chosen is not None and len(advice.alike) > 1:
         told.append(f"Equally fast: {_named(advice.alike)}.")
     if chosen is not None and advice.wanted.in_flight > BEYOND_KNEE * chosen.knee:
-        told.append(f"Its core is full from about {units.number(chosen.knee, 2)} in flight on: more do not help.")
+        told.append(
+            f"Its core is full at about {units.number(chosen.knee, 2)} in flight; a higher number does not help."
+        )
     told.append(_EXPECTED)
     if basis.in_flight != advice.wanted.in_flight:
-        told.append(f"The CPU time per page is that with {units.count(basis.in_flight)} in flight.")
+        told.append(f"The CPU time per page was measured with {units.count(basis.in_flight)} in flight.")
     left_out = list(advice.left_out.items())[:MOST_NAMED]
     told += [f"{words.plain(name, 30)}: left out, {words.plain(why)}." for name, why in left_out]
     if basis.differs:
-        told.append(f"The figures are of another machine: {words.plain('; '.join(basis.differs), 400)}.")
+        told.append(f"The figures were measured on another machine: {words.plain('; '.join(basis.differs), 400)}.")
     return [*told, basis.placebo] if basis.placebo else told
 
 
@@ -99,12 +101,12 @@ def _cells(one: Expected) -> tuple[str, ...]:
 
 
 def verified_text(found: Sequence[Verified], folder: str) -> str:
-    """Return how far off the advice was for a terminal, and where the rows are."""
+    """Return the result of --verify for a terminal, with the path of its run."""
     return f"{form.text(verified(found), WIDTH).plain}\nRows:   {words.plain(folder, 400)}"
 
 
 def verified(found: Sequence[Verified]) -> Section:
-    """Return how far off the advice was."""
+    """Return the result of --verify."""
     heads = ("strategy", "expected /s", "measured /s", "95 % interval", "off")
     return Section(_verdict(found), (Table("", heads, tuple(map(_compared, found))),))
 
@@ -129,7 +131,7 @@ def _compared(one: Verified) -> tuple[str, ...]:
 
 
 def _named(names: Sequence[str]) -> str:
-    """Return a list of names, the last of many counted."""
+    """Return a list of names; if there are many, the last ones are counted."""
     shown = [words.plain(name, 30) for name in names]
     if len(shown) > MOST_NAMED:
         shown = [*shown[: MOST_NAMED - 1], f"{len(shown) - MOST_NAMED + 1} more"]
@@ -150,7 +152,7 @@ def _percent(share: float) -> str:
 def to_json(
     advice: Advice, basis: Basis, found: Sequence[Verified] | None = None, folder: str | None = None
 ) -> dict[str, Any]:
-    """Return all of it as JSON's types; docs/decisions.md says what the keys mean."""
+    """Return the advice as JSON values; docs/decisions.md explains the keys."""
     return {
         "format": FORMAT,
         "latency_ns": round(advice.wanted.latency_ns),

@@ -1,4 +1,4 @@
-"""The registry of claims: one TOML file per claim, its words and its experiment. The rules: ``rules``."""
+"""The registry of claims: one TOML file per claim, with its texts and its experiment. ``rules`` has the rules."""
 
 import tomllib
 from collections.abc import Iterable
@@ -15,12 +15,12 @@ from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.verdicts import WORDS, Kind, Outcome, Verdict, Word, explained
 
 FOLDER = Path(__file__).with_name("toml")
-NOT_TESTED = "Nothing was measured that could decide it."
+NOT_TESTED = "No measurement could decide it."
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A claim as its file has it."""
+    """The file of a claim."""
 
     order: Annotated[int, msgspec.Meta(ge=1)]
     claim: Text
@@ -29,21 +29,21 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     about: Text
     kind: Kind = "claim"
     explanations: dict[Literal["mechanism"] | Word, Text]
-    """A paragraph for each verdict, with ``{name}`` for values of the outcome; ``mechanism`` stands before each."""
+    """A paragraph for each verdict, with ``{name}`` for values of the outcome; ``mechanism`` precedes each."""
     experiment: dict[str, Any]
     """As ``inflight.bench.core.experiment`` reads it."""
     quick: dict[str, Any] | None = None
-    """A smaller one."""
+    """A shorter one, for ``--quick``."""
 
     def __post_init__(self) -> None:
-        """Refuse explanations that are not complete."""
+        """Raise ValueError if an explanation is missing."""
         if missing := set(WORDS) - {"not tested"} - self.explanations.keys():
             raise ValueError(f"[explanations] has no paragraph for {', '.join(sorted(missing))}")
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim, and how it is tested."""
+    """A claim and its experiments."""
 
     id: str
     file: File
@@ -51,7 +51,7 @@ class Claim:
     quick: Experiment | None
 
     def verdict(self, outcome: Outcome) -> Verdict:
-        """Return the claim with what became of it."""
+        """Return the claim with its outcome."""
         told = {"not tested": NOT_TESTED, **self.file.explanations}
         template = "\n".join(told[word].strip() for word in ("mechanism", outcome.verdict) if word in told)
         texts = {name: getattr(self.file, name).strip() for name in ("claim", "source", "published", "about")}
@@ -71,7 +71,7 @@ def ids() -> list[str]:
 
 
 def load(claim_id: str, known_strategies: Iterable[str], folder: Path = FOLDER) -> Claim:
-    """Read one claim. Raises ExperimentError with one sentence for whatever is wrong with its name or its file."""
+    """Read one claim. Raises ExperimentError if its name is unknown or its file is wrong."""
     if claim_id not in RULES:
         raise ExperimentError(f"no claim {claim_id!r}{nearest(claim_id, RULES)}")
     name, known = f"{claim_id}.toml", list(known_strategies)

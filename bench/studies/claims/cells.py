@@ -1,4 +1,4 @@
-"""Which trials a choice of claims needs, each of them once, as an experiment of their own."""
+"""The trials that some claims need, each of them once, as one experiment."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,24 +16,24 @@ from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
 
 Key = tuple[str, str, str, int]
-"""What makes two trials the same one: kind, strategy (of a block its arms), workload without its id, round."""
+"""Identity of a trial: kind, strategy (of a block its arms), workload without its id, round."""
 
 
 def key_of(trial: AnyTrial | RowTrial) -> Key:
-    """Return the key of a trial, or of a part of one that becomes a row."""
+    """Return the key of a trial, or of a part of it that becomes a row."""
     arms = trial.arms if isinstance(trial, BlockTrial) else ()
     name = ", ".join(sorted(arm.name for arm in arms)) or trial.strategy
     return _key(trial.kind, name, trial.values, trial.round)
 
 
 def key_of_row(row: Row) -> Key:
-    """Return the key of what a row is about."""
+    """Return the key of a row's trial."""
     return _key(row.kind, row.strategy, plain_values(row.workload), row.round)
 
 
 def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:
     told = {name: value for name, value in workload.items() if name != "id"}
-    if "arm" in told:  # which arm of a block is the reference changes nothing in what is measured
+    if "arm" in told:  # the measurement does not depend on which arm is the reference
         told["arm"] = {name: value for name, value in told["arm"].items() if name != "role"}
     return kind, strategy, json.dumps(told, sort_keys=True), number
 
@@ -49,7 +49,7 @@ def parts_of(trials: Iterable[AnyTrial]) -> set[Key]:
 
 
 def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
-    """Return one experiment that has every trial of the chosen ones once."""
+    """Return one experiment with every trial of the chosen ones once."""
     many = list(chosen)
     crawled: dict[tuple[str, ...], tuple[Grid, Workload, dict[str, int]]] = {}
     listed: dict[Key, tuple[Bare, int]] = {}
@@ -71,7 +71,7 @@ def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
     return Experiment(
         name,
         about,
-        tuple(sorted(grids, key=lambda grid: KINDS.index(grid.kind))),  # as a file would list them
+        tuple(sorted(grids, key=lambda grid: KINDS.index(grid.kind))),  # in the order of a file
         tuple(dict.fromkeys(name for _, _, rounds in crawled.values() for name in rounds)),
         max((experiment.rounds for experiment in many), default=1),
         bare=tuple(sorted(tables, key=lambda table: bare.KINDS.index(table.kind))),
@@ -79,14 +79,14 @@ def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
 
 
 def _cell_key(grid: Grid, workload: Workload, names: Iterable[str]) -> tuple[str, ...]:
-    """Name a cell: one workload, to which other strategies may come; a block is what it is with all its arms."""
+    """Return the identity of a cell: its workload, and for a block all its arms."""
     whole = (*names, repr(replace(grid, latency=(), in_flight=(), connection=(), cpu=(), rounds=None, strategies=None)))
     of_block = whole if grid.kind == "throughput" else ()
     return grid.kind, *_key(workload.kind, "", workload.to_dict(), 0)[1:3], *of_block
 
 
 def _grid(grid: Grid, workload: Workload, rounds: Mapping[str, int], number: int) -> Grid:
-    """Return a grid that has just this workload, with the strategies that are tried on it in so many rounds."""
+    """Return a grid of only this workload, with the strategies that have this number of rounds."""
     return replace(
         grid,
         latency=(workload.site.delay,),
@@ -105,7 +105,7 @@ def _rounds(experiment: Experiment, rounds: int | None) -> int:
 
 
 def _table(one: Bare, rounds: int) -> BareGrid:
-    """Return a table of the experiment that has just this cell."""
+    """Return a table of the experiment with only this cell."""
     values = one.values
     if one.kind == "block":
         table: dict[str, Any] = {"blocks": [values["block"]], "n": [values["n"]]}

@@ -1,4 +1,4 @@
-"""What ``inflight claims`` does: work out the trials, use the rows that are there, run the rest, judge, and tell."""
+"""``inflight claims``: plan the trials, reuse stored rows, run the other trials, judge the claims, and report."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ import msgspec
 
 from inflight import strategies
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import complain, say
+from inflight.bench.commands.output import complain, say, seconds
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import Experiment, ExperimentError
 from inflight.bench.core.plan import AnyTrial, estimate_ns
@@ -26,7 +26,7 @@ from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.verdicts import Report, Trials, Verdict, save
 
 REFUSALS = commands.REFUSALS
-ABOUT = "The trials that the verdicts of `inflight claims` rest on."
+ABOUT = "The trials of `inflight claims`."
 MARKDOWN_FILE = "claims.md"
 
 
@@ -36,10 +36,10 @@ class Needed:
 
     experiments: list[tuple[Claim, Experiment]]
     experiment: Experiment
-    """All of it in one."""
+    """All experiments in one."""
     trials: dict[Key, AnyTrial]
     left_out: tuple[str, ...]
-    """The ids of claims that have no quick experiment."""
+    """Ids of the claims without a quick experiment."""
 
 
 def run(
@@ -53,9 +53,9 @@ def run(
     memory_budget: str | None,
     only_list: bool,
 ) -> int:
-    """Judge the chosen claims, and tell.
+    """Judge the chosen claims and report.
 
-    Returns 0 whatever the verdicts, 1 when a claim could not be run at all, 130 when interrupted.
+    Returns 0 whatever the verdicts, 1 if a claim could not be tested, 130 if interrupted.
     """
     budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
     interpreter = None if free_threaded is None else sides.free_threaded(free_threaded)
@@ -78,13 +78,13 @@ def run(
         complain(f"inflight: {error}")
         return 1
     if interrupted:
-        complain(f"interrupted; the rows are kept, and `inflight run --resume {folder}` goes on from them")
+        complain(f"interrupted; finished rows are kept; continue: inflight run --resume {folder}")
         return 130
     return _tell(folder, needed, rows.read(folder), len(there), as_json=as_json, whole=len(chosen) == 1)
 
 
 def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
-    """Return the trials of these claims, each once. Raises ExperimentError when none of them has a quick experiment."""
+    """Return the trials of these claims, each once. Raises ExperimentError if none of them has a quick experiment."""
     planned = [(claim, claim.quick if quick else claim.experiment) for claim in chosen]
     experiments = [(claim, experiment) for claim, experiment in planned if experiment is not None]
     left_out = tuple(claim.id for claim, experiment in planned if experiment is None)
@@ -95,7 +95,7 @@ def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
 
 
 def judge(needed: Needed, found: Sequence[Row]) -> list[tuple[Verdict, list[Row]]]:
-    """Return the verdicts of the chosen claims, each with the rows that it rests on."""
+    """Return the verdict of each chosen claim, with the rows that it is based on."""
     judged = []
     for claim, experiment in sorted(needed.experiments, key=lambda pair: pair[0].file.order):
         own = rows_of(experiment, found)
@@ -115,22 +115,22 @@ def _ids(chosen: Sequence[str]) -> list[str]:
 
 def _list(needed: Needed) -> int:
     for claim, experiment in needed.experiments:
-        seconds = estimate_ns(cells.trials_of(experiment).values()) / 1e9
-        print(f"{claim.id:<22} about {seconds:>4.0f} s  {claim.file.claim}")
+        time = seconds(estimate_ns(cells.trials_of(experiment).values()))
+        print(f"{claim.id:<22} about {time:>6}  {claim.file.claim}")
     for claim_id in needed.left_out:
         print(f"{claim_id:<22} not part of --quick")
-    total = estimate_ns(needed.trials.values()) / 1e9
-    say(f"{len(needed.trials)} trials, about {total:.0f} s: what several claims need is run once")
+    total = seconds(estimate_ns(needed.trials.values()))
+    say(f"{len(needed.trials)} trials, about {total}: a trial that several claims need is run once")
     return 0
 
 
 def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial]) -> str:
     from_runs = sorted({row.run for row in found})
-    told = f"{len(missing)} trials to run, about {estimate_ns(missing) / 1e9:.0f} s"
+    told = f"{len(missing)} trials to run, about {seconds(estimate_ns(missing))}"
     if not found:
         return told
     listed = textwrap.shorten(", ".join(from_runs), 300, placeholder=" ...")
-    return f"{told}; {len(found)} rows are there already, of {listed} (--fresh measures all of them again)"
+    return f"{told}; {len(found)} rows are reused from {listed} (--fresh measures everything again)"
 
 
 def _tell(folder: Path, needed: Needed, found: Sequence[Row], reused: int, *, as_json: bool, whole: bool) -> int:
@@ -150,15 +150,15 @@ def _tell(folder: Path, needed: Needed, found: Sequence[Row], reused: int, *, as
     say(f"rows:  {folder / rows.ROWS_FILE}\ntable: {folder / MARKDOWN_FILE}")
     broken = [verdict.id for verdict, own in judged if could_not_run(own)]
     if broken:
-        complain(f"could not be run: {', '.join(broken)}")
+        complain(f"could not be tested: {', '.join(broken)}")
     return 1 if broken else 0
 
 
 def report_of(folder: Path, needed: Needed, verdicts: Sequence[Verdict], found: Sequence[Row], reused: int) -> Report:
-    """Return the verdicts with the machine, the runs and the numbers of trials that they rest on."""
+    """Return the verdicts with the machine, the runs and the numbers of trials that they are based on."""
     from inflight.bench.report.provenance import source
 
-    machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
+    machine = rows.machine(folder)
     return Report(
         machine=machine,
         source=source([], machine) + (f" · {found[0].started_at[:10]}" if found else ""),
@@ -181,5 +181,5 @@ def _write(folder: Path, report: Report, found: Sequence[Row]) -> None:
 
 
 def could_not_run(own: Sequence[Row]) -> bool:
-    """Tell whether every trial of a claim broke: a limit that leaves trials out is an answer, a crash is none."""
+    """Tell whether every trial of a claim failed for another reason than a limit, which would be an answer."""
     return bool(own) and all(row.status in {"failed", "timeout"} and row.cause is None for row in own)

@@ -1,4 +1,4 @@
-"""Plot 9: the claims and their verdicts, as a table that fits a slide."""
+"""Plot of the claims and their verdicts, as a table on a slide."""
 
 import textwrap
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLOSE = "*"
-"""Beside a verdict that is close to the boundary of its rule."""
+"""Mark of a verdict that is close to the boundary of its rule."""
 MOST_ROWS = 22
-"""So many claims fit a slide; more go on to another one."""
+"""Maximum number of claims on a slide."""
 _SIGNS = (
     ("\N{HEAVY CHECK MARK}", "#007A5A"),
     ("\N{ALMOST EQUAL TO}", "#0072B2"),
@@ -26,22 +26,21 @@ _SIGNS = (
     ("-", page.GREY),
 )
 VERDICTS: dict[str, tuple[str, str]] = dict(zip(WORDS, _SIGNS, strict=True))
-"""Each verdict's symbol and colour."""
+"""Symbol and colour of each verdict."""
 _COLUMNS = (("claim", 0.4, 2.2), ("verdict", 2.65, 2.15), ("what was found here", 4.85, 5.8), ("published", 10.75, 2.2))
-"""Head, place and width, in inches."""
+"""Head, left edge and width (inches) of each column."""
 _SIGN = 0.27
-"""Inches that a verdict's symbol takes."""
+"""Width of a verdict's symbol, in inches."""
 _HIGHEST, _LEAST, _OF_TWO_LINES = 0.5, 0.238, 0.44
-"""Inches: the height of a row, at most and at least, and from where on it has room for two lines of figures."""
+"""Maximum and minimum height of a row, and minimum height for two lines of figures, in inches."""
 _LINE, _LINE_LETTERS = 0.185, 80
-"""Of figures: inches from line to line, and about how many letters fill one."""
+"""Line height of figures in inches, and approximate number of letters per line."""
 
 
 def save_claims(report: Report, rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Write ``claims.png`` and ``claims.svg`` into the folder (``claims-2`` ... where one slide is too small).
+    """Write ``claims.png`` and ``claims.svg`` into the folder, and ``claims-2`` ... if one slide is too small.
 
-    ``rows`` are those that the verdicts rest on. Nothing is written for no claim. Raises OSError when a file cannot be
-    written.
+    ``rows`` are those of the verdicts. Nothing is written without a claim. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     footer = provenance.source(rows, report.machine)
@@ -59,7 +58,7 @@ def save_claims(report: Report, rows: Sequence[Row], folder: Path) -> list[Path]
 
 
 def draw(claims: Sequence[Verdict], title: str, footer: str) -> "Figure":
-    """Draw one slide; what is too long for its column is cut, and ends in an ellipsis."""
+    """Draw one slide; text that is too long for its column is cut, with an ellipsis."""
     sheet = page.sheet(title, "", footer)
     top = sheet.subplotpars.top * page.HEIGHT + 0.42
     foot = sheet.subplotpars.bottom * page.HEIGHT - 0.6
@@ -86,7 +85,7 @@ def draw(claims: Sequence[Verdict], title: str, footer: str) -> "Figure":
 
 
 def _figure_lines(figures: str, pitch: float) -> list[str]:
-    """Return the figures in one line, or in two where the row is high enough."""
+    """Return the figures in one line, or in two if the row is high enough."""
     text = words.plain(figures, 600) or "-"
     first, *rest = textwrap.wrap(text, _LINE_LETTERS, break_on_hyphens=False)
     return [first, " ".join(rest)] if rest and pitch >= _OF_TWO_LINES else [text]

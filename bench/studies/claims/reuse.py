@@ -1,4 +1,4 @@
-"""Rows of earlier runs that can be reused: on this machine, with these versions, of the same trials."""
+"""Rows of earlier runs that can be reused: from this machine, with the same versions, of the same trials."""
 
 import json
 import tomllib
@@ -14,28 +14,28 @@ from inflight.bench.measure import run as runs
 from inflight.bench.studies.claims.cells import Key, key_of, key_of_row, parts_of
 
 SAME_MACHINE = ("system", "cpu", "usable_cores", "python", "versions", "neighbour")
-"""What must be equal in ``machine.json``, as for going on with an interrupted run."""
+"""Values of ``machine.json`` that must be equal, as for resuming a run."""
 ONCE_MORE = 2
-"""A row that is not valid is measured once more; when it was measured as often as this, it will not become better."""
+"""Maximum number of measurements of a trial that never had a valid row."""
 TIMED_PROBES = ("selectors", "spin", "thread_per_fetch")
 
 Found = list[Row]
-"""The rows of one trial, of one moment of one run: of a block those of all its arms."""
+"""The rows of one trial in one run; of a block those of all its arms."""
 
 
 def find(out: Path, wanted: Mapping[Key, AnyTrial], together: Iterable[Iterable[Key]] = ()) -> dict[Key, Found]:
-    """Return for each wanted trial the rows to use again, if there are some: the newest valid ones.
+    """Return for each wanted trial the rows to reuse, if any: the newest valid ones.
 
-    Without valid ones they are the newest red or failed ones, if two have come out so. A skipped trial costs nothing to
-    skip again, and may be possible now.
+    Without valid rows they are the newest invalid ones, if there are ONCE_MORE of them. Skipped trials are not reused:
+    they may be possible now.
 
-    ``together`` has the trials of each claim. Times of different runs are never compared (docs/method.md), for no
-    machine is equally busy on two days: the timed trials of a claim in one round are used again if one run has all,
-    else none of them; likewise those of claims that share some. A block holds all that is compared in it.
+    ``together`` has the trials of each claim. Times of different runs are never compared (docs/method.md), because the
+    load of a machine changes. So the timed trials of a claim in one round are reused if one run has all of them, as are
+    those of claims that share some; else none is. A block has all its comparisons in itself.
     """
     moments: dict[tuple[str, str], dict[Key, Row]] = {}
     for row in _rows_of_this_machine(out):
-        moments.setdefault((row.run, row.started_at), {})[key_of_row(row)] = row  # used again, it is in several folders
+        moments.setdefault((row.run, row.started_at), {})[key_of_row(row)] = row  # a reused row is in several folders
     there: dict[Key, list[dict[Key, Row]]] = {}
     for _, moment in sorted(moments.items(), key=lambda item: item[0][1]):
         for part in moment:
@@ -48,19 +48,19 @@ def find(out: Path, wanted: Mapping[Key, AnyTrial], together: Iterable[Iterable[
 
 
 def is_timed(key: Key) -> bool:
-    """Tell whether a trial's figures are times that are held against those of other trials."""
+    """Tell whether a trial's figures are times that are compared with those of other trials."""
     kind, strategy, *_ = key
     return kind == "crawl" or (kind == "probe" and strategy in TIMED_PROBES)
 
 
 def as_rows_of(trial: AnyTrial, found: Found) -> Found:
-    """Return rows under the names that their trial has in this run; they keep the name of the run that they are of."""
+    """Return rows with the trial names of this run; each keeps the name of its own run."""
     parts = {key_of(part): part for part in row_trials(trial)}
     return [changed(row, trial=parts[key].id, workload=parts[key].values) for row in found for key in [key_of_row(row)]]
 
 
 def _found(trial: AnyTrial, there: Mapping[Key, list[dict[Key, Row]]]) -> list[Found]:
-    """Return what there is of a trial, the oldest first; a block counts only if just its own arms were in it."""
+    """Return the stored rows of a trial, the oldest first; those of a block count only if it had the same arms."""
     parts = parts_of([trial])
     moments = [moment for moment in there.get(next(iter(parts)), []) if parts <= moment.keys()]
     if trial.kind == "arm":
@@ -69,7 +69,7 @@ def _found(trial: AnyTrial, there: Mapping[Key, list[dict[Key, Row]]]) -> list[F
 
 
 def _groups(together: Iterable[Iterable[Key]], wanted: Mapping[Key, AnyTrial]) -> list[set[Key]]:
-    """Return the timed trials that are held against each other: of a claim and a round, and of what they share."""
+    """Return groups of timed trials that are compared with each other: in a claim and round, joined if they overlap."""
     groups: list[set[Key]] = [{key} for key in wanted if is_timed(key)]
     for keys in together:
         own = [key for key in keys if key in wanted and is_timed(key)]
@@ -82,7 +82,7 @@ def _groups(together: Iterable[Iterable[Key]], wanted: Mapping[Key, AnyTrial]) -
 
 
 def _of_one_run(group: set[Key], found: Mapping[Key, list[Found]]) -> dict[Key, Found]:
-    """Return the rows of a group from the newest run that has all of them, each valid or no better the second time."""
+    """Return the rows of a group from the newest run that has all of them, each valid or final."""
     runs_of = [{one[0].run: one for one in found[key] if _is_valid(one) or _is_final(one, found[key])} for key in group]
     common = set[str].intersection(*map(set, runs_of))
     if not common:
@@ -101,7 +101,7 @@ def _is_skipped(one: Found) -> bool:
 
 
 def _is_final(one: Found, many: list[Found]) -> bool:
-    """Tell whether what is not valid is not worth measuring once more."""
+    """Tell whether invalid rows are not measured again."""
     return _is_skipped(one) or sum(not _is_valid(other) for other in many) >= ONCE_MORE
 
 
@@ -114,18 +114,18 @@ def _choose(ordered: list[Found]) -> Found | None:
 
 
 def _rows_of_this_machine(out: Path) -> Iterator[Row]:
-    """Yield the rows of all runs below a folder that can be held against what this machine measures now."""
+    """Yield the rows of all runs in a folder that are comparable with runs of this machine now."""
     machine = json.loads(json.dumps(host.machine()))
     for path in sorted(out.glob(f"*/{rows.ROWS_FILE}")):
         try:
             if _is_comparable(path.parent, machine):
                 yield from (row for row in rows.read(path.parent) if row.format == FORMAT)
         except (OSError, ValueError, AttributeError, RecursionError, RowsError):
-            continue  # a run that cannot be read is none to use again
+            continue  # an unreadable run is not reused
 
 
 def _is_comparable(folder: Path, machine: Mapping[str, object]) -> bool:
-    """Tell whether a run was made on this machine, and its trials were pinned, as those of claims are."""
-    before = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
+    """Tell whether a run was made on this machine with pinned trials."""
+    before = rows.machine(folder)
     experiment = tomllib.loads((folder / runs.EXPERIMENT_FILE).read_text(encoding="utf-8"))
     return experiment.get("pin", True) and all(before.get(key) == machine.get(key) for key in SAME_MACHINE)

@@ -1,4 +1,4 @@
-"""Verdicts for people: a line on the terminal, the whole of one claim, and a section for Markdown and the page."""
+"""Verdicts as text: a line per claim, all facts of one claim, and a section for Markdown and the page."""
 
 import textwrap
 from collections import Counter
@@ -32,7 +32,7 @@ _ID, _WORD = 22, 18
 
 
 def title(report: Report) -> str:
-    """Count the verdicts on the claims that were tested, and the demonstrations."""
+    """Return a sentence with the numbers of verdicts and demonstrations."""
     counts = Counter(one.verdict for one in report.of_kind("claim"))
     total, shown = counts.total(), len(report.of_kind("demonstration"))
     told = [f"{counts[word]} {_COUNTED[word][counts[word] > 1]}" for word in WORDS if counts[word]]
@@ -41,7 +41,7 @@ def title(report: Report) -> str:
 
 
 def lines(report: Report, *, colour: bool = False) -> list[str]:
-    """Write a line for each claim, and below a heading one for each demonstration."""
+    """Return a line for each claim and, below a heading, one for each demonstration."""
     tested, shown = ([line(one, colour=colour) for one in some] for some in parts(report).values())
     heading = [*([""] if tested else []), f"{DEMONSTRATIONS}:"] if shown else []
     left_out = [f"{claim_id:{_ID}}  not part of --quick" for claim_id in report.left_out]
@@ -49,7 +49,7 @@ def lines(report: Report, *, colour: bool = False) -> list[str]:
 
 
 def line(verdict: Verdict, *, colour: bool = False) -> str:
-    """Write id, verdict and figures in one line."""
+    """Return id, verdict and figures in one line."""
     word = f"{verdict.word:{_WORD}}"
     painted = f"{COLOURS[verdict.verdict]}{word}{PLAIN}" if colour else word
     close = " (close to the boundary)" if verdict.close else ""
@@ -57,7 +57,7 @@ def line(verdict: Verdict, *, colour: bool = False) -> str:
 
 
 def whole(verdict: Verdict, width: int = 100) -> str:
-    """Write all that is known of one claim: what, where from, how tested, why this verdict, and the explanation."""
+    """Return source, test, region, rule and explanation of one claim."""
     parts = [_wrapped(f"{name}: {words.plain(text, 2000)}", width) for name, text in facts(verdict).items()]
     parts += ["", _wrapped(f"{verdict.claim} {verdict.explanation}", width)]
     if verdict.traces:
@@ -67,7 +67,7 @@ def whole(verdict: Verdict, width: int = 100) -> str:
 
 
 def facts(verdict: Verdict) -> dict[str, str]:
-    """Return what stands beside a verdict, by name."""
+    """Return the facts beside a verdict, by name."""
     shown = {"Demonstration": "true by construction; the figures show how"}
     return {
         **(shown if verdict.kind == "demonstration" else {}),
@@ -80,7 +80,7 @@ def facts(verdict: Verdict) -> dict[str, str]:
 
 
 def side_by_side(left: str, right: str, width: int) -> str:
-    """Put two texts beside each other, each in half the width; longer lines are cut."""
+    """Return two texts side by side, each cut to half of the width."""
     half = (width - 3) // 2
     columns = [[_cut(text, half) for text in one.splitlines()] for one in (left, right)]
     rows = max(map(len, columns))
@@ -89,7 +89,7 @@ def side_by_side(left: str, right: str, width: int) -> str:
 
 
 def section(report: Report) -> Section:
-    """Return what Markdown and the page show: the claims, and the demonstrations."""
+    """Return the section of Markdown and page: the claims, and the demonstrations."""
     heads = ("claim", "verdict", "what was found here", "published")
     tables = tuple(
         Table(heading, heads, tuple((Cell(one.claim, one.id), word(one), one.figures, one.published) for one in some))
@@ -107,7 +107,7 @@ def section(report: Report) -> Section:
 
 
 def markdown(report: Report) -> str:
-    """Return the file that stands beside a run's rows: the section, and what each verdict rests on."""
+    """Return ``claims.md`` of a run: the section, and region and reason of each verdict."""
     ordered = [one for some in parts(report).values() for one in some]
     decided = Table(
         "",
@@ -119,18 +119,18 @@ def markdown(report: Report) -> str:
 
 
 def provenance(report: Report) -> str:
-    """Return by which command a report was made, and on which machine."""
+    """Return a sentence with the command and the machine of a report."""
     made = command(report.machine)
     return f"Made {f'by {code(made)} ' if made else ''}on {escaped(report.source)}."
 
 
 def parts(report: Report) -> dict[str, list[Verdict]]:
-    """Return the claims that were tested, and the demonstrations, by their headings."""
+    """Return the claims and the demonstrations, by heading."""
     return {"Claims": report.of_kind("claim"), DEMONSTRATIONS: report.of_kind("demonstration")}
 
 
 def word(one: Verdict) -> str:
-    """Return the verdict in a word or two, and whether it is close to the boundary of its rule."""
+    """Return the verdict, and whether it is close to the boundary of its rule."""
     return one.word + (" (close)" if one.close else "")
 
 

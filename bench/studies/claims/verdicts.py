@@ -1,4 +1,4 @@
-"""Verdicts as ``claims.json`` has them, and the one place where that file is read and written."""
+"""Verdicts as in ``claims.json``; reads and writes that file."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ JSON_FILE = "claims.json"
 Word = Literal["holds", "holds differently", "does not hold here", "inconclusive", "not tested"]
 WORDS: tuple[Word, ...] = get_args(Word)
 Kind = Literal["claim", "demonstration"]
-"""A demonstration is true by construction: its figures show how, they do not test whether."""
+"""A demonstration is true by construction: its figures show by how much."""
 Value = float | int | str | None
 SHOWN: dict[Word, str] = {
     "holds": "shown here",
@@ -39,23 +39,23 @@ class ClaimsError(Exception):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule makes of its rows."""
+    """The result of a rule."""
 
     verdict: Word
     figures: str
-    """The figures that decided, in one line, with units and intervals."""
+    """The deciding figures in one line, with units and intervals."""
     region: str
     """What was tested."""
     values: dict[str, Value]
-    """The numbers of the figures, by name: ``_ns``, ``_bytes``, ``_ratio``, ``_share``, else plain; None: unknown."""
+    """Values by name, which ends with the unit: ``_ns``, ``_bytes``, ``_ratio``, ``_share``. None: unknown."""
     reason: str
-    """Each part of the claim with its boundary, and whether it is so; for lack of a verdict, what is missing."""
+    """Each part of the claim with its boundary and its answer; without a verdict also what is missing."""
     close: bool
     """Near the boundary of the rule: another run may differ."""
 
 
 class Verdict(Outcome, frozen=True, kw_only=True):
-    """A claim with its outcome: all that a line, a table or a plot shows of it."""
+    """A claim with its outcome."""
 
     id: str
     claim: str
@@ -65,33 +65,33 @@ class Verdict(Outcome, frozen=True, kw_only=True):
     explanation: str
     """For learners, with the outcome's values."""
     template: str
-    """The same with places for them: ``{full_bytes}``."""
+    """The explanation with placeholders: ``{full_bytes}``."""
     order: int
     kind: Kind = "claim"
 
     @property
     def word(self) -> str:
-        """The verdict as people read it: a demonstration shows, it does not hold."""
+        """The verdict as text; that of a demonstration is "shown here"."""
         return SHOWN.get(self.verdict, self.verdict) if self.kind == "demonstration" else self.verdict
 
     @property
     def traces(self) -> dict[str, str]:
-        """The two tracebacks by the names of their models; empty where one is missing."""
+        """The two tracebacks by strategy; empty if one is missing."""
         found = {name.partition("_")[0]: str(self.values.get(name) or "") for name in TRACES}
         return found if all(found.values()) else {}
 
 
 class Trials(msgspec.Struct, frozen=True):
-    """Where the rows are from."""
+    """Numbers of trials."""
 
     measured: int
-    """How many trials were made in this run."""
+    """Number of trials in this run."""
     reused: int
-    """How many rows are of runs before it."""
+    """Number of rows of earlier runs."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdicts of one run of ``inflight claims``, as ``claims.json`` has them."""
+    """The verdicts of one run of ``inflight claims``."""
 
     format: Literal[1] = 1
     machine: dict[str, Any]
@@ -99,14 +99,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     """Machine, interpreter, date, version, in one line."""
     runs: tuple[str, ...]
-    """The runs of which the rows are."""
+    """The runs that the rows are from."""
     trials: Trials
     left_out: tuple[str, ...] = ()
-    """The ids of claims that are not part of ``--quick``."""
+    """Ids of the claims that are not part of ``--quick``."""
     claims: tuple[Verdict, ...]
 
     def of_kind(self, kind: Kind) -> list[Verdict]:
-        """Return the claims that were tested, or the demonstrations, in their order."""
+        """Return the claims or the demonstrations, in their order."""
         return sorted((one for one in self.claims if one.kind == kind), key=lambda one: one.order)
 
 
@@ -127,7 +127,7 @@ def save(report: Report, folder: Path) -> None:
 
 
 def explained(template: str, values: Mapping[str, Value]) -> str:
-    """Return the explanation with its figures; a sentence that has an unknown one is left out."""
+    """Return the explanation with its figures; sentences with an unknown figure are left out."""
     texts = {name: shown(name, value) for name, value in values.items()}
     sentences = _SENTENCE.split(" ".join(template.split()))
     return " ".join(_PLACE.sub(lambda match: texts[match[1]], one) for one in _known(sentences, texts))
@@ -146,7 +146,7 @@ def shown(name: str, value: Value) -> str:
 
 
 def places(text: str) -> set[str]:
-    """Return the names of the values that a text has places for."""
+    """Return the names of the placeholders in a text."""
     return set(_PLACE.findall(text))
 
 

@@ -1,4 +1,4 @@
-"""``inflight crawl``: crawl any plain-http site with one model, in this process, and report what was found."""
+"""``inflight crawl``: crawl http sites with one strategy, in this process, and print what was found."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from inflight import strategies
+from inflight.bench.commands.output import complain
 from inflight.bench.core.judge import nearest
 from inflight.bench.core.units import count, duration, size
 from inflight.bench.measure.limits import descriptor_shortage
@@ -20,21 +21,27 @@ from inflight.strategies.core.links import normalise
 from inflight.strategies.core.page import Page
 
 LONGEST_TIMEOUT_NS = 86_400_000_000_000
-"""What every model's way to wait can count in: epoll_wait(2) takes at most 24 days."""
+"""Maximum timeout: epoll_wait(2) can wait for at most 24 days."""
 
 
 class CrawlError(Exception):
-    """A crawl that cannot be made as it was asked for; the message says what to change."""
+    """An invalid option of the crawl; the message says what to change."""
 
 
 REFUSALS = (CrawlError,)
 
 
 def run(*, strategy: str, as_json: bool, **options: Any) -> int:
-    """Crawl, print the report on standard output, and return 0; the options are those of ``job``. Raises CrawlError."""
+    """Crawl and print the report; return 0, or 1 if no page could be fetched. ``options`` are those of ``job``.
+
+    Raises CrawlError.
+    """
     check_available(strategy)
-    _crawl(strategy, job(**options), as_json=as_json)
-    return 0
+    summary = _crawl(strategy, job(**options), as_json=as_json)
+    if summary["pages"]:
+        return 0
+    complain(f"inflight: no page could be fetched: {_errors(summary)}")
+    return 1
 
 
 def job(
@@ -48,7 +55,7 @@ def job(
     timeout: str,
     connection: Literal["keep-alive", "per-fetch"],
 ) -> Job:
-    """Check what a person typed and make a job of it. Raises CrawlError with one sentence."""
+    """Return the job that the options describe. Raises CrawlError with one sentence."""
     try:
         timeout_ns = parse_duration_ns(f"{timeout}s" if re.fullmatch(r"[0-9.]+", timeout) else timeout)
     except ValueError as error:
@@ -74,7 +81,7 @@ def job(
 
 
 def check_available(name: str) -> None:
-    """Raise CrawlError when there is no such strategy, or it needs what is not installed."""
+    """Raise CrawlError if the strategy is unknown, or needs a package that is not installed."""
     try:
         missing = strategies.describe(name).missing
     except KeyError:
@@ -85,7 +92,8 @@ def check_available(name: str) -> None:
         raise CrawlError(f"strategy {name} needs {', '.join(missing)}: pip install {' '.join(missing)}")
 
 
-def _crawl(strategy: str, job: Job, *, as_json: bool) -> None:
+def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
+    """Crawl and print; return the summary."""
     raise_descriptor_limit()
     frontier = Frontier(job)
     began = time.perf_counter_ns()
@@ -101,10 +109,11 @@ def _crawl(strategy: str, job: Job, *, as_json: bool) -> None:
         for page in pages:
             print(_line(page))
         print(_totals(strategy, summary))
+    return summary
 
 
 def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dict[str, Any]:
-    """Return the totals of a crawl. ``pages`` counts whole responses, redirects among them; errors are by kind."""
+    """Return the totals of a crawl. ``pages`` counts complete responses, including redirects; errors are by kind."""
     whole = [page for page in pages if page.status is not None]
     return {
         "urls": len(pages),
@@ -145,16 +154,24 @@ def _line(page: Page) -> str:
         )
     if page.tries > 1:
         facts.append(f"{page.tries} tries")
-    # A site may say what it likes, also to the terminal.
+    # URLs and types come from the site: escape what would control the terminal.
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in "  ".join(facts))
 
 
 def _totals(strategy: str, summary: dict[str, Any]) -> str:
-    errors = ", ".join(f"{n} {kind}" for kind, n in summary["errors"].items()) or "none"
     elapsed = duration(round(summary["seconds"] * 1e9))
     return (
-        f"\n{strategy}: {count(summary['urls'])} URLs, {count(summary['pages'])} pages "
-        f"({count(summary['redirects'])} redirects), {size(summary['bytes'])} in {elapsed}, "
+        f"\n{strategy}: {_counted(summary['urls'], 'URL')}, {_counted(summary['pages'], 'page')} "
+        f"({_counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
         f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
-        f"errors: {errors}"
+        f"errors: {_errors(summary) or 'none'}"
     )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{count(number)} {what}{'' if number == 1 else 's'}"
+
+
+def _errors(summary: dict[str, Any]) -> str:
+    """Return the errors of a crawl by kind: ``3 timeout, 1 connection refused``; empty without any."""
+    return ", ".join(f"{n} {kind}" for kind, n in summary["errors"].items())

@@ -1,9 +1,8 @@
 """From rows to verdicts: one rule per claim, each a pure function of the claim's rows.
 
-A rule names the parts of its claim, each a figure with its boundary; the verdict follows from them (``parts``). It
-takes rows as they come, failed, skipped and red ones too, and never raises for them: where the valid ones are too few,
-or an interval includes a boundary that matters, the outcome is ``inconclusive``; where no trial was started, it is
-``not tested``.
+A rule names the parts of its claim, each a figure with its boundary; the verdict follows from them (``parts``). Rows
+may be of any status, and a rule never raises for them. If too few are valid, or an interval includes a boundary that
+matters, the outcome is ``inconclusive``; if no trial was started, it is ``not tested``.
 """
 
 from collections.abc import Callable, Sequence

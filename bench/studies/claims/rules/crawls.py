@@ -7,6 +7,7 @@ from inflight.bench.core.cells import Read
 from inflight.bench.core.records.crawls import Crawl, Memory
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import (
+    COROUTINES,
     COUNT,
     SIZE,
     SPAN,
@@ -25,10 +26,9 @@ from inflight.bench.studies.claims.verdicts import Outcome, Value
 UNDER_NS = 3_000_000_000
 XKCD_PAGES = 1500
 AT_ONCE_NS = 1_000_000_000
-"""Ten thousand workers within a second are started at once: no user would notice more of them."""
+"""Maximum time to start all workers "at once"."""
 ON_DEMAND = 0.1
-"""A pool that grew on demand has at most a tenth of the threads that the cap allows, for a thousandth of the work."""
-COROUTINES = ("generators", "native_asyncio")
+"""Maximum share of the allowed threads in a pool that grows on demand, with work for a thousandth of them."""
 
 
 def xkcd(rows: Sequence[Row]) -> Outcome:
@@ -83,7 +83,7 @@ def grow_on_demand(rows: Sequence[Row]) -> Outcome:
 
 
 def redirects_coalesce(rows: Sequence[Row]) -> Outcome:
-    """Judge whether a redirect to a page that has been seen is not fetched twice, by each strategy."""
+    """Judge whether each strategy fetches a page only once, whatever number of redirects lead to it."""
     own = [row for row in of_type(rows, Memory) if not is_absent(row)]
     good = [row for row in own if row.valid]
     extra = {name: max(map(_extra_fetches, some)) for name, some in by_strategy(good).items()}
@@ -117,7 +117,7 @@ def _makespan_ns(row: Row) -> float | None:
 
 
 def _extra(rows: Sequence[Crawl], name: str, few: int, most: int, read: Read) -> Figure:
-    """Return how much more the largest cap takes than the smallest one, at least and at most."""
+    """Return the difference between the largest and the smallest cap, with its range."""
     one, other = (
         over_rounds(_at(rows, name, cap), read, SPAN if read is _makespan_ns else SIZE) for cap in (most, few)
     )

@@ -1,4 +1,4 @@
-"""From rows to the figures that claims rest on: which rows count, ratios and ranges with their intervals. Pure."""
+"""From rows to the figures of claims: which rows count, ratios and ranges with their intervals. Pure."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -14,12 +14,13 @@ from inflight.bench.studies.claims.verdicts import Value
 
 R = TypeVar("R", bound=Row)
 CLOSE = 0.10
-"""Runs of one machine on different days differ by about as much; nearer to a boundary a verdict may change."""
+"""Relative distance to a boundary within which a verdict may change: runs on different days differ by as much."""
+COROUTINES = ("generators", "native_asyncio")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How a figure with its interval is written, and how a boundary is."""
+    """Functions that write a figure with its interval, and a boundary."""
 
     range: Callable[["Range"], str]
     edge: Callable[[float], str]
@@ -38,19 +39,19 @@ class Range:
         return self.unit.range(self)
 
     def side_of(self, boundary: float) -> Literal["below", "above", "across"]:
-        """Return on which side of a boundary all of it is; the boundary itself is above."""
+        """Return the side of a boundary on which the whole interval is; the boundary itself is above."""
         if self.high < boundary:
             return "below"
         return "above" if self.low >= boundary else "across"
 
     def is_close_to(self, *boundaries: float) -> bool:
-        """Tell whether it reaches to within CLOSE of one of the boundaries."""
+        """Tell whether the interval reaches to within CLOSE of a boundary."""
         return any(self.low * (1 - CLOSE) <= boundary <= self.high * (1 + CLOSE) for boundary in boundaries)
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Why there is no figure."""
+    """A missing figure, with the reason."""
 
     reason: str
 
@@ -85,19 +86,19 @@ COUNT = Unit(lambda found: units.count(round(found.high)), lambda edge: units.co
 
 
 def value(found: Figure) -> float | None:
-    """Return the figure itself; None if unknown."""
+    """Return the value of a figure; None if unknown."""
     return found.value if isinstance(found, Range) else None
 
 
 def values(ending: str, found: Mapping[str, Figure]) -> dict[str, Value]:
-    """Return figures as values of an outcome, whose names end with their unit."""
+    """Return figures as values of an outcome, with this ending of their names."""
     return {f"{name}{ending}": value(one) for name, one in found.items()}
 
 
 def ratio(one: Iterable[Row], other: Iterable[Row], read: Read) -> Figure:
-    """Return how many times the other side's figure the one side has, with its 95 % t interval.
+    """Return the ratio of one side's figure to the other's, with its 95 % t interval.
 
-    Arms of common blocks, and other trials of common rounds, are compared as pairs.
+    Arms of the same block, and other trials of the same round, are pairs.
     """
     logs = [{_place(row): math.log(size) for row in side if row.valid and (size := read(row))} for side in (one, other)]
     if not all(logs):
@@ -107,19 +108,19 @@ def ratio(one: Iterable[Row], other: Iterable[Row], read: Read) -> Figure:
 
 
 def _place(row: Row) -> Hashable:
-    """Name what makes two rows a pair: the block of an arm, else the round."""
+    """Return what two rows of a pair have in common: the block of an arm, else the round."""
     return row.run, row.measured.block if row.kind == "arm" else row.round
 
 
 def slope(found: Slope | NoSlope) -> Figure:
-    """Return what one more costs, with its 95 % interval."""
+    """Return a slope as a figure with its 95 % interval."""
     if isinstance(found, NoSlope):
         return Unknown(found.reason)
     return Range(found.per_fetch, found.low, found.high, SIZE if found.straight else BENT)
 
 
 def slopes(one: Slope | NoSlope, other: Slope | NoSlope) -> Figure:
-    """Return how many times the other slope the one is: the widest that both intervals allow."""
+    """Return the ratio of two slopes, with the widest interval that both intervals allow."""
     first, second = slope(one), slope(other)
     if isinstance(first, Unknown) or isinstance(second, Unknown):
         return first if isinstance(first, Unknown) else second
@@ -129,7 +130,7 @@ def slopes(one: Slope | NoSlope, other: Slope | NoSlope) -> Figure:
 
 
 def over_rounds(rows: Iterable[Row], read: Read, unit: Unit, least: int = 2) -> Figure:
-    """Return median and range of a figure over the valid rows that have it; unknown with fewer than ``least``."""
+    """Return median and range of a figure over the valid rows; unknown with fewer than ``least`` values."""
     values = [size for row in rows if row.valid and (size := read(row)) is not None]
     if len(values) < least:
         return Unknown("too few valid rounds")
@@ -146,17 +147,17 @@ def is_absent(row: Row) -> bool:
 
 
 def shows_a_limit(row: Row) -> bool:
-    """Tell whether a row that broke off shows that this machine does not allow it: no crash, timeout or budget does."""
+    """Tell whether a row ended at a limit of this machine, not by a crash, a timeout or the memory budget."""
     return row.cause == "limit"
 
 
 def of_type(rows: Iterable[Row], kind: type[R], strategy: str | None = None) -> list[R]:
-    """Return the rows of a kind, and of a strategy (block, probe, resource) if one is named."""
+    """Return the rows of a kind, and of a strategy (block, probe, resource) if given."""
     return [row for row in rows if isinstance(row, kind) and strategy in {None, row.strategy}]
 
 
 def arms(rows: Iterable[Row], strategy: str | None = None, role: str | None = None, **workload: object) -> list[Row]:
-    """Return the rows of arms: of a strategy, of a role (else of all but placebos), of values of the workload."""
+    """Return the rows of arms by strategy, role (default: all but placebos) and values of the workload."""
     return [
         row
         for row in rows

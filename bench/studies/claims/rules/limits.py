@@ -1,4 +1,4 @@
-"""The claims on limits: where threads end, whether sockets end later, and ten thousand fetches at once. Pure."""
+"""The claims on limits: the limit of threads, whether sockets have a higher one, and 10,000 fetches at once. Pure."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -13,9 +13,9 @@ from inflight.bench.studies.claims.rules.parts import Part, missing, outcome
 from inflight.bench.studies.claims.verdicts import Outcome, Value
 
 TENS_FROM, TENS_TO = 10_000, 100_000
-"""Tens of thousands: from ten to below a hundred of them."""
+"""Range of "tens of thousands"."""
 SAME = 0.01
-"""Two ceilings within one percent are the same one: what else runs moves either by that much."""
+"""Relative distance within which two ceilings count as equal: other processes change them by that much."""
 CLIENTS = 10_000
 SOCKETS = ("descriptors", "ports")
 
@@ -23,7 +23,7 @@ NOTHING = LimitMeasured()
 
 
 def thread_failure(rows: Sequence[Row]) -> Outcome:
-    """Judge whether starting threads fails at tens of thousands, from a ramp that ended in a failure."""
+    """Judge whether starting threads fails at tens of thousands, by a ramp that ended in a failure."""
     known = [
         row.measured for row in of_type(rows, LimitFound, "threads") if row.valid and row.measured.found is not None
     ]
@@ -51,7 +51,7 @@ def thread_failure(rows: Sequence[Row]) -> Outcome:
 
 
 def threads_before_sockets(rows: Sequence[Row]) -> Outcome:
-    """Judge whether threads end before descriptors and ports do; and show how many fetches each strategy then held."""
+    """Judge whether threads end before descriptors and ports; show how many fetches each strategy held."""
     limits = dict.fromkeys(("threads", *SOCKETS), NOTHING)
     limits |= {row.strategy: row.measured for row in of_type(rows, LimitFound) if row.valid}
     parts = [
@@ -76,7 +76,7 @@ def threads_before_sockets(rows: Sequence[Row]) -> Outcome:
 
 
 def c10k(rows: Sequence[Row]) -> Outcome:
-    """Judge whether every strategy holds ten thousand fetches in flight and finishes them; which cannot, and why."""
+    """Judge whether every strategy holds ten thousand fetches in flight and finishes them."""
     held = [row for row in of_type(rows, Memory) if row.workload.in_flight == CLIENTS and not is_absent(row)]
     uses = {row.workload.connection for row in held}
     parts = [_holds(name, own, uses) for name, own in by_strategy(held).items()]
@@ -101,12 +101,12 @@ def c10k(rows: Sequence[Row]) -> Outcome:
 def _holds(name: str, own: Sequence[Memory], uses: Collection[str]) -> Part:
     """Return whether a strategy did it with each use of connections.
 
-    Listen drops do not show that it cannot: the kernel counts them for all.
+    Listen drops do not count against it: the kernel counts them for all processes.
     """
     failed = [row for row in own if _could_not(row)]
     done = {row.workload.connection for row in own if row.valid and not row.measured.listen_drops}
     so = False if failed else True if done == set(uses) else None
-    why = str(failed[0].reason or "; ".join(missing(failed)) or "not all pages came") if failed else ""
+    why = str(failed[0].reason or "; ".join(missing(failed)) or "not all pages were fetched") if failed else ""
     return Part(name, so, why, rule=f"holds and finishes {units.count(CLIENTS)}", core="any strategy")
 
 
@@ -117,7 +117,7 @@ def _could_not(row: Memory) -> bool:
 
 
 def _spans(rows: Sequence[Memory]) -> list[str]:
-    """Write how long the quickest and the slowest took to reach them, and the least and the most memory: medians."""
+    """Return the times and the memory of the extreme strategies, as medians over the rounds."""
     groups: dict[tuple[str, str], list[Measured]] = {}
     for row in rows:
         groups.setdefault((row.strategy, row.workload.connection), []).append(row.measured)
@@ -130,7 +130,7 @@ def _spans(rows: Sequence[Memory]) -> list[str]:
 
 
 def _bounds(said: LimitMeasured) -> tuple[float, float] | None:
-    """Return between what a ceiling is: exact where a failure showed it, else at least what was reached."""
+    """Return the bounds of a ceiling: exact after a failure, else the reached number and infinity."""
     found, predicted = said.found, said.predicted
     if found is not None:
         return found, found if said.stopped_by == "failure" else math.inf
@@ -138,7 +138,7 @@ def _bounds(said: LimitMeasured) -> tuple[float, float] | None:
 
 
 def _is_before(threads: LimitMeasured, sockets: LimitMeasured) -> bool | None:
-    """Tell whether threads end before, not after; None when that is not known."""
+    """Tell whether threads end before sockets; None if that is unknown."""
     one, other = _bounds(threads), _bounds(sockets)
     if one is None or other is None:
         return None
@@ -148,13 +148,13 @@ def _is_before(threads: LimitMeasured, sockets: LimitMeasured) -> bool | None:
 
 
 def _are_near(threads: LimitMeasured, sockets: LimitMeasured) -> bool:
-    """Tell whether two ceilings are within 10 % of each other: what else runs, or a setting, may change their order."""
+    """Tell whether two ceilings are within 10 % of each other, so that their order may change."""
     one, other = _bounds(threads), _bounds(sockets)
     return one is not None and other is not None and abs(one[0] - other[0]) <= 10 * SAME * max(one[0], other[0])
 
 
 def _end(said: LimitMeasured) -> int | None:
-    """Return where a resource ends: as found by a failure, else as predicted, else at what was reached."""
+    """Return the ceiling of a resource: that of a failure, else the greater of the predicted and the reached one."""
     if said.stopped_by == "failure" and said.found is not None:
         return int(said.found)
     return max((end for end in (said.found, said.predicted) if end is not None), default=None)
@@ -165,7 +165,7 @@ def _by(said: LimitMeasured) -> str | None:
 
 
 def _ceiling(said: LimitMeasured) -> str:
-    """Write where a resource ends, by which limit, and how far a process really came."""
+    """Return the ceiling of a resource with its limit, and the number that was reached."""
     found, predicted = said.found, said.predicted
     if said.stopped_by == "failure" and found is not None:
         return f"{units.count(found)} ({_by(said)})"

@@ -1,4 +1,4 @@
-"""The claims on memory: what a thread costs, what a coroutine costs, their ratio, and how many start. Pure."""
+"""The claims on memory: per thread, per coroutine, their ratio, and how many coroutines start. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,16 +22,16 @@ from inflight.bench.studies.claims.verdicts import Outcome, Value
 
 PUBLISHED_BYTES, DRAFT_BYTES = 50_000, 22_000
 TENS_FROM, TENS_TO = 10_000, 100_000
-"""Tens of kilobytes: from ten to below a hundred of them."""
+"""Range of "tens of kilobytes"."""
 MATCH = 1.25
-"""A published figure that says "around" is met within a quarter: it has one significant digit."""
+"""Maximum factor between a figure and a published one with one significant digit ("around 50k")."""
 BARELY = 3_500
-"""What would still be written as 3k."""
+"""Limit of what is written as 3k."""
 ORDER = 10
 """An order of magnitude."""
 HUNDREDS_OF_THOUSANDS = 500_000
 EASY_NS = 60_000_000_000
-"""A program that needs a minute to start its coroutines does not start them easily."""
+"""Maximum time for an "easy" start."""
 COROUTINES = {
     "generator": "generators",
     "generator_task": "generators in tasks",
@@ -70,7 +70,7 @@ def thread_memory(rows: Sequence[Row]) -> Outcome:
 
 
 def coroutine_memory(rows: Sequence[Row]) -> Outcome:
-    """Judge which coroutines cost barely 3k: bare, in a task, with a socket, with a stream."""
+    """Judge which kinds of coroutines cost barely 3k."""
     costs = {name: cost(of_type(rows, Block, name)) for name in COROUTINES}
     full = {name: slope(found.full) for name, found in costs.items()}
     user = {name: slope(found.user) for name, found in costs.items()}
@@ -82,7 +82,7 @@ def coroutine_memory(rows: Sequence[Row]) -> Outcome:
 
 
 def memory_ratio(rows: Sequence[Row]) -> Outcome:
-    """Judge whether threads cost ten times what coroutines do in all layers: parked, and in flight."""
+    """Judge whether threads cost ten times as much as coroutines in all layers: parked, and in flight."""
     thread, task = (cost(of_type(rows, Block, name)) for name in ("thread", "asyncio_task"))
     pool, asyncio = (cost(of_type(rows, Memory, name)) for name in ("thread_pool", "native_asyncio"))
     full = {"parked": slopes(thread.full, task.full), "flying": slopes(pool.full, asyncio.full)}
@@ -97,7 +97,7 @@ def memory_ratio(rows: Sequence[Row]) -> Outcome:
 def many_coroutines(rows: Sequence[Row]) -> Outcome:
     """Judge whether hundreds of thousands of coroutines start, each kind within a minute."""
     tried = [row for row in of_type(rows, Block) if row.workload.n >= HUNDREDS_OF_THOUSANDS]
-    started = [row for row in tried if row.valid]  # each row's check says whether all were started
+    started = [row for row in tried if row.valid]  # a check of each row says whether all were started
     parts = [part for name in PARKED for part in _started(name, [row for row in tried if row.strategy == name])]
     found: dict[str, Value] = {
         "most": max((row.workload.n for row in started), default=None),
@@ -109,7 +109,7 @@ def many_coroutines(rows: Sequence[Row]) -> Outcome:
 
 
 def _started(name: str, rows: Sequence[Block]) -> list[Part]:
-    """Return whether coroutines of a kind start, and within a minute; the figure is of the most of them."""
+    """Return whether coroutines of a kind start, and within a minute; the figure is of the largest trial."""
     broken, valid = [row for row in rows if row.status != "ok"], [row for row in rows if row.valid]
     so = False if any(map(shows_a_limit, broken)) else True if valid and not broken else None
     starts = Part(COROUTINES[name], so, rule="start", core="any")
@@ -125,6 +125,6 @@ def _started(name: str, rows: Sequence[Block]) -> list[Part]:
 
 
 def _by_ps(rows: Sequence[Block]) -> Slope | NoSlope:
-    """Return the slope of what ps shows as resident."""
+    """Return the slope of the resident memory that ps shows."""
     points = [(n_of(row), size) for row in rows if row.valid and (size := row.measured.ps_rss_bytes) is not None]
     return memory_slope(*zip(*points, strict=True)) if points else NoSlope("no valid row")

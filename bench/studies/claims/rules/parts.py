@@ -1,4 +1,4 @@
-"""A claim in parts: each is so here, or not, or unknown. The verdict follows from them in one way for all claims."""
+"""The parts of a claim, each true, false or unknown, and the verdict that follows from them."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,24 +11,24 @@ from inflight.bench.studies.claims.rules.evidence import Figure, Range
 from inflight.bench.studies.claims.verdicts import Outcome, Value, Word
 
 How = Literal["at least", "below", "not clearly above", "not clearly below"]
-"""What a figure must be. The first two need all of its interval; the others fail only if all of it is beyond."""
+"""What a figure must be. The first two need the whole interval; the others fail only if all of it is beyond."""
 _BEYOND = {"at least": "below", "below": "above", "not clearly above": "above", "not clearly below": "below"}
 _ANSWERS = {True: "yes", False: "no", None: "unknown"}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that a claim says, whether it is so here (None: unknown), and the figure that shows it."""
+    """One part of a claim: whether it is true here (None: unknown), and its figure."""
 
     name: str
     so: bool | None
     figure: str = ""
     of: str = ""
-    """What the figure is of, where several parts have the same."""
+    """What the figure is of, shared by several parts."""
     rule: str = ""
     """What the figure must be."""
     core: str = ""
-    """Where none of the parts with the same core is so, the claim does not hold."""
+    """The claim does not hold if all parts with the same core are false."""
     close: bool = False
     """Near the rule's boundary."""
 
@@ -36,7 +36,7 @@ class Part:
 def compared(
     name: str, found: Figure, how: How, edge: float, core: str = "", *, of: str = "", near: bool = True
 ) -> Part:
-    """Hold a figure against a boundary; ``near``: whether it may be close to it."""
+    """Compare a figure with a boundary; ``near``: whether the part can be close to it."""
     if not isinstance(found, Range):
         return Part(name, None, str(found), of, how, core)
     side = found.side_of(edge)
@@ -48,9 +48,9 @@ def compared(
 def outcome(
     rows: Sequence[Row], parts: Sequence[Part], values: Mapping[str, Value], figures: Iterable[str] = ()
 ) -> Outcome:
-    """Return the verdict of a claim's parts; without one ``not tested`` if no trial was started, else ``inconclusive``.
+    """Return the outcome of a claim's parts; without a verdict ``inconclusive``, or ``not tested`` if no trial started.
 
-    ``figures`` are shown beside those of the parts.
+    ``figures`` are shown after those of the parts.
     """
     word = verdict(parts)
     reason = "; ".join([*_answers(parts), *([] if word else missing(rows))])
@@ -65,7 +65,7 @@ def outcome(
 
 
 def _figures(parts: Iterable[Part]) -> Iterator[str]:
-    """Yield each figure with its name, and before the first of several what they are of."""
+    """Yield each figure with its name; the first of several has what they are of before it."""
     before = ""
     shown = dict.fromkeys((part.of, f"{part.name}: {part.figure}") for part in parts if part.figure)
     for of, figure in shown:
@@ -74,7 +74,7 @@ def _figures(parts: Iterable[Part]) -> Iterator[str]:
 
 
 def _answers(parts: Iterable[Part]) -> list[str]:
-    """Return each rule with the answers of the parts that it is for."""
+    """Return each rule with the answers of its parts."""
     found: dict[str, list[str]] = {}
     for part in parts:
         found.setdefault(f"{part.of} {part.rule}".strip(), []).append(f"{part.name} {_ANSWERS[part.so]}")
@@ -82,7 +82,7 @@ def _answers(parts: Iterable[Part]) -> list[str]:
 
 
 def verdict(parts: Sequence[Part]) -> Word | None:
-    """Return the verdict that unknown parts cannot change; None where they could."""
+    """Return the verdict; None if unknown parts could change it."""
     cores: dict[str, list[bool | None]] = {}
     for part in parts:
         if part.core:
@@ -98,7 +98,7 @@ def verdict(parts: Sequence[Part]) -> Word | None:
 
 
 def missing(rows: Sequence[Row]) -> list[str]:
-    """Say what is wrong with the rows that are not valid, the most frequent first, and which are disturbed."""
+    """Return why rows are invalid, the most frequent reasons first, and how many are disturbed."""
     bad = [row for row in rows if not row.valid]
     kinds = Counter(kind for row in bad for kind in _reasons(row))
     told = "; ".join(f"{kind}{f' ({number} times)' if number > 1 else ''}" for kind, number in kinds.most_common(3))
@@ -111,14 +111,14 @@ def missing(rows: Sequence[Row]) -> list[str]:
 
 
 def _reasons(row: Row) -> list[str]:
-    """Return what is wrong with a row: how it ended, or which of its checks are red (the row has their figures)."""
+    """Return why a row is invalid: how it ended, or its failed checks."""
     if row.status != "ok":
         return [f"{row.status}: {row.reason}" if row.status != "skipped" else str(row.reason)]
     return [f'"{check.name}" failed' for check in row.failed_checks]
 
 
 def region(rows: Iterable[Row]) -> str:
-    """Say what was tested: the values of the workloads, of numbers from the least to the greatest."""
+    """Return the values of the workloads; numbers as a range."""
     found: dict[str, dict[Any, None]] = {}
     for row in rows:
         for name, value in _asked(row).items():

@@ -1,4 +1,4 @@
-"""The claims that small programs show: selectors, spinning, races, tracebacks, workers that nobody cancelled. Pure."""
+"""The claims tested by small programs: selectors, spinning, races, tracebacks, uncancelled workers. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +10,7 @@ from inflight.bench.core.cells import cpu_per_page_ns
 from inflight.bench.core.records.bare import Probe
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import (
+    COROUTINES,
     SHARE,
     Figure,
     Range,
@@ -24,22 +25,21 @@ from inflight.bench.studies.claims.rules.parts import Part, compared, outcome
 from inflight.bench.studies.claims.verdicts import Outcome, Value
 
 GROWS = 3.0
-"""A price that triples with connections on which nothing happens does not scale with what happens."""
+"""Minimum growth of CPU time with idle connections for "does not scale"."""
 FLAT = 1.5
-"""CPython hands epoll_wait() room for as many events as there are descriptors, which alone costs a little."""
+"""Maximum growth for "scales": CPython gives epoll_wait() room for one event per descriptor, which costs a little."""
 WASTES = 0.5
-"""Who waits and uses half a core or more wastes power."""
+"""Minimum share of a core that wastes power while waiting."""
 RESTS = 0.05
-"""Who waits and uses less than a twentieth of a core rests: waking up costs something as well."""
-COROUTINES = ("generators", "native_asyncio")
+"""Maximum share of a core that counts as idle; waking up costs a little."""
 MODELS = ("threads", "threads-locked", "coroutines", "asyncio", "coroutines-yielding")
 
 Said = Any
-"""What a probe has measured: its record in bench/studies/probes/record.py."""
+"""Record of a probe, from bench/studies/probes/record.py."""
 
 
 def select_scales(rows: Sequence[Row]) -> Outcome:
-    """Judge whether select and poll get dearer with idle connections, and epoll does not."""
+    """Judge whether select and poll become slower with idle connections, and epoll does not."""
     growth = {kind: _growth(probes(rows, "selectors", selector=kind)) for kind in ("poll", "epoll")}
     tried = [row for row in probes(rows, "selectors", selector="select") if row.valid]
     stopped = [row for row in tried if row.measured.stopped_by]
@@ -62,7 +62,7 @@ def select_scales(rows: Sequence[Row]) -> Outcome:
 
 
 def spin_wastes(rows: Sequence[Row]) -> Outcome:
-    """Judge whether polling in a tight loop burns a core where a selector rests, with one socket and with many."""
+    """Judge whether polling in a tight loop keeps a core busy while a selector does not."""
     spun = probes(rows, "spin", how="spin")
     spin, rest = (
         over_rounds(some, lambda row: row.measured.cpu_share, SHARE)
@@ -82,9 +82,9 @@ def spin_wastes(rows: Sequence[Row]) -> Outcome:
 
 
 def races(rows: Sequence[Row]) -> Outcome:
-    """Judge whether check-then-act without a lock goes wrong between threads, and never between coroutines' yields.
+    """Judge whether check-then-act without a lock fails between threads, and never between yields of coroutines.
 
-    That nothing went wrong between threads does not show that it cannot; a lock that did not help shows nothing at all.
+    Threads without a failure do not show that it cannot happen; if it happens with a lock, the probe shows nothing.
     """
     own = {model: [row.measured for row in probes(rows, "races", model=model) if row.valid] for model in MODELS}
     most = {model: max((said.duplicates for said in some), default=None) for model, some in own.items()}
@@ -142,7 +142,7 @@ def stack_ripping(rows: Sequence[Row]) -> Outcome:
 
 
 def cancel_workers(rows: Sequence[Row]) -> Outcome:
-    """Judge whether a crawl leaves nothing alive, and whether idle workers that nobody cancels are complained of."""
+    """Judge whether a crawl leaves nothing behind, and whether uncancelled idle workers are reported."""
     tried = [row for row in probes(rows, "cancel_workers") if row.measured.not_applicable is None]
     said: dict[Any, Said] = {}
     for row in tried:
@@ -179,7 +179,7 @@ def _over(one: Figure, other: Figure) -> float | None:
 
 
 def _growth(rows: Sequence[Probe]) -> Figure:
-    """Return how many times the CPU time per page is with most idle connections, against none."""
+    """Return the ratio of the CPU time per page with the most idle connections to that with none."""
     usable = [row for row in rows if row.valid and row.measured.stopped_by is None]
     idle = sorted({int(row.workload.arguments["idle"]) for row in usable})
     if len(idle) < 2 or idle[0] != 0:
@@ -188,7 +188,7 @@ def _growth(rows: Sequence[Probe]) -> Figure:
 
 
 def _chain(said: Said | None, key: str) -> str | None:
-    """Write functions, the caller first."""
+    """Return functions as text, the caller first."""
     return None if said is None else " > ".join(getattr(said, key)) or "none"
 
 
@@ -201,12 +201,12 @@ def _complains(said: Said | None) -> bool | None:
 
 
 def _is_dirty(said: Said | None) -> bool | None:
-    """Tell whether threads, tasks, coroutines or descriptors were left; of an unfinished crawl, something was."""
+    """Tell whether threads, tasks, coroutines or descriptors were left; True for an unfinished crawl."""
     return None if said is None else bool(said.complaint) or said.left is None or any(asdict(said.left).values())
 
 
 def _left(said: Said | None) -> str:
-    """Write what became of workers that nobody cancelled."""
+    """Return what happened to uncancelled workers, as text."""
     if said is None:
         return ""
     left = [f"{n} {what} left" for what, n in (asdict(said.left) if said.left else {}).items() if n]

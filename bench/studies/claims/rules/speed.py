@@ -1,6 +1,6 @@
-"""The claims on what a page costs, and how many come: asyncio, threads, callbacks, pools, no lock. Pure.
+"""The claims on CPU time per page and throughput: asyncio, threads, callbacks, pools, no global lock. Pure.
 
-Each is decided by primary cells that were fixed before anything was measured, in blocks of arms.
+Each is decided by primary cells that were fixed before the measurement, in blocks of arms.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from inflight.bench.core.layers import cost
 from inflight.bench.core.records.crawls import Memory
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import (
+    COROUTINES,
     SHARE,
     SPAN,
     Figure,
@@ -30,38 +31,37 @@ from inflight.bench.studies.claims.rules.parts import How, Part, compared, outco
 from inflight.bench.studies.claims.verdicts import Outcome, Value
 
 SLOWER = 1.02
-"""Less than two percent is no slowdown that anybody would choose a model by."""
+"""Minimum ratio that counts as slower."""
 MODERATELY = 2.0
-"""A moderate slowdown is one of at most two times: people who say "moderately" do not mean a multiple."""
+"""Maximum ratio that counts as moderately slower."""
 EFFICIENT = 1.25
-"""Within a quarter two models have the same efficiency: it is about what different releases of CPython differ by."""
+"""Maximum ratio that counts as equally efficient; releases of CPython differ by about as much."""
 SAME_ORDER = 2.0
-"""Above twice the price nobody speaks of the same efficiency."""
+"""Ratio from which on no efficiency is called the same."""
 PAYS = 1.05
-"""A saving, or a gain, below a twentieth is none that anybody would build something for."""
+"""Minimum ratio that counts as a saving or a gain."""
 FREE = 0.8
-"""With less than this share of a core for the one thread that runs at a time, no second core was free for others."""
+"""Minimum share of a core for threads with the lock; with less, no second core was free."""
 SAME = 1.05
-"""Pages/s whose ratio is surely within 5 % are the same, by two one-sided tests."""
+"""Maximum ratio of pages/s that count as equal, by two one-sided tests."""
 LOSS = 0.95
-"""Less than this share of the pages that a second of CPU time fetches is a degradation."""
+"""Share of the pages per second of CPU time below which a model degrades."""
 ACTIVE = (10, 100)
-"""The primary cells of async-not-faster: a few very active connections."""
+"""In flight in the primary cells of async-not-faster: a few very active connections."""
 USUAL_CAP = 100
 BELOW, BEYOND = 100, 1000
-"""The primary cells of async-sleepy: fetches in flight below the knee, and beyond it."""
+"""In flight in the primary cells of async-sleepy: below the knee, and beyond it."""
 MANY = 3000
-"""Of diminishing-returns."""
+"""In flight of diminishing-returns."""
 CPU = "CPU time per page"
 LOOP = "callbacks"
-"""An event loop without asyncio: it shows the loop's price without the framework's."""
-COROUTINES = ("generators", "native_asyncio")
+"""An event loop without asyncio: it has the cost of a loop without that of the framework."""
 
 
 def async_not_faster(rows: Sequence[Row]) -> Outcome:
-    """Judge whether asyncio takes more CPU time than threads, and moderately so, on few and very active connections.
+    """Judge whether asyncio needs more CPU time than threads, and moderately so, on few and very active connections.
 
-    A loop without asyncio that is faster than threads shows that the price is the framework's.
+    An event loop without asyncio that is faster than threads shows that the framework causes the cost.
     """
     cells = {cap: arms(rows, latency="0", in_flight=cap) for cap in ACTIVE}
     dearer = {cap: _over(cell, "native_asyncio", "thread_pool", cpu_per_page_ns) for cap, cell in cells.items()}
@@ -102,7 +102,7 @@ def callbacks_efficient(rows: Sequence[Row]) -> Outcome:
 
 
 def no_gil(rows: Sequence[Row]) -> Outcome:
-    """Judge whether threads fetch more without a global lock: what two cores gain, and what one core pays."""
+    """Judge whether threads do better without a global lock: the gain on two cores, and the price on one."""
     busy = [row for row in arms(rows, "thread_pool") if (row.workload.arm.cores or 1) > 1]
     alone = [row for row in arms(rows, "thread_pool") if (row.workload.arm.cores or 1) == 1]
     gain = ratio(_gil(busy, on=False), _gil(busy, on=True), pages_per_s)
@@ -119,7 +119,7 @@ def no_gil(rows: Sequence[Row]) -> Outcome:
 
 
 def pooling_pays(rows: Sequence[Row]) -> Outcome:
-    """Judge whether keeping connections saves CPU time, and whether keeping threads does."""
+    """Judge whether reusing connections, and reusing threads, saves CPU time."""
     sides = {
         f"connections of {name}": ratio(arms(rows, name, "compared"), arms(rows, name, "reference"), cpu_per_page_ns)
         for name in ("thread_pool", LOOP, "native_asyncio")
@@ -142,7 +142,7 @@ def pooling_pays(rows: Sequence[Row]) -> Outcome:
 
 
 def async_sleepy(rows: Sequence[Row]) -> Outcome:
-    """Judge whether asyncio serves many slow connections as well as threads do, for less of the core or of memory."""
+    """Judge whether asyncio waits for many slow connections as well as threads do, with less CPU time or memory."""
     speed, many_speed = (_over(arms(rows, in_flight=cap), *_SLEEPY, pages_per_s) for cap in (BELOW, BEYOND))
     effort = _over(arms(rows, in_flight=BEYOND), *_SLEEPY, cpu_per_page_ns)
     held = [cost(of_type(rows, Memory, name)).full for name in _SLEEPY]
@@ -162,7 +162,7 @@ def async_sleepy(rows: Sequence[Row]) -> Outcome:
 
 
 def diminishing_returns(rows: Sequence[Row]) -> Outcome:
-    """Judge for each model whether many in flight degrade it: pages per second of CPU time, against few."""
+    """Judge for each model whether many fetches in flight reduce the pages per second of CPU time."""
     names = sorted({row.workload.arm.strategy for row in arms(rows)})
     kept = {name: ratio(arms(rows, name, "reference"), arms(rows, name, "compared"), cpu_per_page_ns) for name in names}
     of = f"pages per second of CPU time, {units.count(MANY)} in flight over few"
@@ -184,7 +184,7 @@ _SLEEPY = ("native_asyncio", "thread_pool")
 
 
 def _less(*costs: Figure) -> bool | None:
-    """Tell whether one of the costs is surely less; no, where each is surely more."""
+    """Tell whether one of the costs is surely lower; False if each is surely higher, else None."""
     sides = {found.side_of(1) if isinstance(found, Range) else "across" for found in costs}
     return True if "below" in sides else False if sides == {"above"} else None
 
