@@ -60,8 +60,11 @@ class Strategy(Protocol):
 
     A model that can never have more than so many in flight says so in a module constant ``MOST_IN_FLIGHT``; the plan
     then leaves out the caps above it. One that needs threads for each fetch in flight says how many in
-    ``THREADS_EACH``, so that the plan can be held against the machine's thread limits. Constants are read from the file
-    without importing it: write them as literals.
+    ``THREADS_EACH``, so that the plan can be held against the machine's thread limits. ``GROUP`` says with which others
+    it is compared (``inflight.strategies.GROUPS``), ``LEAST_PYTHON`` and ``SYSTEM`` what it needs beside distributions,
+    as in ``(3, 12)`` and ``"linux"``. One that runs the code of another strategy on something else, such as an event
+    loop, names it in ``VARIANT_OF``, and may import it. Constants are read from the file without importing it:
+    write them as literals.
     """
 
     STACK: Literal["shared", "own"]

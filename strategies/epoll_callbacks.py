@@ -20,6 +20,7 @@ from inflight.strategies.core.work import consume
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
 GROUP = "one thread"
+SYSTEM = "linux"
 
 Address = tuple[socket.AddressFamily, Any]
 Open = tuple[socket.socket, ResponseParser]

@@ -12,6 +12,7 @@ from inflight.strategies.core.frontier import Frontier
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ("uvloop",)
 GROUP = "asyncio"
+VARIANT_OF = "asyncio_protocol"
 
 
 def crawl(job: Job, frontier: Frontier) -> None:

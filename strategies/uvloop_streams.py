@@ -12,6 +12,7 @@ from inflight.strategies.native_asyncio import main
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ("uvloop",)
 GROUP = "asyncio"
+VARIANT_OF = "native_asyncio"
 
 
 def crawl(job: Job, frontier: Frontier) -> None:

@@ -64,8 +64,9 @@ def open_what_stays_open() -> None:
 
 
 def code_of(strategy: Strategy) -> ModuleType:
-    """Return the module with the code of a strategy: of one on uvloop, the one that it runs on another loop."""
-    return sys.modules[getattr(strategy, "main", strategy.crawl).__module__]
+    """Return the module with the code of a strategy: of a variant, that of the other one."""
+    found = getattr(strategy, "VARIANT_OF", None)
+    return sys.modules[f"inflight.strategies.{found}" if found else strategy.crawl.__module__]
 
 
 @contextmanager
