@@ -6,6 +6,7 @@ itself (``pytest tests/conformance -k NAME``).
 
 import ast
 import importlib
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parent
 _NOT_STRATEGIES = frozenset({"__init__", "base"})
-_CONSTANTS = ("STACK", "REQUIRES", "MOST_IN_FLIGHT", "THREADS_EACH")
+MODELS = "models"
+"""The group of the strategies that are compared unless others are chosen: one for each model, and a client."""
+GROUPS = {
+    MODELS: "one strategy for each concurrency model",
+    "one thread": "other ways to wait in one thread",
+    "threads": "other ways to use threads",
+    "asyncio": "asyncio, step by step: what each layer costs",
+}
+_CONSTANTS = ("STACK", "REQUIRES", "MOST_IN_FLIGHT", "THREADS_EACH", "GROUP", "LEAST_PYTHON", "SYSTEM", "VARIANT_OF")
 
 
 class StrategyError(Exception):
@@ -36,19 +45,41 @@ class Description:
     """The most fetches that the model can ever keep in flight, whatever the cap; None: no limit of its own."""
     threads_each: int = 0
     """How many threads the model needs for each fetch in flight."""
+    group: str = MODELS
+    """With which others it is compared: a key of ``GROUPS``."""
+    least_python: tuple[int, ...] = ()
+    """The oldest version of Python that has what it uses; empty: each that the project supports."""
+    system: str | None = None
+    """The only value of ``sys.platform`` on which it runs; None: any."""
+    variant_of: str | None = None
+    """The strategy whose code it runs on something else, such as another event loop; None: it has code of its own."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The required distributions that are not installed; a strategy with any is unavailable."""
-        return tuple(name for name in self.requires if not _is_installed(name))
+        """What it needs and is not here: distributions, a version of Python, a system. One with any is unavailable."""
+        lacking = [name for name in self.requires if not _is_installed(name)]
+        if sys.version_info[:2] < self.least_python:
+            lacking.append(f"Python {'.'.join(map(str, self.least_python))} or newer")
+        if self.system is not None and sys.platform != self.system:
+            lacking.append(self.system)
+        return tuple(lacking)
 
 
 def names(folder: Path = _FOLDER) -> list[str]:
-    """Return the ids of all strategies, shared-stack models first, each group in the order of its simplest models."""
+    """Return the ids of all strategies, group by group, shared-stack models first, the simplest models first."""
     found = (path.stem for path in folder.glob("*.py") if path.stem not in _NOT_STRATEGIES)
-    return sorted(
-        found, key=lambda name: (describe(name, folder).stack != "shared", _ORDER.get(name, len(_ORDER)), name)
-    )
+    return sorted(found, key=lambda name: _place(describe(name, folder)))
+
+
+def models() -> list[str]:
+    """Return the ids of the strategies that are compared unless others are chosen."""
+    return [name for name in names() if describe(name).group == MODELS]
+
+
+def _place(described: Description) -> tuple[int, bool, int, str]:
+    """Return what strategies are sorted by."""
+    simplest = _ORDER.get(described.name, len(_ORDER))
+    return list(GROUPS).index(described.group), described.stack != "shared", simplest, described.name
 
 
 def describe(name: str, folder: Path = _FOLDER) -> Description:
@@ -84,7 +115,18 @@ def _read(name: str, text: str) -> Description:
         tuple(wanted["REQUIRES"]),
         wanted.get("MOST_IN_FLIGHT"),
         wanted.get("THREADS_EACH", 0),
+        _group(wanted.get("GROUP", MODELS)),
+        tuple(wanted.get("LEAST_PYTHON", ())),
+        wanted.get("SYSTEM"),
+        wanted.get("VARIANT_OF"),
     )
+
+
+def _group(name: str) -> str:
+    """Return a name of ``GROUPS``. Raises ValueError for another."""
+    if name not in GROUPS:
+        raise ValueError(f"GROUP is {name!r}, and must be one of {', '.join(map(repr, GROUPS))}")
+    return name
 
 
 def load(name: str) -> "Strategy":

@@ -157,15 +157,17 @@ def test_the_core_imports_the_standard_library_and_does_no_io() -> None:
 
 def test_a_strategy_imports_the_core_and_its_own_package_only() -> None:
     for strategy in strategies.names():
-        own = top_levels(strategies.describe(strategy).requires)
+        described = strategies.describe(strategy)
+        own = top_levels(described.requires)
         for name, found in imports([f"strategies.{strategy}"]):
-            allowed = ("strategies.core", "strategies.base")
+            allowed = ["strategies.core", "strategies.base"]
+            allowed += [f"strategies.{described.variant_of}"] if described.variant_of else []
             assert within(found, allowed) or top(found) in STANDARD or top(found) in own, (name, found)
 
 
 @pytest.mark.parametrize("name", strategies.names())
 def test_a_strategy_that_shares_the_stack_parses_with_the_core(name: str) -> None:
-    tree = ast.parse(MODULES[f"strategies.{name}"].read_text(encoding="utf-8"))
+    tree = ast.parse(MODULES[f"strategies.{strategies.describe(name).variant_of or name}"].read_text(encoding="utf-8"))
     taken = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
 
     assert strategies.describe(name).stack == ("shared" if "ResponseParser" in taken else "own")
@@ -324,7 +326,7 @@ def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
     assert f"strategies.{name}" in ours
     assert {module for module in ours if not within(module, ["strategies.core"])} <= {
         "bench", "bench.measure", "bench.measure.worker", "bench.measure.worker.crawl",
-        "strategies", "strategies.base", f"strategies.{name}",
+        "strategies", "strategies.base", f"strategies.{name}", f"strategies.{description.variant_of or name}",
     }  # fmt: skip
     assert others <= STANDARD | top_levels(description.requires) | TAKEN_IF_THERE.get(name, set())
 

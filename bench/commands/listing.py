@@ -14,16 +14,19 @@ REFUSALS = (ExperimentError, strategies.StrategyError)
 def run() -> int:
     """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason."""
     known = {name: strategies.describe(name) for name in strategies.names()}
-    lines = ["strategies"]
-    for name, described in known.items():
-        lines.append(f"  {name:<16} {_gist(described.model)}")
-        if described.missing:
-            lines.append(f"  {'':<16} unavailable: needs {', '.join(described.missing)}")
+    lines = []
+    for group, meaning in strategies.GROUPS.items():
+        lines.append(f"{'' if group == strategies.MODELS else chr(10)}strategies: {meaning}")
+        for name, described in known.items():
+            if described.group == group:
+                lines.append(f"  {name:<20} {_gist(described.model)}")
+                if described.missing:
+                    lines.append(f"  {'':<20} unavailable: needs {', '.join(described.missing)}")
     lines.append("\npresets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
         time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
-        lines.append(f"  {name:<16} about {time}: {_gist(preset.about)}")
+        lines.append(f"  {name:<20} about {time}: {_gist(preset.about)}")
     print("\n".join(lines))
     return 0
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inflight import strategies
 from inflight.bench.core import bare, judge, scale
 from inflight.bench.core import grid as grids
 from inflight.bench.core.bare import BareGrid
@@ -97,7 +98,7 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
     known = list(known_strategies)
     keys = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", *KINDS, *bare.KINDS, *scale.KINDS)
     judge.check_keys(values, keys, where)
-    chosen = values.get("strategies", known)
+    chosen = values.get("strategies", [one for one in strategies.models() if one in known])
     if chosen != []:  # none is fine where none crawls
         judge.check_list(chosen, str, f"{where}: strategies")
     for strategy in chosen:

@@ -2,13 +2,16 @@
 
 import asyncio
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import psutil
+import uvloop
 
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core.frontier import Frontier
@@ -53,6 +56,17 @@ def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, 
     assert front.in_flight == 0
     assert len({page.url for page in pages}) == len(pages)
     return Crawled({page.url: page for page in pages}, front.peak_in_flight)
+
+
+def open_what_stays_open() -> None:
+    """Make an event loop of uvloop: libuv opens a pipe for its signals once, and keeps it while the process lives."""
+    uvloop.new_event_loop().close()
+
+
+def code_of(strategy: Strategy) -> ModuleType:
+    """Return the module with the code of a strategy: of a variant, that of the other one."""
+    found = getattr(strategy, "VARIANT_OF", None)
+    return sys.modules[f"inflight.strategies.{found}" if found else strategy.crawl.__module__]
 
 
 @contextmanager

@@ -10,11 +10,12 @@ import sys
 from inflight import strategies
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
-from tests.conformance.crawling import resources, unfinished_tasks
+from tests.conformance.crawling import open_what_stays_open, resources, unfinished_tasks
 
 
 def main(name: str, url: str, cap: str, connection: str) -> None:
     strategy = strategies.load(name)
+    open_what_stays_open()
     job = Job.from_dict({"roots": [url], "max_in_flight": int(cap), "connection": connection, "timeout_ns": 60 * 10**9})
     before = resources()
     ended = "done"

@@ -15,7 +15,7 @@ from inflight.strategies.base import Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
 from inflight.strategies.core.page import Fetch
-from tests.conformance.crawling import crawl
+from tests.conformance.crawling import code_of, crawl
 from tests.conformance.servers import Exchange, Handler, Server, page
 from tests.patience import HANG_S
 
@@ -122,7 +122,7 @@ def test_a_bug_in_the_parser_ends_the_crawl(
 ) -> None:
     if strategies.describe(name).stack == "own":
         pytest.skip("it has a parser of its own")
-    monkeypatch.setattr(strategy, "ResponseParser", BuggyParser)
+    monkeypatch.setattr(code_of(strategy), "ResponseParser", BuggyParser)
     others = min(others, most_in_flight - 1)
     waiting = with_others_waiting(others)
 

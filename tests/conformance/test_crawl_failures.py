@@ -12,7 +12,7 @@ import pytest
 
 from inflight import strategies
 from inflight.strategies.base import Strategy
-from tests.conformance.crawling import MS, crawl
+from tests.conformance.crawling import MS, code_of, crawl
 from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, silent, site
 
 Event = ForkContext().Event  # the servers run in forks of this process
@@ -480,7 +480,9 @@ def test_what_comes_unasked_in_one_piece_with_an_answer_answers_nothing(
         pytest.skip("its connection is never idle")
     both_asked = threading.Barrier(2)
     first = page()
-    monkeypatch.setattr(strategy, "CHUNK_BYTES", len(first))  # the strategy reads the answer, and the rest is left
+    if not hasattr(code_of(strategy), "CHUNK_BYTES"):
+        pytest.skip("asyncio's transport reads for it, all that has come")
+    monkeypatch.setattr(code_of(strategy), "CHUNK_BYTES", len(first))  # it reads the answer, and the rest is left
 
     def answer(exchange: Exchange) -> None:
         if exchange.target in {"/a", "/b"}:

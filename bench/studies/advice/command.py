@@ -102,8 +102,8 @@ def _parsed(parse: Callable[[str], T], text: str, option: str) -> T:
 
 
 def _shared() -> list[str]:
-    """Return the strategies of the shared HTTP stack: those that are compared."""
-    return [name for name in strategies.names() if strategies.describe(name).stack == "shared"]
+    """Return the strategies that are compared: those that share the HTTP stack."""
+    return [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
 
 
 def _left_out(workload: Grid) -> dict[str, str]:

@@ -139,7 +139,7 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
     """Make the folder of a run, and return the function that appends rows to it."""
     table = {"resources": list(chosen), "through_shared": through_shared}
     wanted = experiment.Experiment(
-        "limits", ABOUT, (), tuple(strategies.names()), bare=(bare.parse("limit", table, "limits"),)
+        "limits", ABOUT, (), tuple(strategies.models()), bare=(bare.parse("limit", table, "limits"),)
     )
     folder = runs.new_folder(out, wanted)
     trials = {trial.strategy: trial for trial in plan.expand(wanted, {}) if isinstance(trial, plan.BareTrial)}

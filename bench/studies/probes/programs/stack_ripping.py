@@ -23,7 +23,7 @@ def shared_stack_strategies() -> tuple[str, ...]:
     """Return the strategies that use the parser of the core, where the error is planted."""
     from inflight import strategies
 
-    return tuple(name for name in strategies.names() if strategies.describe(name).stack == "shared")
+    return tuple(name for name in strategies.models() if strategies.describe(name).stack == "shared")
 
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"strategy": shared_stack_strategies(), "at": (1,)}

@@ -1,0 +1,408 @@
+"""``async def`` and ``await`` on an event loop of our own: a Future, a Task, a loop and a queue, nothing from asyncio.
+
+Compare this file with ``generators.py``: the loop, the tasks and the queue are the same, and ``yield from`` has become
+``await``. So the two differ by what ``await`` costs, and ``native_asyncio`` differs from both by what asyncio costs.
+"""
+
+import errno
+import heapq
+import itertools
+import os
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Coroutine, Generator
+from typing import Any, Literal
+
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from inflight.strategies.core.kept import Kept
+from inflight.strategies.core.page import Fetch, Origin
+from inflight.strategies.core.work import consume
+
+STACK: Literal["shared", "own"] = "shared"
+REQUIRES: tuple[str, ...] = ()
+GROUP = "asyncio"
+
+Address = tuple[socket.AddressFamily, Any]
+Open = tuple[socket.socket, ResponseParser]
+
+
+class Future:
+    """Something that has not happened yet; ``await future`` waits for it."""
+
+    __slots__ = ("done", "waiter")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.waiter: Task | None = None
+
+    def resolve(self) -> None:
+        """Note that it has happened; the task that waits for it goes on."""
+        self.done = True
+        if self.waiter is not None:
+            self.waiter.wake()
+
+    def __await__(self) -> "Generator[Future, None, None]":
+        if not self.done:
+            yield self
+
+
+class Cancelled(BaseException):
+    """Thrown into a coroutine that is no longer wanted, so that its ``finally`` blocks run."""
+
+
+class Expired(BaseException):
+    """Thrown into a coroutine whose deadline has passed: not an OSError, which would look like a failed address."""
+
+
+class Task:
+    """A coroutine on its way: run up to each future that it yields, and on again when that is done."""
+
+    __slots__ = ("coroutine", "error", "loop", "waits_for")
+
+    def __init__(self, loop: "Loop", coroutine: Coroutine[Future, None, None]) -> None:
+        self.loop = loop
+        self.coroutine = coroutine
+        self.error: BaseException | None = None
+        self.waits_for: Future | None = None
+        loop.tasks.add(self)
+        loop.ready.append(self)
+
+    def wake(self) -> None:
+        self.waits_for = None
+        self.loop.ready.append(self)
+
+    def throw(self, error: BaseException) -> None:
+        """Let the coroutine go on with an exception, raised at the place where it waits."""
+        self.error = error
+        if self.waits_for is not None:
+            self.waits_for.waiter = None
+            self.wake()
+
+    def step(self) -> None:
+        """Run the coroutine to its next wait. An exception that it lets out, but Cancelled, ends the whole loop."""
+        self.loop.current = self
+        try:
+            if self.error is None:
+                future = self.coroutine.send(None)
+            else:
+                error, self.error = self.error, None
+                future = self.coroutine.throw(error)
+        except (StopIteration, Cancelled):
+            self.loop.tasks.discard(self)
+        else:
+            self.waits_for = future
+            future.waiter = self
+
+
+class Loop:
+    """Step the tasks that are ready; when none is, let the selector wait for what wakes the next."""
+
+    def __init__(self) -> None:
+        self.selector = selectors.DefaultSelector()
+        self.ready: deque[Task] = deque()
+        self.tasks: set[Task] = set()
+        self.timers: list[tuple[int, int, Deadline]] = []
+        self.tie_breaker = itertools.count()
+        self.current: Task
+
+    def run(self) -> None:
+        """Run until every task has ended."""
+        ready = self.ready
+        while self.tasks:
+            for key, _ in self.selector.select(self.patience()):
+                key.data()
+            if self.timers:
+                self.fire(time.perf_counter_ns())
+            for _ in range(len(ready)):
+                ready.popleft().step()
+
+    def patience(self) -> float | None:
+        """Return how many seconds the selector may wait."""
+        if self.ready:
+            return 0
+        if self.timers:
+            return max(0, self.timers[0][0] - time.perf_counter_ns()) / 1e9
+        if not self.selector.get_map():
+            raise RuntimeError("every task waits, and nothing is left that could wake one")
+        return None
+
+    def fire(self, now: int) -> None:
+        while self.timers and self.timers[0][0] <= now:
+            heapq.heappop(self.timers)[2].fire(now)
+
+    def close(self) -> None:
+        """End what still runs (only a bug leaves something), each coroutine by way of its ``finally`` blocks."""
+        for task in self.tasks:
+            task.coroutine.close()
+        self.selector.close()
+
+
+class Deadline:
+    """Throw Expired into a task that is not done by a given time; set again and again, each time later.
+
+    It keeps one timer, which on firing looks whether the deadline has moved: a loop that made a timer a fetch would
+    spend more on timers that never fire than on the fetches.
+    """
+
+    __slots__ = ("armed", "at_ns", "loop", "task")
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.task = loop.current
+        self.at_ns = 0
+        self.armed = False
+
+    def set(self, at_ns: int) -> None:
+        self.at_ns = at_ns
+        if not self.armed:
+            self.arm()
+
+    def clear(self) -> None:
+        self.at_ns = 0
+
+    def arm(self) -> None:
+        self.armed = True
+        heapq.heappush(self.loop.timers, (self.at_ns, next(self.loop.tie_breaker), self))
+
+    def fire(self, now: int) -> None:
+        self.armed = False
+        if self.at_ns > now:
+            self.arm()
+        elif self.at_ns:
+            self.task.throw(Expired())
+
+
+class JoinableQueue:
+    """A queue that knows when all that was ever put into it is done with."""
+
+    def __init__(self) -> None:
+        self.items: deque[Fetch] = deque()
+        self.unfinished = 0
+        self.getters: deque[Future] = deque()
+        self.all_done = Future()
+
+    def put(self, item: Fetch) -> None:
+        self.items.append(item)
+        self.unfinished += 1
+        if self.getters:
+            self.getters.popleft().resolve()
+
+    async def get(self) -> Fetch:
+        while not self.items:
+            getter = Future()
+            self.getters.append(getter)
+            await getter
+        return self.items.popleft()
+
+    def task_done(self) -> None:
+        self.unfinished -= 1
+        if not self.unfinished:
+            self.all_done.resolve()
+
+    async def join(self) -> None:
+        if self.unfinished:
+            await self.all_done
+
+
+def crawl(job: Job, frontier: Frontier) -> None:
+    """Run one main task and its workers until they have all ended."""
+    loop = Loop()
+    Task(loop, main(loop, job, frontier))
+    try:
+        loop.run()
+    finally:
+        loop.close()
+
+
+async def main(loop: Loop, job: Job, frontier: Frontier) -> None:
+    """Start all workers at once, wait for the queue to be done with, cancel them."""
+    queue = JoinableQueue()
+    for fetch in frontier.roots():
+        queue.put(fetch)
+    addresses: dict[Origin, list[Address]] = {}
+    kept: Kept[Open] = Kept()
+    workers = [Task(loop, work(loop, job, frontier, queue, addresses, kept)) for _ in range(job.max_in_flight)]
+    try:
+        await queue.join()
+    finally:
+        for sock, _ in kept:
+            sock.close()
+    for worker in workers:
+        worker.throw(Cancelled())
+
+
+async def work(
+    loop: Loop,
+    job: Job,
+    frontier: Frontier,
+    queue: JoinableQueue,
+    addresses: dict[Origin, list[Address]],
+    kept: Kept[Open],
+) -> None:
+    """Fetch what waits, one fetch after another, until cancelled."""
+    connection = Connection(loop, job, addresses, kept)
+    deadline = Deadline(loop)
+    try:
+        while True:
+            fetch = await queue.get()
+            frontier.start(fetch)
+            deadline.set(fetch.deadline_ns)
+            try:
+                response = await connection.fetch(fetch)
+            except (OSError, ProtocolError) as error:
+                connection.close()
+                found = frontier.fail(fetch, error)
+            except Expired:
+                connection.close()
+                found = frontier.fail(fetch, TimeoutError())
+            else:
+                consume(job)
+                found = frontier.finish(fetch, response)
+            deadline.clear()
+            for new in found:
+                queue.put(new)
+            queue.task_done()
+    finally:
+        connection.close()
+
+
+class Connection:
+    """One connection, opened when first needed and kept as long as the server and the job keep it."""
+
+    __slots__ = ("addresses", "job", "kept", "loop", "origin", "parser", "sock", "waiter")
+
+    def __init__(self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]], kept: Kept[Open]) -> None:
+        self.loop = loop
+        self.job = job
+        self.addresses = addresses
+        self.kept = kept
+        self.sock: socket.socket | None = None
+        self.origin: Origin | None = None
+        self.parser: ResponseParser
+        self.waiter: Future | None = None
+
+    async def fetch(self, fetch: Fetch) -> Response:
+        """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
+        if self.origin is not fetch.origin:
+            self.change_origin(fetch.origin)
+        if self.sock is not None:
+            try:
+                return await self.exchange(self.sock, fetch)
+            except (ConnectionError, ProtocolError) as error:
+                if not is_stale(error, self.parser):
+                    raise
+        self.close()
+        sock = await self.connect(fetch.origin)
+        return await self.exchange(sock, fetch)
+
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside, and go on with one to the new origin if one was kept and is still good."""
+        selector = self.loop.selector
+        if self.sock is not None and self.origin is not None:
+            selector.unregister(self.sock)
+            surplus = self.kept.put(self.origin, (self.sock, self.parser))
+            if surplus is not None:
+                surplus[0].close()
+        self.origin = origin
+        self.sock = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.sock, self.parser = kept
+            selector.register(self.sock, selectors.EVENT_READ, self.on_event)
+            if not is_quiet(self.sock):
+                self.close()
+
+    async def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
+        await self.send(sock, fetch.request)
+        response = None
+        while response is None:
+            await self.event()
+            try:
+                response = self.parser.feed(sock.recv(CHUNK_BYTES))
+            except BlockingIOError:  # nothing there after all: the selector may be wrong (select(2), BUGS)
+                continue
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    async def send(self, sock: socket.socket, data: bytes) -> None:
+        """Send all of it; nearly always it goes out in one piece, with no wait."""
+        data = send_at_once(sock, data)
+        if data:
+            self.loop.selector.modify(sock, selectors.EVENT_WRITE, self.on_event)
+            while data:
+                await self.event()
+                data = send_at_once(sock, data)
+            self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
+
+    async def connect(self, origin: Origin) -> socket.socket:
+        """Connect to the first address of the host that lets us."""
+        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
+        *others, last = self.resolve(origin)
+        for family, address in others:
+            try:
+                return await self.connect_to(family, address)
+            except OSError:
+                self.close()
+        return await self.connect_to(*last)
+
+    async def connect_to(self, family: socket.AddressFamily, address: Any) -> socket.socket:
+        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        code = sock.connect_ex(address)
+        if code in {0, errno.EINPROGRESS}:
+            self.loop.selector.register(sock, selectors.EVENT_WRITE, self.on_event)
+            await self.event()
+            code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+        self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
+        return sock
+
+    def resolve(self, origin: Origin) -> list[Address]:
+        """Look up the addresses of a host, once. This blocks the loop: getaddrinfo has no other form."""
+        if origin not in self.addresses:
+            found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+            self.addresses[origin] = [(family, address) for family, _, _, _, address in found]
+        return self.addresses[origin]
+
+    def event(self) -> Future:
+        """Return a future for the next event that the selector reports for this connection."""
+        future = self.waiter = Future()
+        return future
+
+    def on_event(self) -> None:
+        future, self.waiter = self.waiter, None
+        if future is not None:
+            future.resolve()
+        else:  # nobody waits: the server hung up, or spoke unasked, on a kept connection
+            self.close()
+
+    def close(self) -> None:
+        self.waiter = None
+        if self.sock is not None:
+            if self.sock.fileno() >= 0 and self.sock in self.loop.selector.get_map():  # else Ctrl-C met us half-closed
+                self.loop.selector.unregister(self.sock)
+            self.sock.close()
+            self.sock = None
+
+
+def send_at_once(sock: socket.socket, data: bytes) -> bytes:
+    """Send what the kernel takes now; return the rest."""
+    try:
+        return data[sock.send(data) :]
+    except BlockingIOError:
+        return data
+
+
+def is_quiet(sock: socket.socket) -> bool:
+    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+    try:
+        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False
