@@ -59,12 +59,12 @@ class Strategy(Protocol):
     ``consume`` is a function of ``inflight.strategies.core.work``. Call it once per response, without holding a lock.
 
     A model with a maximum number in flight sets it in the module constant ``MOST_IN_FLIGHT``; the plan leaves out
-    higher caps. A model that needs threads for each fetch in flight sets their number in ``THREADS_EACH``, so that the
-    plan can be checked against the thread limits of the machine. ``GROUP`` names the strategies that it is compared with
-    (a key of ``inflight.strategies.GROUPS``). ``LEAST_PYTHON`` and ``SYSTEM`` are requirements other than
-    distributions, such as ``(3, 12)`` and ``"linux"``. A strategy that runs the code of another one on something else,
-    such as another event loop, names it in ``VARIANT_OF``, and may import it. Constants are read from the file without
-    importing it, so write them as literals.
+    higher caps. A model that needs threads for each fetch in flight sets their number in ``THREADS_EACH``, so that
+    the plan can be checked against the thread limits of the machine. ``GROUP`` is a key of
+    ``inflight.strategies.GROUPS``: strategies of one group are compared with each other. ``LEAST_PYTHON`` and
+    ``SYSTEM`` are requirements other than distributions, such as ``(3, 12)`` and ``"linux"``. A strategy that runs
+    the code of another one on something else, such as another event loop, names it in ``VARIANT_OF``, and may
+    import it. Constants are read from the file without importing it, so write them as literals.
     """
 
     STACK: Literal["shared", "own"]
