@@ -17,7 +17,11 @@ from tests.conformance.servers import Server, running
 CONNECTION_USES = ("keep-alive", "per-fetch")
 
 
-@pytest.fixture(params=strategies.names())
+OTHERS = [name for name in strategies.names() if name not in strategies.models()]
+"""The strategies of all other groups, which are tested with the long tests."""
+
+
+@pytest.fixture(params=[*strategies.models(), *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS)])
 def name(request: pytest.FixtureRequest) -> str:
     """Each strategy's id in turn; one that cannot run here is skipped."""
     missing = strategies.describe(request.param).missing

@@ -41,7 +41,7 @@ REACHED = {"held_in_flight", "reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", 
 HELD = {f"{stage}_{layer}" for stage in ("base", "held") for layer in LAYERS} | REACHED
 
 
-@pytest.fixture(params=strategies.names())
+@pytest.fixture(params=strategies.models())
 def strategy(request: pytest.FixtureRequest) -> str:
     if missing := strategies.describe(request.param).missing:
         pytest.skip(f"{request.param} requires {', '.join(missing)}")

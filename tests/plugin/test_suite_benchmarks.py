@@ -81,7 +81,7 @@ def test_every_strategy_is_benchmarked_on_three_workloads() -> None:
     done = run_pytest(ROOT, SUITE, "--collect-only", "-q")
 
     assert [line.rpartition("::")[2] for line in done.stdout.splitlines() if "::" in line] == [
-        f"{test}[{name}]" for test in ("test_crawl", "test_pages", "test_sleepy") for name in strategies.names()
+        f"{test}[{name}]" for test in ("test_crawl", "test_pages", "test_sleepy") for name in strategies.models()
     ]
 
 

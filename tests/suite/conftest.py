@@ -25,7 +25,7 @@ def site_server(cpus: host.Cpus) -> Iterator[server.Server]:
         yield started
 
 
-@pytest.fixture(params=strategies.names())
+@pytest.fixture(params=strategies.models())
 def strategy(request: pytest.FixtureRequest) -> str:
     """Return each strategy's id in turn; skip those that cannot run here, with the reason."""
     missing = strategies.describe(request.param).missing
