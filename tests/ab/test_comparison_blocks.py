@@ -175,7 +175,7 @@ ENDINGS = {
         "failed",
         "the strategy raised AttributeError: module 'inflight.strategies.mine' has no attribute 'crawl'",
     ),
-    "forgets_one": (FORGETS_ONE, "wrong", "without the lap before it"),
+    "forgets_one": (FORGETS_ONE, "wrong", "skipped a lap"),
     "forgets_the_last": (FORGETS_THE_LAST, "ok", ""),  # but the server counts one request more
     "writes_rubbish": (
         "def crawl(job, frontier):\n    os.write(3, b'{rubbish\\n')\n",

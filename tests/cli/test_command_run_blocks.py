@@ -36,7 +36,7 @@ def done(place: Path) -> Done:
 @pytest.fixture(scope="module")
 def others() -> set[str]:
     """Return the strategies that can have five in flight, except the reference."""
-    most = {name: strategies.describe(name).most_in_flight for name in strategies.names()}
+    most = {name: strategies.describe(name).most_in_flight for name in strategies.models()}
     return {name for name, number in most.items() if number is None or number >= 5} - {REFERENCE}
 
 

@@ -137,7 +137,8 @@ class NotReadyYet(socket.socket):
 
     def wait_in_vain(self) -> None:
         self.premature, again = not self.premature, self.premature
-        if again and self.gettimeout() == 0:  # that a blocking socket has nothing means that its time is up
+        # A blocking socket that has nothing is out of time; asyncio wakes its loop over a pair of sockets, which works.
+        if again and self.gettimeout() == 0 and self.family == socket.AF_INET:
             raise BlockingIOError
 
 

@@ -11,7 +11,7 @@ from inflight.bench.core.experiment import load
 from inflight.bench.core.plan import expand
 from inflight.bench.core.rows import append, read
 from inflight.bench.studies.race.read import races
-from inflight.strategies import describe, names
+from inflight.strategies import describe, models, names
 from tests.cli.command import inflight
 from tests.made_rows import memory_row
 from tests.race.made_races import runner
@@ -89,10 +89,10 @@ def test_the_preset_lets_everyone_crawl_the_same_pages() -> None:
     preset = load("race", names())
     trials = expand(preset, {name: describe(name) for name in preset.strategies})
 
-    assert {trial.strategy for trial in trials} == set(names())
+    assert {trial.strategy for trial in trials} == set(models())
     assert {trial.workload.site.pages for trial in trials if hasattr(trial, "workload")} == {300}
     assert {trial.strategy: trial.workload.in_flight for trial in trials if hasattr(trial, "workload")} == {
-        name: 1 if name == "sequential" else 100 for name in names()
+        name: 1 if name == "sequential" else 100 for name in models()
     }
 
 
