@@ -1,0 +1,35 @@
+"""What one step costs, as README.md shows it."""
+
+from pathlib import Path
+
+from inflight.bench.core import rows
+from inflight.bench.core.records import changed
+from tests.made_rows import arm_row
+from tools.document import steps
+
+
+def stored(folder: Path, costs_ns: dict[str, list[int]]) -> Path:
+    """Store blocks of strategies with these CPU times per page as a run of ``models``; return the folder of runs."""
+    run = folder / "20261122T000000000Z-vm-models"
+    run.mkdir()
+    for name, values in costs_ns.items():
+        for number, cost_ns in enumerate(values, 1):
+            row = arm_row(
+                name, number=number, cpu_per_page_ns=cost_ns, role="reference" if name == "callbacks" else "compared"
+            )
+            rows.append(run, changed(row, run=run.name))
+    return folder
+
+
+def test_a_step_is_the_ratio_of_the_two_strategies_within_blocks(tmp_path: Path) -> None:
+    names = sorted({name for _, *both in steps.STEPS for name in both} | {"callbacks"})
+    costs_ns = {name: [20_000, 40_000, 30_000] for name in names} | {"await_by_hand": [22_000, 44_000, 33_000]}
+
+    told = steps.part(stored(tmp_path, costs_ns), tmp_path)
+
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in told.splitlines() if "x (" in line]
+    found = {line[0]: line[3].partition(" ")[0] for line in lines if len(line) == 4}
+    assert found.pop("await instead of yield from") == "1.10x"
+    assert found.pop("asyncio's loop instead of one of our own") == "0.909x"
+    assert set(found.values()) == {"1.00x"}
+    assert len(found) == len(steps.STEPS) - 2
