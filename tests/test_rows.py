@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from inflight.bench.core import records, rows
 from inflight.bench.core.records import schema
 from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.core.rows import Kind, Row, RowsError
+from inflight.bench.report.trial_lines import trial_line
 from tests.made_blocks import block, lost
 from tests.made_rows import RED, arm_row, bare_row, crawl_row, memory_row, times
 
@@ -143,6 +144,15 @@ def changed(row: Row, **values: Any) -> dict[str, Any]:
 def write(folder: Path, *lines: str) -> Path:
     (folder / rows.ROWS_FILE).write_text("".join(lines), encoding="utf-8")
     return folder
+
+
+def test_there_is_a_row_of_every_kind() -> None:
+    assert {row.kind for row in ALL_KINDS} == set(get_args(Kind))
+
+
+@pytest.mark.parametrize("row", ALL_KINDS, ids=lambda row: f"{row.kind}-{row.status}")
+def test_every_kind_has_a_line_of_progress(row: Row) -> None:
+    assert row.strategy in trial_line(1, 1, row, colour=False)
 
 
 @pytest.mark.parametrize("row", ALL_KINDS, ids=lambda row: f"{row.kind}-{row.status}")

@@ -80,10 +80,11 @@ def _where(row: Row) -> str:
             return f"open loop  {units.number_tick(asked.rate_per_s)}/s"
         case "client":
             return f"{units.latency(asked.latency)}  {words.in_flight(asked.in_flight)}"
-    what = ["memory" if row.kind == "memory" else units.latency(asked.latency)]
-    what += [f"{units.latency(asked.cpu)} CPU work"] if asked.cpu_ns and row.kind != "memory" else []
-    what += [] if asked.connection == "keep-alive" else [asked.connection]
-    return f"{', '.join(what)}  {words.in_flight(asked.in_flight)}"
+        case "crawl" | "memory" | "arm":
+            what = ["memory" if row.kind == "memory" else units.latency(asked.latency)]
+            what += [f"{units.latency(asked.cpu)} CPU work"] if asked.cpu_ns and row.kind != "memory" else []
+            what += [] if asked.connection == "keep-alive" else [asked.connection]
+            return f"{', '.join(what)}  {words.in_flight(asked.in_flight)}"
 
 
 def _figures(row: Row) -> list[str]:
