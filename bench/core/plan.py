@@ -14,7 +14,8 @@ from inflight.strategies import Description
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
 _START_NS = {"shared": 150_000_000, "own": 300_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000}
-_MEMORY_NS = 60_000_000
+_MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
+"""For each memory trial, and for each fetch that it holds: without and with a thread of its own."""
 _SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 22, 20, 4
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several turns of all fetches in flight, at most _MOST_SLICE_NS."""
@@ -53,6 +54,8 @@ class Trial:
         """About how long it takes."""
         workload = self.workload
         fetch_ns = _FETCH_NS[self.stack] + workload.cpu_ns
+        if workload.kind == "memory":
+            fetch_ns += _HELD_THREAD_NS if self.threads_each and self.reachable > _CROWD_OF_THREADS else _HELD_NS
         waves = -(-workload.site.pages // self.reachable)
         crawl_ns = max(workload.site.pages * fetch_ns, round(waves * (workload.mean_latency_ns + fetch_ns)))
         return _START_NS[self.stack] + crawl_ns + (_MEMORY_NS if workload.kind == "memory" else 0)

@@ -200,7 +200,7 @@ def test_a_verification_states_the_error_of_the_advice() -> None:
     assert (worst_off(far) or 0) > MOST_OFF
     assert [holds(one) for one in (near, far, beaten)] == [True, False, False]
     assert [one.beats for one in beaten] == ["same", "differs"]
-    for one, sentence in ((near, "The advice holds"), (far, "wrong by"), (beaten, "The choice was wrong")):
+    for one, sentence in ((near, "The expected figures hold"), (far, "wrong by"), (beaten, "The choice was wrong")):
         assert sentence in show.verified_text(one, "folder")
 
 

@@ -81,8 +81,8 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
         print(json.dumps(told, allow_nan=False))
     elif verified is not None:
         print("\n" + show.verified_text(verified, str(kept)))
-    known = advice.advised is not None if verified is None else read.holds(verified)
-    return 0 if known else UNKNOWN
+    is_confident = advice.advised is not None and (verified is None or read.holds(verified))
+    return 0 if is_confident else UNKNOWN
 
 
 def _workload(latency: str, cpu: str, in_flight: int) -> Grid:

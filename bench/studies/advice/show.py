@@ -114,12 +114,12 @@ def verified(found: Sequence[Verified]) -> Section:
 def _verdict(found: Sequence[Verified]) -> str:
     off = worst_off(found)
     if off is None:
-        return "The advice could not be verified"
+        return "The expected figures could not be verified"
     if faster := [one.strategy for one in found[1:] if one.beats == "differs"]:
         return f"The choice was wrong: {_named(faster)} is faster"
     if not holds(found):
-        return f"The advice was wrong by {_percent(abs(off))}: more than {_percent(MOST_OFF)}"
-    return f"The advice holds: at most {_percent(abs(off))} off"
+        return f"The expected figures are wrong by {_percent(abs(off))}: more than {_percent(MOST_OFF)}"
+    return f"The expected figures hold: at most {_percent(abs(off))} off"
 
 
 def _compared(one: Verified) -> tuple[str, ...]:
