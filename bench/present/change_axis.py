@@ -125,18 +125,27 @@ def ticks(shown: Range, direction: int) -> list[float]:
     return sorted(found)
 
 
-def draw_dots(axes: "Axes", dots: Sequence[Dot], shown: Range, direction: int, **style: Any) -> None:
+def draw_dots(axes: "Axes", dots: Sequence[Dot], shown: Range, **style: Any) -> None:
     """Draw each dot: where it is, as an arrow where it lies beyond the axis, as a cross where it is no number."""
     inside = [dot for dot in dots if shown.has(dot.value)]
     axes.plot([dot.x for dot in inside], [dot.value for dot in inside], linestyle="none", zorder=3, **style)
     colour = style["color"]
     draw_crosses(axes, [dot.x for dot in dots if math.isnan(dot.value)], colour)
-    beyond = [dot for dot in dots if not math.isnan(dot.value) and not shown.has(dot.value)]
-    for marker, own in (("^", [d for d in beyond if d.value > 0]), ("v", [d for d in beyond if d.value <= 0])):
-        for dot in own:
-            axes.plot(dot.x, shown.edge(dot.value), marker=marker, color=colour, markersize=10, zorder=4)
+    for dot in _beyond(dots, shown):
+        marker = "^" if dot.value > 0 else "v"
+        axes.plot(dot.x, shown.edge(dot.value), marker=marker, color=colour, markersize=10, zorder=4)
+
+
+def write_farthest(axes: "Axes", dots: Sequence[Dot], shown: Range, direction: int) -> None:
+    """Write beyond each end of the axis the farthest value, and the number of the others."""
+    beyond = _beyond(dots, shown)
+    for own in ([dot for dot in beyond if dot.value > 0], [dot for dot in beyond if dot.value <= 0]):
         if own:
             _tell(axes, own, shown, direction)
+
+
+def _beyond(dots: Sequence[Dot], shown: Range) -> list[Dot]:
+    return [dot for dot in dots if not math.isnan(dot.value) and not shown.has(dot.value)]
 
 
 def mark_size(number: int) -> float:

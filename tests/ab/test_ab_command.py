@@ -1,6 +1,7 @@
 """``inflight ab`` from end to end: verdict and exit code, rows and files, refusals, Ctrl-C."""
 
 import json
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from inflight.bench.core import rows
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure.run import RunError, new_folder
+from inflight.bench.present import words
 from inflight.bench.studies.compare import read
 from inflight.bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, conclude, seconds
 from inflight.bench.studies.compare.comparison import comparison
@@ -205,6 +207,9 @@ def test_a_budget_that_is_too_short_is_refused_with_a_sufficient_one(tmp_path: P
         "inflight: --budget 1s is too short: a verdict needs at least 12 blocks, which take about "
     )
     assert last_line(done).endswith("exclude memory with --metrics cpu_per_page,throughput")
+    ((needed_s, enough_s),) = re.findall(r"about (\d+) s here; try --budget (\d+)s, or exclude", last_line(done))
+    assert int(needed_s) < int(enough_s) <= 1.05 * int(needed_s) + 10
+    assert int(enough_s) % 10 == 0
     assert not (tmp_path / "results").exists()
 
 
@@ -278,7 +283,8 @@ def test_an_interrupted_comparison_keeps_its_rows_and_leaves_nothing_behind(
     found = rows.read(only_run(tmp_path))
     assert (done.code, done.out) == (130, "")
     where = only_run(tmp_path).relative_to(tmp_path)
-    assert last_line(done) == f"interrupted after {len(read.blocks(found))} blocks; their rows are in {where}"
+    number_told = words.counted(len(read.blocks(found)), "block")
+    assert last_line(done) == f"interrupted after {number_told}; their rows are in {where}"
     assert len(found) >= 1
     assert survivors(family) == []
     assert list(scratch.iterdir()) == []
@@ -293,7 +299,7 @@ def test_an_interruption_before_the_first_block_leaves_no_run(tmp_path: Path, sc
         done = started.end()
 
     assert done.code == 130
-    assert last_line(done) == "interrupted"
+    assert last_line(done) == "interrupted before the first block ended"
     assert survivors(family) == []
     assert not (tmp_path / "results").exists()
     assert list(scratch.iterdir()) == []

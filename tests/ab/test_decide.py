@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inflight.bench.core.stats import t_quantile
 from inflight.bench.studies.compare.decide import Decision, decide
-from inflight.bench.studies.compare.effect import effect, sign_flip_p, sign_flip_ps
+from inflight.bench.studies.compare.effect import bound, effect, sign_flip_p, sign_flip_ps
 from inflight.bench.studies.compare.rule import DESIGNED, Rule
 
 SLEEP = (1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4)
@@ -120,6 +120,30 @@ def test_a_speed_up_passes() -> None:
 
     assert found.verdict == "pass"
     assert found.why.startswith("B is better (cpu -18.")
+
+
+@pytest.mark.parametrize(
+    ("metric", "worst", "text"),
+    [
+        ("throughput", math.log(1.019), "at most 1.9 % less throughput"),
+        ("cpu_per_page", math.log(1.019), "at most 1.9 % more CPU per page"),
+        ("throughput", -math.log(1.1), "at least 10.0 % more throughput"),
+        ("memory", math.log(0.9), "at least 10.0 % less user memory per fetch"),
+        ("throughput", -1e-9, "at most 0.0 % less throughput"),
+        ("throughput", -math.log(20), "at least 20x the throughput"),
+        ("cpu_per_page", -math.log(10_000), "at most 0.00010x the CPU per page"),
+    ],
+)
+def test_the_bound_of_a_pass_is_in_the_direction_of_its_metric(metric: str, worst: float, text: str) -> None:
+    assert bound(metric, worst) == text
+
+
+def test_a_pass_names_the_metric_that_may_be_the_worst() -> None:
+    found = decide({"cpu_per_page": noise(12, sd=0.01), "throughput": noise(12, sd=0.02)}, quiet(12))
+
+    size = f"{-100 * math.expm1(-found.effects[1].upper):.1f}"
+    assert found.verdict == "pass"
+    assert f"(at most {size} % less throughput)" in found.why
 
 
 def test_a_significant_change_that_is_too_small_to_matter_passes() -> None:

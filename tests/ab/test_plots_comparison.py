@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inflight.bench.core import units
 from inflight.bench.present import change_axis, page
 from inflight.bench.present.change_axis import Range
 from inflight.bench.studies.compare import plot as plot_comparison
@@ -148,6 +149,19 @@ def test_a_value_beyond_the_axis_is_an_arrow_with_its_value(tmp_path: Path) -> N
     assert "+250 %" in saved(rows, tmp_path)
     _, high = drawn(rows).axes[0].get_ylim()
     assert high < math.log(1.2)
+
+
+@pytest.mark.parametrize("change", [-0.07, 0.2])
+def test_values_of_both_controls_beyond_the_axis_have_one_label(change: float) -> None:
+    from matplotlib.text import Annotation
+
+    rows = series(24, 0.0, 0.005, metrics=TIMED)
+    for number, far in ((6, change), (7, 1.02 * change), (8, 1.01 * change)):
+        rows[number - 1] = block(number, metrics=TIMED, placebo=far, placebo_throughput=far)
+    controls = drawn(rows).axes[-1]
+
+    texts = [one.get_text() for one in controls.texts if isinstance(one, Annotation)]
+    assert [text for text in texts if "more" in text] == [f"{units.change(1.02 * change)} and 5 more"]
 
 
 def test_blocks_without_memory_are_crosses_in_its_panel_alone(tmp_path: Path) -> None:

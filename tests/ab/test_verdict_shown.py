@@ -2,15 +2,19 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from inflight.bench.studies.compare import read, show
 from inflight.bench.studies.compare.decide import Decision
 from inflight.bench.studies.compare.read import Result
-from inflight.bench.studies.compare.rule import Rule
+from inflight.bench.studies.compare.rule import DESIGNED, Rule, with_looks
+from inflight.bench.studies.compare.simulation import play
 from tests.made_blocks import TIMED, Rows, block, blocks, flat
 
 RULE = Rule(looks=(4,), shares=(1.0,))
@@ -203,9 +207,10 @@ def test_the_verdict_has_its_colour() -> None:
 
 
 def test_error_rates_are_called_designed_until_they_have_been_measured() -> None:
-    measured = show.rates_told(RATES, RULE, decided(ALL["pass"]).effects)
+    passed = result(ALL["pass"])
+    measured = show.rates_told(RATES, DESIGNED, passed.decision.effects)
 
-    assert "designed: a false alarm in at most 0.5 %" in show.rates_told(None, RULE)
+    assert "designed: a false alarm in at most 0.5 %" in show.rates_told(None, DESIGNED)
     for figure in (
         "callbacks, CPython 3.11.7, 2026-01-02",
         "1 alarms in 300 simulated decisions on 104 blocks",
@@ -214,8 +219,29 @@ def test_error_rates_are_called_designed_until_they_have_been_measured() -> None
         "SD of CPU time: 2.0 % in its blocks, 0.3 % in these",
     ):
         assert figure in measured
-    assert told(ALL["pass"])["error_rates"] == "designed"
-    assert told(ALL["pass"], RATES)["error_rates"] == {"measured": RATES["made_at"]}
+    with_all_looks = replace(passed, rule=DESIGNED)
+    assert show.to_json(with_all_looks)["error_rates"] == "designed"
+    assert show.to_json(with_all_looks, RATES)["error_rates"] == {"measured": RATES["made_at"]}
+
+
+@pytest.mark.parametrize("looks", [(4,), (12,), (12, 24), (12, 16, 20), (12, 24, 48), (24, 48, 96)], ids=str)
+@pytest.mark.parametrize("metrics", [1, 3])
+def test_the_designed_detection_holds_for_the_looks_of_the_rule(looks: tuple[int, ...], metrics: int) -> None:
+    rule = with_looks(looks)
+    text = show.rates_told(None, rule, (), metrics)
+
+    ((size, least, share),) = re.findall(r"a change of ([0-9.]+) % is found in (about|at least) (\d+) %", text)
+    noise = np.random.default_rng(1).normal(0.0, 0.05, (1000, looks[-1], metrics))
+    noise[..., 0] += math.log1p(float(size) / 100)
+    found = play(noise, rule).share_found
+    assert found >= 0.95 if least == "at least" else found == pytest.approx(int(share) / 100, abs=0.04)
+    assert (share == "95") == (looks[-1] >= 48)
+    assert "designed: a false alarm in at most 0.5 %" in text
+
+
+def test_measured_rates_are_not_told_for_a_rule_with_other_looks() -> None:
+    assert show.rates_told(RATES, RULE) == show.rates_told(None, RULE)
+    assert told(ALL["pass"], RATES)["error_rates"] == "designed"
 
 
 def test_each_block_is_one_line_and_a_look_has_its_decision() -> None:

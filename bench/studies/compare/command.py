@@ -17,7 +17,7 @@ from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.places import without_places
-from inflight.bench.present import progress
+from inflight.bench.present import progress, words
 from inflight.bench.studies.compare import loop, rule, show, simulation
 from inflight.bench.studies.compare.comparison import Comparison, from_words
 from inflight.bench.studies.compare.decide import Decision
@@ -31,6 +31,8 @@ EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
 JSON_FILE, MARKDOWN_FILE = "verdict.json", "verdict.md"
 RESULTS = Path("results")
 """Default folder of results, where self-tests are looked for besides ``--out``."""
+_SPARE = 1.05
+"""Suggested budget over the estimated duration: the next estimate may be longer."""
 
 
 def run(
@@ -80,8 +82,8 @@ def run(
 
                 result = loop.run(folder, planned, prepared, where, judged_by, report, budget_s)
     except KeyboardInterrupt:
-        kept = "" if folder is None else f" after {found} blocks; their rows are in {folder}"
-        complain(f"interrupted{kept}")
+        kept = f"after {words.counted(found, 'block')}; their rows are in {folder}"
+        complain(f"interrupted {kept if found else 'before the first block ended'}")
         return 130
     return conclude(folder, result, rates, markdown, as_json=as_json)
 
@@ -155,10 +157,11 @@ def rule_within(budget_s: float | None, calibration: Calibration, planned: Compa
     found = rule.rule_for(budget_s, calibration.block_s, memory_s=memory_s)
     if found is None:
         least_s = math.ceil(DESIGNED.looks[0] * (calibration.block_s + memory_s))
+        enough_s = 10 * math.ceil(least_s * _SPARE / 10)
         without = ", or exclude memory with --metrics cpu_per_page,throughput" if memory_s else ""
         raise ExperimentError(
             f"--budget {budget_s:g}s is too short: a verdict needs at least {DESIGNED.looks[0]} blocks, which take "
-            f"about {least_s} s here; use a longer budget{without}"
+            f"about {least_s} s here; try --budget {enough_s}s{without}"
         )
     return found
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from inflight.bench.core import units
-from inflight.bench.studies.compare.effect import Effect, effect, listed, named, p_text, sign_flip_p, told
+from inflight.bench.studies.compare.effect import Effect, bound, effect, listed, named, p_text, sign_flip_p, told
 from inflight.bench.studies.compare.rule import DESIGNED, MOST, Rule
 
 Verdict = Literal["regression", "pass", "inconclusive"]
@@ -224,7 +224,7 @@ def _significant(worse: Sequence[Effect], level: float) -> str:
 def _passed(effects: Sequence[Effect], rule: Rule) -> str:
     """Write what a pass rules out, and which metrics are better, by their 95 % intervals and more than the least."""
     highest = max(effects, key=lambda one: one.upper)
-    most = f"at most {units.change(highest.upper)} in {named(highest.metric)}"
+    most = bound(highest.metric, highest.upper)
     better = [one for one in effects if one.high < 0 and one.estimate < -rule.least]
     also = f"better ({listed(better)}), and " if better else ""
     return f"B is {also}at most {units.change_size(rule.acceptable)} worse ({most})"

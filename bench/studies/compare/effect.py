@@ -130,6 +130,18 @@ def own(metric: str, logarithm: float) -> float:
     return -logarithm if metric in FALLING else logarithm
 
 
+def bound(metric: str, worst: float) -> str:
+    """Write the worst change that is not ruled out: ``at most 1.9 % less throughput``.
+
+    If even this change is an improvement: ``at least 1.9 % more throughput``.
+    """
+    size, falls = units.change(own(metric, worst)).lstrip("+-"), metric in FALLING
+    if size.endswith("x"):
+        return f"{'at least' if falls else 'at most'} {size} the {named(metric)}"
+    is_worse = worst > 0 or size == "0.0 %"
+    return f"{'at most' if is_worse else 'at least'} {size} {'less' if is_worse == falls else 'more'} {named(metric)}"
+
+
 def listed(effects: Sequence[Effect]) -> str:
     """Write the changes of some metrics."""
     return ", ".join(f"{named(one.metric)} {one.change}" for one in effects)

@@ -123,9 +123,10 @@ def _draw_metric(axes: "Axes", panel: Panel, shown: Range, rule: Rule, good: Seq
     change_axis.set_axis(axes, shown, panel.direction)
     _draw_limits(axes, shown, {rule.least: _DASHED, rule.acceptable: _DOTTED}, panel.direction)
     change_axis.draw_dots(
-        axes, panel.dots, shown, panel.direction, marker=marker, color=colour, alpha=0.8, markeredgewidth=0,
+        axes, panel.dots, shown, marker=marker, color=colour, alpha=0.8, markeredgewidth=0,
         markersize=change_axis.mark_size(len(good)),
     )  # fmt: skip
+    change_axis.write_farthest(axes, panel.dots, shown, panel.direction)
     a, b = (show.amount(panel.name, read.figure(good, side, panel.name)) for side in read.SIDES)
     effect = panel.effect
     if effect is not None:
@@ -161,7 +162,7 @@ def _draw_controls(axes: "Axes", controls: Sequence[Panel], shown: Range, rule: 
     for n, panel in enumerate(controls):
         colour, marker = CONTROL_LOOKS[panel.name]
         change_axis.draw_dots(
-            axes, panel.dots, shown, 1, marker=marker, color=colour, alpha=0.7, markerfacecolor="white",
+            axes, panel.dots, shown, marker=marker, color=colour, alpha=0.7, markerfacecolor="white",
             markersize=0.75 * change_axis.mark_size(len(panel.dots)),
         )  # fmt: skip
         if panel.effect is not None:
@@ -178,6 +179,7 @@ def _draw_controls(axes: "Axes", controls: Sequence[Panel], shown: Range, rule: 
             marks.dots(axes, [(at, mean)], None, marker=marker, **style)
         told = "no interval" if panel.effect is None else panel.effect.change
         heads[f"{_SHAPES[marker]} {panel.name.removeprefix(read.PLACEBO)} {told}"] = colour
+    change_axis.write_farthest(axes, [dot for panel in controls for dot in panel.dots], shown, 1)
     _head(axes, "A, measured twice", heads)
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import units
@@ -90,7 +91,7 @@ def markdown(result: Result, rates: Rates | None = None) -> str:
 def to_json(result: Result, rates: Rates | None = None) -> dict[str, Any]:
     """Return the verdict as values for JSON: ratios of B over A of each metric; NaN becomes null."""
     decision, tally = result.decision, result.tally
-    asked = read.asked(result.blocks)
+    asked, measured = read.asked(result.blocks), _measured(rates, result.rule)
     return {
         "verdict": decision.verdict,
         "why": decision.why,
@@ -103,7 +104,7 @@ def to_json(result: Result, rates: Rates | None = None) -> dict[str, Any]:
         "effects": {one.metric: _effect_json(one, result) for one in decision.effects},
         "controls": {one.metric: _ratio_json(one) for one in decision.controls},
         "not_gated": {name: why for name in asked if (why := _why_not_gated(result, name))},
-        "error_rates": "designed" if rates is None else {"measured": rates["made_at"]},
+        "error_rates": "designed" if measured is None else {"measured": measured["made_at"]},
     }
 
 
@@ -127,16 +128,40 @@ def planted_told(one: Mapping[str, Any]) -> str:
     return f"{size} (95 %: {low.removesuffix(' %')} to {high})"
 
 
-def rates_told(rates: Rates | None, rule: Rule, effects: Sequence[Effect] = ()) -> str:
-    """Write the error rates of this rule: as measured on this machine, or as designed.
+def rates_told(rates: Rates | None, rule: Rule, effects: Sequence[Effect] = (), metrics: int = 1) -> str:
+    """Write the error rates of this rule with ``metrics`` gated metrics: as measured on this machine, or as designed.
 
     Measured rates hold for blocks that vary as much as they did then, so both SDs are written.
     """
-    if rates is None:
+    measured = _measured(rates, rule)
+    if measured is None:
         return (
-            f"error rates, designed: a false alarm in at most {100 * rule.alpha:.1f} % of comparisons; a change of 5 % "
-            "is found in at least 95 % if the SD of blocks is at most 5 % (`inflight selftest` measures both)"
+            f"error rates, designed: a false alarm in at most {100 * rule.alpha:.1f} % of comparisons; "
+            f"{_found_by_design(rule, metrics)}"
         )
+    return _measured_told(measured, effects)
+
+
+def _measured(rates: Rates | None, rule: Rule) -> Rates | None:
+    """Return the self-test if its rates are those of this rule; a budget changes the looks."""
+    return rates if rule.looks == DESIGNED.looks else None
+
+
+def _found_by_design(rule: Rule, metrics: int) -> str:
+    """Write which change the rule finds if the SD of blocks is 5 %; a rule with more blocks finds at least as much."""
+    measures = "`inflight selftest` measures both"
+    if rule.looks != DESIGNED.looks:
+        measures += " for comparisons without `--budget`"
+    found = "a change of 5 % is found in at least 95 %"
+    pairs = zip_longest(rule.looks, DESIGNED.looks, fillvalue=0)
+    if any(own < designed for own, designed in pairs):
+        size = units.change_size(smallest_found(0.05, rule, metrics).effect)
+        blocks = words.counted(rule.looks[-1], "block")
+        found = f"with at most {blocks}, a change of {size} is found in about {100 * rule.power:.0f} %"
+    return f"{found} if the SD of blocks is at most 5 % ({measures})"
+
+
+def _measured_told(rates: Rates, effects: Sequence[Effect]) -> str:
     alarms, strategy = rates["false_alarms"]["resampled"], rates.get("strategy")
     told = [f"{alarms['alarms']} alarms in {alarms['decisions']} simulated decisions on {alarms['blocks']} blocks"]
     told += [
@@ -182,7 +207,7 @@ def _notes(result: Result, rates: Rates | None) -> list[str]:
         f"{tally.lost} of {tried} blocks left out{f': {told}' if told else ''}",
         *([f"controls, A measured twice: {moved}"] if moved else []),
         *(["A, B: medians over the blocks; change: the mean over the blocks"] if decision.effects else []),
-        rates_told(rates, result.rule, decision.effects),
+        rates_told(rates, result.rule, decision.effects, max(1, len(read.asked(result.blocks, "gated")))),
     ]
 
 

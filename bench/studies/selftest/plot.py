@@ -119,9 +119,10 @@ def _draw_strips(
             look = name_looks.look(strategy)
             dots = [dot for own, dot in strip if own == strategy]
             change_axis.draw_dots(
-                axes, dots, shown, direction, marker=look.marker, color=look.colour, alpha=0.6, markeredgewidth=0,
+                axes, dots, shown, marker=look.marker, color=look.colour, alpha=0.6, markeredgewidth=0,
                 markersize=size,
             )  # fmt: skip
+        change_axis.write_farthest(axes, [dot for _, dot in strip], shown, direction)
         values = [dot.value for _, dot in strip if math.isfinite(dot.value)]
         spread = _draw_spread(axes, place + 0.3, values, shown)
         kind = "no change" if share == 0 else "planted"
