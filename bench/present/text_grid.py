@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 GAP = 2
-LEAST_NAME = 13
+LEAST_NAME = 16
+"""Length of ``aiohttp_client *``. A name is never cut below it, even if lines get wider than the terminal."""
 LONGEST_NAME = 20
 """Length of the longest name of a strategy with its star. If there is no room for it, columns move closer together."""
 RED = r"\S+( \(?±\S+ %\)?)?✗"
