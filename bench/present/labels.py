@@ -18,6 +18,8 @@ LABEL_ROOM = 2.1
 """Inches to the right of axes for labels."""
 LABEL_PITCH = 0.24
 """Inches between the base lines of labels at the ends of lines."""
+ABOUT_STAR = "* with an HTTP stack of its own."
+"""Explains the star of ``starred``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 GAP = 2
-LEAST_NAME = 13
-RED = r"\S+( ±\S+ %)?✗"
+LEAST_NAME = 16
+"""Length of ``aiohttp_client *``. A name is never cut below it, even if lines get wider than the terminal."""
+LONGEST_NAME = 20
+"""Length of the longest name of a strategy with its star. If there is no room for it, columns move closer together."""
+RED = r"\S+( \(?±\S+ %\)?)?✗"
 """A figure from red trials only."""
 
 
@@ -41,7 +44,7 @@ def head_lines(table: Table) -> int:
 
 
 def lines_of(table: Table, width: int) -> list[str]:
-    """Return the lines; heads with spaces take two lines, and names are cut if there is no room."""
+    """Return the lines; heads with spaces take two lines. Without room, columns move closer, then names are cut."""
     lines = [line if isinstance(line, Group) else texts(line) for line in table.lines]
     full = [cells for cells in lines if not isinstance(cells, Group)]
     if not table.heads:
@@ -52,23 +55,26 @@ def lines_of(table: Table, width: int) -> list[str]:
         max(*(len(part) for part in head), *(len(cells[n]) for cells in full), 1) if full else len(head[-1])
         for n, head in enumerate(heads)
     ]
-    room = width - sum(widths[1:]) - GAP * (len(widths) - 1)
-    widths[0] = min(widths[0], max(LEAST_NAME, room))
+    room = {gap: width - sum(widths[1:]) - gap * (len(widths) - 1) for gap in (GAP, 1)}
+    gap = GAP if room[GAP] >= min(widths[0], LONGEST_NAME) else 1
+    widths[0] = min(widths[0], max(LEAST_NAME, room[gap]))
     left = [n == 0 or table.is_prose(n) for n in range(len(widths))]
-    above = [_line([head[n] for head in heads], widths, left) for n in range(head_lines(table))]
-    return above + [_group(line, width) if isinstance(line, Group) else _line(line, widths, left) for line in lines]
+    above = [_line([head[n] for head in heads], widths, left, gap) for n in range(head_lines(table))]
+    return above + [
+        _group(line, width) if isinstance(line, Group) else _line(line, widths, left, gap) for line in lines
+    ]
 
 
 def _group(group: Group, width: int) -> str:
     return f"─── {group.text} ".ljust(width, "─")
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool], gap: int) -> str:
     whole = [words.plain(cells[0], widths[0]), *cells[1:]]
     placed = [
         f"{cell:{'<' if is_left else '>'}{width}}" for cell, width, is_left in zip(whole, widths, left, strict=True)
     ]
-    return (" " * GAP).join(placed).rstrip()
+    return (" " * gap).join(placed).rstrip()
 
 
 def _halves(head: str) -> tuple[str, str]:

@@ -1,15 +1,18 @@
 """The tables of memory in layers, limits and probes: as text, beside the section of throughput, and as JSON."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
+from inflight.bench.core import units
 from inflight.bench.core.records import changed
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import Row
 from inflight.bench.report import studies
 from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
-from inflight.bench.studies.memory.show import sections
+from inflight.bench.studies.memory.read import subjects
+from inflight.bench.studies.memory.show import of_ladder, sections
 from tests.made_rows import crawl_row, grid, memory_rows
 from tests.present.made_memory_rows import (
     PARKED,
@@ -73,6 +76,17 @@ def test_an_unknown_layer_is_a_dash_and_never_zero() -> None:
     assert layers == "thread 16,460 ±0 4,154 ±0 - - - 16,460 ±0 14.4 MB"
 
 
+def test_a_name_with_a_star_is_whole_and_the_star_is_explained() -> None:
+    wild = zip(SIZES, (9_000_000, -8_000_000, 0, 9_000_000, -9_000_000), strict=True)
+    rows = [held_row("aiohttp_client", n, (90_000, 4_000, 16_000, 80_000), stack="own", jitter=off) for n, off in wild]
+    found = text(rows)
+
+    assert "aiohttp_client *" in found
+    assert "* with an HTTP stack of its own." in found
+    assert max(map(len, found.splitlines())) <= WIDTH
+    assert "HTTP stack" not in text([held_row(n=n) for n in SIZES])
+
+
 def test_a_subject_without_a_slope_is_named() -> None:
     rows = [*(held_row(n=n) for n in SIZES), held_row("generators")]
 
@@ -92,6 +106,14 @@ def test_held_fetches_have_times_and_failures_a_status() -> None:
     assert lines(rows, "callbacks") == ["callbacks keep-alive 10,000 1.0 s 800 ms - 330 ms 87.0 MB - 0, 0"]
     assert lines(rows, "thread_pool")[0] == "thread_pool keep-alive 10,000 failed - - - - - -, -"
     assert "failed (RLIMIT_NPROC allows 900 threads)" in text(rows)
+
+
+@pytest.mark.parametrize(("cpu_ns", "shown"), [(0, "< 10 ms"), (10_000_000, "10 ms"), (None, "-")])
+def test_a_cpu_time_below_a_clock_tick_is_less_than_a_tick(cpu_ns: int | None, shown: str) -> None:
+    rows = [changed(held_row(), measured=plain_values(held_row().measured) | {"reach_cpu_ns": cpu_ns})]
+
+    assert lines(rows, "callbacks") == [f"callbacks keep-alive 10,000 1.0 s {shown} - 330 ms 87.0 MB - 0, 0"]
+    assert summary_json(rows)["held"][0]["reach_cpu_ns"] == cpu_ns
 
 
 def test_red_times_are_marked() -> None:
@@ -212,6 +234,40 @@ def test_overlapping_intervals_and_bent_lines_give_no_ratio() -> None:
 
     assert title(near).endswith(": the intervals overlap")
     assert title(bent) == "No slope of memory: nothing to conclude"
+
+
+WILD = (9_000_000, -8_000_000, 0, 9_000_000, -9_000_000)
+"""Noise in bytes of each of SIZES; slopes of some kB then have an interval that includes 0."""
+
+
+def fetches(name: str, each: tuple[int, int, int, int], noise: Sequence[int] = (0,) * len(SIZES)) -> list[Row]:
+    """Return one trial of each of SIZES."""
+    return [held_row(name, n, each, jitter=off) for n, off in zip(SIZES, noise, strict=True)]
+
+
+def test_a_slope_whose_interval_includes_0_is_unknown_to_the_title() -> None:
+    wild = fetches("wild", (3_800, 0, 0, 0), WILD)
+    known = [*fetches("a", (400, 0, 0, 0)), *fetches("b", (2000, 0, 0, 0))]
+
+    assert title(wild) == "No slope of memory: nothing to conclude"
+    assert title([*wild, *known[:5]]) == "One more fetch in flight takes 400 B with a (1 of 2 unknown)"
+    assert title([*wild, *known]).endswith("takes 2.00 kB with b, 400 B with a: 5.0x (1 of 3 unknown)")
+
+
+def test_a_strategy_without_a_slope_is_unknown_to_the_title() -> None:
+    known = [*fetches("a", (400, 0, 0, 0)), *fetches("b", (2000, 0, 0, 0))]
+
+    assert title([*known, held_row("c")]).endswith(": 5.0x (1 of 3 unknown)")
+
+
+def test_the_title_of_the_ladder_states_the_fitted_line_not_one_trial() -> None:
+    noise = (0, 0, 0, 0, 4_000_000)
+    [subject] = subjects(fetches("a", (10_000, 0, 0, 0), noise))
+
+    (_, most), (n, told) = max(subject.added(subject.rows)), subject.top or (0, 0)
+    assert n == max(SIZES)
+    assert told < most
+    assert f"{units.size(told)} with a" in of_ladder([subject])
 
 
 def test_the_title_of_held_fetches_names_first_and_last_of_each_setting() -> None:

@@ -67,6 +67,8 @@ def test_two_rounds_have_an_interval_and_unsteady_ones_lose_a_digit() -> None:
 
     assert "9,810 ±0.9 %" in text(steady + shaky)
     assert "9,400 ±30 %" in text(steady + shaky)
+    wild = [crawl_row("wild", number=n, pages_per_s=10_000 * n) for n in (1, 3)]
+    assert "(±>100 %)" in text(wild)
     assert "Means over 2 rounds, ± half of their 95 % interval" in sentences(steady + shaky)
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import cells as c
@@ -15,7 +14,7 @@ from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import UNKNOWN
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.memory import plot_in_flight, show
-from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, Subject, by_setting
+from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, Subject, by_setting, line_start, positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +61,7 @@ def draw_layers(found: Sequence[Subject], about: str, footer: str) -> "Figure | 
     places, heads = place(shown)
     depth = max(places) + 0.75
     height = max(page.HEIGHT, 3.9 + _ROW * depth)
-    sheet = page.sheet(show.of_layers(shown), _about_layers(found, shown, about), footer, height)
+    sheet = page.sheet(show.of_layers(found), _about_layers(found, shown, about), footer, height)
     top = sheet.subplotpars.top + (0.5 - _KEY) / height  # the sheet left 0.5 for a title
     fills = FILLS | ({"unknown": UNKNOWN} if any(subject.unknown for subject in shown) else {})
     marks.key(sheet, fills, _LEFT / page.WIDTH, top)
@@ -166,7 +165,7 @@ def _about_layers(found: Sequence[Subject], shown: Sequence[Subject], about: str
         and "A range: the slope is not constant.",
         unknown
         and f"Unknown (not reported by this kernel, disturbed, or too few valid trials): {words.listed(unknown)}.",
-        any(subject.stack == "own" for subject in shown) and "* with an HTTP stack of its own.",
+        any(subject.stack == "own" for subject in shown) and labels.ABOUT_STAR,
         missing and f"No slope: {names} (too few valid trials).",
         more and f"{more} more are not shown.",
     )
@@ -204,14 +203,14 @@ def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str,
 
 def panel_ladder(found: Sequence[Subject], looks: Mapping[str, Look], axes: "Axes") -> None:
     """Draw one group: points, fitted lines and names."""
-    points = [point for subject in found for point in _positive(subject.added(subject.rows))]
+    points = [point for subject in found for point in positive(subject.added(subject.rows))]
     if not points:
         axes.text(0.5, 0.5, "no trial has every layer", ha="center", transform=axes.transAxes, color=page.GREY)
         axes.set_xticks([])
         axes.set_yticks([])
         return
     numbers, sizes = [n for n, _ in points], [size for _, size in points]
-    user = [size for s in found for _, size in _positive(s.added(s.valid_rows, "user"))]
+    user = [size for s in found for _, size in positive(s.added(s.valid_rows, "user"))]
     low, high = min(numbers) / 1.3, max(numbers) * 1.3
     bottom = max(min([*sizes, *user]), min(sizes) / DEEP) / 1.6
     scales.log_axis(axes.xaxis, lambda n: units.count(round(n)), [low, high], most=5)
@@ -223,12 +222,12 @@ def panel_ladder(found: Sequence[Subject], looks: Mapping[str, Look], axes: "Axe
 
 
 def _draw_subject(subject: Subject, look: Look | None, axes: "Axes") -> Label | None:
-    good, red = (_positive(subject.added(rows)) for rows in (subject.valid_rows, subject.red_rows))
+    good, red = (positive(subject.added(rows)) for rows in (subject.valid_rows, subject.red_rows))
     marks.dots(axes, good, look)
     marks.dots(axes, red, look, hollow=True)
     if good:
         _draw_fit(good, subject.cost.full, axes, look, 2.2)
-        _draw_fit(_positive(subject.added(subject.valid_rows, "user")), subject.cost.user, axes, look, 0.9)
+        _draw_fit(positive(subject.added(subject.valid_rows, "user")), subject.cost.user, axes, look, 0.9)
     if look is None or not (good or red):
         return None
     name = subject.name if good else labels.name_of(subject.name, red=True)
@@ -236,10 +235,10 @@ def _draw_subject(subject: Subject, look: Look | None, axes: "Axes") -> Label | 
 
 
 def _draw_fit(points: Sequence[Point], slope: object, axes: "Axes", look: Look | None, width: float) -> None:
-    """Draw the fitted line, moved to the points: the fit includes the memory of the empty process, points do not."""
+    """Draw the fitted line through the points."""
     if not isinstance(slope, Slope) or not points:
         return
-    start = median(size - slope.per_fetch * n for n, size in points)
+    start = line_start(points, slope)
     low, high = math.log10(min(points)[0]), math.log10(max(points)[0])
     numbers = [10 ** (low + (high - low) * step / 60) for step in range(61)]
     line = [(n, size) for n in numbers if (size := start + slope.per_fetch * n) > 0]
@@ -254,11 +253,6 @@ def _draw_guides(axes: "Axes") -> None:
         axes.plot([low, high], [each * low, each * high], color="#BBBBBB", linewidth=0.9, linestyle=dots, zorder=0)
         if low * 1.05 < top / each < high:
             marks.small(axes, f"{units.size(each, 1)} each", (top / each, top))
-
-
-def _positive(points: Sequence[Point]) -> list[Point]:
-    """Return the points that a logarithmic axis can show: above zero."""
-    return [(n, size) for n, size in points if n > 0 and size > 0]
 
 
 def _is_ladder(subject: Subject) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from inflight.bench.core import cells as c
@@ -68,9 +69,32 @@ class Subject:
         return [(n, size) for n, size in found if size is not None]
 
     def straight(self, layer: str) -> Slope | None:
-        """Return the slope of a layer if it is constant and above zero."""
+        """Return the slope of a layer if it is constant and its interval is above zero."""
         slope = self.cost.slopes[layer]
-        return slope if isinstance(slope, Slope) and slope.straight and slope.per_fetch > 0 else None
+        return slope if isinstance(slope, Slope) and slope.straight and slope.low > 0 else None
+
+    @property
+    def top(self) -> tuple[int, float] | None:
+        """The largest N of the valid rows and the bytes added there: of the fitted line, else a median."""
+        points = positive(self.added(self.valid_rows))
+        if not points:
+            return None
+        n, full = max(points)[0], self.cost.full
+        fitted = line_start(points, full) + full.per_fetch * n if isinstance(full, Slope) else 0
+        return n, fitted if fitted > 0 else median(size for number, size in points if number == n)
+
+
+def positive(points: Iterable[Point]) -> list[Point]:
+    """Return the points that a logarithmic axis can show: above zero."""
+    return [(n, size) for n, size in points if n > 0 and size > 0]
+
+
+def line_start(points: Sequence[Point], slope: Slope) -> float:
+    """Return the bytes at N = 0 of the fitted line through added memory.
+
+    The fit itself includes the memory of the empty process; the points do not.
+    """
+    return median(size - slope.per_fetch * n for n, size in points)
 
 
 def by_setting(rows: Sequence[Row]) -> list[tuple[c.Setting | None, list[Subject]]]:

@@ -27,6 +27,8 @@ _UNITS = {
 """Singular and plural of the members of each group."""
 _PAIR = {"thread", "asyncio_task"}
 """The two building blocks that are usually compared."""
+TICK_NS = 10_000_000
+"""Resolution of the client's CPU time until all were held: a clock tick."""
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
@@ -98,7 +100,10 @@ def of_layers(found: Sequence[Subject]) -> str:
 
 
 def _of_group(found: Sequence[Subject], group: str) -> str | None:
-    """Compare in all layers, or in user memory if only that is known of two."""
+    """Compare in all layers, or in user memory if only that is known of two; say how many are unknown.
+
+    A slope is known if it is constant and its interval excludes 0.
+    """
     own = [subject for subject in found if subject.group == group]
     full, user = ([(s, slope) for s in own if (slope := s.straight(layer))] for layer in (FULL, "user"))
     known, what = (full, "") if len(full) >= min(2, len(user)) else (user, " of user memory")
@@ -106,15 +111,17 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
         return None
     (cheap, least), (dear, most) = _ends(sorted(known, key=lambda one: one[1].per_fetch))
     text = f"{_UNITS[group][0]} takes {size(most)}{what} with {dear.name}"
-    return text if cheap is dear else f"{text}, {size(least)} with {cheap.name}{_ratio(least, most)}"
+    text += "" if cheap is dear else f", {size(least)} with {cheap.name}{_ratio(least, most)}"
+    unknown = len(own) - len(known)
+    return f"{text} ({unknown} of {len(own)} unknown)" if unknown else text
 
 
 def of_ladder(found: Sequence[Subject]) -> str:
     """State the memory of the largest numbers, of the blocks that are usually compared, else of both ends."""
     for group in (BLOCKS, IN_FLIGHT):
-        tops = [(s, max(points)) for s in found if s.group == group and (points := s.added(s.valid_rows))]
-        if tops:
-            low, high = _ends(sorted(tops, key=lambda top: top[1][1] / max(1, top[1][0])))
+        own = [(subject, top) for subject in found if subject.group == group and (top := subject.top)]
+        if own:
+            low, high = _ends(sorted(own, key=lambda one: one[1][1] / one[1][0]))
             told: dict[int, list[str]] = {}
             for subject, (n, taken) in [high] if low is high else [high, low]:
                 told.setdefault(n, []).append(f"{units.size(taken)} with {subject.name}")
@@ -201,6 +208,7 @@ def _layers_table(found: Sequence[Subject], where: str) -> Table:
         "-: unknown on this kernel, no slope, or too many disturbed readings of the system's layers."
         if any(isinstance(slope, NoSlope) for slope in slopes)
         else "",
+        labels.ABOUT_STAR if any(subject.stack == "own" for subject in shown) else "",
         f"No slope for {words.listed(missing)}: valid trials at too few numbers." if missing else "",
     )
     heads = ("user", "page tables", "kernel stacks", "slab, sockets", "all layers", "resident", "empty process")
@@ -262,8 +270,10 @@ def _held_table(found: Sequence[Cell]) -> Table:
 def _held_line(cell: Cell) -> tuple[str, ...]:
     found = held(cell)
     times = [
-        "-" if (ns := found[key]) is None else units.duration(ns, 2)
-        for key in ("reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns")
+        _time(found["reach_ns"]),
+        _time(found["reach_cpu_ns"], TICK_NS),
+        _time(found["reach_server_cpu_ns"]),
+        _time(found["drain_ns"]),
     ]
     if found["reach_ns"] is None:
         times[0] = next((row.status for row in cell.rows if row.status != "ok"), "-")
@@ -275,3 +285,10 @@ def _held_line(cell: Cell) -> tuple[str, ...]:
         *("-" if found[key] is None else units.size(found[key]) for key in ("added_bytes", "server_bytes")),
         ", ".join("-" if found[key] is None else str(found[key]) for key in ("listen_drops", "failed_pages")),
     )
+
+
+def _time(ns: float | None, resolution_ns: int = 0) -> str:
+    """Write a duration; one below the resolution of its clock is written as less than that."""
+    if ns is None:
+        return "-"
+    return f"< {units.duration(resolution_ns, 2)}" if ns < resolution_ns else units.duration(ns, 2)

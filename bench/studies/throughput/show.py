@@ -188,7 +188,7 @@ def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], s
         return next((row.status for row in cell.rows if row.status != "ok"), "-")
     half = figure.half
     text = write(figure.estimate, figure.digits)
-    off = "" if math.isinf(half) else f" ±{units.number(half * 100, 1)} %" if half < 1 else " ±>100 %"
+    off = "" if math.isinf(half) else f" ±{units.number(half * 100, 1)} %" if half < 1 else " (±>100 %)"
     return f"{text}{off}{'' if figure.valid else '✗'}"
 
 
