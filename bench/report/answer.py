@@ -28,7 +28,7 @@ def coverage(rows: Sequence[Row]) -> str:
     """Say how many trials are valid, over how many rounds, and the most frequent reason of the others."""
     valid = [row for row in rows if row.valid]
     if not valid:
-        return f"{about.nothing_valid(rows).removesuffix('.')}{_mostly(rows)}."
+        return f"{about.nothing_valid(rows).removesuffix('.')}{_mostly(rows).replace('the others mostly', 'mostly')}."
     rounds = len({(row.run, row.round) for row in valid})
     over = "1 round" if rounds == 1 else f"{rounds:,} rounds"
     return f"{about.valid_told(rows)}, over {over} on one machine{_mostly(rows)}."

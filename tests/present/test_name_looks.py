@@ -8,6 +8,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from inflight import strategies
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
 from inflight.bench.present import name_looks, page
@@ -94,6 +95,21 @@ def test_known_names_differ_in_colour_or_marker_and_the_first_eight_in_both() ->
     assert len(set(name_looks.KNOWN)) == len(looks)
     assert len({(look.colour, look.marker) for look in looks}) == len(looks)
     assert len({look.colour for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
+
+
+def test_all_strategies_differ_in_colour_or_marker_and_those_of_one_colour_in_marker_and_line_style() -> None:
+    looks = {name: name_looks.look(name) for name in strategies.names()}
+
+    assert set(looks) <= set(name_looks.KNOWN)
+    for one, other in combinations(looks.values(), 2):
+        assert one.number != other.number or (one.marker != other.marker and one.dashes != other.dashes)
+
+
+def test_a_variant_has_the_colour_of_its_strategy() -> None:
+    variants = {name: found for name in strategies.names() if (found := strategies.describe(name).variant_of)}
+
+    assert variants
+    assert all(name_looks.look(name).number == name_looks.look(model).number for name, model in variants.items())
 
 
 def test_the_look_of_a_name_never_changes() -> None:
