@@ -76,6 +76,17 @@ def test_the_look_of_a_name_does_not_depend_on_other_names(kind: str) -> None:
         assert shown == set(names)
 
 
+@pytest.mark.parametrize("kind", PLOTS)
+def test_long_names_stay_within_the_picture(kind: str) -> None:
+    make, draw = PLOTS[kind]
+    names = ["thread_pool_executor", 24 * "m", "callbacks"]
+
+    for figure in draw(make(names)):
+        whole = figure.get_tightbbox()
+        assert min(whole.x0, whole.y0) >= 0
+        assert whole.x1 <= figure.get_figwidth(), figure.texts[0].get_text()
+
+
 def test_a_race_has_the_colours_of_the_plots() -> None:
     for names in SUBSETS[6:]:
         (found,) = races([runner(name) for name in names])
