@@ -247,7 +247,7 @@ def _protocol_table(found: Sequence[Subject]) -> Table:
 def _held_table(found: Sequence[Cell]) -> Table:
     """Return times, added memory and errors at the highest number in flight of each setting."""
     lines = tuple(map(_held_line, found))
-    heads = ("", "connections", "in flight", "reached in", "CPU", "server CPU", "drained", "memory added",
+    heads = ("", "connection", "in flight", "reached in", "CPU", "server CPU", "drained", "memory added",
              "server's memory", "drops, failed")  # fmt: skip
     notes = (
         "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were held.",
