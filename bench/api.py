@@ -7,7 +7,7 @@ installed: the measuring half is imported when something is measured.
 
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
@@ -68,7 +68,9 @@ def run(
     is_main = threading.current_thread() is threading.main_thread()
     try:
         with commands.interruptible() if is_main else nullcontext():
-            runs.execute(folder, asked, trials, _ignore if quiet else _say, budget_bytes)
+            runs.execute(
+                folder, asked, trials, _ignore if quiet else _sayer(trial.strategy for trial in trials), budget_bytes
+            )
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(
             f"finished rows are in {folder}: inflight.load reads them, `inflight run --resume {folder}` continues"
@@ -85,12 +87,18 @@ def _bytes(budget: str | int | None) -> int | None:
     return judge.whole(budget, 1, sys.maxsize, "memory_budget")
 
 
-def _say(number: int, total: int, found: Sequence[Row]) -> None:
+def _sayer(strategies: Iterable[str]) -> Callable[[int, int, Sequence[Row]], None]:
+    """Return a function that prints the lines of finished trials."""
     from inflight.bench.commands.output import say
-    from inflight.bench.report.trial_lines import trial_line
+    from inflight.bench.report.trial_lines import name_width, trial_line
 
-    for row in found:
-        say(trial_line(number, total, row))
+    width = name_width(strategies)
+
+    def report(number: int, total: int, found: Sequence[Row]) -> None:
+        for row in found:
+            say(trial_line(number, total, row, width=width))
+
+    return report
 
 
 def _ignore(_number: int, _total: int, _found: Sequence[Row]) -> None:

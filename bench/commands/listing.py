@@ -20,8 +20,8 @@ def run() -> int:
         for name, described in known.items():
             if described.group == group:
                 lines.append(f"  {name:<20} {_gist(described.model)}")
-                if described.missing:
-                    lines.append(f"  {'':<20} unavailable: needs {', '.join(described.missing)}")
+                if described.lack:
+                    lines.append(f"  {'':<20} unavailable: {described.lack}")
     lines.append("\npresets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))

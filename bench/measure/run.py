@@ -267,10 +267,9 @@ def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[
     """Return the reason of each trial or arm that cannot run on this machine."""
     parts = [part for trial in trials for part in row_trials(trial) if part.kind in {"crawl", "memory", "swarm", "arm"}]
     names = {part.id: part.arm.strategy if isinstance(part, ArmTrial) else part.strategy for part in parts}
-    missing = {name: ", ".join(strategies.describe(name).missing) for name in set(names.values())}
+    lacks = {name: strategies.describe(name).lack for name in set(names.values())}
     found: dict[str, tuple[Cause, str]] = {part: ("limit", reason) for part, reason in shortages(trials).items()}
-    absent = {part: missing[name] for part, name in names.items() if missing[name]}
-    found |= {part: ("not installed", f"not installed: {lacking}") for part, lacking in absent.items()}
+    found |= {part: ("not installed", lacks[name]) for part, name in names.items() if lacks[name]}
     arms = [part for part in parts if isinstance(part, ArmTrial)]
     return found | {part.id: lack for part in arms if (lack := _lack(part.arm, free_threaded)) is not None}
 

@@ -1,6 +1,6 @@
 """Names of lines: at their ends, or in a legend if the ends are too close together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FAR = 0.85
 """The label of a line that ends left of this share of the axes' width is far away."""
 LABEL_ROOM = 2.1
-"""Inches to the right of axes for labels."""
+"""Inches to the right of axes for labels, at least."""
 LABEL_PITCH = 0.24
 """Inches between the base lines of labels at the ends of lines."""
 ABOUT_STAR = "* with an HTTP stack of its own."
@@ -32,12 +32,30 @@ class Label:
     colour: str
 
 
-def share_width(figure: "Figure", columns: int, *, left: float = 1.2, between: float = 0.6) -> None:
-    """Set the columns of axes side by side, in inches: room for names to the right of each, for ticks between them."""
-    width = WIDTH - left - LABEL_ROOM
-    gap = LABEL_ROOM + between
+def inches(figure: "Figure", texts: Iterable[str], size: float = 12) -> float:
+    """Return the width of the widest of some texts of a size in points; 0 without any."""
+    widest = 0.0
+    for text in texts:
+        drawn = figure.text(0, 0, text, size=size)
+        widest = max(widest, drawn.get_window_extent().width / figure.dpi)
+        drawn.remove()
+    return widest
+
+
+def legend_room(figure: "Figure", names: Iterable[str], least: float) -> float:
+    """Return the inches to the right of axes for a legend of these names, at least ``least``."""
+    return max(least, 1.1 + inches(figure, map(name_of, names)))
+
+
+def share_width(
+    figure: "Figure", columns: int, texts: Iterable[str] = (), *, left: float = 1.2, between: float = 0.6
+) -> None:
+    """Set the columns of axes side by side, in inches: room for labels to the right of each, for ticks between them."""
+    room = max(LABEL_ROOM, 0.3 + inches(figure, texts))
+    width = WIDTH - left - room
+    gap = room + between
     each = (width - gap * (columns - 1)) / columns
-    figure.subplots_adjust(left=left / WIDTH, right=1 - LABEL_ROOM / WIDTH, wspace=gap / each)
+    figure.subplots_adjust(left=left / WIDTH, right=1 - room / WIDTH, wspace=gap / each)
 
 
 def legend(axes: "Axes", looks: Mapping[str, Look], names: Sequence[str], mark: str = "") -> None:
@@ -132,7 +150,7 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
 
 def name_of(strategy: str, *, red: bool = False) -> str:
     """Return a strategy's name as it is drawn: printable, and cut to the room for it."""
-    return f"{words.plain(strategy, 12)} (red)" if red else words.plain(strategy, 18)
+    return words.name(strategy) + (" (red)" if red else "")
 
 
 def starred(strategy: str, stack: str) -> str:

@@ -1,7 +1,7 @@
 """A colour, a marker and a line style for each name: the same in every plot and race of every run, permanently.
 
 The look depends on the name alone, not on the other names of a plot or their order. Known names have a place in
-``KNOWN``; any other name gets a look by a hash, with a marker that no known name has. Two names may share one of the
+``ROWS``; any other name gets a look by a hash, with a marker that no known name has. Two names may share one of the
 eight colours; marker and line style distinguish them, and every line has its name beside it.
 
 Colours are those of M. Okabe and K. Ito, which colour-blind people can distinguish (with olive instead of their yellow,
@@ -17,17 +17,20 @@ MARKERS = "osD^vPX*"
 OTHER_MARKERS = "<>pdh"
 """Markers of other names."""
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1)))
-KNOWN = (
+FREE = "-"
+ROWS = (
     # The first eight, which are compared most often, have a colour and a marker of their own.
-    "callbacks", "generators", "native_asyncio", "thread_pool", "aiohttp_client", "sequential", "gevent", "trio",
-    "epoll_callbacks", "await_by_hand", "asyncio_protocol", "thread_pool_executor", "httpx", "asyncio_sockets",
-    "thread_per_fetch", "eager_tasks", "uvloop_streams", "uvloop_protocol", "uvloop_sockets", "urllib3", "httpx2",
-    "requests", "niquests", "pycurl",
+    "callbacks generators native_asyncio thread_pool aiohttp_client sequential gevent trio",
+    "epoll_callbacks await_by_hand - thread_pool_executor httpx asyncio_sockets thread_per_fetch eager_tasks",
+    "- - - urllib3 httpx2 requests niquests pycurl",
     # Building blocks of memory, then load generators.
-    "asyncio_task", "generator", "asyncio_task_socket", "thread", "asyncio_task_stream", "generator_task", "wrk",
-    "locust",
-)  # fmt: skip
-"""Append only: a name keeps its place. There is room for 64."""
+    "asyncio_task generator asyncio_task_socket thread asyncio_task_stream generator_task wrk locust",
+    "- - uvloop_streams - - uvloop_sockets asyncio_protocol asyncio_tasks",
+    "- - - - - - uvloop_protocol -",
+)
+"""Names in columns of one colour each, so that variants of a model share its colour. A name keeps its place for ever; a
+new name takes a free place. In a column no two of the first eight rows have the same marker, and no two of five
+consecutive rows have the same line style."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,15 @@ class Look:
 def look(name: str) -> Look:
     """Return the look of a name."""
     if name in _PLACES:
-        turn, number = divmod(_PLACES[name], len(COLOURS))
-        marker = MARKERS[(number + turn) % len(MARKERS)]
-        return Look(number, marker, DASHES[(number + 2 * turn) % len(DASHES)])
+        row, number = _PLACES[name]
+        return Look(number, MARKERS[(number + row) % len(MARKERS)], DASHES[(number + 2 * row) % len(DASHES)])
     rest, number = divmod(crc32(name.encode("utf-8", "surrogatepass")), len(COLOURS))
     rest, marker_number = divmod(rest, len(OTHER_MARKERS))
     return Look(number, OTHER_MARKERS[marker_number], DASHES[rest % len(DASHES)])
 
 
-_PLACES = {name: place for place, name in enumerate(KNOWN)}
+_PLACES = {
+    name: (row, number) for row, names in enumerate(ROWS) for number, name in enumerate(names.split()) if name != FREE
+}
+KNOWN = tuple(_PLACES)
+"""All names with a place, the most usual first."""

@@ -3,11 +3,19 @@
 from inflight.bench.core import units
 from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread
 
+MOST_NAME = 24
+"""Maximum length of the name of a strategy, or of another arm, as it is shown."""
+
 
 def plain(text: str, most: int = 200) -> str:
     """Return text with nothing that moves a cursor or breaks a file: one line, printable, cut at ``most``."""
     clean = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
     return clean if len(clean) <= most else clean[: most - 1] + "…"
+
+
+def name(strategy: str) -> str:
+    """Return the name of a strategy as it is shown: printable, and cut at ``MOST_NAME``."""
+    return plain(strategy, MOST_NAME)
 
 
 def digits(spread: Spread) -> int:

@@ -38,18 +38,27 @@ def about_red(rows: Sequence[Row]) -> list[str]:
     by_strategy: dict[str, list[Row]] = {}
     for row in rows:
         by_strategy.setdefault(row.strategy, []).append(row)
-    red = {name: [row for row in own if not row.valid] for name, own in sorted(by_strategy.items())}
-    told = [
-        f"{words.plain(name, 30)}: {_of(len(bad), len(by_strategy[name]))} red: {_reasons(bad)}."
-        for name, bad in red.items()
-        if bad
-    ]
+    told = [f"{words.plain(name, 30)}: {bad}." for name, own in sorted(by_strategy.items()) if (bad := _about_bad(own))]
     if len(told) > MOST_EXPLAINED:
         told = [
             *told[:MOST_EXPLAINED],
             f"{len(told) - MOST_EXPLAINED} more strategies have red trials; the rows say why.",
         ]
     return told
+
+
+def _about_bad(own: Sequence[Row]) -> str:
+    """Say how many trials of a strategy are red, how many were skipped, and why; empty if all are valid."""
+    skipped = [row for row in own if row.status == "skipped"]
+    red = [row for row in own if not row.valid and row.status != "skipped"]
+    told = [f"{_of(len(red), len(own))} red: {_reasons(red)}"] if red else []
+    if skipped:
+        which = "the only trial was" if len(own) == 1 else f"all {len(own)} trials were"
+        which = which if len(skipped) == len(own) else f"{len(skipped)} of {len(own)} trials were"
+        reasons = Counter(words.plain(row.reason or "no reason given", 120) for row in skipped)
+        why = [f"{reason} ({number})" if len(reasons) > 1 else reason for reason, number in reasons.most_common(3)]
+        told.append(f"{which} skipped: {'; '.join(why)}")
+    return "; ".join(told)
 
 
 def _of(some: int, all_: int) -> str:

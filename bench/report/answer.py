@@ -28,13 +28,14 @@ def coverage(rows: Sequence[Row]) -> str:
     """Say how many trials are valid, over how many rounds, and the most frequent reason of the others."""
     valid = [row for row in rows if row.valid]
     if not valid:
-        return f"{about.nothing_valid(rows).removesuffix('.')}{_mostly(rows)}."
+        return f"{about.nothing_valid(rows).removesuffix('.')}{mostly(rows)}."
     rounds = len({(row.run, row.round) for row in valid})
     over = "1 round" if rounds == 1 else f"{rounds:,} rounds"
-    return f"{about.valid_told(rows)}, over {over} on one machine{_mostly(rows)}."
+    return f"{about.valid_told(rows)}, over {over} on one machine{mostly(rows)}."
 
 
-def _mostly(rows: Sequence[Row]) -> str:
+def mostly(rows: Sequence[Row]) -> str:
     """Name the most frequent reason of trials that are not valid, with its number."""
     reasons = Counter(words.plain(why, 120) for row in rows if not row.valid for why in row.why_red)
-    return "".join(f"; the others mostly: {why} ({units.count(number)})" for why, number in reasons.most_common(1))
+    who = "the others mostly" if any(row.valid for row in rows) else "mostly"
+    return "".join(f"; {who}: {why} ({units.count(number)})" for why, number in reasons.most_common(1))

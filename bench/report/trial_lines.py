@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -13,8 +13,8 @@ from inflight.bench.present import words
 from inflight.bench.present.console import DIM, GREEN, PLAIN, RED, wants_colour
 from inflight.bench.present.progress import Clock, Stand, shown
 
-_NAME, _WHERE = 16, 34
-"""Columns of a strategy's name and of its workload."""
+LEAST_NAME, _WHERE = 16, 34
+"""Columns of the name of a strategy, at least, and of its workload."""
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Receives the number of a trial, the total, and its rows: one, or those of the arms of a block."""
@@ -39,27 +39,35 @@ class Awaited(Protocol):
 @contextmanager
 def of_trials(waiting: Sequence[Awaited], clock: Clock = time.monotonic_ns) -> Iterator[Report]:
     """Show the progress of the waiting trials; yield a function that receives the rows of each."""
+    width = name_width(trial.strategy for trial in waiting)
     names = [words.plain(trial.strategy, 30) for trial in waiting] + [""]
     with shown(Stand(len(waiting), sum(trial.expected_ns for trial in waiting), now=names[0]), clock) as progress:
 
         def report(number: int, total: int, found: Sequence[Row]) -> None:
             tell = progress.skipped if all(row.status == "skipped" for row in found) else progress.finished
-            lines = "\n".join(trial_line(number, total, row) for row in found)
+            lines = "\n".join(trial_line(number, total, row, width=width) for row in found)
             tell(lines, waiting[number - 1].expected_ns, names[number])
 
         yield report
 
 
-def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None) -> str:
+def name_width(strategies: Iterable[str]) -> int:
+    """Return the columns for names in the lines of trials; a block has the names of its arms, with commas."""
+    names = [name for strategy in strategies for name in strategy.split(", ")]
+    return max([LEAST_NAME, *(len(words.name(name)) for name in names)])
+
+
+def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None, width: int = LEAST_NAME) -> str:
     """Return the line of a trial: its number, workload and figures, and ``ok`` or its failure.
 
-    With ``colour`` None, it is coloured if standard error is a terminal and NO_COLOR is not set.
+    With ``colour`` None, it is coloured if standard error is a terminal and NO_COLOR is not set. ``width`` is that of
+    the column of names.
     """
     coloured = wants_colour(sys.stderr) if colour is None else colour
     counted = f"{number:>{len(str(total))}}/{total}"
     where = _where(row)
     figures = "  ".join(_figures(row))
-    head = f"{counted}  {words.plain(row.strategy, 30):{_NAME}}  {where:{_WHERE}}"
+    head = f"{counted}  {words.name(row.strategy):{width}}  {where:{_WHERE}}"
     return "  ".join(part for part in (head, figures, _verdict(row, coloured)) if part)
 
 

@@ -242,7 +242,7 @@ def test_a_missing_requirement_is_reported_with_the_option_that_installs_it(tmp_
     )
 
     assert refusal(arm("mine", None, folder), place) == (
-        "mine needs no-such-thing, which is not installed here; install it, or use --with no-such-thing"
+        "mine needs no-such-thing, which is not installed; install it, or use --with no-such-thing"
     )
 
 

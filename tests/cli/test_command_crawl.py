@@ -318,5 +318,5 @@ def test_a_strategy_with_a_missing_package_names_it(tmp_path: Path) -> None:
     done = inflight("crawl", "http://localhost/", "--strategy", "needy", folder=tmp_path)
     listed = inflight("list", folder=tmp_path)
 
-    assert done.sentence == "strategy needy needs no-such-thing: pip install no-such-thing"
-    assert "unavailable: needs no-such-thing\n" in listed.out
+    assert done.sentence == "strategy needy needs no-such-thing, which is not installed: pip install no-such-thing"
+    assert "unavailable: needs no-such-thing, which is not installed\n" in listed.out

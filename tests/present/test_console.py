@@ -9,7 +9,7 @@ from inflight.bench.commands.output import complain, hushed
 from inflight.bench.core.rows import Status
 from inflight.bench.present import console
 from inflight.bench.present.console import wants_colour, wants_live
-from inflight.bench.report.trial_lines import trial_line
+from inflight.bench.report.trial_lines import name_width, trial_line
 from tests.made_rows import crawl_row, memory_row
 
 
@@ -31,6 +31,15 @@ def test_the_numbers_stand_below_each_other() -> None:
     lines = [trial_line(n, 100, crawl_row(pages_per_s=rate), colour=False) for n, rate in ((1, 20), (100, 40_000))]
 
     assert len({line.index("CPU/page") for line in lines}) == 1
+
+
+def test_a_long_name_does_not_move_the_other_columns() -> None:
+    rows = [crawl_row("thread_pool_executor"), crawl_row("callbacks")]
+    width = name_width(["thread_pool_executor, callbacks"])
+    lines = [trial_line(1, 2, row, colour=False, width=width) for row in rows]
+
+    assert len({line.index("CPU/page") for line in lines}) == 1
+    assert "thread_pool_executor " in lines[0]
 
 
 def test_a_memory_trial_shows_what_was_held() -> None:

@@ -8,6 +8,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from inflight import strategies
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
 from inflight.bench.present import name_looks, page
@@ -75,6 +76,17 @@ def test_the_look_of_a_name_does_not_depend_on_other_names(kind: str) -> None:
         assert shown == set(names)
 
 
+@pytest.mark.parametrize("kind", PLOTS)
+def test_long_names_stay_within_the_picture(kind: str) -> None:
+    make, draw = PLOTS[kind]
+    names = ["thread_pool_executor", 24 * "m", "callbacks"]
+
+    for figure in draw(make(names)):
+        whole = figure.get_tightbbox()
+        assert min(whole.x0, whole.y0) >= 0
+        assert whole.x1 <= figure.get_figwidth(), figure.texts[0].get_text()
+
+
 def test_a_race_has_the_colours_of_the_plots() -> None:
     for names in SUBSETS[6:]:
         (found,) = races([runner(name) for name in names])
@@ -94,6 +106,21 @@ def test_known_names_differ_in_colour_or_marker_and_the_first_eight_in_both() ->
     assert len(set(name_looks.KNOWN)) == len(looks)
     assert len({(look.colour, look.marker) for look in looks}) == len(looks)
     assert len({look.colour for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
+
+
+def test_all_strategies_differ_in_colour_or_marker_and_those_of_one_colour_in_marker_and_line_style() -> None:
+    looks = {name: name_looks.look(name) for name in strategies.names()}
+
+    assert set(looks) <= set(name_looks.KNOWN)
+    for one, other in combinations(looks.values(), 2):
+        assert one.number != other.number or (one.marker != other.marker and one.dashes != other.dashes)
+
+
+def test_a_variant_has_the_colour_of_its_strategy() -> None:
+    variants = {name: found for name in strategies.names() if (found := strategies.describe(name).variant_of)}
+
+    assert variants
+    assert all(name_looks.look(name).number == name_looks.look(model).number for name, model in variants.items())
 
 
 def test_the_look_of_a_name_never_changes() -> None:

@@ -88,12 +88,28 @@ def test_red_figures_are_dimmed() -> None:
 
 
 def test_all_skipped() -> None:
-    rows = [crawl_row(number=n, status="skipped", reason="not installed: aiohttp") for n in (1, 2)]
+    rows = [crawl_row(number=n, status="skipped", reason="needs Python 3.12 or newer") for n in (1, 2)]
+    told = sentences([*rows, crawl_row("b")])
 
-    assert "all 2 trials are red: skipped 2 times (such as not installed: aiohttp)." in sentences(
-        [*rows, crawl_row("b")]
-    )
+    assert told.count("all 2 trials were skipped: needs Python 3.12 or newer.") == 1
+    assert " red" not in told
     assert "callbacks skipped - " in sentences(rows)
+
+
+def test_red_and_skipped_trials_are_told_apart() -> None:
+    rows = [crawl_row(red=True), crawl_row(number=2, status="skipped", reason="too few files"), crawl_row(number=3)]
+
+    assert "callbacks: 1 of 3 trials red: failed" in sentences(rows)
+    assert "; 1 of 3 trials were skipped: too few files." in sentences(rows)
+
+
+def test_a_workload_that_was_only_skipped_is_not_called_measured() -> None:
+    rows = [
+        *grid(["one"], latencies=("0", "50ms"), caps=(100,)),
+        crawl_row("two", in_flight=1, status="skipped", reason="needs Python 3.12 or newer"),
+    ]
+
+    assert "Measured, but not in this table" not in sentences(rows)
 
 
 def test_red_trials_of_many_strategies_are_counted() -> None:

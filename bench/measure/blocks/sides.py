@@ -54,10 +54,10 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
     python = interpreter(arm.python)
     if arm.requirements:
         python = _environment(arm, described, python or sys.executable, folder / "environment")
-    elif python is None and described.missing:
+    elif python is None and described.lack:
+        absent = described.uninstalled
         raise ExperimentError(
-            f"{arm.strategy} needs {', '.join(described.missing)}, which is not installed here; install it, or use "
-            f"--with {described.missing[0]}"
+            f"{arm.strategy} {described.lack}" + (f"; install it, or use --with {absent[0]}" if absent else "")
         )
     return Prepared(arm, described, Runtime(python, folder, arm.variables), commit)
 

@@ -86,7 +86,7 @@ def _notes(advice: Advice, basis: Basis) -> list[str]:
 def _cells(one: Expected) -> tuple[str, ...]:
     size = one.memory_bytes
     return (
-        words.plain(one.strategy, 24),
+        words.name(one.strategy),
         units.number(one.per_s.estimate),
         _ends(one.per_s),
         one.limit,

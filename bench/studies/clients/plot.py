@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench.core import units
 from inflight.bench.core.figures import Spread
 from inflight.bench.core.rows import Row
-from inflight.bench.present import marks, page, words
+from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.name_looks import Look
 from inflight.bench.report import provenance
 from inflight.bench.studies.clients.read import Latency, compare
@@ -50,7 +50,7 @@ def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
     shown = found.latencies[:MOST_PANELS]
     names = sorted({client.name for one in shown for client in one.clients})
     sheet = page.sheet(title(found), _NOTES, provenance.source(own, machine))
-    marks.margins(sheet, 1.5, 0.45)
+    marks.margins(sheet, max(1.5, 0.3 + labels.inches(sheet, map(words.name, names))), 0.45)
     above, below = sheet.subplots(2, len(shown), squeeze=False, gridspec_kw={"hspace": 0.55, "wspace": 0.25})
     for one, upper, lower in zip(shown, above, below, strict=True):
         upper.set_title(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}")
@@ -122,7 +122,7 @@ def _draw_panel(axes: "Axes", panel: Panel, looks: Mapping[str, Look], *, first:
     else:
         axes.set_xticks([])
     axes.set_ylim(len(looks) - 0.4, -0.6)
-    axes.set_yticks(range(len(looks)), [words.plain(name, 14) if first else "" for name in looks], size=12)
+    axes.set_yticks(range(len(looks)), [words.name(name) if first else "" for name in looks], size=12)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(panel.label)

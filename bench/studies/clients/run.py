@@ -90,8 +90,8 @@ def absent(name: str) -> str | None:
     if name == WRK and find() is None:
         return MISSING
     described = _described(name)
-    missing = () if described is None else described.missing
-    return f"{name} needs {', '.join(missing)}, which is not installed here" if missing else None
+    lack = described.lack if described is not None else ""
+    return f"{name} {lack}" if lack else None
 
 
 def _described(name: str) -> Description | None:

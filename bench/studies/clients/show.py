@@ -51,7 +51,7 @@ def _line(client: str, rows: Sequence[Client]) -> tuple[str, ...]:
     rate = spread_of(shown, lambda row: row.measured.completed_per_s)
     red = len(rows) - len(valid)
     return (
-        words.plain(client, 18) + (" ✗" if shown and not valid else ""),
+        words.name(client) + (" ✗" if shown and not valid else ""),
         rows[-1].status if rate is None else units.number(rate.median, words.digits(rate)),
         *(
             words.duration(spread_of(shown, attrgetter(f"measured.service.{name}")))
@@ -63,7 +63,7 @@ def _line(client: str, rows: Sequence[Client]) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str] | set[str]) -> str:
-    return words.listed([words.plain(name, 20) for name in sorted(names)]) if names else ""
+    return words.listed([words.name(name) for name in sorted(names)]) if names else ""
 
 
 # The text of a self-test, from plain values
@@ -74,14 +74,14 @@ def line(row: Row) -> str:
     latency = words.at_latency(row.workload.latency)
     told = f"{units.number(row.measured.completed_per_s, 3)} requests/s" if row.status == "ok" else row.status
     why = "; ".join(check.name for check in row.failed_checks) or row.reason or ""
-    return f"{words.plain(row.strategy, 20):<12} {latency:<20} {told}{f'  {words.plain(why, 100)}' if why else ''}"
+    return f"{words.name(row.strategy):<12} {latency:<20} {told}{f'  {words.plain(why, 100)}' if why else ''}"
 
 
 def text(found: Mapping[str, Any], ceiling_per_s: float | None) -> str:
     """Return the part of a self-test that compares clients; ``ceiling_per_s`` is the throughput of the null client."""
     lines = ["clients of one server that share no code: medians over the rounds, and their range"]
     for one in found["latencies"]:
-        names = [words.plain(client["name"], 20) for client in one["clients"]]
+        names = [words.name(client["name"]) for client in one["clients"]]
         width = max(map(len, names))
         lines += [f"  {told}" for told in _about(one, ceiling_per_s)]
         lines += [f"    {name:<{width}}  {_client(own, one)}" for name, own in zip(names, one["clients"], strict=True)]

@@ -83,13 +83,14 @@ def job(
 def check_available(name: str) -> None:
     """Raise CrawlError if the strategy is unknown, or needs a package that is not installed."""
     try:
-        missing = strategies.describe(name).missing
+        described = strategies.describe(name)
     except KeyError:
         raise CrawlError(f"unknown strategy {name!r}{nearest(name, strategies.names())}") from None
     except strategies.StrategyError as error:
         raise CrawlError(str(error)) from error
-    if missing:
-        raise CrawlError(f"strategy {name} needs {', '.join(missing)}: pip install {' '.join(missing)}")
+    if described.lack:
+        absent = described.uninstalled
+        raise CrawlError(f"strategy {name} {described.lack}" + (f": pip install {' '.join(absent)}" if absent else ""))
 
 
 def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:

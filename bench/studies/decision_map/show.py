@@ -97,7 +97,7 @@ def _best(tile: Tile) -> str:
     if tile.verdict == UNKNOWN:
         return f"{UNKNOWN}: {tile.why}"
     if len(tile.best) == 1:
-        return words.plain(tile.best[0], 24)
+        return words.name(tile.best[0])
     if len(tile.best) == len(tile.ranking):
         return f"all {len(tile.best)} {'alike' if are_alike(tile) else 'tied'}"
     names = [words.plain(name, 14) for name in tile.best]

@@ -78,4 +78,4 @@ def _remedy(row: LimitFound) -> str:
     if not remedy:
         return ""
     then = f"; then {words.plain(following.name, 60)} binds at {units.count(following.most)}" if following else ""
-    return f"{words.plain(row.strategy, 18)}: {words.plain(remedy, 300)}{then}."
+    return f"{words.name(row.strategy)}: {words.plain(remedy, 300)}{then}."

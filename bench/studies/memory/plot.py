@@ -191,7 +191,8 @@ def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str,
         marks.about_grey({s.strategy for s in shown if s.group != BLOCKS}, looks),
     )
     sheet = page.sheet(show.of_ladder(shown), notes, footer)
-    labels.share_width(sheet, len(panels), between=0.95)
+    ends = [labels.name_of(subject.name, red=not subject.valid_rows) for subject in shown]
+    labels.share_width(sheet, len(panels), ends, between=0.95)
     sheet.subplots_adjust(top=sheet.subplotpars.top - 0.22 / page.HEIGHT)  # for the labels of the guide lines
     for axes, (group, own) in zip(sheet.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         names = sorted({subject.strategy for subject in own})[: page.MOST_LINES]

@@ -57,7 +57,8 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], footer: str) -> "Figu
     height = page.HEIGHT if len(settings) == 1 else page.HEIGHT + 1.9
     notes = _notes(here, looks, len(c.settings(found)) - len(settings))
     sheet = page.sheet(show.of_held(here), notes, footer, height)
-    marks.margins(sheet, left=1.2, right=2.85, top=0.25)  # for the key, and above for the note on the gate
+    room = labels.legend_room(sheet, {cell.strategy for cell in here if cell.strategy in looks}, 2.85)
+    marks.margins(sheet, left=1.2, right=room, top=0.25)  # for the key, and above for the note on the gate
     sheet.subplots_adjust(wspace=0.07, hspace=0.56)
     names = c.setting_names(settings)
     grid = sheet.subplots(len(settings), 2, squeeze=False, width_ratios=[3, 2])
@@ -146,7 +147,7 @@ def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> s
         + (" (or all but one were parked)." if is_parked else "."),
         any(len(ways) > 1 for ways in every) and "Thin: other rounds.",
         any(not way.row.valid for ways in every for way in ways) and "Hollow marks: red trials.",
-        *(f"{words.plain(name, 18)}: {_why(row)}." for name, row in list(missing.items())[:3]),
+        *(f"{words.name(name)}: {_why(row)}." for name, row in list(missing.items())[:3]),
         len(missing) > 3 and f"{len(missing) - 3} more did not get there.",
         marks.about_grey({cell.strategy for cell in found} - set(missing), looks),
         left_out > 0 and f"{left_out} more {'setting is' if left_out == 1 else 'settings are'} not shown.",

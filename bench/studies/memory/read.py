@@ -40,8 +40,8 @@ class Subject:
     def name(self) -> str:
         """The displayed name: printable and short."""
         if self.group != BLOCKS:
-            return words.plain(self.strategy, 18)
-        return words.plain(_BLOCK_NAMES.get(self.strategy, self.strategy), 18)
+            return words.name(self.strategy)
+        return words.name(_BLOCK_NAMES.get(self.strategy, self.strategy))
 
     @property
     def valid_rows(self) -> list[Row]:

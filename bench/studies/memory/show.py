@@ -160,8 +160,7 @@ def _first_and_last(times: dict[str, Spread]) -> str:
     ordered = sorted(times.items(), key=lambda one: (one[1].median, one[0]))
     ends = dict(ordered[:1] + ordered[-1:])
     told = [
-        f"{words.plain(name, 24)} after {units.duration(time.median, words.digits(time))}"
-        for name, time in ends.items()
+        f"{words.name(name)} after {units.duration(time.median, words.digits(time))}" for name, time in ends.items()
     ]
     once = " (one round)" if min(time.rounds for time in times.values()) == 1 else ""
     return f"{', '.join(told)}{once}"
@@ -256,7 +255,7 @@ def _protocol_table(found: Sequence[Subject]) -> Table:
 def _held_table(found: Sequence[Cell]) -> Table:
     """Return times, added memory and errors at the highest number in flight of each setting."""
     lines = tuple(map(_held_line, found))
-    heads = ("", "connections", "in flight", "reached in", "CPU", "server CPU", "drained", "memory added",
+    heads = ("", "connection", "in flight", "reached in", "CPU", "server CPU", "drained", "memory added",
              "server's memory", "drops, failed")  # fmt: skip
     notes = (
         "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were held.",
@@ -278,7 +277,7 @@ def _held_line(cell: Cell) -> tuple[str, ...]:
     if found["reach_ns"] is None:
         times[0] = next((row.status for row in cell.rows if row.status != "ok"), "-")
     return (
-        words.plain(cell.strategy, 18) + (" ✗" if cell.red_rows and not found["valid"] else ""),
+        words.name(cell.strategy) + (" ✗" if cell.red_rows and not found["valid"] else ""),
         cell.setting.connection,
         units.count(cell.in_flight),
         *times,

@@ -84,7 +84,7 @@ def _line(own: Sequence[Probe]) -> tuple[str, str]:
     found = {name: _over_rounds([said.get(name) for said in valid]) for name in names}
     texts = [f"{_name(name)} {_text(name, value)}" for name, value in found.items() if _is_short(value)]
     shown = "; ".join(texts[:_MOST_FIGURES]) or "; ".join(sorted({f"{row.status}: {row.reason}" for row in own}))
-    return f"{words.plain(own[0].strategy, 18)} ({words.plain(asked, 70)})", words.plain(shown, 400)
+    return f"{words.name(own[0].strategy)} ({words.plain(asked, 70)})", words.plain(shown, 400)
 
 
 def _over_rounds(values: Sequence[object]) -> object:

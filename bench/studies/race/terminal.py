@@ -21,7 +21,7 @@ from inflight.bench.studies.race.read import Lane, Race
 if TYPE_CHECKING:
     from rich.text import Text
 
-NAME, VERDICT = 16, 16
+LEAST_NAME, VERDICT = 16, 16
 """Columns for a strategy's name, and for its place and time."""
 STEP = 0.02
 """An arrow key moves by this share of the race."""
@@ -74,6 +74,7 @@ def frame(replay: Replay, width: int, height: int, blocks: str = BLOCKS) -> "Tex
 
     race = replay.race
     figured = 5 + 2 * len(race.lanes) <= height
+    named = max([LEAST_NAME, *(len(words.name(one.strategy)) for one in race.lanes)])
     parts = [
         Text(f"{show.heading(race)}, replayed"[:width], "bold"),
         Text("Each strategy ran alone, one after another; the recordings are shown side by side."[:width], "dim"),
@@ -81,9 +82,9 @@ def frame(replay: Replay, width: int, height: int, blocks: str = BLOCKS) -> "Tex
         Text(),
     ]
     for one in race.lanes:
-        parts.append(_bar(one, race, replay.at_ns, width, blocks))
+        parts.append(_bar(one, race, replay.at_ns, (width, named), blocks))
         if figured:
-            parts.append(Text(f"{'':{NAME}} {_figures(one, race, replay.at_ns)}"[:width], "dim"))
+            parts.append(Text(f"{'':{named}} {_figures(one, race, replay.at_ns)}"[:width], "dim"))
     return Text("\n", no_wrap=True, overflow="crop").join(parts)
 
 
@@ -94,16 +95,18 @@ def _clock(replay: Replay) -> str:
     return f"{replay.at_ns / 1e9:8.3f} s  {state} at {speed}   space {again}, + - speed, arrows, q ends"
 
 
-def _bar(one: Lane, race: Race, at_ns: float, width: int, blocks: str) -> "Text":
+def _bar(one: Lane, race: Race, at_ns: float, columns: tuple[int, int], blocks: str) -> "Text":
+    """Draw the line of a lane; ``columns`` has those of the whole line and of its name."""
     from rich.text import Text
 
     done, flying = one.at(at_ns)
-    room = max(4, width - NAME - VERDICT - 2)
+    width, named = columns
+    room = max(4, width - named - VERDICT - 2)
     full = room * done // race.pages
     open_ = min(room, -(-room * (done + flying) // race.pages))
     style = "red" if one.red is not None else _STYLES[one.colour]
     line = Text()
-    line.append(f"{words.plain(one.strategy, NAME):{NAME}} ", "bold red" if one.red is not None else "bold")
+    line.append(f"{words.name(one.strategy):{named}} ", "bold red" if one.red is not None else "bold")
     line.append(blocks[0] * full, style)
     line.append(blocks[1] * (open_ - full), style)
     line.append(blocks[2] * (room - open_), "dim")

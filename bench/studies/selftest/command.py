@@ -112,8 +112,8 @@ def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str 
     interrupted.
     """
     check_known(strategy, strategies.names(), "strategy", "--strategy")
-    if missing := strategies.describe(strategy).missing:
-        raise ExperimentError(f"{strategy} needs {', '.join(missing)}, which is not installed")
+    if lack := strategies.describe(strategy).lack:
+        raise ExperimentError(f"{strategy} {lack}")
     plan = Plan(strategy, *((QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)))
     machine = host.machine(disturbed)
     folder = runs.new_folder(out, plan, machine)

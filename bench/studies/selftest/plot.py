@@ -157,7 +157,7 @@ def _draw_noise(axes: "Axes", noise: Mapping[str, Mapping[str, float]], good: Ma
         style = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "center", "annotation_clip": False}
         number = words.counted(good[name], "block") if name in good else ""
         marks.small(axes, number, (1.03, place), xytext=(0, 0), **style)
-    marks.name_rows(axes, [words.plain(name, 20) for name in names])
+    marks.name_rows(axes, [words.name(name) for name in names])
     axes.tick_params(axis="y", length=0, labelsize=12)
     axes.set_ylim(max(len(names), 4) - 0.4, -0.6)
     axes.set_xlim(left=0, right=1.12 * max([0.1, *(sd for name in names for sd in _sds(noise[name], DRAWN))]))

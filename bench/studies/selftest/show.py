@@ -134,7 +134,7 @@ def _noise(found: Found) -> Table:
     heads = ("strategy", *NAMES.values(), "per block", "memory adds")
     lines = [
         (
-            words.plain(name, 24),
+            words.name(name),
             *(f"{100 * noise[metric]:.1f} %" if metric in noise else "-" for metric in NAMES),
             f"{found['block_s'][name]['slices']:.1f} s",
             f"{found['block_s'][name]['memory']:.1f} s" if found["block_s"][name]["memory"] else "-",
@@ -159,7 +159,7 @@ def _resolves(found: Found) -> Table:
         )
         for one in found["resolves"]
     )
-    whose = words.plain(found["strategy"], 24)
+    whose = words.name(found["strategy"])
     return Table(f"Smallest slowdown of {whose} that is found {DESIGNED.power:.0%} of the time", heads, lines)
 
 

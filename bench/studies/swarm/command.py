@@ -74,8 +74,8 @@ def _begin(
     budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
     if plan:
         return _plan(model, in_flight, processes, machines or 1, budget_bytes, as_json=as_json)
-    if model.missing:
-        raise ExperimentError(f"{name} cannot be run here: not installed: {', '.join(model.missing)}")
+    if model.lack:
+        raise ExperimentError(f"{name} cannot be run here: it {model.lack}")
     who = hosting(nodes, expect or 0, wait or "60s", bind or Hosting().bind, port, web)
     table = {"in_flight": [in_flight], "hold": hold, "processes": processes}
     experiment = _experiment(name, table | {"ramp_per_s": None if ramp is None else ramp_per_s(ramp)})

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KEY_ROOM = 2.9
-"""Inches to the right of the axes, for names, times and limits."""
+"""Inches to the right of the axes for names, times and limits, at least."""
 MARK_PITCH = 17
 """Points between the lines of text above the axes, one line per mark."""
 UNSEEN_S = 5.0
@@ -70,7 +70,8 @@ def _of_size(some: Sequence[Swarm], looks: Mapping[str, Look], more: str, footer
     if len(drawn) == 1:
         return _alone(drawn[0], rows[0], looks, notes, footer)
     sheet = page.sheet(reach_title(some), notes, footer)
-    marks.margins(sheet, 1.3, KEY_ROOM)
+    ends = [text for row in rows if row.strategy in looks for text in _end(row)]
+    marks.margins(sheet, 1.3, max(KEY_ROOM, 0.3 + labels.inches(sheet, ends)))
     _race(drawn[0].asked, rows, looks, sheet.subplots())
     return sheet
 
@@ -111,7 +112,7 @@ def _race(asked: int, rows: Sequence[Trial], looks: Mapping[str, Look], axes: "A
 def _end(row: Trial) -> list[str]:
     """Return the text at the end of a line: strategy and time, and below it the limit that stopped it, if any."""
     took, bound = reach_ns(row), row.measured.bound_by
-    who = words.plain(row.strategy, 15)
+    who = words.name(row.strategy)
     first = f"{who}: {units.duration(took, 2)}" if took is not None and row.valid else f"{who} (red)"
     return [first, *([f"{units.count(held(row))}: {words.plain(bound.name, 18)}"] if bound else [])]
 
@@ -231,7 +232,8 @@ def _memory(found: Sequence[Swarm], looks: Mapping[str, Look], more: str, footer
     height = max(page.HEIGHT if is_line else 5.0, 3.4 + 0.42 * len(shown))
     sheet = page.sheet(cost_title(every), notes, footer, height)
     marks.key(sheet, FILLS, 0.03, sheet.subplotpars.top + 0.18 / height)
-    marks.margins(sheet, 2.47, labels.LABEL_ROOM, 0.37)
+    width = labels.inches(sheet, [f"{labels.name_of(name)} †" for name in shown], page.TEXT)
+    marks.margins(sheet, max(2.47, 0.3 + width), max(labels.LABEL_ROOM, 0.3 + width), 0.37)
     panels = sheet.subplots(1, 2 if is_line else 1, squeeze=False, gridspec_kw={"wspace": 0.3})[0]
     if is_line:
         _points(found, shown, looks, panels[1])

@@ -206,7 +206,7 @@ def _slope(slope: Slope) -> str:
 
 def name(strategy: str) -> str:
     """Return a strategy's name as it is shown."""
-    return words.plain(strategy, 18)
+    return words.name(strategy)
 
 
 def size(one: Cost) -> str:

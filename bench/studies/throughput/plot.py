@@ -53,7 +53,8 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     notes = marks.notes(about, _about_pages(shown), _about_short(found, shown), _about_marks(shown, panels))
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
     sheet = page.sheet(title.of_rates(shown), notes, footer, height)
-    labels.share_width(sheet, min(2, len(panels)))
+    ends = {(cell.strategy, not cell.valid_rows) for cell in shown if cell.strategy in looks}
+    labels.share_width(sheet, min(2, len(panels)), [labels.name_of(name, red=red) for name, red in ends])
     sheet.subplots_adjust(hspace=0.3)
     for axes, latency in zip(marks.panels(sheet, len(panels)), panels, strict=True):
         panel([cell for cell in shown if cell.latency == latency], looks, axes, ceiling_of(shown))

@@ -43,7 +43,8 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
     )
     bars = bars[: page.MOST_BARS]
     sheet = page.sheet(title.of_cpu([cell for cell, _ in bars]), notes, footer, max(page.HEIGHT, 3 + BAR * len(bars)))
-    sheet.subplots_adjust(left=0.2, right=0.9)
+    width = labels.inches(sheet, [labels.starred(cell.strategy, cell.stack) for cell, _ in bars], page.TEXT)
+    sheet.subplots_adjust(left=max(0.2, (0.3 + width) / page.WIDTH), right=0.9)
     panel(bars, sheet.subplots())
     return sheet
 

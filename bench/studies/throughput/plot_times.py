@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Kind = Literal["service", "response"]
 TAIL = 10
 """A curve ends where fewer fetches than these are slower, because a share of fewer is mostly chance."""
+LEGEND_ROOM = 2.53
+"""Inches to the right of the axes for the legend, at least."""
 _TITLES: dict[Kind, str] = {
     "service": "Service time: started to finished",
     "response": "Response time: admitted to finished",
@@ -47,7 +49,8 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     )
     sides = {cell.strategy: _quantile(cell, share) for cell in here}
     sheet = page.sheet(title.of_times(here, sides, share), notes, footer)
-    sheet.subplots_adjust(left=0.09, right=0.81, wspace=0.24)
+    room = labels.legend_room(sheet, [name for name in sides if name in looks], LEGEND_ROOM)
+    sheet.subplots_adjust(left=0.09, right=1 - room / page.WIDTH, wspace=0.24)
     panels = sheet.subplots(1, len(kinds), squeeze=False)[0]
     panels[0].set_ylabel("share of fetches that take longer (log scale)")
     for axes, kind in zip(panels, kinds, strict=True):

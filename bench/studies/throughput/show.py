@@ -130,7 +130,7 @@ def _costs(own: Sequence[Cell], where: str) -> Table:
     cpu = read.cpu_column(own)
     here = read.at(own, cpu)
     reference = reference_of(here)
-    ratio = f"ratio to {words.plain(reference.strategy, 20)} ({SURE})" if reference else "ratio"
+    ratio = f"ratio to {words.name(reference.strategy)} ({SURE})" if reference else "ratio"
     short = ("\nstrategy", "CPU\nper page", ratio.replace(" to ", " to\n", 1) if reference else "\nratio")
     lines = _lines(here, here, lambda one: (_value(one, c.cpu_per_page_ns, units.duration), _ratio(one, reference)))
     what = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
@@ -216,6 +216,7 @@ def _marks(lines: Sequence[Line]) -> list[str]:
 def _left_out(own: Sequence[Cell], shown: Sequence[Column]) -> list[str]:
     """Name the measured workloads without a column."""
     columns = {(column.latency, column.in_flight) for column in shown}
+    own = [cell for cell in own if cell.figure(c.pages_per_s)]
     left = [
         f"{_numbers(caps)} in flight {words.at_latency(latency)}"
         for latency in c.latencies(own)
