@@ -7,7 +7,6 @@ from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
 from inflight.bench.present import section
 from inflight.bench.present.table import Table
-from inflight.bench.studies.throughput import show
 from tools.document.stored import joined, newest
 
 STEPS = (
@@ -25,14 +24,13 @@ STEPS = (
 """What changes, the strategy with it, and the one without it."""
 
 
-def part(runs: Path, _beside: Path) -> str:
-    """Return what each step costs, and the CPU time per page of all strategies of the newest run of ``models``."""
+def part(runs: Path, beside: Path) -> str:
+    """Return what each step costs by the newest run of ``models``, and its plot of the CPU time per page."""
     run = newest(runs, "models")
     cells = {cell.strategy: cell for cell in c.cells(run.rows)}
     lines = tuple((what, one, other, _ratio(cells[one], cells[other])) for what, one, other in STEPS)
     steps = Table("", ("step", "strategy", "compared with", "CPU per page (95 %)"), lines)
-    costs = show.sections(run.rows)[0].tables[0]
-    return joined(run.provenance, section.table_markdown(steps), section.table_markdown(costs))
+    return joined(run.provenance, section.table_markdown(steps), run.picture("cpu", "CPU time per page", beside))
 
 
 def _ratio(one: Cell, other: Cell) -> str:
