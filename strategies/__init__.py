@@ -60,21 +60,14 @@ class Description:
         return tuple(name for name in self.requires if not _is_installed(name))
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        """What it needs and is not here: distributions, a version of Python, a system. One with any is unavailable."""
-        lacking = [*self.uninstalled]
-        if sys.version_info[:2] < self.least_python:
-            lacking.append(f"Python {'.'.join(map(str, self.least_python))} or newer")
-        if self.system is not None and sys.platform != self.system:
-            lacking.append(self.system)
-        return tuple(lacking)
-
-    @property
     def lack(self) -> str:
         """Why it is unavailable, as in ``needs Python 3.12 or newer``; empty if it is available."""
-        absent = self.uninstalled
-        parts = [one for one in self.missing if one not in absent]
-        if absent:
+        parts = []
+        if sys.version_info[:2] < self.least_python:
+            parts.append(f"Python {'.'.join(map(str, self.least_python))} or newer")
+        if self.system is not None and sys.platform != self.system:
+            parts.append(self.system)
+        if absent := self.uninstalled:
             parts.append(f"{', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed")
         return f"needs {' and '.join(parts)}" if parts else ""
 

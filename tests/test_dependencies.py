@@ -310,8 +310,8 @@ def loaded_by(work: str, *flags: str) -> set[str]:
 @pytest.mark.parametrize("name", strategies.names())
 def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
     description = strategies.describe(name)
-    if description.missing:
-        pytest.skip(f"{name} requires {', '.join(description.missing)}")
+    if description.lack:
+        pytest.skip(f"{name} {description.lack}")
     isolated = () if description.requires else ("-I", "-S")  # as if nothing were installed
 
     loaded = loaded_by(

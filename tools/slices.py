@@ -40,7 +40,7 @@ def main() -> None:
         os.sched_setaffinity(0, cpus.server)
     workload = Workload("slices", "crawl", SiteConfig(), asked.in_flight, "keep-alive")
     chosen = [strategies.describe(name) for name in strategies.names()]
-    chosen = [one for one in chosen if not one.missing and one.most_in_flight is None]
+    chosen = [one for one in chosen if not one.lack and one.most_in_flight is None]
     found: dict[bool, list[dict[str, float]]] = {False: [], True: []}
     with server.running(cpus.server) as running:
         for number in range(1, 2 * asked.blocks + 1):

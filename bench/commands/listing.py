@@ -14,20 +14,19 @@ REFUSALS = (ExperimentError, strategies.StrategyError)
 def run() -> int:
     """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason."""
     known = {name: strategies.describe(name) for name in strategies.names()}
-    lines = []
     for group, meaning in strategies.GROUPS.items():
-        lines.append(f"{'' if group == strategies.MODELS else chr(10)}strategies: {meaning}")
-        for name, described in known.items():
+        print(f"strategies: {meaning}")
+        for described in known.values():
             if described.group == group:
-                lines.append(f"  {name:<20} {_gist(described.model)}")
+                print(f"  {described.name:<20} {_gist(described.model)}")
                 if described.lack:
-                    lines.append(f"  {'':<20} unavailable: {described.lack}")
-    lines.append("\npresets (inflight run NAME)")
+                    print(f"  {'':<20} unavailable: {described.lack}")
+        print()
+    print("presets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
         time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
-        lines.append(f"  {name:<20} about {time}: {_gist(preset.about)}")
-    print("\n".join(lines))
+        print(f"  {name:<20} about {time}: {_gist(preset.about)}")
     return 0
 
 

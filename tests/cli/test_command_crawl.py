@@ -26,7 +26,7 @@ Serve = Callable[[Handler], Server]
 KEYS = [
     "url", "status", "next_url", "error", "size", "content_type", "encoding", "num_urls", "num_new_urls", "tries",
 ]  # fmt: skip
-OPEN = [name for name in strategies.models() if not strategies.describe(name).missing]
+OPEN = [name for name in strategies.models() if not strategies.describe(name).lack]
 
 
 @pytest.fixture

@@ -27,9 +27,8 @@ def with_mark(name: str) -> Any:
 @pytest.fixture(params=[with_mark(name) for name in strategies.names()])
 def name(request: pytest.FixtureRequest) -> str:
     """Each strategy's id in turn; one that cannot run here is skipped."""
-    missing = strategies.describe(request.param).missing
-    if missing:
-        pytest.skip(f"{request.param} requires {', '.join(missing)}")
+    if lack := strategies.describe(request.param).lack:
+        pytest.skip(f"{request.param} {lack}")
     return str(request.param)
 
 

@@ -308,7 +308,7 @@ class Crawls:
         sent += zip(roots, self.answers.values(), strict=True)
         job = Job(roots, max_tries=1, timeout_ns=20_000_000_000, max_in_flight=8)
         for name in strategies.names():
-            if not strategies.describe(name).missing:
+            if not strategies.describe(name).lack:
                 frontier = Frontier(job)
                 with mock.patch("socket.getaddrinfo", numeric_only):
                     strategies.load(name).crawl(job, frontier)

@@ -43,8 +43,8 @@ HELD = {f"{stage}_{layer}" for stage in ("base", "held") for layer in LAYERS} | 
 
 @pytest.fixture(params=strategies.models())
 def strategy(request: pytest.FixtureRequest) -> str:
-    if missing := strategies.describe(request.param).missing:
-        pytest.skip(f"{request.param} requires {', '.join(missing)}")
+    if lack := strategies.describe(request.param).lack:
+        pytest.skip(f"{request.param} {lack}")
     return str(request.param)
 
 

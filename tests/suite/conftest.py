@@ -28,7 +28,6 @@ def site_server(cpus: host.Cpus) -> Iterator[server.Server]:
 @pytest.fixture(params=strategies.models())
 def strategy(request: pytest.FixtureRequest) -> str:
     """Return each strategy's id in turn; skip those that cannot run here, with the reason."""
-    missing = strategies.describe(request.param).missing
-    if missing:
-        pytest.skip(f"{request.param} requires {', '.join(missing)}")
+    if lack := strategies.describe(request.param).lack:
+        pytest.skip(f"{request.param} {lack}")
     return str(request.param)

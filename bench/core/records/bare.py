@@ -64,7 +64,7 @@ class NextCeiling(Closed, frozen=True, kw_only=True):
 
 
 LimitNames = Text | list[Text]
-"""Which limit binds: its name, or the names of all that cannot be told apart."""
+"""The name of the binding limit, or several names if the cause is ambiguous."""
 
 
 def limit_text(names: str | Sequence[str] | None) -> str | None:
@@ -78,7 +78,7 @@ class LimitMeasured(Open, frozen=True, kw_only=True):
     predicted: Maybe[Limit] = None
     """Amount that the lowest limit leaves, before the search; null if no limit is known."""
     predicted_by: Maybe[LimitNames] = None
-    """Name of the lowest limit, or the names of all that cannot be told apart."""
+    """Name of the lowest limit, or several names if they are equally low."""
     found: Maybe[Count] = None
     """Amount that a process reached; null if nothing was tried."""
     bound_by: Maybe[LimitNames] = None

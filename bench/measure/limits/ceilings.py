@@ -13,7 +13,7 @@ SHARED_PART = 0.9
 ALIKE = 0.01
 """Relative difference up to which two limits count as equal."""
 Names = tuple[str, ...]
-"""The limits that bind: one, several that cannot be told apart, or none that is known."""
+"""The binding limits: one; several, if the cause is ambiguous; none, if the limit is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

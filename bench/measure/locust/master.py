@@ -130,7 +130,7 @@ ORDERS: dict[str, Callable[..., None]] = {
 
 
 def main() -> int:
-    """Run a master until it is told to quit, and return 0. Locust ends the process if it cannot listen."""
+    """Run a master until it receives the order to quit, and return 0. Locust ends the process if it cannot listen."""
     order = json.loads(sys.stdin.readline())
     say = take_over_stdout()
     runners.HEARTBEAT_LIVENESS = NEVER

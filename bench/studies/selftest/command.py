@@ -211,7 +211,7 @@ def _blocks(where: Measuring, name: str, a: Arm, b: Arm, wanted: int, metrics: t
 
 def _others(plan: Plan) -> list[str]:
     """Return the other strategies whose noise is measured."""
-    names = [name for name in strategies.models() if name != plan.strategy and not strategies.describe(name).missing]
+    names = [name for name in strategies.models() if name != plan.strategy and not strategies.describe(name).lack]
     return names if plan.numbers.other else []
 
 

@@ -57,7 +57,7 @@ def _compared(found: Sequence[Cell], what: str, figure_of: c.Read, write: units.
 def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Figure], write: units.Write) -> str:
     """State the least and the greatest of some figures, by strategy, and their ratio if it is significant.
 
-    If two strategies share the stack, only these are compared: others bring parsers of their own.
+    If two strategies share the stack, only these are compared: others have their own parsers.
     """
     at = words.at_latency(found[0].latency)
     where = f"{at[0].upper()}{at[1:]} with {words.in_flight(found[0].in_flight)}"

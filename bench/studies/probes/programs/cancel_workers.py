@@ -21,7 +21,7 @@ def installed_strategies() -> tuple[str, ...]:
     """Return the strategies that can run on this machine."""
     from inflight import strategies
 
-    return tuple(name for name in strategies.models() if not strategies.describe(name).missing)
+    return tuple(name for name in strategies.models() if not strategies.describe(name).lack)
 
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
