@@ -207,6 +207,13 @@ def crawl(**options: Any) -> None:
 @main.command(epilog=told("run"))
 @click.argument("name", required=False, metavar="[EXPERIMENT]", shell_complete=PRESET)
 @STRATEGIES
+@click.option(
+    "--python",
+    "pythons",
+    multiple=True,
+    metavar="PATH",
+    help="Run each strategy on this interpreter; given several times: on each, in the same blocks.",
+)
 @click.option("--rounds", type=click.IntRange(1, 1000), help="Number of times that each trial is repeated.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the random order of the trials.")
 @OUT
@@ -225,6 +232,7 @@ def run(**options: Any) -> None:
     \b
     inflight run                           the preset quick
     inflight run sweep --strategies callbacks,thread_pool --rounds 1
+    inflight run --python python3.11 --python python3.13
     inflight run my-experiment.toml --list
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
@@ -547,13 +555,15 @@ def advise(**options: Any) -> None:
 
 
 @main.command("list", epilog=told("list"))
-def list_() -> None:
+@click.option("--python", is_flag=True, help="Show the interpreters of this machine instead.")
+def list_(**options: Any) -> None:
     """Show the strategies, and the presets with estimated times.
 
     \b
     inflight list
+    inflight list --python                 interpreters for `inflight run --python`
     """
-    _do("commands.listing", {})
+    _do("commands.listing", options)
 
 
 @main.command(epilog=told("completion"))

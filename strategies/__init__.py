@@ -70,12 +70,16 @@ class Description:
     @property
     def lack(self) -> str:
         """Why it is unavailable, as in ``needs Python 3.12 or newer``; empty if it is available."""
+        return self.lack_on(sys.version_info[:2], self.uninstalled)
+
+    def lack_on(self, python: tuple[int, ...], absent: tuple[str, ...] = ()) -> str:
+        """Return why it is unavailable on a version of Python without some of the distributions that it needs."""
         parts = []
-        if sys.version_info[:2] < self.least_python:
+        if python < self.least_python:
             parts.append(f"Python {'.'.join(map(str, self.least_python))} or newer")
         if self.system is not None and sys.platform != self.system:
             parts.append(self.system)
-        if absent := self.uninstalled:
+        if absent:
             parts.append(f"{', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed")
         return f"needs {' and '.join(parts)}" if parts else ""
 

@@ -12,8 +12,13 @@ from inflight.strategies import Description, registry
 REFUSALS = (ExperimentError, strategies.StrategyError)
 
 
-def run() -> int:
-    """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason."""
+def run(*, python: bool = False) -> int:
+    """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason.
+
+    ``python``: print the interpreters of this machine instead.
+    """
+    if python:
+        return _interpreters()
     known, broken = _described(strategies.names())
     for group, meaning in strategies.GROUPS.items():
         members = [described for described in known.values() if described.group == group]
@@ -33,6 +38,16 @@ def run() -> int:
         preset = experiments.load(name, list(known))
         time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
         print(f"  {name:<20} about {time}: {_gist(preset.about)}")
+    return 0
+
+
+def _interpreters() -> int:
+    from inflight.bench.measure import interpreters
+
+    print("interpreters (inflight run --python PATH)")
+    for one in interpreters.on_this_machine():
+        facts = ["free-threaded" if one.free_threaded else "", "debug" if one.debug else ""]
+        print(f"  {one.label:<12} {one.executable}" + "".join(f", {fact}" for fact in facts if fact))
     return 0
 
 

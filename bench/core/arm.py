@@ -41,6 +41,8 @@ class Arm:
     """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
     python: str | None = None
     """Interpreter of the worker (a path, a name or FREE_THREADED); None: that of the harness."""
+    interpreter: str = ""
+    """Label of the interpreter in a run that compares several, such as 3.13.0."""
     requirements: tuple[str, ...] = ()
     """Requirements installed into an environment for this arm alone; empty: no environment is made."""
     variables: Mapping[str, str] = field(default_factory=dict)

@@ -378,6 +378,10 @@ class Knobs(Open, frozen=True, kw_only=True):
     """Name of the interpreter, such as cpython."""
     executable: Maybe[Text] = None
     """File name of the interpreter, without its folder."""
+    build: Maybe[Text] = None
+    """Commit of the interpreter's source; empty if unknown."""
+    free_threaded: Maybe[bool] = None
+    """Whether the interpreter was built without a global lock."""
     gil: Maybe[bool] = None
     """Whether the global interpreter lock is enabled."""
     switch_interval_ns: Maybe[Ns] = None

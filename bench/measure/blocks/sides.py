@@ -12,7 +12,6 @@ file is copied at that revision, and its imports search the copy first.
 import io
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tarfile
@@ -22,15 +21,14 @@ from pathlib import Path
 from inflight import strategies
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.judge import ExperimentError
+from inflight.bench.measure import interpreters
 from inflight.bench.measure.blocks import old_name
-from inflight.bench.measure.process import PACKAGE, Runtime, environment
+from inflight.bench.measure.process import PACKAGE, Runtime
 from inflight.strategies import Description, StrategyError, registry
 from inflight.strategies.registry import Source
 
 FOLDER = "strategies"
 OURS = PACKAGE / FOLDER
-LEAST_PYTHON = (3, 11)
-INSTALL_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +60,11 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
         sources[arm.strategy] = source
     _link_the_rest(package)
     described = _describe(arm, package / FOLDER, source)
-    python = interpreter(arm.python)
+    python = interpreters.path_of(arm.python)
     if arm.requirements:
-        python = _environment(arm, described, python or sys.executable, folder / "environment")
+        wanted = [*arm.requirements, *described.requires]
+        what = f"--with {arm.requirements[0]}"
+        python = interpreters.new_environment(python or sys.executable, wanted, folder / "environment", what)
     elif python is None and described.lack:
         absent = described.uninstalled
         raise ExperimentError(
@@ -233,77 +233,3 @@ def _describe(arm: Arm, folder: Path, source: Source | None) -> Description:
         )
     except (StrategyError, OSError) as error:
         raise ExperimentError(f"{arm.label}: {error}") from error
-
-
-def interpreter(name: str | None, option: str = "--python") -> str | None:
-    """Return the path of an interpreter as it reports it. Raises ExperimentError when it is missing or too old.
-
-    The given name may be a script that starts the interpreter (pyenv), and workers report the real path.
-    """
-    if name is None:
-        return None
-    found = shutil.which(name)
-    if found is None:
-        raise ExperimentError(f"{option}: there is no program {name}")
-    code = "import sys; print(*sys.version_info[:2]); print(sys.executable)"
-    try:
-        done = subprocess.run([found, "-c", code], capture_output=True, text=True, check=False, timeout=30)
-        numbers, _, executable = done.stdout.partition("\n")
-        version = tuple(map(int, numbers.split()))
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise ExperimentError(f"{option}: {found} does not run as a Python interpreter: {error}") from error
-    if len(version) != 2 or version < LEAST_PYTHON:
-        said = (done.stderr.strip().splitlines() or [""])[0]
-        actual = ".".join(map(str, version)) or "no Python" + (f" ({said})" if said else "")
-        raise ExperimentError(f"{option}: {found} is {actual}; Python 3.11 or newer is needed")
-    own = executable.strip()
-    return own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100  (a resolved path would leave the venv)
-
-
-def free_threaded(name: str) -> str:
-    """Return the path of a free-threaded interpreter. Raises ExperimentError when it has a global lock."""
-    found = interpreter(name, "--free-threaded")
-    code = "import sys, sysconfig; sys.exit(not sysconfig.get_config_var('Py_GIL_DISABLED'))"
-    if subprocess.run([str(found), "-c", code], check=False, timeout=30).returncode:
-        raise ExperimentError(f"--free-threaded: {name} was built with a global interpreter lock")
-    return str(found)
-
-
-def _environment(arm: Arm, described: Description, python: str, folder: Path) -> str:
-    """Install the requirements of an arm and of its strategy into an environment; return its interpreter."""
-    _run([python, "-m", "venv", str(folder)], f"--with {arm.requirements[0]}: no environment could be made")
-    own = str(folder / "bin" / "python")
-    wanted = [*arm.requirements, *described.requires]
-    _run(
-        [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
-        f"--with {arm.requirements[0]}: {', '.join(wanted)} cannot be installed",
-    )
-    return own
-
-
-def _run(command: list[str], failure: str) -> None:
-    try:
-        with subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=_plain_environment(),
-            start_new_session=True,
-        ) as process:
-            try:
-                output, _ = process.communicate(timeout=INSTALL_SECONDS)
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)  # with its children
-                raise
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ExperimentError(f"{failure}: {error}") from error
-    if process.returncode:
-        said = [line for line in output.splitlines() if line.strip()]
-        errors = [line for line in said if line.startswith("ERROR")] or said
-        raise ExperimentError(f"{failure}: {errors[-1].strip() if errors else 'no reason was given'}")
-
-
-def _plain_environment() -> dict[str, str]:
-    """Return the harness's environment without the import path of its own modules."""
-    return {key: value for key, value in environment().items() if key != "PYTHONPATH"}

@@ -4,7 +4,6 @@ The harness orders ``crawl``, and at the end ``report``, with the measuring wind
 """
 
 import os
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import repeat
@@ -34,7 +33,7 @@ class ArmPart(StrategyPart):
 
     def knobs(self) -> dict[str, Any]:
         """Return also the path of the interpreter, and the values of the variables that were set."""
-        return super().knobs() | {"executable": sys.executable, "variables": self._variables}
+        return super().knobs() | {"variables": self._variables}
 
     def crawl(self) -> dict[str, Any]:
         """Crawl until the site has no more links."""
