@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from inflight.bench.measure.process import Runtime, environment
 LEAST_PYTHON = (3, 11)
 INSTALL_SECONDS = 600
 FREE_THREADED_NAMES = ("python3.14t", "python3.13t")
+_VERSION = re.compile(r"(?:python)?(\d+\.\d+[td]*)")
 _ASK = """
 import json, platform, sys, sysconfig
 variable = sysconfig.get_config_var
@@ -85,15 +87,27 @@ class Interpreter:
 def ask(name: str, option: str = "--python") -> Interpreter:
     """Return what an interpreter, given by a path or by a name on the PATH, says of itself.
 
-    Raises ExperimentError when it is missing, does not run, or is too old. A name may be a script that starts the
-    interpreter (pyenv); the executable is the real one.
+    A version (3.13, 3.14t) or a name (python3.13) is looked for on the PATH, then with pyenv and with uv. Raises
+    ExperimentError when it is missing, does not run, or is too old. A name may be a script that starts the interpreter
+    (pyenv); the executable is the real one.
     """
-    found = shutil.which(os.path.expanduser(name))  # noqa: PTH111  (which takes a text)
-    if found is None:
-        raise ExperimentError(f"{option}: there is no program {name}")
+    version = _VERSION.fullmatch(name)
+    command = f"python{version[1]}" if version else name
+    found = shutil.which(os.path.expanduser(command))  # noqa: PTH111  (which takes a text)
+    failure: ExperimentError | None = None
+    elsewhere = [str(path) for path in _candidates() if path.name == command] if version else []
+    for path in dict.fromkeys([*([found] if found else []), *elsewhere]):
+        try:
+            return _asked(path, option)
+        except ExperimentError as error:
+            failure = failure or error
+    raise failure or ExperimentError(f"{option}: there is no program {command}")
+
+
+def _asked(found: str, option: str) -> Interpreter:
     try:
         done = subprocess.run([found, "-c", _ASK], capture_output=True, text=True, check=False, timeout=30)
-        said = (done.stderr.strip().splitlines() or [""])[-1]
+        said = (done.stderr.strip().splitlines() or [""])[0]
         values = json.loads(done.stdout) if done.returncode == 0 and done.stdout else {}
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise ExperimentError(f"{option}: {found} does not run as a Python interpreter: {error}") from error
