@@ -18,6 +18,7 @@ LAP, LEAST_LAP = 1000, 10
 MOST_LEFT_NS = 250_000_000
 """Maximum CPU work of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
 MOST_CORES = 1024
+MOST_BUSY = 100
 
 Kind = Literal["crawl", "memory"]
 GridKind = Literal["crawl", "memory", "throughput"]
@@ -31,10 +32,10 @@ _KEYS_OF = {
     "memory": (*_KEYS, "waves", "parked"),
     "throughput": (
         *("latency", "in_flight", "connection", "cpu", "cycles", "rounds", "strategies", "site"),
-        *("python", "variables", "cores", "against"),
+        *("python", "variables", "cores", "busy_threads", "against"),
     ),
 }
-_AGAINST = ("in_flight", "connection", "python", "variables", "cores")
+_AGAINST = ("in_flight", "connection", "python", "variables", "cores", "busy_threads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class Grid:
     cycles: int = CYCLES
     """In blocks: number of slices per arm."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """In blocks: further settings of the arms (``python``, ``variables``, ``cores`` of ``bench.core.arm.Arm``)."""
+    """In blocks: further settings of the arms (see ``bench.core.arm.Arm``): python, variables, cores, busy_threads."""
     against: Mapping[str, Any] | None = None
     """In blocks: settings of the reference arm that differ; each strategy then has its own blocks, against itself."""
 
@@ -206,7 +207,7 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.truth(table.get("parked", False), f"{where}: parked"),
         judge.distinct((_work(text, f"{where}: cpu") for text in cpu), f"{where}: cpu"),
         judge.whole(table.get("cycles", CYCLES), 1, MOST_CYCLES, f"{where}: cycles"),
-        _settings(table, ("python", "variables", "cores"), where),
+        _settings(table, ("python", "variables", "cores", "busy_threads"), where),
         None if "against" not in table else _against(table["against"], f"{where}: against"),
     )
 
@@ -248,6 +249,7 @@ _SETTINGS: dict[str, Callable[[Any, str], Any]] = {
     "connection": _connection,
     "python": judge.text,
     "variables": _variables,
+    "busy_threads": lambda value, where: judge.whole(value, 0, MOST_BUSY, where),
     "cores": lambda value, where: judge.whole(value, 1, MOST_CORES, where),
 }
 

@@ -60,6 +60,8 @@ class ArmOf(Closed, frozen=True, kw_only=True):
     """Environment variables of its worker; absent: none."""
     cores: Maybe[PositiveCount] = None
     """Number of cores for its worker; absent: 1."""
+    busy_threads: Maybe[PositiveCount] = None
+    """Number of threads of its worker that compute while it crawls; absent: none."""
     planted_loops: Maybe[Count] = None
     """A planted slowdown: number of empty loop iterations added to each page; absent: none."""
 
