@@ -1,7 +1,8 @@
 """A colour, a marker and a line style for each name: the same in every plot and race of every run, permanently.
 
 The look depends on the name alone, not on the other names of a plot or their order. Known names have a place in
-``ROWS``; any other name gets a look by a hash, with a marker that no known name has. Two names may share one of the
+``ROWS``; any other name gets a look by a hash, with a marker that no known name has, and keeps the colour of the known
+name that it begins with, as in ``callbacks 3.13.0``. Two names may share one of the
 eight colours; marker and line style distinguish them, and every line has its name beside it.
 
 Colours are those of M. Okabe and K. Ito, which colour-blind people can distinguish (with olive instead of their yellow,
@@ -54,6 +55,7 @@ def look(name: str) -> Look:
         row, number = _PLACES[name]
         return Look(number, MARKERS[(number + row) % len(MARKERS)], DASHES[(number + 2 * row) % len(DASHES)])
     rest, number = divmod(crc32(name.encode("utf-8", "surrogatepass")), len(COLOURS))
+    _, number = _PLACES.get(name.partition(" ")[0], (0, number))
     rest, marker_number = divmod(rest, len(OTHER_MARKERS))
     return Look(number, OTHER_MARKERS[marker_number], DASHES[rest % len(DASHES)])
 
