@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from inflight.strategies.base import Strategy
 
 _FOLDER = Path(__file__).parent
-_NOT_STRATEGIES = frozenset({"__init__", "base"})
+_NOT_STRATEGIES = frozenset({"__init__", "base", "client"})
 MODELS = "models"
 """The group of the strategies that are compared unless others are chosen: one for each model, and a client."""
 GROUPS = {
@@ -24,8 +24,11 @@ GROUPS = {
     "one thread": "other ways to wait in one thread",
     "threads": "other ways to use threads",
     "asyncio": "asyncio, step by step: what each layer costs",
+    "clients": "HTTP clients, each with a stack of its own",
 }
-_CONSTANTS = ("STACK", "REQUIRES", "MOST_IN_FLIGHT", "THREADS_EACH", "GROUP", "LEAST_PYTHON", "SYSTEM", "VARIANT_OF")
+_CONSTANTS = (
+    "STACK", "REQUIRES", "CONFLICTS", "MOST_IN_FLIGHT", "THREADS_EACH", "GROUP", "LEAST_PYTHON", "SYSTEM", "VARIANT_OF",
+)  # fmt: skip
 
 
 class StrategyError(Exception):
@@ -53,6 +56,8 @@ class Description:
     """The only value of ``sys.platform`` on which it runs; None: any."""
     variant_of: str | None = None
     """The strategy whose code it runs on something else, such as another event loop; None: it has code of its own."""
+    conflicts: tuple[str, ...] = ()
+    """The distributions that must not be installed, because they would be measured in place of what it requires."""
 
     @property
     def uninstalled(self) -> tuple[str, ...]:
@@ -69,6 +74,8 @@ class Description:
             parts.append(self.system)
         if absent := self.uninstalled:
             parts.append(f"{', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed")
+        if shadows := tuple(name for name in self.conflicts if _is_installed(name)):
+            parts.append(f"an environment without {', '.join(shadows)}, which replaces {', '.join(self.requires)}")
         return f"needs {' and '.join(parts)}" if parts else ""
 
 
@@ -126,6 +133,7 @@ def _read(name: str, text: str) -> Description:
         tuple(wanted.get("LEAST_PYTHON", ())),
         wanted.get("SYSTEM"),
         wanted.get("VARIANT_OF"),
+        tuple(wanted.get("CONFLICTS", ())),
     )
 
 
