@@ -1,7 +1,7 @@
 """What is compared: one file, one concurrency model; the file's name is the strategy's id.
 
 To add a strategy, add a file. ``inflight.strategies.base`` says what it must offer; the conformance suite finds it by
-itself (``pytest tests/conformance -k NAME``).
+itself (``pytest inflight/bench/conformance -k NAME``).
 """
 
 import ast

@@ -6,13 +6,13 @@ import psutil
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance.crawling import crawl, path_of
+from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import Response
 from inflight.strategies.core.kept import MAX_KEPT
 from inflight.strategies.core.page import Fetch
-from tests.conformance.crawling import crawl, path_of
-from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 
 Serve = Callable[[Handler], Server]
 

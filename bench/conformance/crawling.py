@@ -2,22 +2,24 @@
 
 import asyncio
 import gc
+import importlib.util
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 import psutil
-import uvloop
 
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Page
 
 MS = 1_000_000
+HANG_S = 200.0
+"""What has not happened by then never will: no machine is that slow."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,17 @@ class Crawled:
 
     @property
     def paths(self) -> set[str]:
+        """Return the paths of all pages."""
         return set(self.outcomes())
 
 
+def comparable(pages: dict[str, Page]) -> dict[str, Page]:
+    """Return records without what depends on the order of the crawl, and without the details of errors."""
+    return {url: replace(page, num_new_urls=0, error=kind_of(page.error)) for url, page in pages.items()}
+
+
 def path_of(url: str) -> str:
+    """Return the path of a URL, with its query."""
     return url[url.index("/", 7) :]
 
 
@@ -60,7 +69,8 @@ def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, 
 
 def open_what_stays_open() -> None:
     """Make an event loop of uvloop: libuv opens a pipe for its signals once, and keeps it while the process lives."""
-    uvloop.new_event_loop().close()
+    if importlib.util.find_spec("uvloop"):
+        importlib.import_module("uvloop").new_event_loop().close()
 
 
 def code_of(strategy: Strategy) -> ModuleType:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from inflight.bench.conformance.crawling import crawl
+from inflight.bench.conformance.servers import Exchange, Handler, Server, page, site
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
-from tests.conformance.crawling import crawl
-from tests.conformance.servers import Exchange, Handler, Server, page, site
 
 Serve = Callable[[Handler], Server]
 CAPS = (1, 8, 50)

@@ -10,11 +10,29 @@ from typing import Any
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance import fake_site
+from inflight.bench.conformance.crawling import open_what_stays_open
+from inflight.bench.conformance.exceptions import limit_of
+from inflight.bench.conformance.fake_site import FakeSite
+from inflight.bench.conformance.servers import Server, running
 from inflight.strategies.base import Strategy
-from tests.conformance.crawling import open_what_stays_open
-from tests.conformance.servers import Server, running
 
 CONNECTION_USES = ("keep-alive", "per-fetch")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test for every strategy."""
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", [with_mark(name) for name in strategies.names()], indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Expect the failures that are limits of a library."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "name" in item.fixturenames:
+            case = item.callspec
+            if reason := limit_of(str(case.params["name"]), item.originalname, case.id):
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
 def with_mark(name: str) -> Any:
@@ -24,7 +42,7 @@ def with_mark(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.long) if is_long else name
 
 
-@pytest.fixture(params=[with_mark(name) for name in strategies.names()])
+@pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """Each strategy's id in turn; one that cannot run here is skipped."""
     if lack := strategies.describe(request.param).lack:
@@ -34,6 +52,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def strategy(name: str) -> Strategy:
+    """Import the strategy under test."""
     return strategies.load(name)
 
 
@@ -45,6 +64,7 @@ def most_in_flight(name: str) -> int:
 
 @pytest.fixture(params=CONNECTION_USES)
 def connection(request: pytest.FixtureRequest) -> str:
+    """Each use of connections in turn."""
     return str(request.param)
 
 
@@ -53,6 +73,13 @@ def serve() -> Iterator[Callable[..., Server]]:
     """Return a function that starts a server for this test."""
     with ExitStack() as stack:
         yield lambda handler, **options: stack.enter_context(running(handler, **options))
+
+
+@pytest.fixture(scope="session")
+def fake() -> Iterator[FakeSite]:
+    """Start the project's fake server."""
+    with fake_site.running() as site:
+        yield site
 
 
 @pytest.fixture(scope="session", autouse=True)

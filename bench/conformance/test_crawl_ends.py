@@ -11,13 +11,12 @@ from contextlib import contextmanager
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance.crawling import HANG_S, code_of, crawl
+from inflight.bench.conformance.servers import Exchange, Handler, Server, page
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
 from inflight.strategies.core.page import Fetch
-from tests.conformance.crawling import code_of, crawl
-from tests.conformance.servers import Exchange, Handler, Server, page
-from tests.patience import HANG_S
 
 Serve = Callable[[Handler], Server]
 
@@ -186,7 +185,7 @@ def interrupt(
     name: str, server: Server, cap: int, connection: str, enough_requests: int, flags: tuple[str, ...] = ()
 ) -> str:
     """Start a crawl, send it SIGINT when the server has seen enough of it, and return what it wrote."""
-    command = [sys.executable, *flags, "-m", "tests.conformance.interrupted"]
+    command = [sys.executable, *flags, "-m", "inflight.bench.conformance.interrupted"]
     with subprocess.Popen(
         [*command, name, f"{server.url}/", str(cap), connection],
         stdout=subprocess.PIPE,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance.crawling import MS, code_of, crawl
+from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, silent, site
 from inflight.strategies.base import Strategy
-from tests.conformance.crawling import MS, code_of, crawl
-from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, silent, site
 
 Event = ForkContext().Event  # the servers run in forks of this process
 Serve = Callable[..., Server]

@@ -1,6 +1,6 @@
 """Crawl until interrupted, and say on one line what came of it: run as a process, to be sent SIGINT.
 
-python -m tests.conformance.interrupted STRATEGY URL CAP CONNECTION
+python -m inflight.bench.conformance.interrupted STRATEGY URL CAP CONNECTION
 """
 
 import gc
@@ -8,12 +8,13 @@ import json
 import sys
 
 from inflight import strategies
+from inflight.bench.conformance.crawling import open_what_stays_open, resources, unfinished_tasks
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
-from tests.conformance.crawling import open_what_stays_open, resources, unfinished_tasks
 
 
 def main(name: str, url: str, cap: str, connection: str) -> None:
+    """Crawl, and print how it ended and what is left."""
     strategy = strategies.load(name)
     open_what_stays_open()
     job = Job.from_dict({"roots": [url], "max_in_flight": int(cap), "connection": connection, "timeout_ns": 60 * 10**9})
