@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,16 +15,24 @@ from inflight.bench.conformance import fake_site
 from inflight.bench.conformance.crawling import open_what_stays_open
 from inflight.bench.conformance.exceptions import limit_of
 from inflight.bench.conformance.fake_site import FakeSite
+from inflight.bench.conformance.rules import CHECK, BrokenRuleError
 from inflight.bench.conformance.servers import Server, running
 from inflight.strategies.base import Strategy
 
 CONNECTION_USES = ("keep-alive", "per-fetch")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker of rules."""
+    config.addinivalue_line("markers", "rule(name): the key of rules.RULES that a test belongs to")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test for every strategy."""
+    """Run each test for every strategy, or for the one that ``inflight check`` checks."""
     if "name" in metafunc.fixturenames:
-        metafunc.parametrize("name", [with_mark(name) for name in strategies.names()], indirect=True)
+        check = metafunc.config.pluginmanager.get_plugin(CHECK)
+        names = [with_mark(name) for name in strategies.names()] if check is None else [check.strategy]
+        metafunc.parametrize("name", names, indirect=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -83,6 +92,13 @@ def fake() -> Iterator[FakeSite]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_arrives() -> None:
+    """Let child processes take SIGINT: a shell starts background jobs with SIGINT ignored, which children inherit."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _small_heap() -> None:
     """Exclude loaded objects from garbage collection: each crawl is followed by a full collection."""
     open_what_stays_open()
@@ -95,7 +111,8 @@ def _asyncio_does_not_complain(caplog: pytest.LogCaptureFixture) -> Iterator[Non
     """Fail when asyncio logs something: a task destroyed while pending, an exception that nobody asked for."""
     yield
     complaints = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert not complaints
+    if complaints:
+        raise BrokenRuleError("cleanup", f"a warning was logged: {complaints[0]}")
 
 
 ADDRESSES = {

@@ -13,8 +13,10 @@ from typing import Any
 
 import psutil
 
+from inflight.bench.conformance.rules import BrokenRuleError
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.http1 import ProtocolError
 from inflight.strategies.core.page import Page
 
 MS = 1_000_000
@@ -55,16 +57,19 @@ def kind_of(error: str | None) -> str | None:
 
 
 def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, **options: Any) -> Crawled:
-    """Crawl from the roots, and check what holds for every crawl."""
+    """Crawl from the roots, and check what holds for every crawl. Raises BrokenRuleError."""
     job = Job(roots, **{"max_in_flight": 4, "timeout_ns": 30_000 * MS, **options})
     front = frontier(job)
     with nothing_left_behind():
-        strategy.crawl(job, front)
-    pages = front.pages()
-    assert front.done
-    assert front.in_flight == 0
-    assert len({page.url for page in pages}) == len(pages)
-    return Crawled({page.url: page for page in pages}, front.peak_in_flight)
+        try:
+            strategy.crawl(job, front)
+        except (OSError, ProtocolError) as error:
+            raise BrokenRuleError("errors", f"crawl raised {type(error).__name__}: {error}") from error
+    if front.in_flight:
+        raise BrokenRuleError("links", f"crawl returned with {front.in_flight} started fetches not finished or failed")
+    if not front.done:
+        raise BrokenRuleError("ends", "crawl returned while fetches waited")
+    return Crawled({page.url: page for page in front.pages()}, front.peak_in_flight)
 
 
 def open_what_stays_open() -> None:
@@ -81,20 +86,33 @@ def code_of(strategy: Strategy) -> ModuleType:
 
 @contextmanager
 def nothing_left_behind() -> Iterator[None]:
-    """Check that no thread, task or descriptor outlives the block, however it ends."""
+    """Check that no thread, task or descriptor outlives the block, however it ends. Raises BrokenRuleError."""
     before = resources()
     gc.freeze()  # the collector looks through what the block makes only, not through all that the suite has loaded
+    ended = "returned"
     try:
         yield
+    except BaseException as error:
+        ended = f"raised {type(error).__name__}"
+        raise
     finally:
         gc.collect()  # what only the collector would close is a warning, and so an error
-        assert resources() == before
-        assert unfinished_tasks() == []
+        if left := left_behind(before):
+            raise BrokenRuleError("cleanup", f"after crawl {ended}, it has left {', '.join(left)}")
 
 
 def resources() -> dict[str, Any]:
     """Return the resources that this process holds, besides objects."""
     return {"threads": set(threading.enumerate()), "descriptors": psutil.Process().num_fds()}
+
+
+def left_behind(before: dict[str, Any]) -> list[str]:
+    """Return in words what this process holds now that it did not hold ``before``, or the reverse."""
+    now = resources()
+    threads = [f"the thread {thread.name}" for thread in now["threads"] - before["threads"]]
+    number = now["descriptors"] - before["descriptors"]
+    descriptors = [f"{number:+d} descriptor{'' if abs(number) == 1 else 's'}"] if number else []
+    return threads + descriptors + [f"the task {task.get_name()}" for task in unfinished_tasks()]
 
 
 def unfinished_tasks() -> list["asyncio.Task[Any]"]:

@@ -8,7 +8,7 @@ import json
 import sys
 
 from inflight import strategies
-from inflight.bench.conformance.crawling import open_what_stays_open, resources, unfinished_tasks
+from inflight.bench.conformance.crawling import left_behind, open_what_stays_open, resources
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 
@@ -25,9 +25,7 @@ def main(name: str, url: str, cap: str, connection: str) -> None:
     except KeyboardInterrupt:
         ended = "interrupted"
     gc.collect()
-    after = resources()
-    left = [what for what in before if before[what] != after[what]] + ["tasks"] * bool(unfinished_tasks())
-    print(json.dumps({"ended": ended, "left": left}))
+    print(json.dumps({"ended": ended, "left": left_behind(before)}))
 
 
 if __name__ == "__main__":

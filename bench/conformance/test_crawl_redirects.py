@@ -8,6 +8,8 @@ from inflight.bench.conformance.crawling import crawl
 from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 from inflight.strategies.base import Strategy
 
+pytestmark = pytest.mark.rule("redirects")
+
 Serve = Callable[[Handler], Server]
 
 

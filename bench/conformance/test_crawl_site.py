@@ -11,6 +11,8 @@ from inflight.fake_server.faults import FAULTS
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.page import Page
 
+pytestmark = pytest.mark.rule("links")
+
 MIXED = {
     "seed": 7,
     "pages": 150,
@@ -38,6 +40,7 @@ def test_the_answer_is_what_the_site_says(strategy: Strategy, connection: str, c
     assert fake.stats()["peak_in_flight"] <= cap
 
 
+@pytest.mark.rule("responses")
 def test_a_large_page_is_read_whole(strategy: Strategy, connection: str, fake: FakeSite) -> None:
     fake.configure(pages=5, body_bytes=3_000_000)
 
@@ -47,6 +50,7 @@ def test_a_large_page_is_read_whole(strategy: Strategy, connection: str, fake: F
     assert {page.size for page in crawled.pages.values()} == {3_000_000}
 
 
+@pytest.mark.rule("redirects")
 @pytest.mark.parametrize("limit", [0, 1, 2, 5])
 def test_chains_end_where_the_site_says(strategy: Strategy, limit: int, fake: FakeSite) -> None:
     fake.configure(seed=3, pages=60, redirects=0.5, redirect_chain=4)
@@ -59,6 +63,7 @@ def test_chains_end_where_the_site_says(strategy: Strategy, limit: int, fake: Fa
     assert bool(reached) is (limit < 4)
 
 
+@pytest.mark.rule("errors")
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_fault_ends_as_the_site_says(
     strategy: Strategy, connection: str, kind: str, name: str, fake: FakeSite
@@ -87,6 +92,7 @@ def own_words(name: str, pages: dict[str, Page]) -> dict[str, Page]:
     }
 
 
+@pytest.mark.rule("errors")
 def test_a_site_with_every_fault_is_crawled_to_its_end(
     strategy: Strategy, connection: str, name: str, fake: FakeSite
 ) -> None:

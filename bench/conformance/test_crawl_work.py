@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from inflight.bench.conformance.crawling import crawl
 from inflight.bench.conformance.servers import Exchange, Handler, Server, page
 from inflight.strategies.base import Strategy
 from inflight.strategies.core import work
+
+pytestmark = pytest.mark.rule("work")
 
 Serve = Callable[[Handler], Server]
 LINKS = [f"/{n}" for n in range(12)]
