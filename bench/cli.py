@@ -66,7 +66,7 @@ STRATEGIES = click.option(
     "--strategies",
     "chosen",
     metavar="A,B,...",
-    help="Use only these strategies.",
+    help="Use only these strategies: names, or files such as ./my_client.py.",
     shell_complete=_completing("strategy_list"),
 )
 
@@ -161,7 +161,12 @@ def serve(**options: Any) -> None:
 
 @main.command(epilog=told("crawl"))
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--strategy", default="callbacks", help="Concurrency model to crawl with.", shell_complete=STRATEGY)
+@click.option(
+    "--strategy",
+    default="callbacks",
+    help="Strategy to crawl with: a name, or a file such as ./my_client.py.",
+    shell_complete=STRATEGY,
+)
 @click.option(
     "--max-in-flight", type=click.IntRange(1, 1_000_000), default=100, help="Maximum number of fetches in flight."
 )
@@ -227,7 +232,11 @@ def run(**options: Any) -> None:
 
 
 @main.command(epilog=told("swarm"))
-@click.option("--strategy", help="Concurrency model. [default: callbacks]", shell_complete=STRATEGY)
+@click.option(
+    "--strategy",
+    help="Strategy: a name, or a file such as ./my_client.py. [default: callbacks]",
+    shell_complete=STRATEGY,
+)
 @click.option(
     "--in-flight", type=click.IntRange(1, 10_000_000), help="Number of fetches in flight, over all processes."
 )

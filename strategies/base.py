@@ -42,7 +42,7 @@ class Job:
 
 
 class Strategy(Protocol):
-    """A module in ``strategies/``, which implements one concurrency model and nothing else.
+    """A module that implements one concurrency model, or calls one client, and nothing else.
 
     Keep at most ``job.max_in_flight`` fetches open. Start all fetches that the frontier offers, and finish each once.
     Return when nothing waits and nothing is in flight. In short::

@@ -54,10 +54,10 @@ def presets(incomplete: str) -> list[CompletionItem]:
 
 
 def strategy(incomplete: str) -> list[CompletionItem]:
-    """Complete a strategy."""
+    """Complete a strategy, or if none matches a file."""
     from inflight import strategies
 
-    return _beginning(incomplete, strategies.names())
+    return _beginning(incomplete, strategies.names()) or [CompletionItem(incomplete, type="file")]
 
 
 def strategy_list(incomplete: str) -> list[CompletionItem]:

@@ -17,7 +17,7 @@ from inflight.bench.conformance.rules import RULES
 from inflight.bench.core.judge import nearest
 from inflight.bench.present.progress import Progress, Stand, shown
 from inflight.bench.present.words import counted
-from inflight.bench.studies.crawl.command import CrawlError, check_available
+from inflight.bench.studies.crawl.command import CrawlError, available
 from inflight.fake_server.delays import parse_duration_ns
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ def run(*, strategy: str, only: str | None, limit: str, verbose: bool, as_json: 
         raise CheckError("check needs pytest: pip install 'inflight-bench[pytest]'")
     rules = chosen(only)
     limit_s = _seconds(limit)
-    check_available(strategy)
-    _load(strategy)
+    name = available(strategy)
+    _load(name)
     from inflight.bench.conformance import show
 
-    checked = check(strategy, rules, limit_s)
+    checked = check(name, rules, limit_s)
     if as_json:
         print(json.dumps(show.data(checked), indent=2))
     else:
