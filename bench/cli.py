@@ -66,7 +66,7 @@ STRATEGIES = click.option(
     "--strategies",
     "chosen",
     metavar="A,B,...",
-    help="Use only these strategies.",
+    help="Use only these strategies: names, or files such as ./my_client.py.",
     shell_complete=_completing("strategy_list"),
 )
 
@@ -161,7 +161,12 @@ def serve(**options: Any) -> None:
 
 @main.command(epilog=told("crawl"))
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--strategy", default="callbacks", help="Concurrency model to crawl with.", shell_complete=STRATEGY)
+@click.option(
+    "--strategy",
+    default="callbacks",
+    help="Strategy to crawl with: a name, or a file such as ./my_client.py.",
+    shell_complete=STRATEGY,
+)
 @click.option(
     "--max-in-flight", type=click.IntRange(1, 1_000_000), default=100, help="Maximum number of fetches in flight."
 )
@@ -227,7 +232,11 @@ def run(**options: Any) -> None:
 
 
 @main.command(epilog=told("swarm"))
-@click.option("--strategy", help="Concurrency model. [default: callbacks]", shell_complete=STRATEGY)
+@click.option(
+    "--strategy",
+    help="Strategy: a name, or a file such as ./my_client.py. [default: callbacks]",
+    shell_complete=STRATEGY,
+)
 @click.option(
     "--in-flight", type=click.IntRange(1, 10_000_000), help="Number of fetches in flight, over all processes."
 )
@@ -535,6 +544,34 @@ def advise(**options: Any) -> None:
     The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
     """
     _do("studies.advice.command", options)
+
+
+@main.command(epilog=told("check"))
+@click.argument("strategy", shell_complete=STRATEGY)
+@click.option(
+    "--only",
+    metavar="RULE,...",
+    help="Check only these rules, e.g. cap,redirects.",
+    shell_complete=_completing("rules"),
+)
+@click.option("--limit", metavar="TIME", default="20s", help="Time limit of each test, e.g. 60s.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the traceback of each failed test.")
+@JSON
+@QUIET
+def check(**options: Any) -> None:
+    """Check that a strategy keeps the rules of a crawl.
+
+    It runs the conformance suite, and prints which rules hold, and for each broken one what was observed and expected.
+    A strategy with a stack of its own may break some of them in ways that its library cannot avoid.
+
+    \b
+    inflight check callbacks               takes about 20 seconds
+    inflight check callbacks --only cap,redirects
+    inflight check callbacks --json
+
+    Needs pytest: pip install 'inflight-bench[pytest]'.
+    """
+    _do("conformance.command", options)
 
 
 @main.command("list", epilog=told("list"))

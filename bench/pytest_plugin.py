@@ -163,11 +163,11 @@ def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlW
     ) -> Crawled:
         from inflight.bench.core import judge
         from inflight.bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT
-        from inflight.bench.studies.crawl.command import CrawlError, check_available
+        from inflight.bench.studies.crawl.command import CrawlError, available
         from inflight.strategies.base import Job
 
         try:
-            check_available(strategy)
+            strategy = available(strategy)
             judge.whole(in_flight, 1, MOST_IN_FLIGHT, "crawl_with: in_flight")
             judge.check_known(connection, CONNECTIONS, "connection use", "crawl_with")
         except (CrawlError, judge.ExperimentError) as error:

@@ -47,7 +47,7 @@ def crawl(job: Job, frontier: Frontier) -> None:
 async def open_client(job: Job) -> AsyncIterator[httpx.AsyncClient]:
     """Open a client that does no more than the job says."""
     limits = httpx.Limits(
-        max_connections=None,  # the workers are the limit; with one, connections to other origins would be closed for it
+        max_connections=None,  # the workers are the limit; at one, the pool closes connections to other origins
         max_keepalive_connections=None if job.connection == "keep-alive" else 0,  # instead of 20
         keepalive_expiry=None,  # instead of 5 s
     )

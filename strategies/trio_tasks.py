@@ -177,7 +177,7 @@ class Connection:
 async def look_up(host: str, port: int) -> list[Any]:
     """Do what trio.socket.getaddrinfo does, in a thread that ends with the look-up.
 
-    trio's own threads wait for ten more seconds for another piece of work, and would outlive the crawl. Like trio's, the
+    trio's own threads wait for ten more seconds for another piece of work, and would outlive the crawl. As trio's, the
     look-up cannot be cancelled.
     """
     token = trio.lowlevel.current_trio_token()

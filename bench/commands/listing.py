@@ -7,27 +7,49 @@ from inflight.bench.commands.output import seconds
 from inflight.bench.core import experiment as experiments
 from inflight.bench.core.experiment import ExperimentError
 from inflight.bench.core.plan import estimate_ns, expand
+from inflight.strategies import Description, registry
 
 REFUSALS = (ExperimentError, strategies.StrategyError)
 
 
 def run() -> int:
     """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason."""
-    known = {name: strategies.describe(name) for name in strategies.names()}
+    known, broken = _described(strategies.names())
     for group, meaning in strategies.GROUPS.items():
+        members = [described for described in known.values() if described.group == group]
+        if not members:
+            continue
         print(f"strategies: {meaning}")
-        for described in known.values():
-            if described.group == group:
-                print(f"  {described.name:<20} {_gist(described.model)}")
-                if described.lack:
-                    print(f"  {'':<20} unavailable: {described.lack}")
+        for described in members:
+            print(f"  {described.name:<20} {_gist(described.model)}")
+            if described.lack:
+                print(f"  {'':<20} unavailable: {described.lack}")
         print()
+    if broken:
+        print("installed packages offer these too, but they cannot be used")
+        print("\n".join(f"  {name:<20} {reason}" for name, reason in broken.items()) + "\n")
     print("presets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
         time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
         print(f"  {name:<20} about {time}: {_gist(preset.about)}")
     return 0
+
+
+def _described(names: list[str]) -> tuple[dict[str, Description], dict[str, str]]:
+    """Return the descriptions of the strategies, and the reasons why some that packages offer have none.
+
+    Raises StrategyError for one of ours.
+    """
+    known, broken = {}, {}
+    for name in names:
+        try:
+            known[name] = strategies.describe(name)
+        except strategies.StrategyError as error:
+            if name not in registry.offered():
+                raise
+            broken[name] = str(error)
+    return known, broken
 
 
 def _gist(text: str) -> str:

@@ -17,7 +17,7 @@ from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.core import experiment as experiments
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.judge import MOST_ROUNDS, check_known, need, whole
+from inflight.bench.core.judge import MOST_ROUNDS, need, whole
 from inflight.bench.core.plan import AnyTrial, estimate_ns, row_trials
 from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.measure import host, neighbour
@@ -116,20 +116,18 @@ def experiment_of(
 
     ``prefix`` stands before their names in messages.
     """
-    known = strategies.names()
     changes: dict[str, Any] = {}
     if chosen is not None:
         parts = chosen.split(",") if isinstance(chosen, str) else chosen
         wanted = [part.strip() for part in parts if part.strip()]
         need(bool(wanted), f"{prefix}strategies names none; name some, as in callbacks,thread_pool")
-        for strategy in wanted:
-            check_known(strategy, known, "strategy", f"{prefix}strategies")
-        changes["strategies"] = tuple(dict.fromkeys(wanted))
+        found = [experiments.named(strategy, f"{prefix}strategies") for strategy in wanted]
+        changes["strategies"] = tuple(dict.fromkeys(found))
     if rounds is not None:
         changes["rounds"] = whole(rounds, 1, MOST_ROUNDS, f"{prefix}rounds")
     if seed is not None:
         changes["seed"] = whole(seed, 0, experiments.MOST_SEED, f"{prefix}seed")
-    return replace(experiments.load(name, known), **changes)
+    return replace(experiments.load(name, strategies.names()), **changes)
 
 
 def _interrupted(folder: Path) -> Experiment:

@@ -22,7 +22,7 @@ PRESETS = Path(__file__).parents[1] / "presets"
 KINDS: tuple[GridKind, ...] = ("crawl", "memory", "throughput")
 MOST_SEED = 2**63 - 1
 
-__all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "parse", "preset_names"]
+__all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "named", "parse", "preset_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +90,38 @@ def load(name_or_path: str, known_strategies: Iterable[str]) -> Experiment:
         raise ExperimentError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ExperimentError(f"{path.name} is not TOML: {error}") from error
-    return parse(values, path.stem, known, path.name)
+    return parse(values, path.stem, known, path.name, path.parent)
 
 
-def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str], where: str) -> Experiment:
-    """Turn TOML values into an experiment; ``where`` names the file in messages. Raises ExperimentError."""
+def named(text: str, where: str, known: Iterable[str] | None = None, base: Path | None = None) -> str:
+    """Return the name of a strategy that is given by its name or by a reference to a file or a module.
+
+    References are registered; relative paths start at ``base``, by default the current folder. Raises ExperimentError.
+    """
+    try:
+        name = strategies.add(text, base)
+    except strategies.StrategyError as error:
+        raise ExperimentError(f"{where}: {error}") from error
+    if name == text and name not in strategies.names():
+        judge.check_known(name, strategies.names() if known is None else known, "strategy", where)
+    return name
+
+
+def parse(
+    values: Mapping[str, Any], name: str, known_strategies: Iterable[str], where: str, base: Path | None = None
+) -> Experiment:
+    """Turn TOML values into an experiment. Raises ExperimentError.
+
+    ``where`` names the file in messages; ``base`` is its folder, where relative paths of strategies start.
+    """
     known = list(known_strategies)
     keys = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", *KINDS, *bare.KINDS, *scale.KINDS)
     judge.check_keys(values, keys, where)
     chosen = values.get("strategies", [one for one in strategies.models() if one in known])
     if chosen != []:  # none is fine where none crawls
         judge.check_list(chosen, str, f"{where}: strategies")
-    for strategy in chosen:
-        judge.check_known(strategy, known, "strategy", where)
+    chosen = [named(strategy, where, known, base) for strategy in chosen]
+    known += [strategy for strategy in chosen if strategy not in known]
     about = values.get("about", "")
     judge.need(isinstance(about, str), f"{where}: about must be text, not {about!r}")
     site = values.get("site", {})

@@ -116,11 +116,12 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
     name = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}Z-{machine_name}-{experiment.name}"
     name += "-disturbed" if "neighbour" in machine else ""
     folder = parent / name
+    values = without_places(experiment.to_dict())
+    if "strategies" in values:  # a path that starts here is found again when the run is resumed
+        values["strategies"] = [strategies.reference(one, folder) for one in values["strategies"]]
     try:
         folder.mkdir(parents=True)
-        (folder / EXPERIMENT_FILE).write_text(
-            tomli_w.dumps(without_places(experiment.to_dict()), multiline_strings=True), encoding="utf-8"
-        )
+        (folder / EXPERIMENT_FILE).write_text(tomli_w.dumps(values, multiline_strings=True), encoding="utf-8")
         (folder / MACHINE_FILE).write_text(json.dumps(machine, indent=2) + "\n", encoding="utf-8")
         (folder / rows.ROWS_FILE).touch()
     except OSError as error:

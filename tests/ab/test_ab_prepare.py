@@ -156,7 +156,7 @@ def test_a_dangling_link_such_as_an_editors_lock_file_is_left_out(repository: Pa
 
 def test_an_unknown_revision_is_named_with_its_repository(repository: Path, place: Path) -> None:
     assert refusal(arm("callbacks", "v99", repository), place) == (
-        f"cannot take strategies/ from {repository} at v99: there is no such revision"
+        f"cannot read {repository} at v99: there is no such revision"
     )
 
 
@@ -164,8 +164,7 @@ def test_a_folder_that_is_not_a_git_repository_has_no_revisions(tmp_path: Path, 
     folder = copy_strategies(tmp_path / "plain")
 
     assert refusal(arm("callbacks", "HEAD", folder), place) == (
-        f"cannot take strategies/ from {folder} at HEAD: fatal: not a git repository "
-        "(or any of the parent directories): .git"
+        f"cannot read {folder} at HEAD: fatal: not a git repository (or any of the parent directories): .git"
     )
 
 
@@ -185,7 +184,7 @@ def test_a_commit_without_strategies_is_refused(tmp_path: Path, place: Path) -> 
 
     sentence = refusal(arm("callbacks", "HEAD", tmp_path / "empty"), place)
 
-    assert sentence.startswith(f"cannot take strategies/ from {tmp_path / 'empty'}: fatal: ")
+    assert sentence.startswith(f"cannot read {tmp_path / 'empty'}: fatal: ")
     assert "strategies" in sentence.split("fatal: ")[1]
 
 

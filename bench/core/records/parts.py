@@ -389,7 +389,7 @@ class Knobs(Open, frozen=True, kw_only=True):
     selector: Maybe[Text] = None
     """Default selector of the platform."""
     versions: Maybe[dict[Name, Text]] = None
-    """Versions of the distributions required by the strategy."""
+    """Versions of the distributions required by the strategy; for one from a file, also the file's checksum."""
     cpus: Maybe[list[Count]] = None
     """Cores that the worker may run on; null if the system does not report them."""
     descriptor_limit: Maybe[Limit] = None
