@@ -6,6 +6,7 @@ itself, and ``inflight check NAME`` runs it for one. Strategies may also come fr
 
 import ast
 import importlib
+import re
 import sys
 from dataclasses import dataclass, replace
 from functools import cache
@@ -71,6 +72,11 @@ class Description:
     def uninstalled(self) -> tuple[str, ...]:
         """The distributions that it needs and that are not installed."""
         return tuple(name for name in self.requires if not _is_installed(name))
+
+    @property
+    def extra(self) -> str | None:
+        """The extra of this project that has what is not installed; None if none has, or all is installed."""
+        return next(filter(None, map(_extra_with, self.uninstalled)), None)
 
     @property
     def lack(self) -> str:
@@ -215,3 +221,15 @@ def _is_installed(distribution: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return True
+
+
+def _extra_with(distribution: str) -> str | None:
+    """Return the first extra with a distribution, of those for users."""
+    import importlib.metadata
+
+    try:
+        requirements = importlib.metadata.requires("inflight-bench") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    pattern = re.compile(rf"{re.escape(distribution)}\b[^;]*;.*\bextra == ['\"](?!test\b)([^'\"]+)")
+    return next((found[1] for line in requirements if (found := pattern.match(line))), None)

@@ -140,7 +140,7 @@ async def _work(
 ) -> None:
     """Fetch what waits, one fetch after another, until cancelled."""
     timeout_s = job.timeout_ns / 1e9
-    failures = (OSError, ProtocolError, *errors)
+    failures: tuple[type[Exception], ...] = (OSError, ProtocolError, *errors)
     while True:
         fetch = await queue.get()
         frontier.start(fetch)
@@ -292,7 +292,7 @@ class _Worker(Generic[Client]):
 
     def work(self, client: Client) -> None:
         pool, job, frontier = self.pool, self.pool.job, self.pool.frontier
-        failures = (OSError, ProtocolError, *pool.errors)
+        failures: tuple[type[Exception], ...] = (OSError, ProtocolError, *pool.errors)
         with pool.changed:
             fetch = self.fetch = pool.next()
         while fetch is not None:

@@ -70,7 +70,5 @@ async def get(client: httpx.AsyncClient, url: str, job: Job) -> Answer:
     async with client.stream("GET", url) as response:
         headers = response.headers
         body = await read_async(response.aiter_raw(), job)
-        location = headers.get("Location")
-        if location is not None and headers.encoding != "ascii":
-            location = location.encode(headers.encoding)
+        location = headers.get("Location", "").encode(headers.encoding) or None
         return Answer(response.status_code, headers.get("Content-Type"), location, body)

@@ -66,7 +66,7 @@ class Loop:
         self.frontier = frontier
         self.waiting = deque(frontier.roots())
         self.idle: list[Transfer] = []
-        self.transfers: list[Transfer] = []
+        self.transfers: dict[pycurl.Curl, Transfer] = {}
         self.selector = selectors.DefaultSelector()
         self.due_ns: int | None = None
         self.in_curl = self.interrupted = False
@@ -111,15 +111,15 @@ class Loop:
                 transfer = self.end(curl)
                 self.waiting.extend(self.frontier.fail(transfer.fetch, transfer.failure(number, message)))
 
-    def end(self, curl: Any) -> "Transfer":
+    def end(self, curl: pycurl.Curl) -> "Transfer":
         self.multi.remove_handle(curl)
-        transfer: Transfer = curl.transfer
+        transfer = self.transfers[curl]
         self.idle.append(transfer)
         return transfer
 
     def new_transfer(self) -> "Transfer":
         transfer = Transfer(self.job)
-        self.transfers.append(transfer)
+        self.transfers[transfer.curl] = transfer
         return transfer
 
     def act(self, fd: int, events: int) -> None:
@@ -166,8 +166,8 @@ class Loop:
             signal.signal(signal.SIGINT, before)
 
     def close(self) -> None:
-        for transfer in self.transfers:
-            transfer.curl.close()  # takes it out of the multi handle first, if it is under way
+        for curl in self.transfers:
+            curl.close()  # takes it out of the multi handle first, if it is under way
         self.multi.close()
         self.selector.close()
 
@@ -183,7 +183,6 @@ class Transfer:
         self.pieces: list[bytes] = []
         self.body_bytes = 0
         self.curl = curl = pycurl.Curl()
-        curl.transfer = self
         for option, value in self.options().items():
             curl.setopt(option, value)
 
