@@ -554,6 +554,34 @@ def advise(**options: Any) -> None:
     _do("studies.advice.command", options)
 
 
+@main.command(epilog=told("check"))
+@click.argument("strategy", shell_complete=STRATEGY)
+@click.option(
+    "--only",
+    metavar="RULE,...",
+    help="Check only these rules, e.g. cap,redirects.",
+    shell_complete=_completing("rules"),
+)
+@click.option("--limit", metavar="TIME", default="20s", help="Time limit of each test, e.g. 60s.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the traceback of each failed test.")
+@JSON
+@QUIET
+def check(**options: Any) -> None:
+    """Check that a strategy keeps the rules of a crawl.
+
+    It runs the conformance suite, and prints which rules hold, and for each broken one what was observed and expected.
+    A strategy with a stack of its own may break some of them in ways that its library cannot avoid.
+
+    \b
+    inflight check callbacks               takes about 20 seconds
+    inflight check callbacks --only cap,redirects
+    inflight check callbacks --json
+
+    Needs pytest: pip install 'inflight-bench[pytest]'.
+    """
+    _do("conformance.command", options)
+
+
 @main.command("list", epilog=told("list"))
 @click.option("--python", is_flag=True, help="Show the interpreters of this machine instead.")
 def list_(**options: Any) -> None:

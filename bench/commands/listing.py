@@ -28,7 +28,7 @@ def run(*, python: bool = False) -> int:
         for described in members:
             print(f"  {described.name:<20} {_gist(described.model)}")
             if described.lack:
-                print(f"  {'':<20} unavailable: {described.lack}")
+                print(f"  {'':<20} unavailable: {described.lack}{_remedy(described)}")
         print()
     if broken:
         print("installed packages offer these too, but they cannot be used")
@@ -49,6 +49,12 @@ def _interpreters() -> int:
         facts = ["free-threaded" if one.free_threaded else "", "debug" if one.debug else ""]
         print(f"  {one.label:<12} {one.executable}" + "".join(f", {fact}" for fact in facts if fact))
     return 0
+
+
+def _remedy(described: Description) -> str:
+    """Return how to install what a strategy lacks, if an extra of ours has it."""
+    extra = described.extra
+    return f"; pip install 'inflight-bench[{extra}]'" if extra else ""
 
 
 def _described(names: list[str]) -> tuple[dict[str, Description], dict[str, str]]:

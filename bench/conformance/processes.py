@@ -1,0 +1,132 @@
+"""Do tasks in processes: a task that hangs or dies ends its process only, and leaves nothing behind."""
+
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkContext, ForkProcess
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Result(Protocol):
+    """What a task came to."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the process is as good as new for the next task."""
+
+
+R = TypeVar("R", bound=Result)
+
+
+@dataclass
+class _Child(Generic[T, R]):
+    """A process that does tasks one after another."""
+
+    process: ForkProcess
+    pipe: Connection
+    left: deque[T]
+    began: float
+    last: R | None = None
+
+    def end(self) -> None:
+        """Kill the process with all that it has started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid or 0, signal.SIGKILL)
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        self.pipe.close()
+
+
+def results(
+    batches: Sequence[Sequence[T]],
+    work: Callable[[T, T | None], R],
+    lost: Callable[[T, str], R],
+    processes: int,
+    limit_s: float,
+) -> Generator[R]:
+    """Yield the result of each task as it ends.
+
+    Each batch is done in a process of its own, by ``work(task, next task)``. After a result that is not clean, the rest
+    of the batch continues in a new process. A task whose process dies, or that takes longer than ``limit_s``, gets
+    the result ``lost(task, why)``. All processes have ended when the iterator is closed.
+    """
+    waiting = deque(deque(batch) for batch in batches)
+    children: list[_Child[T, R]] = []
+    try:
+        while waiting or children:
+            while waiting and len(children) < processes:
+                children.append(_started(waiting.popleft(), work))
+            until = min(child.began for child in children) + limit_s
+            ready = wait([child.pipe for child in children], max(0, until - time.monotonic()))
+            for child in [*children]:
+                found = _next(child, ready, lost, limit_s)
+                if found is not None:
+                    child.left.popleft()
+                    child.last, child.began = found, time.monotonic()
+                if child.pipe.closed:
+                    children.remove(child)
+                    if child.left:
+                        waiting.appendleft(child.left)
+                if found is not None:
+                    yield found
+    finally:
+        for child in children:
+            child.end()
+
+
+def _next(child: _Child[T, R], ready: Sequence[object], lost: Callable[[T, str], R], limit_s: float) -> R | None:
+    """Return the next result of a process; end the process if no more will come."""
+    if child.pipe in ready:
+        try:
+            found: R = child.pipe.recv()
+        except (EOFError, OSError):
+            child.process.join()
+            code, went_on = child.process.exitcode, child.last is None or child.last.is_clean
+            child.end()
+            return lost(child.left[0], _death(code)) if child.left and went_on else None
+        return found
+    if time.monotonic() < child.began + limit_s:
+        return None
+    child.end()
+    return lost(child.left[0], f"did not end within {limit_s:g} s")
+
+
+def _death(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"ended the process: {signal.Signals(-code).name}"
+    return f"ended the process with the exit code {code}"
+
+
+def _started(tasks: deque[T], work: Callable[[T, T | None], R]) -> _Child[T, R]:
+    context = ForkContext()
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_work_off, args=(tuple(tasks), work, theirs))
+    sys.stdout.flush()
+    process.start()
+    theirs.close()
+    return _Child(process, ours, tasks, time.monotonic())
+
+
+def _work_off(tasks: Sequence[T], work: Callable[[T, T | None], R], pipe: Connection) -> None:
+    """Do the tasks in this process, which gets a group of its own and writes nowhere."""
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    for task, following in zip(tasks, (*tasks[1:], None), strict=True):
+        result = work(task, following)
+        pipe.send(result)
+        if not result.is_clean:
+            break
+    pipe.close()
+    os._exit(0)
