@@ -122,10 +122,10 @@ class Check:
         return Case(*names, _rule(item), "passed")
 
 
-def _lost(item: pytest.Item, why: str, stack: str) -> Case:
+def _lost(item: pytest.Item, why: str, stack: str | None) -> Case:
     rule = _rule(item)
-    lines, shown = telling.stopped(why, stack)
-    return Case(_test(item), _parameters(item), rule, rule, "failed", lines, shown, hung=bool(stack))
+    lines, shown = telling.stopped(why, stack or "")
+    return Case(_test(item), _parameters(item), rule, rule, "failed", lines, shown, hung=stack is not None)
 
 
 def _rule(item: pytest.Item) -> str:

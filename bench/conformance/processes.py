@@ -28,6 +28,8 @@ class Result(Protocol):
 
 
 R = TypeVar("R", bound=Result)
+Lost = Callable[[T, str, str | None], R]
+"""Makes the result of a task that did not end or whose process died: from the task, why, and the stack."""
 
 
 @dataclass
@@ -62,7 +64,7 @@ class _Child(Generic[T, R]):
 def results(
     batches: Sequence[Sequence[T]],
     work: Callable[[T, T | None], R],
-    lost: Callable[[T, str, str], R],
+    lost: Lost[T, R],
     processes: int,
     limit_s: float,
 ) -> Generator[R]:
@@ -70,7 +72,7 @@ def results(
 
     Each batch is done in a process of its own, by ``work(task, next task)``. After a result that is not clean, the rest
     of the batch continues in a new process. A task whose process dies, or that takes longer than ``limit_s``, gets
-    the result ``lost(task, why, stack)``; the stack is that of the main thread, the most recent call first, and empty
+    the result ``lost(task, why, stack)``; the stack is that of the main thread, the most recent call first, and None
     if the process died. All processes have ended when the iterator is closed.
     """
     waiting = deque(deque(batch) for batch in batches)
@@ -97,7 +99,7 @@ def results(
             child.end()
 
 
-def _next(child: _Child[T, R], ready: Sequence[object], lost: Callable[[T, str, str], R], limit_s: float) -> R | None:
+def _next(child: _Child[T, R], ready: Sequence[object], lost: Lost[T, R], limit_s: float) -> R | None:
     """Return the next result of a process; end the process if no more will come."""
     if child.pipe in ready:
         try:
@@ -106,7 +108,7 @@ def _next(child: _Child[T, R], ready: Sequence[object], lost: Callable[[T, str, 
             child.process.join()
             code, went_on = child.process.exitcode, child.last is None or child.last.is_clean
             child.end()
-            return lost(child.left[0], _death(code), "") if child.left and went_on else None
+            return lost(child.left[0], _death(code), None) if child.left and went_on else None
         return found
     if time.monotonic() < child.began + limit_s:
         return None
