@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from inflight.bench.conformance import processes, telling
-from inflight.bench.conformance.rules import CHECK, RULES, BrokenRuleError
+from inflight.bench.conformance.rules import CHECK, RULES
 
 BATCH = 8
 """Number of cases that one process runs, unless one of them fails."""
@@ -111,7 +111,7 @@ class Check:
         for report in self._reports:
             if report.failed:
                 error = self._errors.get(report.when)
-                rule = error.rule if isinstance(error, BrokenRuleError) else _rule(item)
+                rule = telling.broken_rule(error) or _rule(item)
                 reason = report.longreprtext.removeprefix("[XPASS(strict)] ")
                 lines = (f"passed, {UNNEEDED}: {reason}",) if error is None else telling.told(error)
                 return Case(*names, rule, "failed", lines, report.longreprtext)

@@ -23,13 +23,23 @@ SIGNS = {
     "not in": "none of ", "!=": "other than ", "is not": "other than ",
 }  # fmt: skip
 LOOPBACK = re.compile(r"http://127\.0\.0\.1:\d+(?=/)")
+UNCLOSED = (ResourceWarning, pytest.PytestUnraisableExceptionWarning)
 LIBRARY = str(Path(os.__file__).parent)
 FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+) in ')
 OBSERVED, EXPECTED = "observed: ", "expected: "
 
 
+def broken_rule(error: BaseException | None) -> str | None:
+    """Return the rule that a test found broken with this exception; None: that which the test belongs to."""
+    if isinstance(error, BrokenRuleError):
+        return error.rule
+    return "cleanup" if isinstance(error, UNCLOSED) else None
+
+
 def told(error: BaseException) -> tuple[str, ...]:
     """Return the lines that say why a test failed with this exception."""
+    if isinstance(error, UNCLOSED) and error.__cause__ is not None:
+        return told(error.__cause__)
     if isinstance(error, BrokenRuleError):
         return (OBSERVED + error.observed, *([] if error.expected is None else [EXPECTED + error.expected]))
     if isinstance(error, AssertionError):

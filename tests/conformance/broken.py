@@ -1,7 +1,9 @@
 """Strategies that break one rule each: a good one, with one thing wrong."""
 
 import os
+import socket
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -56,6 +58,11 @@ def leaks_a_descriptor(job: Job, frontier: Frontier) -> None:
     callbacks.crawl(job, frontier)
 
 
+def forgets_to_close_a_socket(job: Job, frontier: Frontier) -> None:
+    callbacks.crawl(job, frontier)
+    socket.socket()
+
+
 def ignores_redirects(job: Job, frontier: Frontier) -> None:
     class Deaf(Around):
         def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
@@ -78,6 +85,11 @@ def lets_a_network_error_out(job: Job, frontier: Frontier) -> None:
             raise error
 
     callbacks.crawl(job, Fragile(frontier))
+
+
+def warns(job: Job, frontier: Frontier) -> None:
+    warnings.warn("a library is old", DeprecationWarning, stacklevel=1)
+    callbacks.crawl(job, frontier)
 
 
 def never_returns(job: Job, frontier: Frontier) -> None:

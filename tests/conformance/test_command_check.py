@@ -41,6 +41,7 @@ def rule_of(done: Done, rule: str) -> dict[str, Any]:
         ("exceeds_the_cap", "cap", "expected: "),
         ("leaks_a_thread", "cleanup", "observed: after crawl returned, it has left the thread forgotten"),
         ("leaks_a_descriptor", "cleanup", "observed: after crawl returned, it has left +1 descriptor"),
+        ("forgets_to_close_a_socket", "cleanup", "observed: ResourceWarning: unclosed <socket.socket "),
         ("ignores_redirects", "redirects", "expected: /2: 302, /3: 302, /4: 302"),
         ("swallows_an_error", "bugs", "expected: an exception, raised in the frontier or in the parser"),
         ("lets_a_network_error_out", "errors", "observed: crawl raised "),
@@ -59,6 +60,10 @@ def test_a_broken_rule_is_named(defect: str, rule: str, line: str) -> None:
     assert any(line in shown for failure in found["failures"] for shown in failure["lines"]), found["failures"]
 
 
+def test_a_warning_of_a_library_breaks_no_rule() -> None:
+    assert check("warns", "--only", "ends").code == 0
+
+
 def test_a_leak_is_told_by_its_rule_in_whatever_test_it_is_found() -> None:
     done = check("leaks_a_descriptor", "--only", "ends", "--json")
 
@@ -71,7 +76,7 @@ def test_a_strategy_that_never_returns_is_stopped() -> None:
 
     assert done.code == 1
     assert "            observed: did not end within 1 s, in broken.py:" in done.out
-    assert "0 of 1 rule hold (0 of 3 cases; stopped after 3 that did not end, 5 not run)" in done.out
+    assert "0 of 1 rules hold (0 of 3 cases; stopped after 3 that did not end, 5 not run)" in done.out
 
 
 def test_failures_are_told_in_words() -> None:
