@@ -29,7 +29,7 @@ def crawl(job: Job, frontier: Frontier) -> None:
 
 
 async def main(job: Job, frontier: Frontier) -> None:
-    """Start all workers at once, wait for the queue to be done with, cancel them."""
+    """Start all workers at once, wait until the queue is finished, cancel the workers."""
     queue: asyncio.Queue[Fetch] = asyncio.Queue()
     for fetch in frontier.roots():
         queue.put_nowait(fetch)
@@ -55,7 +55,7 @@ def make_session(job: Job) -> aiohttp.ClientSession:
 
 
 async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]", session: aiohttp.ClientSession) -> None:
-    """Fetch what waits, one fetch after another, until cancelled."""
+    """Fetch one URL after another until cancelled."""
     while True:
         fetch = await queue.get()
         frontier.start(fetch)
