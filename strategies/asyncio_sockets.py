@@ -111,7 +111,7 @@ class Connection:
     async def connect(self, origin: Origin) -> socket.socket:
         """Connect to the first address of the host that accepts."""
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        *others, last = await self.resolve(origin)
+        *others, last = await self.look_up(origin)
         for family, address in others:
             try:
                 return await self.connect_to(family, address)
@@ -126,7 +126,7 @@ class Connection:
         await self.loop.sock_connect(sock, address)
         return sock
 
-    async def resolve(self, origin: Origin) -> list[Address]:
+    async def look_up(self, origin: Origin) -> list[Address]:
         """Look up the addresses of a host once; asyncio does it in a thread."""
         if origin not in self.addresses:
             found = await self.loop.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)

@@ -125,17 +125,17 @@ class Connection:
         await self.close()
         return await self.exchange(await self.connect(fetch.origin), fetch)
 
-    async def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside; use a kept one to the new origin if there is one."""
-        surplus = None
-        if self.writer is not None and self.origin is not None:
-            surplus = self.kept.put(self.origin, (self.reader, self.writer, self.parser))
-        self.origin = origin
-        self.writer = None
-        if (kept := self.kept.take(origin)) is not None:
-            self.reader, self.writer, self.parser = kept
-        if surplus is not None:
-            await abort(surplus[1])
+    async def exchange(self, writer: asyncio.StreamWriter, fetch: Fetch) -> Response:
+        writer.write(fetch.request)
+        await writer.drain()
+        response = None
+        while response is None:
+            data = await self.reader.read(CHUNK_BYTES)
+            self.reader.unread_bytes -= len(data)
+            response = self.parser.feed(data)
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            await self.close()
+        return response
 
     async def connect(self, origin: Origin) -> asyncio.StreamWriter:
         """Do what asyncio.open_connection does, with ``Reader`` as the reader."""
@@ -149,17 +149,17 @@ class Connection:
         self.writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         return self.writer
 
-    async def exchange(self, writer: asyncio.StreamWriter, fetch: Fetch) -> Response:
-        writer.write(fetch.request)
-        await writer.drain()
-        response = None
-        while response is None:
-            data = await self.reader.read(CHUNK_BYTES)
-            self.reader.unread_bytes -= len(data)
-            response = self.parser.feed(data)
-        if not response.keep_alive or self.job.connection == "per-fetch":
-            await self.close()
-        return response
+    async def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside; use a kept one to the new origin if there is one."""
+        surplus = None
+        if self.writer is not None and self.origin is not None:
+            surplus = self.kept.put(self.origin, (self.reader, self.writer, self.parser))
+        self.origin = origin
+        self.writer = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.reader, self.writer, self.parser = kept
+        if surplus is not None:
+            await abort(surplus[1])
 
     async def close(self) -> None:
         writer, self.writer = self.writer, None

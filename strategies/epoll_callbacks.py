@@ -165,7 +165,7 @@ class Connection:
         self.close()
         job = self.crawler.job
         self.parser = ResponseParser(job.max_header_bytes, job.max_body_bytes)
-        self.untried = list(self.crawler.resolve(fetch.origin))
+        self.untried = list(self.crawler.look_up(fetch.origin))
         self.connect_to_next()
 
     def connect_to_next(self) -> None:
@@ -268,7 +268,7 @@ class Crawler:
             connection.on_error(TimeoutError())
         self.next_check_ns = next(iter(self.deadlines.values()), 0)
 
-    def resolve(self, origin: Origin) -> list[Address]:
+    def look_up(self, origin: Origin) -> list[Address]:
         """Look up the addresses of a host, once. This blocks the loop, because getaddrinfo has no other form."""
         if origin not in self.addresses:
             found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)

@@ -274,7 +274,7 @@ class Connection:
     def connect(self, origin: Origin) -> Coroutine[socket.socket]:
         """Connect to the first address of the host that accepts."""
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        *others, last = self.resolve(origin)
+        *others, last = self.look_up(origin)
         for family, address in others:
             try:
                 return (yield from self.connect_to(family, address))
@@ -296,7 +296,7 @@ class Connection:
         self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
         return sock
 
-    def resolve(self, origin: Origin) -> list[Address]:
+    def look_up(self, origin: Origin) -> list[Address]:
         """Look up the addresses of a host, once. This blocks the loop, because getaddrinfo has no other form."""
         if origin not in self.addresses:
             found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)

@@ -72,42 +72,6 @@ class Connection:
         self.close()
         return self.exchange(self.connect(fetch), fetch)
 
-    def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside; use a kept one to the new origin if there is one that is still usable."""
-        if self.sock is not None and self.origin is not None:
-            surplus = self.kept.put(self.origin, (self.sock, self.parser))
-            if surplus is not None:
-                surplus[0].close()
-        self.origin = origin
-        self.sock = None
-        if (kept := self.kept.take(origin)) is not None:
-            self.sock, self.parser = kept
-            self.has_full_timeout = False
-            if not is_usable(self.sock):
-                self.close()
-
-    def connect(self, fetch: Fetch) -> socket.socket:
-        """Connect to the first address of the host that accepts, within the deadline of the fetch."""
-        origin = fetch.origin
-        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        *others, last = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
-        for family, _, _, _, address in others:
-            try:
-                return self.connect_to(family, address, fetch)
-            except OSError:
-                self.close()
-        family, _, _, _, address = last
-        return self.connect_to(family, address, fetch)
-
-    def connect_to(self, family: socket.AddressFamily, address: Any, fetch: Fetch) -> socket.socket:
-        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.settimeout(seconds_left(fetch))
-        sock.connect(address)
-        sock.settimeout(None)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.limit_calls(sock, fetch)
-        return sock
-
     def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
         request = fetch.request
         try:
@@ -136,6 +100,42 @@ class Connection:
         """Limit the next calls to the time that the fetch has left. Raises TimeoutError if it has none."""
         set_timeout(sock, int(seconds_left(fetch) * 1e9))
         self.has_full_timeout = False
+
+    def connect(self, fetch: Fetch) -> socket.socket:
+        """Connect to the first address of the host that accepts, within the deadline of the fetch."""
+        origin = fetch.origin
+        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
+        *others, last = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+        for family, _, _, _, address in others:
+            try:
+                return self.connect_to(family, address, fetch)
+            except OSError:
+                self.close()
+        family, _, _, _, address = last
+        return self.connect_to(family, address, fetch)
+
+    def connect_to(self, family: socket.AddressFamily, address: Any, fetch: Fetch) -> socket.socket:
+        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.settimeout(seconds_left(fetch))
+        sock.connect(address)
+        sock.settimeout(None)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.limit_calls(sock, fetch)
+        return sock
+
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside; use a kept one to the new origin if there is one that is still usable."""
+        if self.sock is not None and self.origin is not None:
+            surplus = self.kept.put(self.origin, (self.sock, self.parser))
+            if surplus is not None:
+                surplus[0].close()
+        self.origin = origin
+        self.sock = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.sock, self.parser = kept
+            self.has_full_timeout = False
+            if not is_usable(self.sock):
+                self.close()
 
     def close(self) -> None:
         sock, self.sock = self.sock, None

@@ -136,46 +136,6 @@ class Connection:
         self.close()
         return self.exchange(self.connect(fetch), fetch)
 
-    def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside; use a kept one to the new origin if there is one."""
-        surplus = None
-        with self.crawler.lock:
-            if self.sock is not None and self.origin is not None:
-                surplus = self.crawler.kept.put(self.origin, (self.sock, self.parser))
-            self.origin = origin
-            self.sock = None
-            if (kept := self.crawler.kept.take(origin)) is not None:
-                self.sock, self.parser = kept
-                self.has_full_timeout = False
-        if surplus is not None:
-            surplus[0].close()
-        if self.aborted:
-            raise ConnectionAbortedError
-
-    def connect(self, fetch: Fetch) -> socket.socket:
-        """Connect to the first address of the host that accepts, within the deadline of the fetch."""
-        origin = fetch.origin
-        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        *others, last = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
-        for family, _, _, _, address in others:
-            try:
-                return self.connect_to(family, address, fetch)
-            except OSError:
-                self.close()
-        family, _, _, _, address = last
-        return self.connect_to(family, address, fetch)
-
-    def connect_to(self, family: socket.AddressFamily, address: Any, fetch: Fetch) -> socket.socket:
-        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.settimeout(seconds_left(fetch))
-        sock.connect(address)
-        sock.settimeout(None)
-        if self.aborted:  # abort() came too early to end the connect
-            raise ConnectionAbortedError
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.limit_calls(sock, fetch)
-        return sock
-
     def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
         request = fetch.request
         try:
@@ -205,10 +165,45 @@ class Connection:
         set_timeout(sock, int(seconds_left(fetch) * 1e9))
         self.has_full_timeout = False
 
-    def close(self) -> None:
-        sock, self.sock = self.sock, None
-        if sock is not None:
-            sock.close()
+    def connect(self, fetch: Fetch) -> socket.socket:
+        """Connect to the first address of the host that accepts, within the deadline of the fetch."""
+        origin = fetch.origin
+        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
+        *others, last = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+        for family, _, _, _, address in others:
+            try:
+                return self.connect_to(family, address, fetch)
+            except OSError:
+                self.close()
+        family, _, _, _, address = last
+        return self.connect_to(family, address, fetch)
+
+    def connect_to(self, family: socket.AddressFamily, address: Any, fetch: Fetch) -> socket.socket:
+        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.settimeout(seconds_left(fetch))
+        sock.connect(address)
+        sock.settimeout(None)
+        if self.aborted:  # abort() came too early to end the connect
+            raise ConnectionAbortedError
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.limit_calls(sock, fetch)
+        return sock
+
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside; use a kept one to the new origin if there is one."""
+        surplus = None
+        with self.crawler.lock:
+            if self.sock is not None and self.origin is not None:
+                surplus = self.crawler.kept.put(self.origin, (self.sock, self.parser))
+            self.origin = origin
+            self.sock = None
+            if (kept := self.crawler.kept.take(origin)) is not None:
+                self.sock, self.parser = kept
+                self.has_full_timeout = False
+        if surplus is not None:
+            surplus[0].close()
+        if self.aborted:
+            raise ConnectionAbortedError
 
     def abort(self) -> None:
         """End a call in which another thread is blocked on this connection, and let the next ones fail."""
@@ -217,6 +212,11 @@ class Connection:
         if sock is not None:
             with contextlib.suppress(OSError):  # its thread has just closed it
                 sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        sock, self.sock = self.sock, None
+        if sock is not None:
+            sock.close()
 
 
 def set_timeout(sock: socket.socket, timeout_ns: int) -> None:

@@ -2,14 +2,14 @@
 
     python -m tools.calls --in-flight 10
 
-A call counts if neither the caller nor the function called is in ``strategies.core``. A generator or coroutine that
+A call counts unless it is one of ``strategies.core`` or made by it, directly or not. A generator or coroutine that
 continues counts as called, because Python enters its frame again. Calls from C to C are invisible: most of uvloop, for
 example, and parts of asyncio.
 
-Each strategy crawls in a fresh process, pages with ten links. Counted is from page ``FIRST`` to page ``LAST``, so starting,
-connecting and closing are left out. Calls are counted with ``sys.setprofile``; page faults (``ru_minflt`` of getrusage(2))
-in a second crawl without it. ``--read-bytes 65536`` sets the size of the reads of asyncio's transports, which is 262,144
-otherwise. docs/bias.md quotes the output.
+Each strategy crawls pages with ten links in a fresh process, without added latency. Counted is from page ``FIRST`` to
+page ``LAST``, so starting, connecting and closing are left out. Calls are counted with ``sys.setprofile``, page faults
+(``ru_minflt`` of getrusage(2)) in a second crawl without it. ``--read-bytes 65536`` changes the size of the reads of
+asyncio's transports, which is 262,144. docs/bias.md quotes the output.
 """
 
 import argparse
@@ -80,26 +80,28 @@ def in_fresh_process(counting: Callable[[Order], Count], order: Order) -> tuple[
 
 def count_calls(order: Order) -> Count:
     """Count calls beyond the core during a crawl: of Python functions, and of C functions."""
-    python_calls, c_calls = itertools.count(), itertools.count()  # a step is one call in C, so safe in threads
+    counts = {"call": itertools.count(), "c_call": itertools.count()}  # a step is one call in C, so safe in threads
 
     def on_call(frame: FrameType, event: str, _: Any) -> None:
-        if event == "c_call":
-            if not is_core(frame):
-                next(c_calls)
-        elif event == "call" and not is_core(frame) and not is_core(frame.f_back):
-            next(python_calls)
+        if event in counts and not is_for_the_core(frame) and frame.f_code.co_filename != __file__:
+            next(counts[event])
 
     threading.setprofile(on_call)
     sys.setprofile(on_call)
     try:
-        return crawl(order, lambda: (next(python_calls), next(c_calls)))
+        return crawl(order, lambda: (next(counts["call"]), next(counts["c_call"])))
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
 
 
-def is_core(frame: FrameType | None) -> bool:
-    """Return whether a frame runs a function of the core, or of this program."""
-    return frame is not None and frame.f_code.co_filename.startswith((CORE, __file__))
+def is_for_the_core(frame: FrameType | None) -> bool:
+    """Return whether a function of the core runs in this frame, or waits for what does."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(CORE):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def count_page_faults(order: Order) -> Count:
@@ -118,8 +120,7 @@ def crawl(order: Order, look: Callable[[], Count]) -> Count:
             return super().finish(fetch, response)
 
     if order.read_bytes is not None:
-        transport: Any = asyncio.selector_events._SelectorTransport  # type: ignore[attr-defined]  # no public setting
-        transport.max_size = order.read_bytes
+        vars(asyncio.selector_events)["_SelectorTransport"].max_size = order.read_bytes  # there is no public setting
     job = Job((order.url,), max_in_flight=order.in_flight)
     strategies.load(order.strategy).crawl(job, Watched(job))
     before, after = found
