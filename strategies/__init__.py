@@ -19,11 +19,14 @@ _FOLDER = Path(__file__).parent
 _NOT_STRATEGIES = frozenset({"__init__", "base"})
 MODELS = "models"
 """The group of the strategies that are compared unless others are chosen: one for each model, and a client."""
+PARTS = "parts"
+"""The group of the parts of a page, which are measured beside the models."""
 GROUPS = {
     MODELS: "one strategy for each concurrency model",
     "one thread": "other ways to wait in one thread",
     "threads": "other ways to use threads",
     "asyncio": "asyncio, step by step: what each layer costs",
+    PARTS: "no models, but parts of a page: what the kernel and the shared core cost",
 }
 _CONSTANTS = ("STACK", "REQUIRES", "MOST_IN_FLIGHT", "THREADS_EACH", "GROUP", "LEAST_PYTHON", "SYSTEM", "VARIANT_OF")
 
@@ -81,6 +84,11 @@ def names(folder: Path = _FOLDER) -> list[str]:
 def models() -> list[str]:
     """Return the ids of the strategies that are compared unless others are chosen."""
     return [name for name in names() if describe(name).group == MODELS]
+
+
+def crawlers() -> list[str]:
+    """Return the ids of the strategies that crawl any site: all but the parts of a page, which need an endless one."""
+    return [name for name in names() if describe(name).group != PARTS]
 
 
 def _place(described: Description) -> tuple[int, bool, int, str]:

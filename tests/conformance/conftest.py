@@ -24,7 +24,7 @@ def with_mark(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.long) if is_long else name
 
 
-@pytest.fixture(params=[with_mark(name) for name in strategies.names()])
+@pytest.fixture(params=[with_mark(name) for name in strategies.crawlers()])
 def name(request: pytest.FixtureRequest) -> str:
     """Each strategy's id in turn; one that cannot run here is skipped."""
     if lack := strategies.describe(request.param).lack:

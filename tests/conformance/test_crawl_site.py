@@ -113,7 +113,7 @@ def test_a_site_with_every_fault_is_crawled_to_its_end(
 
 
 def available() -> list[str]:
-    return [name for name in strategies.names() if not strategies.describe(name).lack]
+    return [name for name in strategies.crawlers() if not strategies.describe(name).lack]
 
 
 def total_new(crawled: Crawled) -> int:
