@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from inflight.strategies.base import Strategy
 
 __all__ = [
-    "ELSEWHERE", "GROUPS", "MODELS", "NOT_STRATEGIES", "Description", "StrategyError",
-    "add", "describe", "load", "models", "names", "reference",
+    "ELSEWHERE", "GROUPS", "MODELS", "NOT_STRATEGIES", "PARTS", "Description", "StrategyError",
+    "add", "crawlers", "describe", "load", "models", "names", "reference",
 ]  # fmt: skip
 
 _FOLDER = Path(__file__).parent
@@ -31,12 +31,15 @@ MODELS = "models"
 """The group of the strategies that are compared unless others are chosen: one for each model, and a client."""
 ELSEWHERE = "elsewhere"
 """The group of the strategies from other places."""
+PARTS = "parts"
+"""The group of the parts of a page, which are measured beside the models."""
 GROUPS = {
     MODELS: "one strategy for each concurrency model",
     "one thread": "other ways to wait in one thread",
     "threads": "other ways to use threads",
     "asyncio": "asyncio, step by step: what each layer costs",
     "clients": "HTTP clients, each with a stack of its own",
+    PARTS: "no models, but parts of a page: what the kernel and the shared core cost",
     ELSEWHERE: "strategies from files, modules and installed packages",
 }
 _CONSTANTS = (
@@ -124,6 +127,11 @@ def add(text: str, base: Path | None = None) -> str:
     if registry.is_reference(text):
         describe(name)
     return name
+
+
+def crawlers() -> list[str]:
+    """Return the ids of the strategies that crawl any site: all but the parts of a page, which need an endless one."""
+    return [name for name in names() if describe(name).group != PARTS]
 
 
 def _place(described: Description) -> tuple[int, bool, int, str]:

@@ -76,8 +76,9 @@ class Strategy(Protocol):
     Constants are read from the file without importing it, so write them as literals.
     """
 
-    STACK: Literal["shared", "own"]
-    """``shared``: parses responses with ``inflight.strategies.core``; ``own``: has its own HTTP stack."""
+    STACK: Literal["shared", "own", "none"]
+    """``shared``: parses responses with ``inflight.strategies.core``; ``own``: has its own HTTP stack; ``none``: is no
+    model, but measures a part of a page."""
     REQUIRES: tuple[str, ...]
     """Distributions that must be installed; every row records their versions."""
 

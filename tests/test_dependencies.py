@@ -166,12 +166,20 @@ def test_a_strategy_imports_the_core_and_its_own_package_only() -> None:
             assert within(found, allowed) or top(found) in STANDARD or top(found) in own, (name, found)
 
 
-@pytest.mark.parametrize("name", strategies.names())
+@pytest.mark.parametrize("name", strategies.crawlers())
 def test_a_strategy_that_shares_the_stack_parses_with_the_core(name: str) -> None:
     tree = ast.parse(MODULES[f"strategies.{strategies.describe(name).variant_of or name}"].read_text(encoding="utf-8"))
     taken = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
 
     assert strategies.describe(name).stack == ("shared" if "ResponseParser" in taken else "own")
+
+
+def test_only_what_is_no_model_has_no_stack() -> None:
+    described = [strategies.describe(name) for name in strategies.names()]
+
+    assert {one.name for one in described if one.stack == "none"} == set(strategies.names()) - set(
+        strategies.crawlers()
+    )
 
 
 def test_the_package_of_strategies_imports_none_of_them() -> None:

@@ -31,7 +31,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test for every strategy, or for the one that ``inflight check`` checks."""
     if "name" in metafunc.fixturenames:
         check = metafunc.config.pluginmanager.get_plugin(CHECK)
-        names = [with_mark(name) for name in strategies.names()] if check is None else [check.strategy]
+        names = [with_mark(name) for name in strategies.crawlers()] if check is None else [check.strategy]
         metafunc.parametrize("name", names, indirect=True)
 
 

@@ -32,7 +32,7 @@ class Arm:
     role: Role = "compared"
     """Reference arm, placebo (a copy of it), or any other arm."""
     stack: str = "shared"
-    """Whose HTTP stack the strategy has: ``shared`` or ``own``."""
+    """Whose HTTP stack the strategy has: ``shared``, ``own`` or ``none``."""
     in_flight: int = IN_FLIGHT
     connection: Literal["keep-alive", "per-fetch"] = "keep-alive"
     revision: str | None = None

@@ -12,8 +12,8 @@ from inflight.bench.core.grid import Grid, Kind, Workload
 from inflight.strategies import Description
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
-_START_NS = {"shared": 150_000_000, "own": 300_000_000}
-_FETCH_NS = {"shared": 45_000, "own": 140_000}
+_START_NS = {"shared": 150_000_000, "own": 300_000_000, "none": 150_000_000}
+_FETCH_NS = {"shared": 45_000, "own": 140_000, "none": 45_000}
 _MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
 """For each memory trial, and for each fetch that it holds: without and with a thread of its own."""
 _SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 22, 20, 4

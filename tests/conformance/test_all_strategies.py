@@ -15,7 +15,7 @@ from tests.patience import HANG_S
 
 
 def available() -> list[str]:
-    return [name for name in strategies.names() if not strategies.describe(name).lack]
+    return [name for name in strategies.crawlers() if not strategies.describe(name).lack]
 
 
 def test_all_strategies_leave_the_same_records() -> None:

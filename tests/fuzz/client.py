@@ -308,7 +308,7 @@ class Crawls:
         roots = tuple(f"http://127.0.0.1:{port}{target}" for target in self.answers)
         sent += zip(roots, self.answers.values(), strict=True)
         job = Job(roots, max_tries=1, timeout_ns=20_000_000_000, max_in_flight=8)
-        for name in strategies.names():
+        for name in strategies.crawlers():
             if not strategies.describe(name).lack:
                 frontier = Frontier(job)
                 with mock.patch("socket.getaddrinfo", numeric_only):

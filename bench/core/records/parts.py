@@ -441,7 +441,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     """
     stack: Literal["shared", "own", "none"]
     """shared: parses with strategies.core. own: has its own HTTP stack, so more than the concurrency model differs.
-    none: no strategy crawls in this trial.
+    none: no strategy crawls in this trial, or one that is no model but measures a part of a page.
     """
     status: Status
     """ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its
@@ -528,7 +528,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
 class Crawled(Row, frozen=True, kw_only=True):
     """A trial in which a strategy or another client crawls."""
 
-    stack: Literal["shared", "own"]
+    stack: Literal["shared", "own", "none"]
 
 
 class Uncrawled(Row, frozen=True, kw_only=True):

@@ -154,6 +154,10 @@ def _rates(own: Sequence[Cell], where: str) -> Table:
     )
 
 
+_HEADINGS = {"shared": "", "own": "with an HTTP stack of their own", "none": "no models, but parts of a page"}
+"""Of the lines of strategies by their stack, in this order."""
+
+
 def _lines(
     found: Sequence[Cell], order_by: Sequence[Cell], entries: Callable[[Cell], tuple[str, ...]]
 ) -> tuple[Line, ...]:
@@ -161,11 +165,12 @@ def _lines(
     costs = {cell.strategy: _cpu_ns(cell) for cell in order_by}
     firsts = {cell.strategy: cell for cell in reversed(found)}
     order = sorted(
-        firsts.values(), key=lambda one: (one.stack != "shared", costs.get(one.strategy, math.inf), one.strategy)
+        firsts.values(),
+        key=lambda one: (list(_HEADINGS).index(one.stack), costs.get(one.strategy, math.inf), one.strategy),
     )
     lines: list[Line] = []
     for stack, cells in groupby(order, key=lambda cell: cell.stack):
-        lines += [] if stack == "shared" else [Group("with an HTTP stack of their own")]
+        lines += [Group(_HEADINGS[stack])] if _HEADINGS[stack] else []
         lines += [(words.plain(cell.strategy, 60), *entries(cell)) for cell in cells]
     return tuple(lines)
 
