@@ -51,7 +51,7 @@ def test_questions_are_answered_with_intervals_and_those_without_figures_are_lef
     assert steps.answered({cell.strategy: cell for cell in cells(run.rows)}) == [
         "Is uvloop worth it? It changes the CPU time per page by -10.0 % (95 %: -10.2 to -9.8 %) with streams.",
         (
-            "What does await cost? On one event loop, it changes the CPU time per page by +10.0 % (95 %: +9.7 to +10.3 %) "
-            "against yield from."
+            "What does await cost? On one event loop, it changes the CPU time per page by +10.0 % "
+            "(95 %: +9.7 to +10.3 %) against yield from."
         ),
     ]
