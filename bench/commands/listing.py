@@ -1,6 +1,7 @@
 """``inflight list``: the strategies and the presets."""
 
 import re
+import textwrap
 
 from inflight import strategies
 from inflight.bench.commands.output import seconds
@@ -9,6 +10,8 @@ from inflight.bench.core.experiment import ExperimentError
 from inflight.bench.core.plan import estimate_ns, expand
 from inflight.strategies import Description, registry
 
+WIDTH = 100
+"""Maximum width of a line."""
 REFUSALS = (ExperimentError, strategies.StrategyError)
 
 
@@ -26,7 +29,7 @@ def run(*, python: bool = False) -> int:
             continue
         print(f"strategies: {meaning}")
         for described in members:
-            print(f"  {described.name:<20} {_gist(described.model)}")
+            print(_entry(described.name, _gist(described.model)))
             if described.lack:
                 print(f"  {'':<20} unavailable: {described.lack}{_remedy(described)}")
         print()
@@ -37,7 +40,7 @@ def run(*, python: bool = False) -> int:
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
         time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
-        print(f"  {name:<20} about {time}: {_gist(preset.about)}")
+        print(_entry(name, f"about {time}: {_gist(preset.about)}"))
     return 0
 
 
@@ -71,6 +74,14 @@ def _described(names: list[str]) -> tuple[dict[str, Description], dict[str, str]
                 raise
             broken[name] = str(error)
     return known, broken
+
+
+def _entry(name: str, text: str) -> str:
+    """Return a name and what it is, in lines that fit a terminal."""
+    begin = f"  {name:<20} "
+    return textwrap.fill(
+        text, WIDTH, initial_indent=begin, subsequent_indent=" " * 23, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def _gist(text: str) -> str:

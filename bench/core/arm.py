@@ -101,6 +101,11 @@ class BlockTrial:
     """Estimated time of the block."""
     said: Mapping[str, Any] = field(default_factory=dict)
     """Further values of the workload in its rows, such as the comparison."""
+    patience_s: float | None = None
+    """Maximum time that an arm may take until its cap is in flight; a slower arm is left out of the rest of the block.
+
+    None: a time that is ample for all but a client that hangs.
+    """
 
     @property
     def kind(self) -> Literal["arm"]:

@@ -32,7 +32,7 @@ _KEYS_OF = {
     "memory": (*_KEYS, "waves", "parked"),
     "throughput": (
         *("latency", "in_flight", "connection", "cpu", "cycles", "rounds", "strategies", "site"),
-        *("python", "variables", "cores", "busy_threads", "against"),
+        *("python", "variables", "cores", "busy_threads", "against", "patience_s"),
     ),
 }
 _AGAINST = ("in_flight", "connection", "python", "variables", "cores", "busy_threads")
@@ -109,6 +109,8 @@ class Grid:
     """In blocks: further settings of the arms (see ``bench.core.arm.Arm``): python, variables, cores, busy_threads."""
     against: Mapping[str, Any] | None = None
     """In blocks: settings of the reference arm that differ; each strategy then has its own blocks, against itself."""
+    patience_s: float | None = None
+    """In blocks: see ``BlockTrial.patience_s``."""
 
     def workloads(self, prefix: str) -> list[Workload]:
         """Return the cells in the order of the lists."""
@@ -143,6 +145,7 @@ class Grid:
             "cpu": None if self.cpu == ("0",) else list(self.cpu),
             "cycles": self.cycles if self.kind == "throughput" else None,
             "against": self.against,
+            "patience_s": self.patience_s,
             **self.settings,
         }
         return table | {key: value for key, value in optional.items() if value is not None}
@@ -209,6 +212,7 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.whole(table.get("cycles", CYCLES), 1, MOST_CYCLES, f"{where}: cycles"),
         _settings(table, ("python", "variables", "cores", "busy_threads"), where),
         None if "against" not in table else _against(table["against"], f"{where}: against"),
+        judge.seconds(table.get("patience_s"), f"{where}: patience_s"),
     )
 
 

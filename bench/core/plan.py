@@ -172,9 +172,11 @@ def _blocks(
         names = experiment.strategies if any(grid is one for one in grids) else ()
         chosen = [described[name] for name in names if _makes_sense(grid, workload, described[name], number)]
         if grid.against is not None:
-            found += [_against_itself(grid, workload, one, number) for one in chosen]
-        elif chosen:
-            found.append(block_of(workload, chosen, grid.cycles, number, grid.settings, _interpreters(experiment)))
+            blocks = [_against_itself(grid, workload, one, number) for one in chosen]
+        else:
+            on = _interpreters(experiment)
+            blocks = [block_of(workload, chosen, grid.cycles, number, grid.settings, on)] if chosen else []
+        found += [replace(block, patience_s=grid.patience_s) for block in blocks]
     return found
 
 

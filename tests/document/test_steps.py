@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from inflight.bench.core import rows
+from inflight.bench.core.cells import cells
 from inflight.bench.core.records import changed
 from tests.made_rows import arm_row
 from tools.document import steps
+from tools.document.stored import newest
 
 
 def stored(folder: Path, costs_ns: dict[str, list[int]]) -> Path:
@@ -48,3 +50,23 @@ def test_a_part_of_a_page_is_the_difference_of_two_strategies_within_blocks(tmp_
     assert found["null_client"] == "9.0 µs (1.5 to 16.5)"
     assert found["core_client less null_client"] == "5.0 µs (5.0 to 5.0)"
     assert found["callbacks less core_client"].startswith("16.0 µs (")
+
+
+def test_questions_are_answered_with_intervals_and_those_without_figures_are_left_out(tmp_path: Path) -> None:
+    costs_ns = {
+        "callbacks": [20_000, 40_000, 30_000],
+        "generators": [20_000, 40_000, 30_000],
+        "await_by_hand": [22_000, 44_000, 33_000],
+        "uvloop_streams": [18_000, 36_000, 27_000],
+        "native_asyncio": [20_000, 40_000, 30_000],
+        "asyncio_protocol": [20_000],
+    }
+    run = newest(stored(tmp_path, costs_ns), "models")
+
+    assert steps.answered({cell.strategy: cell for cell in cells(run.rows)}) == [
+        "Is uvloop worth it? It changes the CPU time per page by -10.0 % (95 %: -10.2 to -9.8 %) with streams.",
+        (
+            "What does await cost? On one event loop, it changes the CPU time per page by +10.0 % "
+            "(95 %: +9.7 to +10.3 %) against yield from."
+        ),
+    ]

@@ -7,7 +7,8 @@ from pathlib import Path
 from inflight.bench.core import cells as c
 from inflight.bench.core import stats, units
 from inflight.bench.core.cells import Cell
-from inflight.bench.present import section
+from inflight.bench.present import section, words
+from inflight.bench.present.markdown import escaped
 from inflight.bench.present.table import Table
 from tools.document.stored import joined, newest
 
@@ -34,15 +35,66 @@ PARTS = (
 )
 """A part of a page, the strategy whose cost includes it, and the one whose cost is the rest of that."""
 
+QUESTIONS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
+    "Is uvloop worth it?": (
+        "It changes the CPU time per page",
+        {
+            "with streams": ("uvloop_streams", "native_asyncio"),
+            "with protocols": ("uvloop_protocol", "asyncio_protocol"),
+            "with loop.sock_recv": ("uvloop_sockets", "asyncio_sockets"),
+        },
+    ),
+    "What does await cost?": (
+        "On one event loop, it changes the CPU time per page",
+        {"against yield from": ("await_by_hand", "generators")},
+    ),
+    "What does asyncio cost?": (
+        "It changes the CPU time per page",
+        {
+            "with its event loop instead of one of our own": ("asyncio_protocol", "await_by_hand"),
+            "once more with its streams instead of protocols": ("native_asyncio", "asyncio_protocol"),
+        },
+    ),
+}
+"""The questions that the run answers: how each answer begins, and its comparisons, as in ``STEPS``."""
+
 
 def part(runs: Path, beside: Path) -> str:
-    """Return what each step and each part of a page costs by the newest run of ``models``, and its plot."""
+    """Return the answers of the newest run of ``models``, its plot, and what each step and each part of a page costs.
+
+    Figures that the run does not have are left out.
+    """
     run = newest(runs, "models")
     cells = {cell.strategy: cell for cell in c.cells(run.rows)}
     lines = tuple((what, one, other, _ratio(cells[one], cells[other])) for what, one, other in STEPS)
     steps = Table("", ("step", "strategy", "compared with", "CPU per page (95 %)"), lines)
     parts = section.table_markdown(_parts(cells)) if "null_client" in cells else ""
-    return joined(run.provenance, section.table_markdown(steps), parts, run.picture("cpu", "CPU time per page", beside))
+    answers = "\n".join(f"- {escaped(sentence)}" for sentence in answered(cells))
+    picture = run.picture("cpu", "CPU time per page", beside)
+    folded = section.folded("Each step", section.table_markdown(steps))
+    return joined(run.provenance, answers, picture, folded, parts)
+
+
+def answered(cells: Mapping[str, Cell]) -> list[str]:
+    """Return a sentence for each question, with intervals; those without figures are left out."""
+    found = []
+    for question, (begin, compared) in QUESTIONS.items():
+        told = [
+            f"by {change} {what}"
+            for what, (one, other) in compared.items()
+            if one in cells and other in cells and (change := _change(cells[one], cells[other]))
+        ]
+        found += [f"{question} {begin} {words.listed(told)}."] if told else []
+    return found
+
+
+def _change(one: Cell, other: Cell) -> str:
+    """Write a ratio as a change with its interval; empty without valid figures of several rounds."""
+    found = c.ratio(one, other, c.cpu_per_page_ns)
+    if found is None or not found.low:
+        return ""
+    estimate, low, high = map(math.log, (found.estimate, found.low, found.high))
+    return f"{units.change(estimate)} (95 %: {units.change_between(low, high)})"
 
 
 def _ratio(one: Cell, other: Cell) -> str:
