@@ -40,7 +40,7 @@ class Arm:
     repository: Path | None = None
     """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
     python: str | None = None
-    """Interpreter of the worker (a path, a name or FREE_THREADED); None: that of the harness."""
+    """Interpreter of the worker (a path, a name, FREE_THREADED or ``>=3.12``); None: that of the harness."""
     requirements: tuple[str, ...] = ()
     """Requirements installed into an environment for this arm alone; empty: no environment is made."""
     variables: Mapping[str, str] = field(default_factory=dict)

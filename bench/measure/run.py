@@ -21,6 +21,7 @@ from inflight import strategies
 from inflight.bench.core import rows
 from inflight.bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
 from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.grid import AT_LEAST
 from inflight.bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import MACHINE_FILE, Cause, Kind, Row
@@ -29,6 +30,7 @@ from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.sides import Prepared, interpreter
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.locust.hosting import ALONE, Hosting, locust_lack
+from inflight.bench.measure.newer import at_least
 from inflight.bench.measure.places import without_places
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import Runtime
@@ -266,7 +268,7 @@ def _run_missing(
 def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[str, tuple[Cause, str]]:
     """Return the reason of each trial or arm that cannot run on this machine."""
     parts = [part for trial in trials for part in row_trials(trial) if part.kind in {"crawl", "memory", "swarm", "arm"}]
-    names = {part.id: part.arm.strategy if isinstance(part, ArmTrial) else part.strategy for part in parts}
+    names = {part.id: part.strategy for part in parts if not isinstance(part, ArmTrial)}
     lacks = {name: strategies.describe(name).lack for name in set(names.values())}
     found: dict[str, tuple[Cause, str]] = {part: ("limit", reason) for part, reason in shortages(trials).items()}
     found |= {part: ("not installed", lacks[name]) for part, name in names.items() if lacks[name]}
@@ -275,18 +277,24 @@ def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[
 
 
 def _lack(arm: Arm, free_threaded: str | None) -> tuple[Cause, str] | None:
-    """Return why the interpreter or the cores of an arm are missing; None when they are there."""
+    """Return what an arm lacks: cores, its interpreter, or what its strategy needs; None if nothing.
+
+    What is installed beside another interpreter is not known; its worker fails if something is missing.
+    """
     if arm.cores > (usable := len(host.usable_cores())):
         return "limit", f"it needs {arm.cores} cores, and this process may use {usable}"
     try:
-        _python(arm, free_threaded)
+        python = _python(arm, free_threaded)
     except ExperimentError as error:
         return "no interpreter", str(error)
-    return None
+    lack = "" if python else strategies.describe(arm.strategy).lack
+    return ("not installed", lack) if lack else None
 
 
 def _python(arm: Arm, free_threaded: str | None) -> str | None:
     """Return the interpreter of an arm; None: that of the harness. Raises ExperimentError when it is missing."""
+    if arm.python is not None and arm.python.startswith(AT_LEAST):
+        return at_least(arm.python.removeprefix(AT_LEAST))
     if arm.python != FREE_THREADED:
         return interpreter(arm.python)
     found = free_threaded or next(filter(None, map(shutil.which, FREE_THREADED_NAMES)), None)
