@@ -188,6 +188,31 @@ def loops() -> Iterator[Case]:
     yield "eager-tasks", "no interpreter", _skipped(_eager(2.5, 2.2)), NOT_TESTED
 
 
+def libraries() -> Iterator[Case]:
+    """Yield the cases of libraries.py."""
+    kept = _clients(httpx_client=(0.5, 0.2), aiohttp_client=(1.0, 0.9))
+    yield "client-collapse", "one collapses", kept, HOLDS
+    yield "client-collapse", "another client too", [*kept, *_clients(my_client=(0.3, 0.1))], HOLDS
+    yield "client-collapse", "best in the middle", _clients(httpx_client=(2.0, 0.8), aiohttp_client=(1.1, 1.0)), HOLDS
+    yield "client-collapse", "both", _clients(httpx_client=(0.5, 0.2), aiohttp_client=(0.9, 0.3)), DIFFERS
+    yield "client-collapse", "none", _clients(httpx_client=(1.0, 0.8), aiohttp_client=(1.0, 0.9)), NOT_HERE
+    yield "client-collapse", "across", _clients(httpx_client=(1.0, 0.5), aiohttp_client=(1.0, 0.9)), UNSURE
+    failed = changed(kept[-1], status="failed", reason="49 of 200 in flight", measured={})
+    yield "client-collapse", "one cap failed", [*kept[20:], failed], UNSURE
+    yield "client-collapse", "one block", [row for row in kept if row.round == 1], UNSURE
+    yield "client-collapse", "httpx is missing", _without(kept, "httpx"), NOT_TESTED
+    light = _weights(thread_pool=50_000, gevent_greenlets=15_000)
+    yield "gevent-like-threads", "lighter and as cheap", [*_greenlets(0.9), *light], HOLDS
+    yield "gevent-like-threads", "lighter and dearer", [*_greenlets(1.3), *light], DIFFERS
+    heavy = _weights(thread_pool=50_000, gevent_greenlets=40_000)
+    yield "gevent-like-threads", "not half as heavy", [*_greenlets(0.9), *heavy], NOT_HERE
+    half = [*held_rows("thread_pool", 30_000, jitter=0.2), *held_rows("gevent_greenlets", 15_000)]
+    yield "gevent-like-threads", "across a half", [*_greenlets(0.9), *half], UNSURE
+    yield "gevent-like-threads", "no memory", _greenlets(0.9), UNSURE
+    yield "gevent-like-threads", "no blocks", light, UNSURE
+    yield "gevent-like-threads", "gevent is missing", _without([*_greenlets(0.9), *light], "gevent"), NOT_TESTED
+
+
 def crowds() -> Iterator[Case]:
     """Yield the cases of crowds.py."""
     yield "async-sleepy", "as fast and cheaper", _sleepy(speed=1.0, cpu=0.8), HOLDS
@@ -439,6 +464,26 @@ def _eager(small: float, usual: float) -> list[Row]:
     ]
 
 
+def _clients(**kept: tuple[float, float]) -> list[Row]:
+    """Make the blocks of clients with 64 and with 200 in flight: the shares that they keep of their rate with 16."""
+    return [
+        row
+        for name, shares in kept.items()
+        for cap, share in zip((64, 200), shares, strict=True)
+        for role, own, cost in (("reference", 16, 500_000), ("compared", cap, 500_000 / share))
+        for row in arm_rows(name, *_around(cost, 0.01 * (own > 16)), role=role, in_flight=own, cell=f"{name} at {cap}")
+    ]
+
+
+def _greenlets(times: float) -> list[Row]:
+    """Make the block of greenlets and threads: CPU time per page as a multiple of the threads'."""
+    return [
+        row
+        for name, factor, swing in (("thread_pool", 1, 0.0), ("gevent_greenlets", times, 0.01))
+        for row in arm_rows(name, *_around(20_000 * factor, swing))
+    ]
+
+
 def _without(rows: Sequence[Row], name: str) -> list[Row]:
     """Return the rows with those of some strategies skipped, because a distribution is not installed."""
     return [
@@ -576,5 +621,6 @@ def untested() -> Iterator[Case]:
 
 
 CASES: list[Case] = [
-    *memory(), *ceilings(), *speed(), *loops(), *crowds(), *demonstrations(), *programs(), *behaviour(), *untested(),
+    *memory(), *ceilings(), *speed(), *loops(), *libraries(), *crowds(),
+    *demonstrations(), *programs(), *behaviour(), *untested(),
 ]  # fmt: skip

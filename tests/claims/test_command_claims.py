@@ -141,6 +141,13 @@ def test_a_claim_that_compares_what_its_text_names_takes_no_other_strategy(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_another_client_is_planned_beside_those_of_the_claim() -> None:
+    alone = inflight("claims", "client-collapse", "--list")
+    more = inflight("claims", "client-collapse", "--list", "--strategy", "callbacks")
+
+    assert [done.err.split()[:2] for done in (alone, more)] == [["16", "trials,"], ["24", "trials,"]]
+
+
 def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:
     done = inflight("claims", "--strategy", "callback")
 
