@@ -356,6 +356,12 @@ def limits(**options: Any) -> None:
 @JSON
 @click.option("--fresh", is_flag=True, help="Measure everything, even if stored rows exist.")
 @click.option("--free-threaded", metavar="PATH", help="Interpreter without a global lock, for the claim no-gil.")
+@click.option(
+    "--strategy",
+    multiple=True,
+    help="Another client for the claim client-collapse (repeatable).",
+    shell_complete=STRATEGY,
+)
 @OUT
 @MEMORY_BUDGET
 @click.option("--list", "only_list", is_flag=True, help="Print the claims and their estimated times, and exit.")

@@ -40,7 +40,7 @@ class Arm:
     repository: Path | None = None
     """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
     python: str | None = None
-    """Interpreter of the worker (a path, a name or FREE_THREADED); None: that of the harness."""
+    """Interpreter of the worker (a path, a name, FREE_THREADED or ``>=3.12``); None: that of the harness."""
     interpreter: str = ""
     """Label of the interpreter in a run that compares several, such as 3.13.0."""
     requirements: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """Grids of workloads: each combination of latency, CPU work, cap and use of connections is a cell."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +24,8 @@ MOST_BUSY = 100
 Kind = Literal["crawl", "memory"]
 GridKind = Literal["crawl", "memory", "throughput"]
 """The tables of an experiment: whole crawls, crawls held for their memory, and blocks of arms."""
+AT_LEAST = ">="
+"""Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 CYCLES, MOST_CYCLES = 12, 1000
 """Slices per arm of a block: default and maximum."""
 
@@ -248,10 +251,19 @@ def _variables(value: Any, where: str) -> dict[str, str]:
     return dict(value)
 
 
+def _interpreter(value: Any, where: str) -> str:
+    """Return the name of an interpreter; a version after ``>=`` must be one."""
+    name = judge.text(value, where)
+    version = name.removeprefix(AT_LEAST)
+    fine = version == name or re.fullmatch(r"3\.\d{1,3}", version)
+    judge.need(bool(fine), f"{where} must be a version such as {AT_LEAST}3.12, not {name!r}")
+    return name
+
+
 _SETTINGS: dict[str, Callable[[Any, str], Any]] = {
     "in_flight": lambda value, where: judge.whole(value, 1, MOST_IN_FLIGHT, where),
     "connection": _connection,
-    "python": judge.text,
+    "python": _interpreter,
     "variables": _variables,
     "busy_threads": lambda value, where: judge.whole(value, 0, MOST_BUSY, where),
     "cores": lambda value, where: judge.whole(value, 1, MOST_CORES, where),

@@ -149,6 +149,21 @@ def labelled(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
+@cache
+def at_least(version: str) -> str | None:
+    """Return an interpreter of a version such as 3.12 or newer: None if that of the harness is, else the newest found.
+
+    Free-threaded and debug builds are left out. Raises ExperimentError if there is none.
+    """
+    major, minor = map(int, version.split("."))
+    if sys.version_info[:2] >= (major, minor):
+        return None
+    found = [one for one in on_this_machine() if not one.free_threaded and not one.debug]
+    if not found or found[-1].numbers < (major, minor):
+        raise ExperimentError(f"needs Python {version} or newer, and none is found on this machine")
+    return found[-1].executable
+
+
 def on_this_machine() -> list[Interpreter]:
     """Return the interpreters that are found on the PATH, with pyenv and with uv; the oldest first."""
     found: dict[str, Interpreter] = {}

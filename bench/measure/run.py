@@ -22,6 +22,7 @@ from inflight import strategies
 from inflight.bench.core import rows
 from inflight.bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
 from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.grid import AT_LEAST
 from inflight.bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import MACHINE_FILE, Cause, Kind, Row
@@ -294,6 +295,8 @@ def _lack(strategy: str, python: str | None, cores: int, free_threaded: str | No
         return ("not installed", described.lack) if described.lack else None
     try:
         path = _python(python, free_threaded)
+        if path is None:
+            return ("not installed", described.lack) if described.lack else None
         if lack := described.lack_on(interpreters.ask(path).numbers):
             return "not installed", lack
         _with_libraries(path, described)
@@ -302,8 +305,10 @@ def _lack(strategy: str, python: str | None, cores: int, free_threaded: str | No
     return None
 
 
-def _python(name: str, free_threaded: str | None) -> str:
-    """Return the path of an interpreter. Raises ExperimentError when it is missing."""
+def _python(name: str, free_threaded: str | None) -> str | None:
+    """Return the path of an interpreter; None: that of the harness. Raises ExperimentError when it is missing."""
+    if name.startswith(AT_LEAST):
+        return interpreters.at_least(name.removeprefix(AT_LEAST))
     if name != FREE_THREADED:
         return interpreters.ask(name).executable
     names = interpreters.FREE_THREADED_NAMES
@@ -322,9 +327,9 @@ def _with_libraries(path: str, described: strategies.Description) -> str:
 
 def _runtime(arm: Arm, cpus: frozenset[int] | None, free_threaded: str | None) -> Runtime:
     """Return the runtime of an arm whose strategy is one of this harness."""
-    if arm.python is None:
-        return Runtime(None, None, arm.variables, cpus)
-    path = _with_libraries(_python(arm.python, free_threaded), strategies.describe(arm.strategy))
+    path = None if arm.python is None else _python(arm.python, free_threaded)
+    if path is not None:
+        path = _with_libraries(path, strategies.describe(arm.strategy))
     return Runtime(path, None, arm.variables, cpus)
 
 

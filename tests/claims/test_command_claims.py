@@ -136,6 +136,26 @@ def test_a_claim_without_a_quick_experiment_is_refused_alone() -> None:
     assert inflight("claims", "c10k", "--quick").sentence == "c10k: not part of --quick; leave --quick out"
 
 
+def test_a_claim_that_compares_what_its_text_names_takes_no_other_strategy(tmp_path: Path) -> None:
+    done = inflight("claims", "races", "--strategy", "callbacks", "--out", tmp_path)
+
+    assert done.sentence == "races compares what its text names, and takes no --strategy"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_client_is_planned_beside_those_of_the_claim() -> None:
+    alone = inflight("claims", "client-collapse", "--list")
+    more = inflight("claims", "client-collapse", "--list", "--strategy", "callbacks")
+
+    assert [done.err.split()[:2] for done in (alone, more)] == [["16", "trials,"], ["24", "trials,"]]
+
+
+def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:
+    done = inflight("claims", "--strategy", "callback")
+
+    assert done.sentence == "--strategy: unknown strategy 'callback'; did you mean \"callbacks\"?"
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -176,3 +176,16 @@ def test_a_run_compares_the_same_interpreter_under_two_names(tmp_path: Path) -> 
     assert {row.strategy for row in rows.read(folder)} == {
         f"callbacks {label}", f"callbacks {label} (2)", f"callbacks {label} again",
     }  # fmt: skip
+
+
+def test_an_arm_that_needs_a_newer_python_gets_the_newest_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [made(), made(version="3.99.0", executable="/new"), made(version="3.99.1", free_threaded=True)]
+    monkeypatch.setattr(interpreters, "on_this_machine", lambda: found)
+    interpreters.at_least.cache_clear()
+    try:
+        assert interpreters.at_least("3.11") is None
+        assert interpreters.at_least("3.98") in {"/new", "/x"}
+        with pytest.raises(ExperimentError, match=r"needs Python 3\.100 or newer"):
+            interpreters.at_least("3.100")
+    finally:
+        interpreters.at_least.cache_clear()
