@@ -61,6 +61,7 @@ PATCHED = {
 """The modules that may import Locust, which patches the whole process: they run in processes of their own."""
 TAKEN_IF_THERE = {"aiohttp_client": {"brotli", "_brotli"}}
 """What a strategy's own package loads where something else (Locust) has brought it along."""
+SUITE = "bench.conformance"
 SERVED_BY = {"fake_server.__main__", "fake_server.options"}
 SERVES = {"bench.cli"}
 """The modules that start a server themselves, with its options: the command that does."""
@@ -241,6 +242,25 @@ def test_a_study_knows_no_other_study() -> None:
         if name != f"{room}.command":
             known = {room, *SUBJECTS.get(room, ())}
             assert not within(found, ["bench.studies"]) or within(found, known), (name, found)
+
+
+def test_the_suite_imports_strategies_and_the_site_alone() -> None:
+    around = {f"{SUITE}.{name}" for name in ("command", "plugin", "show", "telling")}
+    allowed = [SUITE, "strategies", *PURE_PARTS_OF_THE_SITE]
+    for name, found in imports(sorted(set(modules(SUITE)) - around)):
+        assert our_module(found) is None or within(found, allowed) or found == "bench", (name, found)
+        assert our_module(found) is not None or top(found) in STANDARD | {"pytest", "psutil"}, (name, found)
+
+
+def test_the_suite_is_run_by_its_command_alone() -> None:
+    for name, found in imports(sorted(set(modules("bench")) - set(modules(SUITE)))):
+        assert not within(found, [SUITE]) or (name, found) == ("bench.commands.completion", f"{SUITE}.rules"), name
+        assert top(found) not in {"pytest", "_pytest"} or name == "bench.pytest_plugin", name
+
+
+@pytest.mark.parametrize("name", ["command", "rules"])
+def test_a_check_imports_pytest_when_it_runs(name: str) -> None:
+    assert not {top(found) for found in loaded_with(f"{SUITE}.{name}")} & {"pytest", "_pytest"}
 
 
 def test_what_all_share_knows_no_study_but_their_records() -> None:

@@ -11,7 +11,7 @@ from inflight import strategies
 from inflight.bench.conformance import fake_site
 from inflight.bench.conformance.crawling import comparable, crawl
 from inflight.bench.conformance.exceptions import LIMITS
-from inflight.bench.conformance.test_crawl_site import MIXED
+from inflight.bench.conformance.fake_site import MIXED
 from tests.patience import HANG_S
 
 DOCS = Path(__file__).parents[1] / "docs"

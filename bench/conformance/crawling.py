@@ -66,7 +66,7 @@ def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, 
         except (OSError, ProtocolError) as error:
             raise BrokenRuleError("errors", f"crawl raised {type(error).__name__}: {error}") from error
     if front.in_flight:
-        raise BrokenRuleError("links", f"crawl returned with {front.in_flight} started fetches not finished or failed")
+        raise BrokenRuleError("links", f"fetches started and neither finished nor failed: {front.in_flight}", "0")
     if not front.done:
         raise BrokenRuleError("ends", "crawl returned while fetches waited")
     return Crawled({page.url: page for page in front.pages()}, front.peak_in_flight)

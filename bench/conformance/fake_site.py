@@ -21,6 +21,21 @@ ERRORS = {
 }
 """What the faults that no client survives are called."""
 
+MIXED = {
+    "seed": 7,
+    "pages": 150,
+    "links": 6,
+    "body_bytes": 700,
+    "body_spread": 0.9,
+    "redirects": 0.25,
+    "redirect_chain": 3,
+    "redirect_targets": 5,
+    "missing": 0.1,
+    "non_html": 0.1,
+    "delay": "uniform 0ms 2ms",
+}
+"""A site with something of everything but faults."""
+
 
 class FakeSite:
     """A running fake server, and a way to tell it things."""

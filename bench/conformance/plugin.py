@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 from inflight.bench.conformance import processes, telling
-from inflight.bench.conformance.rules import CHECK, RULES, BrokenRuleError
+from inflight.bench.conformance.rules import CHECK, RULES
 
 BATCH = 8
 """Number of cases that one process runs, unless one of them fails."""
 MOST_HANGS = 3
 """Number of cases over the time limit after which the rest is not run."""
+UNNEEDED = "but is listed in exceptions.py as a limit of the library"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class Check:
         self.not_run = 0
         self._rules = set(rules)
         self._jobs, self._limit_s, self._ended = jobs, limit_s, ended
+        self._reports: list[pytest.TestReport] = []
         self._errors: dict[str, BaseException] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -91,21 +92,28 @@ class Check:
             self._errors[call.when] = call.excinfo.value
         return (yield)
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect the report of each part of a test."""
+        self._reports.append(report)
+
     def pytest_assertrepr_compare(self, op: str, left: object, right: object) -> list[str]:
         """Say what was observed, and what was expected."""
         return ["", *telling.contrast(op, left, right)]
 
     def _work(self, item: pytest.Item, following: pytest.Item | None) -> Case:
         self._errors.clear()
-        return self._case(item, runtestprotocol(item, log=False, nextitem=following))
+        self._reports.clear()
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+        return self._case(item)
 
-    def _case(self, item: pytest.Item, reports: list[pytest.TestReport]) -> Case:
+    def _case(self, item: pytest.Item) -> Case:
         names = _test(item), _parameters(item), _rule(item)
-        for report in reports:
+        for report in self._reports:
             if report.failed:
                 error = self._errors.get(report.when)
-                rule = error.rule if isinstance(error, BrokenRuleError) else _rule(item)
-                lines = telling.told(error) if error is not None else (report.longreprtext,)
+                rule = telling.broken_rule(error) or _rule(item)
+                reason = report.longreprtext.removeprefix("[XPASS(strict)] ")
+                lines = (f"passed, {UNNEEDED}: {reason}",) if error is None else telling.told(error)
                 return Case(*names, rule, "failed", lines, report.longreprtext)
             if report.skipped:
                 if hasattr(report, "wasxfail"):
@@ -114,10 +122,10 @@ class Check:
         return Case(*names, _rule(item), "passed")
 
 
-def _lost(item: pytest.Item, why: str) -> Case:
-    hung = why.startswith("did not end")
+def _lost(item: pytest.Item, why: str, stack: str | None) -> Case:
     rule = _rule(item)
-    return Case(_test(item), _parameters(item), rule, rule, "failed", (telling.OBSERVED + why,), hung=hung)
+    lines, shown = telling.stopped(why, stack or "")
+    return Case(_test(item), _parameters(item), rule, rule, "failed", lines, shown, hung=stack is not None)
 
 
 def _rule(item: pytest.Item) -> str:

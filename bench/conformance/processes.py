@@ -1,8 +1,10 @@
 """Do tasks in processes: a task that hangs or dies ends its process only, and leaves nothing behind."""
 
+import faulthandler
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -13,6 +15,8 @@ from multiprocessing.context import ForkContext, ForkProcess
 from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+TRACEBACK_S, MOST_TRACEBACK = 0.2, 100_000
+"""Time for writing a traceback, and the most bytes that are read of it."""
 
 
 class Result(Protocol):
@@ -24,6 +28,8 @@ class Result(Protocol):
 
 
 R = TypeVar("R", bound=Result)
+Lost = Callable[[T, str, str | None], R]
+"""Makes the result of a task that did not end or whose process died: from the task, why, and the stack."""
 
 
 @dataclass
@@ -32,6 +38,8 @@ class _Child(Generic[T, R]):
 
     process: ForkProcess
     pipe: Connection
+    stack: int
+    """File to which the process writes its traceback when it gets SIGUSR1."""
     left: deque[T]
     began: float
     last: R | None = None
@@ -44,12 +52,19 @@ class _Child(Generic[T, R]):
         self.process.join()
         self.process.close()
         self.pipe.close()
+        os.close(self.stack)
+
+    def traceback(self) -> str:
+        """Return the traceback of the main thread; empty if the process cannot write it."""
+        os.kill(self.process.pid or 0, signal.SIGUSR1)
+        time.sleep(TRACEBACK_S)
+        return os.pread(self.stack, MOST_TRACEBACK, 0).decode(errors="replace")
 
 
 def results(
     batches: Sequence[Sequence[T]],
     work: Callable[[T, T | None], R],
-    lost: Callable[[T, str], R],
+    lost: Lost[T, R],
     processes: int,
     limit_s: float,
 ) -> Generator[R]:
@@ -57,7 +72,8 @@ def results(
 
     Each batch is done in a process of its own, by ``work(task, next task)``. After a result that is not clean, the rest
     of the batch continues in a new process. A task whose process dies, or that takes longer than ``limit_s``, gets
-    the result ``lost(task, why)``. All processes have ended when the iterator is closed.
+    the result ``lost(task, why, stack)``; the stack is that of the main thread, the most recent call first, and None
+    if the process died. All processes have ended when the iterator is closed.
     """
     waiting = deque(deque(batch) for batch in batches)
     children: list[_Child[T, R]] = []
@@ -83,7 +99,7 @@ def results(
             child.end()
 
 
-def _next(child: _Child[T, R], ready: Sequence[object], lost: Callable[[T, str], R], limit_s: float) -> R | None:
+def _next(child: _Child[T, R], ready: Sequence[object], lost: Lost[T, R], limit_s: float) -> R | None:
     """Return the next result of a process; end the process if no more will come."""
     if child.pipe in ready:
         try:
@@ -92,12 +108,13 @@ def _next(child: _Child[T, R], ready: Sequence[object], lost: Callable[[T, str],
             child.process.join()
             code, went_on = child.process.exitcode, child.last is None or child.last.is_clean
             child.end()
-            return lost(child.left[0], _death(code)) if child.left and went_on else None
+            return lost(child.left[0], _death(code), None) if child.left and went_on else None
         return found
     if time.monotonic() < child.began + limit_s:
         return None
+    found_at = child.traceback()
     child.end()
-    return lost(child.left[0], f"did not end within {limit_s:g} s")
+    return lost(child.left[0], f"did not end within {limit_s:g} s", found_at)
 
 
 def _death(code: int | None) -> str:
@@ -109,20 +126,23 @@ def _death(code: int | None) -> str:
 def _started(tasks: deque[T], work: Callable[[T, T | None], R]) -> _Child[T, R]:
     context = ForkContext()
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work_off, args=(tuple(tasks), work, theirs))
+    with tempfile.TemporaryFile() as file:
+        stack = os.dup(file.fileno())
+    process = context.Process(target=_work_off, args=(tuple(tasks), work, theirs, stack))
     sys.stdout.flush()
     process.start()
     theirs.close()
-    return _Child(process, ours, tasks, time.monotonic())
+    return _Child(process, ours, stack, tasks, time.monotonic())
 
 
-def _work_off(tasks: Sequence[T], work: Callable[[T, T | None], R], pipe: Connection) -> None:
+def _work_off(tasks: Sequence[T], work: Callable[[T, T | None], R], pipe: Connection, stack: int) -> None:
     """Do the tasks in this process, which gets a group of its own and writes nowhere."""
     os.setsid()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     os.close(nowhere)
+    faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
     for task, following in zip(tasks, (*tasks[1:], None), strict=True):
         result = work(task, following)
         pipe.send(result)

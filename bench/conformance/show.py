@@ -61,7 +61,7 @@ def summary(checked: Checked) -> str:
     right = sum(case.outcome != "failed" for case in checked.cases)
     end = f"; stopped after {MOST_HANGS} that did not end, {checked.not_run} not run" if checked.not_run else ""
     return (
-        f"{checked.strategy}: {tried - len(checked.broken)} of {counted(tried, 'rule')} hold "
+        f"{checked.strategy}: {tried - len(checked.broken)} of {tried} rules hold "
         f"({right} of {counted(run, 'case')}{end}) in {checked.seconds:.0f} s"
     )
 

@@ -2,14 +2,17 @@
 
 import dataclasses
 import os
+import re
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inflight.bench.conformance.rules import BrokenRuleError
 from inflight.bench.present.words import plain
+from inflight.strategies.core.page import Page
 
 MOST_ITEMS = 3
 """Maximum number of differing items that are shown."""
@@ -19,11 +22,24 @@ SIGNS = {
     "==": "", "is": "", "<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than ", "in": "one of ",
     "not in": "none of ", "!=": "other than ", "is not": "other than ",
 }  # fmt: skip
+LOOPBACK = re.compile(r"http://127\.0\.0\.1:\d+(?=/)")
+UNCLOSED = (ResourceWarning, pytest.PytestUnraisableExceptionWarning)
+LIBRARY = str(Path(os.__file__).parent)
+FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+) in ')
 OBSERVED, EXPECTED = "observed: ", "expected: "
+
+
+def broken_rule(error: BaseException | None) -> str | None:
+    """Return the rule that a test found broken with this exception; None: that which the test belongs to."""
+    if isinstance(error, BrokenRuleError):
+        return error.rule
+    return "cleanup" if isinstance(error, UNCLOSED) else None
 
 
 def told(error: BaseException) -> tuple[str, ...]:
     """Return the lines that say why a test failed with this exception."""
+    if isinstance(error, UNCLOSED) and error.__cause__ is not None:
+        return told(error.__cause__)
     if isinstance(error, BrokenRuleError):
         return (OBSERVED + error.observed, *([] if error.expected is None else [EXPECTED + error.expected]))
     if isinstance(error, AssertionError):
@@ -35,16 +51,27 @@ def told(error: BaseException) -> tuple[str, ...]:
     return (plain(f"{OBSERVED}{type(error).__name__}: {error}") + _place(error),)
 
 
+def stopped(why: str, stack: str) -> tuple[tuple[str, ...], str]:
+    """Return the lines on a test that was stopped, and its stack down to the test, as faulthandler writes it."""
+    lines: list[str] = []
+    for line in stack.splitlines():
+        lines.append(line)
+        if " in test_" in line:
+            break
+    frames = [found for line in lines if (found := FRAME.search(line)) and not found["file"].startswith(LIBRARY)]
+    place = f", in {Path(frames[0]['file']).name}:{frames[0]['line']}" if frames else ""
+    return (OBSERVED + why + place,), "\n".join(lines)
+
+
 def contrast(sign: str, observed: Any, expected: Any) -> list[str]:
     """Return two lines on a comparison that did not hold: of collections, only the items that differ."""
     if sign == "==" and isinstance(observed, Mapping) and isinstance(expected, Mapping):
-        keys = [key for key in {**expected, **observed} if _missing(observed, key) or _missing(expected, key)]
-        keys += [key for key in observed.keys() & expected.keys() if observed[key] != expected[key]]
-        pairs = [_apart(observed.get(key, "nothing"), expected.get(key, "nothing")) for key in keys]
-        items = [f"{_key(key)}: {{}}" for key in keys]
+        keys = {**expected, **observed}
+        pairs = {key: (observed.get(key, "nothing"), expected.get(key, "nothing")) for key in keys}
+        unlike = {_key(key): _apart(*pair) for key, pair in pairs.items() if pair[0] != pair[1]}
         return [
-            OBSERVED + _listed(item.format(pair[0]) for item, pair in zip(items, pairs, strict=True)),
-            EXPECTED + _listed(item.format(pair[1]) for item, pair in zip(items, pairs, strict=True)),
+            OBSERVED + _listed(f"{key}: {one}" for key, (one, _) in unlike.items()),
+            EXPECTED + _listed(f"{key}: {other}" for key, (_, other) in unlike.items()),
         ]
     if sign == "==" and isinstance(observed, set) and isinstance(expected, set):
         extra, missing = observed - expected, expected - observed
@@ -53,10 +80,6 @@ def contrast(sign: str, observed: Any, expected: Any) -> list[str]:
             EXPECTED + (_listed(map(_key, missing)) if missing else "nothing else"),
         ]
     return [OBSERVED + _short(observed), EXPECTED + SIGNS.get(sign, f"{sign} ") + _short(expected)]
-
-
-def _missing(values: Mapping[Any, Any], key: Any) -> bool:
-    return key not in values
 
 
 def _apart(observed: Any, expected: Any) -> tuple[str, str]:
@@ -72,10 +95,13 @@ def _apart(observed: Any, expected: Any) -> tuple[str, str]:
 
 
 def _key(key: Any) -> str:
-    return key if isinstance(key, str) else repr(key)
+    """Return the key of a dict or the item of a set; of a URL of the test's server, the path."""
+    return LOOPBACK.sub("", key) if isinstance(key, str) else repr(key)
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, Page):
+        return value.error or f"status {value.status}"
     return plain(value if isinstance(value, str) else repr(value), MOST_TEXT)
 
 
@@ -92,9 +118,7 @@ def _statement(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return where an exception was raised: the last line that is not in the standard library or in pytest."""
+    """Return where an exception was raised: the last line outside of the library."""
     frames = traceback.extract_tb(error.__traceback__)
-    library = os.path.dirname(os.__file__)  # noqa: PTH120  (compared with texts)
-    own: Callable[[str], bool] = lambda file: not file.startswith((library, "<"))  # noqa: E731
-    ours = [frame for frame in frames if own(frame.filename)]
-    return f" ({os.path.basename(ours[-1].filename)}:{ours[-1].lineno})" if ours else ""  # noqa: PTH119
+    ours = [frame for frame in frames if not frame.filename.startswith((LIBRARY, "<"))]
+    return f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""

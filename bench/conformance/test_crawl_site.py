@@ -6,26 +6,13 @@ import pytest
 
 from inflight import strategies
 from inflight.bench.conformance.crawling import comparable, crawl
-from inflight.bench.conformance.fake_site import ERRORS, FakeSite
+from inflight.bench.conformance.fake_site import ERRORS, MIXED, FakeSite
 from inflight.fake_server.faults import FAULTS
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.page import Page
 
 pytestmark = pytest.mark.rule("links")
 
-MIXED = {
-    "seed": 7,
-    "pages": 150,
-    "links": 6,
-    "body_bytes": 700,
-    "body_spread": 0.9,
-    "redirects": 0.25,
-    "redirect_chain": 3,
-    "redirect_targets": 5,
-    "missing": 0.1,
-    "non_html": 0.1,
-    "delay": "uniform 0ms 2ms",
-}
 ALL_FAULTS = dict.fromkeys(FAULTS, 0.06)
 
 

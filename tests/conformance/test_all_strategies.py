@@ -8,8 +8,8 @@ import pytest
 from inflight import strategies
 from inflight.bench.conformance import fake_site
 from inflight.bench.conformance.crawling import comparable, crawl, open_what_stays_open
+from inflight.bench.conformance.fake_site import MIXED
 from inflight.bench.conformance.servers import page, running
-from inflight.bench.conformance.test_crawl_site import MIXED
 from inflight.strategies.core import work
 from tests.patience import HANG_S
 
