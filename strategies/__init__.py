@@ -6,6 +6,7 @@ itself, and ``inflight check NAME`` runs it for one. Strategies may also come fr
 
 import ast
 import importlib
+import re
 import sys
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 _FOLDER = Path(__file__).parent
-NOT_STRATEGIES = frozenset({"__init__", "base", "registry"})
+NOT_STRATEGIES = frozenset({"__init__", "base", "client", "registry"})
 """The modules of this folder that are no strategies."""
 MODELS = "models"
 """The group of the strategies that are compared unless others are chosen: one for each model, and a client."""
@@ -35,9 +36,12 @@ GROUPS = {
     "one thread": "other ways to wait in one thread",
     "threads": "other ways to use threads",
     "asyncio": "asyncio, step by step: what each layer costs",
+    "clients": "HTTP clients, each with a stack of its own",
     ELSEWHERE: "strategies from files, modules and installed packages",
 }
-_CONSTANTS = ("STACK", "REQUIRES", "MOST_IN_FLIGHT", "THREADS_EACH", "GROUP", "LEAST_PYTHON", "SYSTEM", "VARIANT_OF")
+_CONSTANTS = (
+    "STACK", "REQUIRES", "CONFLICTS", "MOST_IN_FLIGHT", "THREADS_EACH", "GROUP", "LEAST_PYTHON", "SYSTEM", "VARIANT_OF",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +65,18 @@ class Description:
     """The only value of ``sys.platform`` on which it runs; None: any."""
     variant_of: str | None = None
     """The strategy whose code it runs on something else, such as another event loop; None: it has code of its own."""
+    conflicts: tuple[str, ...] = ()
+    """The distributions that must not be installed, because they would be measured in place of what it requires."""
 
     @property
     def uninstalled(self) -> tuple[str, ...]:
         """The distributions that it needs and that are not installed."""
         return tuple(name for name in self.requires if not _is_installed(name))
+
+    @property
+    def extra(self) -> str | None:
+        """The extra of this project that has what is not installed; None if none has, or all is installed."""
+        return next(filter(None, map(_extra_with, self.uninstalled)), None)
 
     @property
     def lack(self) -> str:
@@ -77,6 +88,8 @@ class Description:
             parts.append(self.system)
         if absent := self.uninstalled:
             parts.append(f"{', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed")
+        if shadows := tuple(name for name in self.conflicts if _is_installed(name)):
+            parts.append(f"an environment without {', '.join(shadows)}, which replaces {', '.join(self.requires)}")
         return f"needs {' and '.join(parts)}" if parts else ""
 
 
@@ -161,6 +174,7 @@ def _read(name: str, text: str, attribute: str) -> Description:
         tuple(wanted.get("LEAST_PYTHON", ())),
         wanted.get("SYSTEM"),
         wanted.get("VARIANT_OF"),
+        tuple(wanted.get("CONFLICTS", ())),
     )
 
 
@@ -207,3 +221,15 @@ def _is_installed(distribution: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return True
+
+
+def _extra_with(distribution: str) -> str | None:
+    """Return the first extra with a distribution, of those for users."""
+    import importlib.metadata
+
+    try:
+        requirements = importlib.metadata.requires("inflight-bench") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    pattern = re.compile(rf"{re.escape(distribution)}\b[^;]*;.*\bextra == ['\"](?!test\b)([^'\"]+)")
+    return next((found[1] for line in requirements if (found := pattern.match(line))), None)

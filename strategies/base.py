@@ -72,7 +72,8 @@ class Strategy(Protocol):
     ``inflight.strategies.GROUPS``: strategies of one group are compared with each other. ``LEAST_PYTHON`` and
     ``SYSTEM`` are requirements other than distributions, such as ``(3, 12)`` and ``"linux"``. A strategy that runs
     the code of another one on something else, such as another event loop, names it in ``VARIANT_OF``, and may
-    import it. Constants are read from the file without importing it, so write them as literals.
+    import it. ``CONFLICTS`` are distributions that must not be installed, because they replace what is measured.
+    Constants are read from the file without importing it, so write them as literals.
     """
 
     STACK: Literal["shared", "own"]

@@ -161,7 +161,7 @@ def test_a_strategy_imports_the_core_and_its_own_package_only() -> None:
         described = strategies.describe(strategy)
         own = top_levels(described.requires)
         for name, found in imports([f"strategies.{strategy}"]):
-            allowed = ["strategies.core", "strategies.base"]
+            allowed = ["strategies.core", "strategies.base", "strategies.client"]
             allowed += [f"strategies.{described.variant_of}"] if described.variant_of else []
             assert within(found, allowed) or top(found) in STANDARD or top(found) in own, (name, found)
 
@@ -276,7 +276,8 @@ def test_the_laboratory_knows_no_study_but_where_their_trials_are_run() -> None:
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}), ids=str)
 def test_a_folder_has_at_most_twenty_modules(folder: Path) -> None:
-    assert len(list(folder.glob("*.py"))) <= 21, "twenty and its __init__.py"
+    is_exhibition = folder == ROOT / "strategies"  # each is a file of its own
+    assert is_exhibition or len(list(folder.glob("*.py"))) <= 21, "twenty and its __init__.py"
 
 
 def test_the_two_halves_share_few_modules() -> None:
@@ -348,7 +349,7 @@ def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
     assert f"strategies.{name}" in ours
     assert {module for module in ours if not within(module, ["strategies.core"])} <= {
         "bench", "bench.measure", "bench.measure.worker", "bench.measure.worker.crawl",
-        "strategies", "strategies.base", "strategies.registry", f"strategies.{name}",
+        "strategies", "strategies.base", "strategies.client", "strategies.registry", f"strategies.{name}",
         f"strategies.{description.variant_of or name}",
     }  # fmt: skip
     assert others <= STANDARD | top_levels(description.requires) | TAKEN_IF_THERE.get(name, set())

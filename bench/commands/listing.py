@@ -23,7 +23,7 @@ def run() -> int:
         for described in members:
             print(f"  {described.name:<20} {_gist(described.model)}")
             if described.lack:
-                print(f"  {'':<20} unavailable: {described.lack}")
+                print(f"  {'':<20} unavailable: {described.lack}{_remedy(described)}")
         print()
     if broken:
         print("installed packages offer these too, but they cannot be used")
@@ -34,6 +34,12 @@ def run() -> int:
         time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
         print(f"  {name:<20} about {time}: {_gist(preset.about)}")
     return 0
+
+
+def _remedy(described: Description) -> str:
+    """Return how to install what a strategy lacks, if an extra of ours has it."""
+    extra = described.extra
+    return f"; pip install 'inflight-bench[{extra}]'" if extra else ""
 
 
 def _described(names: list[str]) -> tuple[dict[str, Description], dict[str, str]]:

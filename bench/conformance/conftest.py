@@ -125,8 +125,8 @@ ADDRESSES = {
 @pytest.fixture
 def local_names(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Serve names to this process: ``.test`` is this machine, ``.invalid`` is nowhere."""
-    if "uvloop" in strategies.describe(name).requires:
-        pytest.skip("libuv looks up names in C, where a test cannot answer it")
+    if {"uvloop", "pycurl"} & set(strategies.describe(name).requires):
+        pytest.skip("its library looks up names in C, where a test cannot answer it")
     real = socket.getaddrinfo
 
     def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:

@@ -549,7 +549,13 @@ def test_nonsense_is_a_malformed_response(strategy: Strategy, name: str, connect
 
     server = serve(answer)
 
-    crawled = crawl(strategy, *(server.url + path for path in NONSENSE), max_tries=2, connection=connection)
+    crawled = crawl(
+        strategy,
+        *(server.url + path for path in NONSENSE),
+        max_tries=2,
+        timeout_ns=(30_000 if strategies.describe(name).stack == "shared" else 3_000) * MS,  # some wait for more
+        connection=connection,
+    )
 
     outcomes = crawled.outcomes()
     assert {
@@ -561,18 +567,25 @@ def test_nonsense_is_a_malformed_response(strategy: Strategy, name: str, connect
 
 @pytest.mark.parametrize("digits", [5000 * "0", 5000 * "9"])
 def test_a_length_of_thousands_of_digits_does_not_end_the_crawl(
-    strategy: Strategy, digits: str, connection: str, serve: Serve
+    strategy: Strategy, name: str, digits: str, connection: str, serve: Serve
 ) -> None:
     long = f"HTTP/1.1 200 OK\r\nContent-Length: {digits}\r\n\r\n".encode()
     server = serve(by_target({"/long": until_close(long), "/x": lambda exchange: exchange.send(page())}))
 
     crawled = crawl(strategy, f"{server.url}/long", f"{server.url}/x", connection=connection, max_tries=2)
 
-    assert crawled.outcomes() == {"/long": "malformed response", "/x": 200}
+    outcomes = crawled.outcomes()
+    is_none = strategies.describe(name).stack == "own" and set(digits) == {"0"}  # other stacks may count zeros
+    assert outcomes.pop("/long") in {"malformed response", *([200] if is_none else [])}
+    assert outcomes == {"/x": 200}
 
 
 @pytest.mark.rule("responses")
-@pytest.mark.parametrize("extra", [b"garbage", b"\r\n\r\n", response(200, b'<a href="/trap">')])
+@pytest.mark.parametrize(
+    "extra",
+    [b"garbage", b"\r\n\r\n", response(200, b'<a href="/trap">')],
+    ids=["garbage", "empty lines", "another response"],
+)
 def test_bytes_behind_a_response_answer_nothing(
     strategy: Strategy, name: str, extra: bytes, connection: str, serve: Serve
 ) -> None:
