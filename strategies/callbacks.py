@@ -1,7 +1,7 @@
 """One thread, a selector, and a callback for every event: no coroutine, no future, no lock.
 
-``run`` is the whole idea. Every socket is registered together with a function, and the loop calls that when the
-socket is ready. All that a fetch must remember between two calls is on its ``Connection``.
+``run`` is the whole idea. Every socket is registered together with a function, and the loop calls it when the socket is
+ready. All that a fetch must remember between two calls is on its ``Connection``.
 """
 
 import errno

@@ -319,7 +319,7 @@ class _Worker(Generic[Client]):
         self.connections.append(weakref.ref(connection))
         if self.pool.stopped:
             raise ConnectionAbortedError
-        if self.is_late:
+        if self.fetch is not None and time.perf_counter_ns() >= self.fetch.deadline_ns:
             raise TimeoutError
 
     def disconnect(self) -> None:

@@ -42,15 +42,10 @@ def open_client(job: Job) -> AbstractContextManager[urllib3.PoolManager]:
 
 def get(client: urllib3.PoolManager, url: str, job: Job) -> Answer:
     """Fetch one URL; the body is read as it was sent (``decode_content``)."""
-    response = client.request("GET", url, redirect=False, preload_content=False, decode_content=False)
-    try:
+    with client.request("GET", url, redirect=False, preload_content=False, decode_content=False) as response:
         headers = response.headers
         body = read(response.stream(PIECE_BYTES, decode_content=False), job)
-        return Answer(response.status, headers.get("Content-Type"), in_latin_1(headers.get("Location")), body)
-    except BaseException:
-        response.close()
-        raise
-    finally:
-        response.release_conn()
-        if job.connection == "per-fetch":
-            client.clear()  # urllib3 would keep it until the server's end of it has been seen
+        answer = Answer(response.status, headers.get("Content-Type"), in_latin_1(headers.get("Location")), body)
+    if job.connection == "per-fetch":
+        client.clear()  # urllib3 would keep it until the server's end of it has been seen
+    return answer

@@ -253,7 +253,7 @@ def test_a_study_knows_no_other_study() -> None:
 
 
 def test_the_suite_imports_strategies_and_the_site_alone() -> None:
-    around = {f"{SUITE}.{name}" for name in ("command", "plugin", "show", "telling")}
+    around = {f"{SUITE}.{name}" for name in ("command", "plugin", "processes", "show", "telling")}
     allowed = [SUITE, "strategies", *PURE_PARTS_OF_THE_SITE]
     for name, found in imports(sorted(set(modules(SUITE)) - around)):
         assert our_module(found) is None or within(found, allowed) or found == "bench", (name, found)

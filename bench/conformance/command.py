@@ -77,6 +77,7 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
     """
     import pytest
 
+    from inflight.bench.commands.run import interruptible
     from inflight.bench.conformance.plugin import Check
     from inflight.bench.conformance.show import Checked
 
@@ -84,9 +85,9 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
     options = ["-c", os.devnull, "--rootdir", folder, "--confcutdir", folder, "-p", "no:cacheprovider"]
     options += [f"-Werror::{warning}" for warning in LEAKS]
     began = time.monotonic()
-    with shown(Stand(len(rules), USUAL_NS * len(rules) / len(RULES), guess="at most")) as progress:
+    with shown(Stand(len(rules), USUAL_NS * len(rules) / len(RULES))) as progress:
         plugin = Check(strategy, rules, PROCESSES, limit_s, _Steps(progress).ended)
-        with _plain_pytest(), redirect_stdout(io.StringIO()) as printed:
+        with interruptible(), _plain_pytest(), redirect_stdout(io.StringIO()) as printed:
             code = pytest.main([*options, "--capture=no", "--strict-markers", folder], [plugin])
     if code == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt

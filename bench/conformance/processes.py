@@ -14,6 +14,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, ForkProcess
 from typing import Generic, Protocol, TypeVar
 
+from inflight.bench.measure.limits.child import die_with_parent
+
 T = TypeVar("T")
 TRACEBACK_S, MOST_TRACEBACK = 0.2, 100_000
 """Time for writing a traceback, and the most bytes that are read of it."""
@@ -33,7 +35,7 @@ Lost = Callable[[T, str, str | None], R]
 
 
 @dataclass
-class _Child(Generic[T, R]):
+class _Child(Generic[T]):
     """A process that does tasks one after another."""
 
     process: ForkProcess
@@ -42,7 +44,6 @@ class _Child(Generic[T, R]):
     """File to which the process writes its traceback when it gets SIGUSR1."""
     left: deque[T]
     began: float
-    last: R | None = None
 
     def end(self) -> None:
         """Kill the process with all that it has started."""
@@ -76,7 +77,7 @@ def results(
     if the process died. All processes have ended when the iterator is closed.
     """
     waiting = deque(deque(batch) for batch in batches)
-    children: list[_Child[T, R]] = []
+    children: list[_Child[T]] = []
     try:
         while waiting or children:
             while waiting and len(children) < processes:
@@ -87,7 +88,7 @@ def results(
                 found = _next(child, ready, lost, limit_s)
                 if found is not None:
                     child.left.popleft()
-                    child.last, child.began = found, time.monotonic()
+                    child.began = time.monotonic()
                 if child.pipe.closed:
                     children.remove(child)
                     if child.left:
@@ -99,22 +100,24 @@ def results(
             child.end()
 
 
-def _next(child: _Child[T, R], ready: Sequence[object], lost: Lost[T, R], limit_s: float) -> R | None:
+def _next(child: _Child[T], ready: Sequence[object], lost: Lost[T, R], limit_s: float) -> R | None:
     """Return the next result of a process; end the process if no more will come."""
     if child.pipe in ready:
         try:
             found: R = child.pipe.recv()
         except (EOFError, OSError):
             child.process.join()
-            code, went_on = child.process.exitcode, child.last is None or child.last.is_clean
+            found = lost(child.left[0], _death(child.process.exitcode), None)
             child.end()
-            return lost(child.left[0], _death(code), None) if child.left and went_on else None
+        else:
+            if len(child.left) == 1 or not found.is_clean:
+                child.end()
         return found
     if time.monotonic() < child.began + limit_s:
         return None
-    found_at = child.traceback()
+    found = lost(child.left[0], f"did not end within {limit_s:g} s", child.traceback())
     child.end()
-    return lost(child.left[0], f"did not end within {limit_s:g} s", found_at)
+    return found
 
 
 def _death(code: int | None) -> str:
@@ -123,21 +126,25 @@ def _death(code: int | None) -> str:
     return f"ended the process with the exit code {code}"
 
 
-def _started(tasks: deque[T], work: Callable[[T, T | None], R]) -> _Child[T, R]:
+def _started(tasks: deque[T], work: Callable[[T, T | None], R]) -> _Child[T]:
     context = ForkContext()
     ours, theirs = context.Pipe(duplex=False)
     with tempfile.TemporaryFile() as file:
         stack = os.dup(file.fileno())
-    process = context.Process(target=_work_off, args=(tuple(tasks), work, theirs, stack))
+    process = context.Process(target=_work_off, args=(tuple(tasks), work, theirs, stack, os.getpid()))
     sys.stdout.flush()
     process.start()
     theirs.close()
     return _Child(process, ours, stack, tasks, time.monotonic())
 
 
-def _work_off(tasks: Sequence[T], work: Callable[[T, T | None], R], pipe: Connection, stack: int) -> None:
+def _work_off(tasks: Sequence[T], work: Callable[[T, T | None], R], pipe: Connection, stack: int, parent: int) -> None:
     """Do the tasks in this process, which gets a group of its own and writes nowhere."""
     os.setsid()
+    die_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

@@ -163,7 +163,7 @@ def test_a_bug_after_a_failed_fetch_ends_the_crawl(
     def answer(exchange: Exchange) -> None:
         if exchange.target == "/bug":
             exchange.wait_until_in_flight(others + 1)
-            exchange.send(b"nonsense")
+            exchange.send(b"nonsense\r\n\r\n")
         else:
             waiting(exchange)
 

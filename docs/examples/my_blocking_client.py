@@ -21,9 +21,10 @@ def open_client(job):
 
 
 def get(pool, url, job):
-    response = pool.request("GET", url, redirect=False, preload_content=False, decode_content=False)
-    body = driver.read(response.stream(65536, decode_content=False), job)
-    location = driver.in_latin_1(response.headers.get("Location"))
+    with pool.request("GET", url, redirect=False, preload_content=False, decode_content=False) as response:
+        body = driver.read(response.stream(65536, decode_content=False), job)
+        location = driver.in_latin_1(response.headers.get("Location"))
+        answer = driver.Answer(response.status, response.headers.get("Content-Type"), location, body)
     if job.connection == "per-fetch":
         pool.clear()
-    return driver.Answer(response.status, response.headers.get("Content-Type"), location, body)
+    return answer

@@ -6,6 +6,7 @@ are CRLF only, and folded header lines are errors (both as RFC 9112 section 2.2 
 """
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -141,10 +142,13 @@ class ResponseParser:
             common = _last_common[0]
             if len(data) != common.total or not data.startswith(common.section):
                 common = _read_common(data)
-            _, section, status, kind, encoding, size, has_links, keep_alive = common
-            if section and size <= self._max_body_bytes and len(section) - 4 <= self._max_header_bytes:
-                links = find_links(data, len(section)) if has_links else []
-                return _new(Response, (status, kind, encoding, None, size, links, keep_alive))
+            begin = common.begin
+            if begin and common.size <= self._max_body_bytes and begin - 4 <= self._max_header_bytes:
+                links = find_links(data, begin) if common.has_links else []
+                return _new(
+                    Response,
+                    (common.status, common.kind, common.encoding, None, common.size, links, common.keep_alive),
+                )
         else:
             self._buffer += data
             data = bytes(self._buffer)
@@ -255,13 +259,16 @@ class ResponseParser:
         return TooLargeError(f"body over {self._max_body_bytes} bytes")
 
 
-class _Common(NamedTuple):
+@dataclass(slots=True)  # not frozen: one is made for each header section that differs from the last one
+class _Common:
     """A whole response whose header section has the common layout, without its body."""
 
     total: int
     """Bytes of header section and body."""
     section: bytes
     """The header section with its last empty line."""
+    begin: int
+    """Where the body begins: the length of the section."""
     status: int
     kind: str | None
     encoding: str | None
@@ -271,7 +278,7 @@ class _Common(NamedTuple):
     keep_alive: bool
 
 
-_UNCOMMON = _Common(-1, b"", 0, None, None, 0, has_links=False, keep_alive=False)
+_UNCOMMON = _Common(-1, b"", 0, 0, None, None, 0, has_links=False, keep_alive=False)
 """Not a whole response, or one with another layout."""
 _last_common = [_UNCOMMON]
 """The last one read, on any connection. Servers repeat a header section until the second of its date is over."""
@@ -288,7 +295,9 @@ def _read_common(data: bytes) -> _Common:
     kind, encoding = _split_content_type(content_type or b"")
     has_links = status == b"200" and kind in _LINKED_TYPES
     keep_alive = connection is None or connection.lower() != b"close"
-    common = _Common(len(data), match[0], int(status), kind or None, encoding, int(length), has_links, keep_alive)
+    common = _Common(
+        len(data), match[0], match.end(), int(status), kind or None, encoding, int(length), has_links, keep_alive
+    )
     _last_common[0] = common  # one step, so that threads may share it
     return common
 

@@ -1,6 +1,7 @@
 """``inflight check``: which rule a strategy breaks, in words."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -186,13 +187,14 @@ def test_a_limit_that_is_none_fails() -> None:
     assert "passed, but is listed in exceptions.py as a limit of the library: it is deaf" in done.out
 
 
-def test_ctrl_c_leaves_no_process() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+def test_a_signal_leaves_no_process(number: int, code: int) -> None:
     with running("check", "callbacks", "--only", "deadline") as command:
         family = command.family_when(3)
-        command.interrupt(whole_group=True)
+        command.process.send_signal(number)
         done = command.end()
 
-    assert done.code == 130
+    assert done.code == code
     assert done.out == ""
     assert survivors(family) == []
 
