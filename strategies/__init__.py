@@ -202,8 +202,8 @@ def _constants(body: list[ast.stmt]) -> dict[str, ast.expr]:
 
 
 def _stack(value: str) -> str:
-    """Return ``shared`` or ``own``. Raises ValueError for another value."""
-    if value not in {"shared", "own"}:
+    """Return ``shared`` or ``own``, or ``none`` for a part of a page. Raises ValueError for another value."""
+    if value not in {"shared", "own", "none"}:
         raise ValueError(f"STACK is {value!r}, and must be 'shared' or 'own'")
     return value
 

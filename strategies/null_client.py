@@ -1,4 +1,4 @@
-"""No model: a loop around epoll reads and counts bytes, and walks through an endless site without looking for links."""
+"""A loop around epoll that counts bytes: no model. It walks through an endless site without looking for links."""
 
 import select
 import socket
