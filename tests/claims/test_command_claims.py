@@ -145,7 +145,7 @@ def test_another_client_is_planned_beside_those_of_the_claim() -> None:
     alone = inflight("claims", "client-collapse", "--list")
     more = inflight("claims", "client-collapse", "--list", "--strategy", "callbacks")
 
-    assert [done.err.split()[:2] for done in (alone, more)] == [["16", "trials,"], ["24", "trials,"]]
+    assert [done.err.split()[:2] for done in (alone, more)] == [["24", "trials,"], ["36", "trials,"]]
 
 
 def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:
