@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.core import rows
-from inflight.bench.measure import run as runs
+from inflight.bench.measure import interpreters
 from inflight.bench.studies.claims.verdicts import load
 from tests.cli.command import Done, inflight, running
 
@@ -72,7 +72,7 @@ def test_fresh_measures_again_and_json_is_the_only_output(first: Done, folder: P
     assert {row.run for row in rows.read(newest(folder))} == {newest(folder).name}
 
 
-FREE_THREADED = next(filter(None, map(shutil.which, runs.FREE_THREADED_NAMES)), None)
+FREE_THREADED = next(filter(None, map(shutil.which, interpreters.FREE_THREADED_NAMES)), None)
 
 
 @pytest.mark.skipif(FREE_THREADED is not None, reason="there is a free-threaded interpreter")
@@ -98,7 +98,9 @@ against = { variables = { PYTHON_GIL = "1" } }
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(FREE_THREADED is None, reason=f"none of {', '.join(runs.FREE_THREADED_NAMES)} is on the path")
+@pytest.mark.skipif(
+    FREE_THREADED is None, reason=f"none of {', '.join(interpreters.FREE_THREADED_NAMES)} is on the path"
+)
 def test_one_interpreter_is_measured_with_and_without_its_lock(tmp_path: Path) -> None:
     (tmp_path / "lock.toml").write_text(TWO_BLOCKS, encoding="utf-8")
 

@@ -18,8 +18,8 @@ from inflight.bench.core.experiment import Experiment, ExperimentError
 from inflight.bench.core.judge import check_known
 from inflight.bench.core.plan import AnyTrial, estimate_ns
 from inflight.bench.core.rows import Row
+from inflight.bench.measure import interpreters
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.blocks import sides
 from inflight.bench.studies import claims
 from inflight.bench.studies.claims import Claim, cells, reuse, show
 from inflight.bench.studies.claims.cells import Key
@@ -60,7 +60,7 @@ def run(
     Returns 0 whatever the verdicts, 1 if a claim could not be tested, 130 if interrupted.
     """
     budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
-    interpreter = None if free_threaded is None else sides.free_threaded(free_threaded)
+    interpreter = None if free_threaded is None else interpreters.free_threaded(free_threaded)
     needed = work_out(_claims(chosen, strategy), quick=quick)
     if only_list:
         return _list(needed)
