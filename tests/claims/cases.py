@@ -61,6 +61,11 @@ def memory() -> Iterator[Case]:
     yield "memory-ratio", "no asyncio in flight", _ratio(45_000, 1200, 57_000, 13_000)[:-10], UNSURE
     across = [*block_rows("thread", 10_000, jitter=0.2), *block_rows("asyncio_task", 1000, sizes=MANY)]
     yield "memory-ratio", "across ten", [*across, *_ratio(1, 1, 57_000, 13_000)[20:]], UNSURE
+    yield "thread-megabytes", "kilobytes", block_rows("thread", 45_000), NOT_HERE
+    yield "thread-megabytes", "gigabytes", block_rows("thread", 200_000), DIFFERS
+    yield "thread-megabytes", "a megabyte each", block_rows("thread", 1_000_000), HOLDS
+    yield "thread-megabytes", "across a gigabyte", block_rows("thread", 100_000, jitter=0.2), UNSURE
+    yield "thread-megabytes", "no threads", block_rows("thread", 45_000)[:4], UNSURE
     yield "many-coroutines", "all start", _started(9 * S), HOLDS
     yield "many-coroutines", "in more than a minute", _started(61 * S), DIFFERS
     yield "many-coroutines", "one kind does not", [*_started(9 * S)[:-1], _not_started("limit")], DIFFERS
@@ -186,6 +191,14 @@ def loops() -> Iterator[Case]:
     yield "eager-tasks", "across", _eager(small=1.05, usual=1.0), UNSURE
     yield "eager-tasks", "one block", [row for row in _eager(2.5, 2.2) if row.round == 1], UNSURE
     yield "eager-tasks", "no interpreter", _skipped(_eager(2.5, 2.2)), NOT_TESTED
+    yield "convoy", "about a hundred", _convoy(80), HOLDS
+    yield "convoy", "slower still", _convoy(20), DIFFERS
+    yield "convoy", "faster", _convoy(400), DIFFERS
+    yield "convoy", "hardly slower", _convoy(5_000), NOT_HERE
+    yield "convoy", "across a tenth", _convoy(1_000, swing=0.2), UNSURE
+    yield "convoy", "across two hundred", _convoy(200, swing=0.2), UNSURE
+    yield "convoy", "none without the thread", [row for row in _convoy(80) if row.workload.arm.busy_threads], UNSURE
+    yield "convoy", "skipped", _skipped(_convoy(80)), NOT_TESTED
 
 
 def libraries() -> Iterator[Case]:
@@ -451,6 +464,16 @@ def _layers(streams: float, sockets: float, only: str | None = None, swing: floa
     """Make the blocks of streams-cost: CPU time per page as a multiple of that of Protocols."""
     times = {"asyncio_protocol": 1.0, "native_asyncio": streams, "asyncio_sockets": sockets}
     return _on_sites(times, only, swing)
+
+
+def _convoy(per_s: float, swing: float = 0.01) -> list[Row]:
+    """Make the blocks of convoy: pages per second beside a thread that computes, of 10,000 without it."""
+    return [
+        row
+        for threads, rates in ((0, _around(10_000.0, 0.0)), (1, _around(per_s, swing)))
+        for name in ("native_asyncio", "callbacks", "thread_pool")
+        for row in arm_rows(name, *rates, read="pages_per_s", in_flight=1, busy_threads=threads, cell=name)
+    ]
 
 
 def _awaited(small: float, usual: float, swing: float = 0.01) -> list[Row]:

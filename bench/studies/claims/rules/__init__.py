@@ -41,5 +41,7 @@ RULES: dict[str, Rule] = {
     "eager-tasks": loops.eager_tasks,
     "client-collapse": libraries.client_collapse,
     "gevent-like-threads": libraries.gevent_like_threads,
+    "convoy": loops.convoy,
+    "thread-megabytes": memory.thread_megabytes,
 }
 """The rule of each claim, by the claim's id."""

@@ -82,6 +82,10 @@ BENT = Unit(lambda found: f"{units.size_between(found.low, found.high)} (the lin
 TIMES = Unit(_times, lambda edge: f"{units.number_tick(round(edge, 3))}x")
 SPAN = Unit(_span, lambda edge: units.duration(edge, 2))
 SHARE = Unit(lambda found: f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})", lambda edge: f"{edge:.0%}")
+PER_S = Unit(
+    lambda found: f"{units.number(found.value)} ({units.number(found.low)} to {units.number(found.high)})",
+    units.number,
+)
 COUNT = Unit(lambda found: units.count(round(found.high)), lambda edge: units.count(round(edge)))
 
 

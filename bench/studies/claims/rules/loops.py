@@ -6,9 +6,19 @@ outside of it, so small pages are the case in favour of these claims.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from inflight.bench.core.cells import cpu_per_page_ns
+from inflight.bench.core.cells import cpu_per_page_ns, pages_per_s
 from inflight.bench.core.rows import Row
-from inflight.bench.studies.claims.rules.evidence import Figure, Range, arms, of_subjects, over, values
+from inflight.bench.studies.claims.rules.evidence import (
+    PER_S,
+    Figure,
+    Range,
+    arms,
+    of_subjects,
+    over,
+    over_rounds,
+    ratio,
+    values,
+)
 from inflight.bench.studies.claims.rules.parts import Part, compared, outcome
 from inflight.bench.studies.claims.rules.speed import CPU, PAYS, SAME
 from inflight.bench.studies.claims.verdicts import Outcome, Value
@@ -23,6 +33,10 @@ USES = {
     "sockets": ("asyncio_sockets", "uvloop_sockets"),
 }
 """How a connection is used, with the strategies on asyncio's loop and on uvloop's."""
+CONVOYED = {"asyncio": "native_asyncio", "callbacks": "callbacks", "threads": "thread_pool"}
+"""The names of the figures of convoy, with their strategies."""
+TENTH, HUNDRED = 0.1, 100
+"""Boundaries of convoy: a tenth of the pages per second, and about 100 of them, which is from half to twice that."""
 PER_CPU_SECOND = "pages per second of CPU time"
 
 
@@ -71,6 +85,29 @@ def eager_tasks(rows: Sequence[Row]) -> Outcome:
     found = values("_ratio", gains) | {"python": version}
     decisive = of_subjects(rows, "eager_tasks")
     return outcome(decisive, _times_faster(gains, "eager over scheduled tasks"), found)
+
+
+def convoy(rows: Sequence[Row]) -> Outcome:
+    """Judge whether a loop beside a thread that computes fetches about 100 pages per second, a tenth of those without."""
+    busy = {name: _beside(rows, strategy, is_busy=True) for name, strategy in CONVOYED.items()}
+    rates = {name: over_rounds(own, pages_per_s, PER_S) for name, own in busy.items()}
+    left = {
+        name: ratio(busy[name], _beside(rows, strategy, is_busy=False), pages_per_s)
+        for name, strategy in CONVOYED.items()
+    }
+    of, told = "pages per second beside the thread", "asyncio"
+    parts = [
+        compared(told, left["asyncio"], "below", TENTH, "slowed down", of="over those without it"),
+        compared(told, rates["asyncio"], "at least", HUNDRED / 2, of=of),
+        compared(told, rates["asyncio"], "below", HUNDRED * 2, of=of),
+    ]
+    others = [f"{name}: {found}" for name, found in rates.items() if name != told and isinstance(found, Range)]
+    return outcome(rows, parts, values("_per_s", rates) | values("_ratio", left), others)
+
+
+def _beside(rows: Sequence[Row], strategy: str, *, is_busy: bool) -> list[Row]:
+    """Return the arms of a strategy with or without a thread that computes."""
+    return [row for row in arms(rows, strategy) if bool(row.workload.arm.busy_threads) is is_busy]
 
 
 def _cells(rows: Sequence[Row]) -> dict[str, list[Row]]:
