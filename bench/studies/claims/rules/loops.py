@@ -88,7 +88,7 @@ def eager_tasks(rows: Sequence[Row]) -> Outcome:
 
 
 def convoy(rows: Sequence[Row]) -> Outcome:
-    """Judge whether a loop beside a thread that computes fetches about 100 pages per second, a tenth of those without."""
+    """Judge whether a loop beside a thread that computes fetches about 100 pages/s, a tenth of its rate alone."""
     busy = {name: _beside(rows, strategy, is_busy=True) for name, strategy in CONVOYED.items()}
     rates = {name: over_rounds(own, pages_per_s, PER_S) for name, own in busy.items()}
     left = {
