@@ -143,11 +143,31 @@ def test_a_claim_that_compares_what_its_text_names_takes_no_other_strategy(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+MY_CLIENT = '''"""A client of a reader."""
+
+STACK = "own"
+REQUIRES = ()
+
+
+def crawl(job, frontier):
+    raise NotImplementedError
+'''
+
+
 def test_another_client_is_planned_beside_those_of_the_claim() -> None:
     alone = inflight("claims", "client-collapse", "--list")
     more = inflight("claims", "client-collapse", "--list", "--strategy", "callbacks")
 
-    assert [done.err.split()[:2] for done in (alone, more)] == [["16", "trials,"], ["24", "trials,"]]
+    assert [done.err.split()[:2] for done in (alone, more)] == [["24", "trials,"], ["36", "trials,"]]
+
+
+def test_a_client_in_a_file_is_measured_beside_those_of_the_claim(tmp_path: Path) -> None:
+    (tmp_path / "my_client.py").write_text(MY_CLIENT, encoding="utf-8")
+
+    done = inflight("claims", "client-collapse", "--list", "--strategy", tmp_path / "my_client.py")
+
+    assert done.code == 0, done.err
+    assert done.err.startswith("36 trials,")
 
 
 def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:

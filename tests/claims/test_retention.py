@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
-from inflight.bench.studies.claims.rules.evidence import TIMES, Figure, Range, Unknown
+from inflight.bench.core.records.crawls import Crawl
+from inflight.bench.studies.claims.rules.evidence import TIMES, Figure, Range, Unknown, of_type
 from inflight.bench.studies.claims.rules.libraries import rates, retention
-from tests.claims.made_claim_rows import arm_rows
+from tests.claims.made_claim_rows import timed_rows
 from tests.made_rows import RED
 
 CAPS = st.integers(2, 5000)
@@ -52,7 +52,7 @@ def test_a_client_that_is_fastest_at_the_largest_cap_keeps_everything() -> None:
     assert shares(retention({64: times(1.2), 256: times(1.5)})) == (1, 1, 1)
 
 
-def test_the_reference_cap_may_be_the_best() -> None:
+def test_the_smallest_cap_may_be_the_best() -> None:
     assert shares(retention({64: times(0.5), 256: times(0.2)})) == pytest.approx((0.2, 0.18, 0.22))
 
 
@@ -64,25 +64,22 @@ def test_a_cap_that_was_not_measured_leaves_it_unknown() -> None:
     assert isinstance(retention({64: Range(2, 0, math.inf, TIMES), 256: times(0.5)}), Unknown)
 
 
-def blocks(cap: int, *costs: float, reference: float = 1_000_000) -> list[Row]:
-    """Make the blocks of a client with a cap against its reference cap."""
-    cell = f"cap {cap}"
-    return [
-        *arm_rows("a_client", *[reference] * len(costs), role="reference", in_flight=16, cell=cell),
-        *arm_rows("a_client", *costs, in_flight=cap, cell=cell),
-    ]
+def crawls(**caps: tuple[float, ...]) -> list[Crawl]:
+    """Make the crawls of a client: pages per second of each round, by cap (``at_16``)."""
+    rows = [row for name, own in caps.items() for row in timed_rows("a_client", *own, in_flight=int(name[3:]))]
+    return of_type(rows, Crawl)
 
 
-def test_each_cap_is_compared_with_the_reference_of_its_own_blocks() -> None:
-    rows = [*blocks(64, 2_000_000, 2_000_000), *blocks(256, 12_000_000, 12_000_000, reference=3_000_000)]
+def test_each_cap_is_compared_with_the_smallest_in_the_same_rounds() -> None:
+    rows = crawls(at_200=(100, 300), at_16=(1000, 3000), at_64=(500, 1500))
 
     found = {cap: shares(one)[0] for cap, one in rates(rows).items()}
 
-    assert found == pytest.approx({64: 0.5, 256: 0.25})
+    assert found == pytest.approx({64: 0.5, 200: 0.1})
 
 
-def test_blocks_that_are_not_valid_on_one_side_do_not_count() -> None:
-    rows = blocks(64, 2_000_000, 2_000_000, 8_000_000)
+def test_a_crawl_that_is_not_valid_does_not_count() -> None:
+    rows = crawls(at_16=(1000, 1000, 1000), at_64=(500, 500, 10))
     red = [changed(row, checks=(RED,)) if (row.round, row.workload.in_flight) == (3, 64) else row for row in rows]
 
-    assert shares(rates(red)[64])[0] == pytest.approx(0.5)
+    assert shares(rates(of_type(red, Crawl))[64])[0] == pytest.approx(0.5)

@@ -14,8 +14,7 @@ from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, seconds
 from inflight.bench.core import rows
-from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.judge import check_known
+from inflight.bench.core.experiment import Experiment, ExperimentError, named
 from inflight.bench.core.plan import AnyTrial, estimate_ns
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import interpreters
@@ -113,13 +112,12 @@ def rows_of(experiment: Experiment, found: Iterable[Row]) -> list[Row]:
 
 def _claims(chosen: Sequence[str], added: Sequence[str]) -> list[Claim]:
     """Return the chosen claims, or all; with more strategies those that take them. Raises ExperimentError."""
+    names = [named(one, "--strategy") for one in added]
     known = strategies.names()
-    for name in added:
-        check_known(name, known, "strategy", "--strategy")
     found = [claims.load(claim, known) for claim in dict.fromkeys(chosen) or claims.ids()]
     if not added:
         return found
-    return [claim.with_strategies(added) if chosen or claim.file.takes_strategies else claim for claim in found]
+    return [claim.with_strategies(names) if chosen or claim.file.takes_strategies else claim for claim in found]
 
 
 def _list(needed: Needed) -> int:

@@ -183,12 +183,6 @@ def probes(rows: Iterable[Row], probe: str, **arguments: object) -> list[Probe]:
     return [row for row in of_type(rows, Probe, probe) if arguments.items() <= row.workload.arguments.items()]
 
 
-def beside(rows: Iterable[Row], others: Iterable[Row]) -> list[Row]:
-    """Return the valid rows that share a block with a valid row of the others."""
-    places = {_place(row) for row in others if row.valid}
-    return [row for row in rows if row.valid and _place(row) in places]
-
-
 def of_subjects(rows: Sequence[R], *strategies: str) -> Sequence[R]:
     """Return the rows that say whether a claim on some strategies was tested: theirs if none was started, else all."""
     own = [row for row in rows if (row.workload.arm.strategy if row.kind == "arm" else row.strategy) in strategies]

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from inflight.bench.core.cells import cpu_per_page_ns
+from inflight.bench.core.cells import cpu_per_page_ns, pages_per_s
 from inflight.bench.core.layers import cost
-from inflight.bench.core.records.crawls import Memory
+from inflight.bench.core.records.crawls import Crawl, Memory
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import (
     SHARE,
@@ -13,7 +13,7 @@ from inflight.bench.studies.claims.rules.evidence import (
     Range,
     Unknown,
     arms,
-    beside,
+    by_strategy,
     of_subjects,
     of_type,
     over,
@@ -42,11 +42,11 @@ def client_collapse(rows: Sequence[Row]) -> Outcome:
 
     Further clients are shown, and have no part in the verdict.
     """
-    own = {name: arms(rows, name) for name in sorted({row.workload.arm.strategy for row in arms(rows)})}
+    own = by_strategy(of_type(rows, Crawl))
     kept = {name: retention(rates(some)) for name, some in own.items()}
-    caps = sorted({row.workload.in_flight for row in arms(rows)})
+    caps = sorted({row.workload.in_flight for some in own.values() for row in some})
     few, most = (caps[0], caps[-1]) if len(caps) > 1 else (0, 0)
-    of = "share of its best pages per second of CPU time that a client keeps at the largest cap"
+    of = "share of its best pages/s that a client keeps at the largest cap"
     unknown = Unknown("not measured")
     parts = [
         compared(COLLAPSES, kept.get(COLLAPSES, unknown), "below", COLLAPSED, "collapses", of=of),
@@ -62,20 +62,18 @@ def client_collapse(rows: Sequence[Row]) -> Outcome:
     return outcome(of_subjects(rows, COLLAPSES), parts, found, others)
 
 
-def rates(rows: Sequence[Row]) -> dict[int, Figure]:
-    """Return a client's pages per second of CPU time by cap, over those of the reference cap in the same blocks."""
-    reference, compared_ones = ([row for row in rows if row.workload.arm.role == role] for role in _ROLES)
-    found: dict[int, Figure] = {}
-    for cap in sorted({row.workload.in_flight for row in compared_ones}):
-        own = [row for row in compared_ones if row.workload.in_flight == cap]
-        found[cap] = ratio(beside(reference, own), own, cpu_per_page_ns)
-    return found
+def rates(rows: Sequence[Crawl]) -> dict[int, Figure]:
+    """Return a client's pages per second by cap, over those at its smallest cap in the same rounds."""
+    at: dict[int, list[Crawl]] = {}
+    for row in sorted(rows, key=lambda row: row.workload.in_flight):
+        at.setdefault(row.workload.in_flight, []).append(row)
+    return {cap: ratio(own, at[min(at)], pages_per_s) for cap, own in at.items() if cap > min(at)}
 
 
 def retention(found: Mapping[int, Figure]) -> Figure:
     """Return the share of its best rate that a client keeps at the largest cap.
 
-    The rates are multiples of that at the reference cap, which may be the best. If another one is, the interval is the
+    The rates are multiples of that at the smallest cap, which may be the best. If another one is, the interval is the
     widest that both intervals allow.
     """
     known = {cap: one for cap, one in found.items() if isinstance(one, Range)}
@@ -87,7 +85,7 @@ def retention(found: Mapping[int, Figure]) -> Figure:
     if best is last:
         return Range(1, 1, 1, SHARE)
     if best.low <= 0:
-        return Unknown("one block")
+        return Unknown("one round")
     return Range(last.value / best.value, last.low / best.high, last.high / best.low, SHARE)
 
 
@@ -106,6 +104,3 @@ def gevent_like_threads(rows: Sequence[Row]) -> Outcome:
     sizes = values("_bytes", {"greenlet": slope(memory[GREENLETS].full), "thread": slope(memory[THREADS].full)})
     shown = [f"user memory: {user}"] if isinstance(user, Range) else []
     return outcome(of_subjects(rows, GREENLETS), parts, ratios | sizes, shown)
-
-
-_ROLES = ("reference", "compared")
