@@ -206,6 +206,13 @@ def test_a_strategy_against_itself_has_a_block_of_its_own_whose_arms_differ_in_t
         assert len({arm.name for arm in block.arms}) == 3
 
 
+def test_patience_is_that_of_the_block_and_raises_its_estimate() -> None:
+    (usual,), (patient,) = blocks_of({}), blocks_of({"patience_s": 10})
+
+    assert (usual.patience_s, patient.patience_s) == (None, 10)
+    assert usual.expected_ns < patient.expected_ns < usual.expected_ns + len(patient.arms) * 10e9
+
+
 def test_settings_are_those_of_all_arms_but_for_what_the_reference_has_otherwise() -> None:
     table = {
         "python": "free-threaded",
