@@ -9,8 +9,8 @@ from inflight.bench.core import experiment as experiments
 from inflight.bench.core.experiment import ExperimentError
 from inflight.bench.core.plan import estimate_ns, expand
 
-WIDTH = 100
-"""Maximum width of a line."""
+WIDTH = 66
+"""Maximum length of a line behind the name of a strategy."""
 REFUSALS = (ExperimentError, strategies.StrategyError)
 
 
@@ -21,7 +21,7 @@ def run() -> int:
         print(f"strategies: {meaning}")
         for described in known.values():
             if described.group == group:
-                print(_entry(described.name, _gist(described.model)))
+                print(f"  {described.name:<20} {_gist(described.model)}")
                 if described.lack:
                     print(f"  {'':<20} unavailable: {described.lack}")
         print()
@@ -29,18 +29,11 @@ def run() -> int:
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
         time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
-        print(_entry(name, f"about {time}: {_gist(preset.about)}"))
+        print(f"  {name:<20} about {time}: {_gist(preset.about)}")
     return 0
 
 
-def _entry(name: str, text: str) -> str:
-    """Return a name and what it is, in lines that fit a terminal."""
-    begin = f"  {name:<20} "
-    return textwrap.fill(
-        text, WIDTH, initial_indent=begin, subsequent_indent=" " * 23, break_on_hyphens=False, break_long_words=False
-    )
-
-
 def _gist(text: str) -> str:
-    """Return a text up to its first colon or full stop."""
-    return re.split(r"[:.](?:\s|$)", text, maxsplit=1)[0].replace("``", "").replace("\n", " ")
+    """Return a text up to its first colon or full stop, in lines that stand below each other behind a name."""
+    gist = re.split(r"[:.](?:\s|$)", text, maxsplit=1)[0].replace("``", "").replace("\n", " ")
+    return f"\n{'':<23}".join(textwrap.wrap(gist, WIDTH, break_on_hyphens=False))
