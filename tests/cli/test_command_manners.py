@@ -27,7 +27,9 @@ from tests.compare.made_runs import noisy_run, saved
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
-TALKS = {"run", "race", "report", "advise", "ab", "compare", "selftest", "claims", "limits", "swarm", "open-loop"}
+TALKS = {
+    "run", "race", "report", "advise", "ab", "compare", "selftest", "claims", "limits", "swarm", "open-loop", "check",
+}  # fmt: skip
 LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 COMMANDS = sorted(main.commands)
 STUDIES = {"ab": "compare", "advise": "advice", "compare": "stored", "open-loop": "open_loop"}
@@ -36,8 +38,8 @@ OF_NO_STUDY = {"completion", "report", "run"}
 OF_A_MODULE = {
     name: f"commands.{name}" if name in OF_NO_STUDY else f"studies.{STUDIES.get(name, name)}.command"
     for name in COMMANDS
-    if name not in {"crawl", "serve", "list"}
-}
+    if name not in {"crawl", "serve", "list", "check"}
+} | {"check": "conformance.command"}
 """The module of each command that has one of its own."""
 BROKEN = """
 import sys

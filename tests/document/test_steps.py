@@ -35,6 +35,21 @@ def test_a_step_is_the_ratio_of_the_two_strategies_within_blocks(tmp_path: Path)
     assert found.pop("asyncio's loop instead of one of our own") == "0.909x"
     assert set(found.values()) == {"1.00x"}
     assert len(found) == len(steps.STEPS) - 2
+    assert "part of a page" not in told
+
+
+def test_a_part_of_a_page_is_the_difference_of_two_strategies_within_blocks(tmp_path: Path) -> None:
+    names = {name for _, *both in steps.STEPS for name in both}
+    costs_ns = {name: [20_000, 40_000, 30_000] for name in names}
+    costs_ns |= {"null_client": [6_000, 12_000, 9_000], "core_client": [11_000, 17_000, 14_000]}
+
+    told = steps.part(stored(tmp_path, costs_ns), tmp_path)
+
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in told.splitlines()]
+    found = {line[1].replace("\\", ""): line[2] for line in lines if len(line) == 3}
+    assert found["null_client"] == "9.0 µs (1.5 to 16.5)"
+    assert found["core_client less null_client"] == "5.0 µs (5.0 to 5.0)"
+    assert found["callbacks less core_client"].startswith("16.0 µs (")
 
 
 def test_questions_are_answered_with_intervals_and_those_without_figures_are_left_out(tmp_path: Path) -> None:

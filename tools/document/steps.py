@@ -1,11 +1,11 @@
 """What one step costs, of the preset ``models``: ratios of two strategies that differ in one thing."""
 
-from collections.abc import Mapping
-from math import log
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import units
+from inflight.bench.core import stats, units
 from inflight.bench.core.cells import Cell
 from inflight.bench.present import section, words
 from inflight.bench.present.markdown import escaped
@@ -25,6 +25,15 @@ STEPS = (
     ("the executor instead of a pool of our own", "thread_pool_executor", "thread_pool"),
 )
 """What changes, the strategy with it, and the one without it."""
+PARTS = (
+    ("the kernel, and the least that a loop needs", "null_client", None),
+    ("the shared core", "core_client", "null_client"),
+    ("callbacks with selectors", "callbacks", "core_client"),
+    ("generators and a loop of our own", "generators", "core_client"),
+    ("threads", "thread_pool", "core_client"),
+    ("asyncio's streams", "native_asyncio", "core_client"),
+)
+"""A part of a page, the strategy whose cost includes it, and the one whose cost is the rest of that."""
 
 QUESTIONS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "Is uvloop worth it?": (
@@ -51,14 +60,19 @@ QUESTIONS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
 
 
 def part(runs: Path, beside: Path) -> str:
-    """Return the answers of the newest run of ``models``, its plot of CPU time per page, and what each step costs."""
+    """Return the answers of the newest run of ``models``, its plot, and what each step and each part of a page costs.
+
+    Figures that the run does not have are left out.
+    """
     run = newest(runs, "models")
     cells = {cell.strategy: cell for cell in c.cells(run.rows)}
     lines = tuple((what, one, other, _ratio(cells[one], cells[other])) for what, one, other in STEPS)
     steps = Table("", ("step", "strategy", "compared with", "CPU per page (95 %)"), lines)
+    parts = section.table_markdown(_parts(cells)) if "null_client" in cells else ""
     answers = "\n".join(f"- {escaped(sentence)}" for sentence in answered(cells))
     picture = run.picture("cpu", "CPU time per page", beside)
-    return joined(run.provenance, answers, picture, section.folded("Each step", section.table_markdown(steps)))
+    folded = section.folded("Each step", section.table_markdown(steps))
+    return joined(run.provenance, answers, picture, folded, parts)
 
 
 def answered(cells: Mapping[str, Cell]) -> list[str]:
@@ -79,7 +93,8 @@ def _change(one: Cell, other: Cell) -> str:
     found = c.ratio(one, other, c.cpu_per_page_ns)
     if found is None or not found.low:
         return ""
-    return f"{units.change(log(found.estimate))} (95 %: {units.change_between(log(found.low), log(found.high))})"
+    estimate, low, high = map(math.log, (found.estimate, found.low, found.high))
+    return f"{units.change(estimate)} (95 %: {units.change_between(low, high)})"
 
 
 def _ratio(one: Cell, other: Cell) -> str:
@@ -88,3 +103,25 @@ def _ratio(one: Cell, other: Cell) -> str:
         return "-"
     estimate, low, high = (units.number(value, 3) for value in (found.estimate, found.low, found.high))
     return f"{estimate}x ({low} to {high})"
+
+
+def _parts(cells: Mapping[str, Cell]) -> Table:
+    """Return the CPU time per page of each part: differences within blocks, with their 95 % t intervals."""
+    costs_ns = {
+        name: {block: math.exp(log) for block, log in figure.logs.items()}
+        for name, cell in cells.items()
+        if (figure := cell.valid_figure(c.cpu_per_page_ns))
+    }
+    lines = []
+    for what, name, rest in PARTS:
+        own, others = costs_ns.get(name, {}), costs_ns.get(rest or "", {})
+        found = [cost_ns - others.get(block, 0) for block, cost_ns in own.items() if rest is None or block in others]
+        lines.append((what, name if rest is None else f"{name} less {rest}", _microseconds(found)))
+    return Table("", ("part of a page", "measured as", "CPU per page (95 %)"), tuple(lines))
+
+
+def _microseconds(values_ns: Sequence[float]) -> str:
+    if not values_ns:
+        return "-"
+    found = stats.t_interval(values_ns)
+    return f"{found.estimate / 1000:.1f} µs ({found.low / 1000:.1f} to {found.high / 1000:.1f})"

@@ -9,6 +9,7 @@ flight is held again. Only the window counts. The server reads all CPU times and
 """
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -168,6 +169,7 @@ def observe(
         for cycle, order in enumerate(balanced(len(arms), block.cycles, draw)):
             for place in order:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
+        _each(arms, _relieve)
         _each(arms, partial(_weigh, cpus=cpus))
         server.tell("run_out")
         server.tell("release")
@@ -222,6 +224,7 @@ def _order(one: Running, block: BlockTrial, site: SiteConfig, unit_ns: float | N
         "strategy": one.arm.strategy,
         "job": job.to_dict(),
         "planted_loops": one.arm.planted_loops,
+        "busy_threads": one.arm.busy_threads,
         "variables": sorted(one.prepared.runtime.variables),
     }
 
@@ -282,6 +285,7 @@ def _fill(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None
     """Let an arm begin, and wait until it has its cap in flight. Arms do so one by one, each with a core of its own."""
     _begin(one, block, server, cpus)
     _await_cap(one, block, server)
+    _rest(one)
 
 
 def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
@@ -310,10 +314,12 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
 def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | None) -> None:
     """Let an arm run, and set the length of its slices."""
     latency_ns = block.workload.mean_latency_ns
+    _wake(one)
     before = server.tell("pass", port=one.port, over_ns=round(latency_ns))
     _sleep_ns(WARM_NS + 2 * latency_ns)
     server.tell("pass", port=None)
     after = _await_cap(one, block, server)
+    _rest(one)
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
     cost_ns = (_cpu_ns(new, one) - _cpu_ns(old, one)) / max(1, new["requests"] - old["requests"])
     threads = one.prepared.described.threads_each > 0
@@ -321,6 +327,7 @@ def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | N
 
 
 def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
+    _wake(one)
     server.tell("pass", port=one.port, over_ns=round(block.workload.mean_latency_ns))
     _sleep_ns(one.lengths.settle_ns + draw.random() * one.lengths.jitter_ns)
     before = server.tell("read")
@@ -331,6 +338,7 @@ def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Ra
     after = server.tell("pass", port=None)
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
     _await_cap(one, block, server)
+    _rest(one)
     one.slices.append(
         Slice(
             cycle,
@@ -341,6 +349,30 @@ def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Ra
             _pages_since(before, after, one),
         )
     )
+
+
+def _rest(one: Running) -> None:
+    """Stop the process of an arm with busy threads, which would disturb the slices of the others."""
+    if one.arm.busy_threads:
+        _signal(one, signal.SIGSTOP)
+
+
+def _wake(one: Running) -> None:
+    """Let the process of an arm with busy threads go on."""
+    if one.arm.busy_threads:
+        _signal(one, signal.SIGCONT)
+
+
+def _relieve(one: Running) -> None:
+    """End the busy threads of an arm, so that its crawl ends soon."""
+    if one.arm.busy_threads:
+        _signal(one, signal.SIGUSR1)
+        _signal(one, signal.SIGCONT)
+
+
+def _signal(one: Running, number: signal.Signals) -> None:
+    assert one.worker is not None
+    os.kill(one.worker.pid, number)
 
 
 def _pages_since(before: Mapping[str, Any], after: Mapping[str, Any], one: Running) -> int:

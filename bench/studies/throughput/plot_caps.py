@@ -69,7 +69,7 @@ def draw(
         and "Hollow: red trials, not part of the lines.",
         any(one.failed for one in kept.values()) and "Cross: failed.",
         ceiling and "Dots: what a client that parses nothing got from the server.",
-        len(set(stacks.values())) > 1 and labels.ABOUT_STAR,
+        _mixed(stacks) and "own" in stacks.values() and labels.ABOUT_STAR,
         left_out > 0 and f"{left_out} more strategies are not shown.",
     )
     sheet, panels = small_multiples.sheet(
@@ -87,7 +87,7 @@ def draw(
         look = small_multiples.look(name)
         marks.series(axes, name, drawn[name], look)
         remark = f"keeps {title.kept(kept[name])}" if name in kept and quantity is RATE else ""
-        small_multiples.name(axes, labels.starred(name, _mixed(stacks, name)), look.colour, remark)
+        small_multiples.name(axes, labels.starred(name, stacks[name] if _mixed(stacks) else ""), look.colour, remark)
         for cap in kept[name].failed if name in kept else ():
             axes.plot(cap, 0.05, transform=axes.get_xaxis_transform(), color=look.colour, **FAILED)
     return sheet
@@ -130,6 +130,6 @@ def _scale(axes: "Axes", caps: Sequence[int], heights: Sequence[float], quantity
     scales.log_axis(axes.yaxis, quantity.tick, [min(heights) / 1.5, max(heights) * 1.5], most=5)
 
 
-def _mixed(stacks: Mapping[str, str], name: str) -> str:
-    """Return the stack of a strategy; a star tells it only from strategies with another one."""
-    return stacks[name] if len(set(stacks.values())) > 1 else "shared"
+def _mixed(stacks: Mapping[str, str]) -> bool:
+    """Return whether a star is needed: it tells strategies with a stack of their own from those with another one."""
+    return len(set(stacks.values())) > 1

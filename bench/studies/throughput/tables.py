@@ -19,6 +19,10 @@ MOST_CAPS = 5
 SURE = f"{CONFIDENCE * 100:.0f} %"
 
 
+_HEADINGS = {"shared": "", "own": "with an HTTP stack of their own", "none": "no models, but parts of a page"}
+"""Headings of the lines of strategies by their stack, in this order."""
+
+
 def costs(own: Sequence[Cell], where: str) -> Table:
     """Return the table of CPU per page and its ratio to the reference, on one workload."""
     cpu = read.cpu_column(own)
@@ -115,11 +119,13 @@ def _grouped(
     found: Iterable[Cell], order: Mapping[str, float], entries: Callable[[Cell], tuple[str, ...]]
 ) -> tuple[Line, ...]:
     """Return a line for each cell, the shared stack first, then by ``order``; one stack alone has no heading."""
-    cells = sorted(found, key=lambda one: (one.stack != "shared", order.get(one.strategy, math.inf), one.strategy))
+    cells = sorted(
+        found, key=lambda one: (list(_HEADINGS).index(one.stack), order.get(one.strategy, math.inf), one.strategy)
+    )
     is_mixed = len({cell.stack for cell in cells}) > 1
     lines: list[Line] = []
     for stack, own in groupby(cells, key=lambda cell: cell.stack):
-        lines += [Group("with an HTTP stack of their own")] if stack != "shared" and is_mixed else []
+        lines += [Group(_HEADINGS[stack])] if stack != "shared" and is_mixed else []
         lines += [(words.plain(cell.strategy, 60), *entries(cell)) for cell in own]
     return tuple(lines)
 

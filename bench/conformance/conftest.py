@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,11 +11,37 @@ from typing import Any
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance import fake_site
+from inflight.bench.conformance.crawling import open_what_stays_open
+from inflight.bench.conformance.exceptions import limit_of
+from inflight.bench.conformance.fake_site import FakeSite
+from inflight.bench.conformance.rules import CHECK, BrokenRuleError
+from inflight.bench.conformance.servers import Server, running
 from inflight.strategies.base import Strategy
-from tests.conformance.crawling import open_what_stays_open
-from tests.conformance.servers import Server, running
 
 CONNECTION_USES = ("keep-alive", "per-fetch")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker of rules."""
+    config.addinivalue_line("markers", "rule(name): the key of rules.RULES that a test belongs to")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test for every strategy, or for the one that ``inflight check`` checks."""
+    if "name" in metafunc.fixturenames:
+        check = metafunc.config.pluginmanager.get_plugin(CHECK)
+        names = [with_mark(name) for name in strategies.crawlers()] if check is None else [check.strategy]
+        metafunc.parametrize("name", names, indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Expect the failures that are limits of a library."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "name" in item.fixturenames:
+            case = item.callspec
+            if reason := limit_of(str(case.params["name"]), item.originalname, case.id):
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
 def with_mark(name: str) -> Any:
@@ -24,7 +51,7 @@ def with_mark(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.long) if is_long else name
 
 
-@pytest.fixture(params=[with_mark(name) for name in strategies.names()])
+@pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """Each strategy's id in turn; one that cannot run here is skipped."""
     if lack := strategies.describe(request.param).lack:
@@ -34,6 +61,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def strategy(name: str) -> Strategy:
+    """Import the strategy under test."""
     return strategies.load(name)
 
 
@@ -45,6 +73,7 @@ def most_in_flight(name: str) -> int:
 
 @pytest.fixture(params=CONNECTION_USES)
 def connection(request: pytest.FixtureRequest) -> str:
+    """Each use of connections in turn."""
     return str(request.param)
 
 
@@ -53,6 +82,20 @@ def serve() -> Iterator[Callable[..., Server]]:
     """Return a function that starts a server for this test."""
     with ExitStack() as stack:
         yield lambda handler, **options: stack.enter_context(running(handler, **options))
+
+
+@pytest.fixture(scope="session")
+def fake() -> Iterator[FakeSite]:
+    """Start the project's fake server."""
+    with fake_site.running() as site:
+        yield site
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_arrives() -> None:
+    """Let child processes take SIGINT: a shell starts background jobs with SIGINT ignored, which children inherit."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -68,7 +111,8 @@ def _asyncio_does_not_complain(caplog: pytest.LogCaptureFixture) -> Iterator[Non
     """Fail when asyncio logs something: a task destroyed while pending, an exception that nobody asked for."""
     yield
     complaints = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert not complaints
+    if complaints:
+        raise BrokenRuleError("cleanup", f"a warning was logged: {complaints[0]}")
 
 
 ADDRESSES = {
@@ -81,8 +125,8 @@ ADDRESSES = {
 @pytest.fixture
 def local_names(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Serve names to this process: ``.test`` is this machine, ``.invalid`` is nowhere."""
-    if "uvloop" in strategies.describe(name).requires:
-        pytest.skip("libuv looks up names in C, where a test cannot answer it")
+    if {"uvloop", "pycurl"} & set(strategies.describe(name).requires):
+        pytest.skip("its library looks up names in C, where a test cannot answer it")
     real = socket.getaddrinfo
 
     def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
