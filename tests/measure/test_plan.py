@@ -232,3 +232,14 @@ def test_a_table_against_itself_reads_back_as_it_was_written() -> None:
     experiment = parse({"strategies": ["many"], "throughput": [table]}, "x", DESCRIBED, "x.toml")
 
     assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment
+
+
+def test_the_preset_clients_compares_clients_alone_with_aiohttp() -> None:
+    preset = load("clients", names())
+    blocks = [one for one in expand(preset, {name: describe(name) for name in names()}) if isinstance(one, BlockTrial)]
+
+    assert {block.workload.in_flight for block in blocks} == {1, 16, 64, 256, 1000, 4096}
+    for block in blocks:
+        assert [arm.strategy for arm in block.arms if arm.role == "reference"] == ["aiohttp_client"]
+        assert {arm.stack for arm in block.arms} == {"own"}
+        assert (block.patience_s is None) == (block.workload.in_flight <= 64)
