@@ -22,6 +22,9 @@ _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
 """With more ready threads than this, most CPU time goes into wake-ups: _EACH_THREAD_NS per page."""
 
+_PATIENCE_USED = 0.3
+"""The share of its patience that an arm takes on average."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -176,8 +179,14 @@ def _blocks(
         else:
             on = _interpreters(experiment)
             blocks = [block_of(workload, chosen, grid.cycles, number, grid.settings, on)] if chosen else []
-        found += [replace(block, patience_s=grid.patience_s) for block in blocks]
+        found += blocks if grid.patience_s is None else [_patient(block, grid.patience_s) for block in blocks]
     return found
+
+
+def _patient(block: BlockTrial, patience_s: float) -> BlockTrial:
+    """Return a block with this patience, which says that its arms are slow: they are expected to take part of it."""
+    slow_ns = round(len(block.arms) * patience_s * 1e9 * _PATIENCE_USED)
+    return replace(block, patience_s=patience_s, expected_ns=block.expected_ns + slow_ns)
 
 
 def block_of(

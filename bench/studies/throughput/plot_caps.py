@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
-from inflight.bench.present import labels, marks, page, scales, small_multiples, words
+from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.marks import Point
 from inflight.bench.studies.throughput import read, title
 from inflight.bench.studies.throughput.retention import Retention, headline, swept
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
 
 
+FAILED: Mapping[str, Any] = {"marker": "x", "markersize": 9, "markeredgewidth": 2.4, "linestyle": "none", "zorder": 5}
+"""The mark of a number in flight without a valid figure, at the bottom of a panel."""
 FAR = 2.0
 """Maximum distance of the drawn end of an interval from its point, as a ratio."""
 
@@ -65,8 +67,9 @@ def draw(
         small_multiples.about_reference(reference),
         any(point.red for points in drawn.values() for point in points)
         and "Hollow: red trials, not part of the lines.",
+        any(one.failed for one in kept.values()) and "Cross: failed.",
         ceiling and "Dots: what a client that parses nothing got from the server.",
-        len(set(stacks.values())) > 1 and labels.ABOUT_STAR,
+        _mixed(stacks) and "own" in stacks.values() and labels.ABOUT_STAR,
         left_out > 0 and f"{left_out} more strategies are not shown.",
     )
     sheet, panels = small_multiples.sheet(
@@ -83,8 +86,10 @@ def draw(
             axes.axhline(ceiling, color=page.GREY, linewidth=1.2, linestyle=":", zorder=1)
         look = small_multiples.look(name)
         marks.series(axes, name, drawn[name], look)
-        remark = _remark(kept[name]) if name in kept and quantity is RATE else _failed(kept.get(name))
-        small_multiples.name(axes, labels.starred(name, _mixed(stacks, name)), look.colour, remark)
+        remark = f"keeps {title.kept(kept[name])}" if name in kept and quantity is RATE else ""
+        small_multiples.name(axes, labels.starred(name, stacks[name] if _mixed(stacks) else ""), look.colour, remark)
+        for cap in kept[name].failed if name in kept else ():
+            axes.plot(cap, 0.05, transform=axes.get_xaxis_transform(), color=look.colour, **FAILED)
     return sheet
 
 
@@ -111,7 +116,7 @@ def _points(found: Sequence[Cell], name: str, quantity: Quantity) -> list[Point]
 def _ordered(found: Sequence[Cell]) -> list[Cell]:
     """Return the cells, the shared stack first, then those with the least CPU time at the usual number in flight."""
     costs = {cell.strategy: read.cpu_ns(cell) for cell in read.at(found, read.cpu_column(found))}
-    return sorted(found, key=lambda cell: (cell.stack != "shared", costs.get(cell.strategy, 0.0), cell.strategy))
+    return sorted(found, key=lambda cell: (cell.stack != "shared", costs.get(cell.strategy, math.inf), cell.strategy))
 
 
 def _reference(found: Sequence[Cell], drawn: Mapping[str, Sequence[Point]]) -> str | None:
@@ -125,17 +130,6 @@ def _scale(axes: "Axes", caps: Sequence[int], heights: Sequence[float], quantity
     scales.log_axis(axes.yaxis, quantity.tick, [min(heights) / 1.5, max(heights) * 1.5], most=5)
 
 
-def _mixed(stacks: Mapping[str, str], name: str) -> str:
-    """Return the stack of a strategy; a star tells it only from strategies with another one."""
-    return stacks[name] if len(set(stacks.values())) > 1 else "shared"
-
-
-def _remark(one: Retention) -> str:
-    return marks.notes(f"keeps {title.kept(one)}", _failed(one) and f"· {_failed(one)}")
-
-
-def _failed(one: Retention | None) -> str:
-    """Say at which numbers in flight there is no valid figure."""
-    if one is None or not one.failed:
-        return ""
-    return f"fails at {words.listed([units.count(cap) for cap in one.failed])}"
+def _mixed(stacks: Mapping[str, str]) -> bool:
+    """Return whether a star is needed: it tells strategies with a stack of their own from those with another one."""
+    return len(set(stacks.values())) > 1

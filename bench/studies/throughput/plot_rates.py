@@ -24,7 +24,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
         about,
         title.workload(here[0]),
         "Bars: means over the rounds; whiskers: 95 % intervals.",
-        any(cell.stack != "shared" for cell, _ in bars) and labels.ABOUT_STAR,
+        any(cell.stack == "own" for cell, _ in bars) and labels.ABOUT_STAR,
         any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
         left_out > 0 and f"{left_out} more strategies are not shown.",
     )

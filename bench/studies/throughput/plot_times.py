@@ -1,6 +1,7 @@
 """Times of fetches: the share that takes longer than a time, over that time."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +14,7 @@ from inflight.bench.core.records.parts import Histogram, Times
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import read, title
+from inflight.bench.studies.throughput import read, retention, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,8 +32,12 @@ _TITLES: dict[Kind, str] = {
 
 
 def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Sheet | None":
-    """Draw the workload with the longest latency and the most in flight at which most strategies have valid times."""
-    here = choose(c.fillable([cell for cell in found if histogram(cell, "service")]))
+    """Draw the workload with the longest latency and the most in flight at which most strategies have valid times.
+
+    If nothing but the number in flight differs, it is about the usual number.
+    """
+    timed = c.fillable([cell for cell in found if histogram(cell, "service")])
+    here = _usual(timed) if retention.headline(found) else choose(timed)
     if not here:
         return None
     fewest = min(merged.total for cell in here if (merged := histogram(cell, "service")))
@@ -95,6 +100,14 @@ def _draw_each(found: Sequence[Cell], finding: str, notes: str, footer: str) -> 
 def _time_at(curve: Sequence[tuple[int, float]], share: float) -> int:
     """Return the time that a share of the fetches exceeds."""
     return max(time_ns for time_ns, longer in curve if longer >= share)
+
+
+def _usual(found: Sequence[Cell]) -> list[Cell]:
+    """Return the cells at one number in flight of those with most strategies: the one nearest to the usual."""
+    numbers = Counter(cell.in_flight for cell in found)
+    most = max(numbers.values(), default=0)
+    cap = read.usual_cap([n for n, number in numbers.items() if number == most]) if numbers else 0
+    return [cell for cell in found if cell.in_flight == cap]
 
 
 def choose(found: Sequence[Cell]) -> list[Cell]:

@@ -83,18 +83,27 @@ def of_retention(found: Sequence[Retention]) -> str:
     """
     shared = [one for one in found if one.most.stack == "shared"]
     chosen = shared if len(shared) > 1 else list(found)
-    failed = [one for one in chosen if one.failed]
     rest = [one for one in chosen if not one.failed]
-    told = []
-    if failed:
-        what = f"{words.listed([words.plain(one.strategy, 30) for one in failed])} did not work"
-        told = [f"With {words.in_flight(min(min(one.failed) for one in failed))}, {what}"]
+    told = [failures(chosen)] if len(rest) < len(chosen) else []
     if rest:
         ends = [rest[-1], *([rest[0]] if len(rest) > 1 else [])]
         first, *others = [f"{words.plain(one.strategy, 30)} keeps {kept(one, '95 %: ')}" for one in ends]
         head = f"{first} of its best throughput with {words.in_flight(ends[0].most.in_flight)}"
         told.append(", ".join([head, *(other.replace(" keeps", "", 1) for other in others)]))
     return "; ".join(told)
+
+
+def failures(found: Sequence[Retention]) -> str:
+    """Say with how many in flight strategies first failed: ``a fails with 256 in flight, b and c with 4,096``."""
+    firsts = sorted({min(one.failed) for one in found if one.failed})
+    parts = []
+    for cap in firsts:
+        names = [words.plain(one.strategy, 30) for one in found if one.failed and min(one.failed) == cap]
+        parts.append(f"{words.listed(names)} with {units.count(cap)}")
+    first, _, rest = ", ".join(parts).partition(" with ")
+    at, _, others = rest.partition(", ")
+    verb = "fail" if " and " in first else "fails"
+    return f"{first} {verb} with {at} in flight" + (f", {others}" if others else "")
 
 
 def kept(one: Retention, sure: str = "") -> str:
