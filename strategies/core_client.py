@@ -1,4 +1,4 @@
-"""The loop of null_client around the shared core: no model, and nothing else."""
+"""The loop of ``null_client`` around the shared core: no model, and nothing else."""
 
 from collections import deque
 from typing import Literal

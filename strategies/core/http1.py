@@ -73,7 +73,7 @@ _new = tuple.__new__
 def make_response(
     status: int, content_type: bytes | str | None, location: str | None, body: bytes, *, keep_alive: bool
 ) -> Response:
-    """Reduce a response to what a crawl needs; the one way to make one, also for strategies with their own stack."""
+    """Reduce a response to what a crawl needs; strategies with their own stack make theirs with this function, too."""
     kind, encoding = _split_content_type(content_type or b"")
     links = find_links(body) if status == 200 and kind in _LINKED_TYPES else []
     return Response(status, kind or None, encoding, location, len(body), links, keep_alive)
@@ -139,7 +139,7 @@ class ResponseParser:
         if self._head is not None:
             return self._read_body(data)
         if self._buffer is None:
-            common = _last_common[0]
+            common = _last_common[0]  # the same bytes mean the same: nearly always, one comparison is all
             if len(data) != common.total or not data.startswith(common.section):
                 common = _read_common(data)
             begin = common.begin
