@@ -211,7 +211,9 @@ class Transfer:
         self.curl.setopt(pycurl.URL, fetch.url)
 
     def take_header(self, line: bytes) -> int | None:
-        """Take one line; -1 ends the transfer."""
+        """Take one line of a header section; -1 ends the transfer."""
+        if line.startswith(b"HTTP/"):  # the response itself, perhaps behind interim ones
+            self.header_lines.clear()
         self.header_bytes += len(line)
         if self.header_bytes > self.job.max_header_bytes + 4:
             return -1
@@ -226,17 +228,21 @@ class Transfer:
         return None
 
     def response(self) -> Response:
-        location = None
-        for line in self.header_lines:
-            if line[:9].lower() == b"location:":
-                location = line[9:].strip().decode("utf-8", "surrogateescape")
+        location = self.field(b"location:")
         return make_response(
             self.curl.getinfo(pycurl.RESPONSE_CODE),
-            self.curl.getinfo(pycurl.CONTENT_TYPE),
-            location,
+            self.field(b"content-type:"),
+            None if location is None else location.decode("utf-8", "surrogateescape"),
             b"".join(self.pieces),
             keep_alive=True,
         )
+
+    def field(self, name: bytes) -> bytes | None:
+        """Return the value of a header field, the first if there are several. Curl's own accessors decode it."""
+        for line in self.header_lines:
+            if line[: len(name)].lower() == name:
+                return line[len(name) :].strip()
+        return None
 
     def failure(self, number: int, message: str) -> OSError | ProtocolError:
         """Return what an error of curl means: what the system said, if it said anything."""
