@@ -576,12 +576,12 @@ def check(**options: Any) -> None:
     """Check that a strategy keeps the rules of a crawl.
 
     It runs the conformance suite, and prints which rules hold, and for each broken one what was observed and expected.
-    A strategy with a stack of its own may break some of them in ways that its library cannot avoid.
+    STRATEGY is a name, a file or a module. A client with a stack of its own may break rules because of its library.
 
     \b
     inflight check callbacks               takes about 20 seconds
-    inflight check callbacks --only cap,redirects
-    inflight check callbacks --json
+    inflight check ./my_client.py --only cap,redirects
+    inflight check mypkg.bench:strategy --json
 
     Needs pytest: pip install 'inflight-bench[pytest]'.
     """

@@ -83,6 +83,7 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
 
     folder = str(Path(__file__).parent)
     options = ["-c", os.devnull, "--rootdir", folder, "--confcutdir", folder, "-p", "no:cacheprovider"]
+    options += ["-p", "no:logging"]  # it keeps tracebacks, and with them sockets, until the end of a test
     options += [f"-Werror::{warning}" for warning in LEAKS]
     began = time.monotonic()
     with shown(Stand(len(rules), USUAL_NS * len(rules) / len(RULES))) as progress:

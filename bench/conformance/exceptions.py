@@ -1,6 +1,7 @@
 """What a library cannot do: the tests that a strategy with a stack of its own is expected to fail, each with a reason.
 
-An entry whose test passes fails the suite: remove it.
+An entry whose test passes fails the suite: remove it. A test also fails, whatever is listed here, if it finds broken
+what is checked after every crawl: nothing is left behind, and all fetches are finished.
 """
 
 _STALE = "it does not send again what was lost on a stale connection"

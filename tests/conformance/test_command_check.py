@@ -187,6 +187,17 @@ def test_a_limit_that_is_none_fails() -> None:
     assert "passed, but is listed in exceptions.py as a limit of the library: it is deaf" in done.out
 
 
+def test_a_limit_of_a_library_hides_no_leak() -> None:
+    limits = {"test_a_page_without_links_is_the_whole_crawl": "it is deaf"}
+    code = LIMITED.format(limits=limits).replace("ignores_redirects", "leaks_a_thread")
+
+    done = run_with(code, "check", "tests.conformance.broken:leaks_a_thread", "--only", "ends", "--json")
+
+    assert [failure["test"] for failure in rule_of(done, "cleanup")["failures"]].count(
+        "a page without links is the whole crawl"
+    ) == 2
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
 def test_a_signal_leaves_no_process(number: int, code: int) -> None:
     with running("check", "callbacks", "--only", "deadline") as command:
