@@ -43,7 +43,7 @@ MARKDOWN = click.option("--markdown", type=FILE, metavar="FILE", help="Append th
 
 READING = frozenset(
     {"commands.report"}
-    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "race", "selftest", "stored")}
+    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "history", "race", "selftest", "stored")}
 )
 """Modules whose commands cannot work without numpy, pandas and scipy: they check the address space first."""
 
@@ -375,6 +375,41 @@ def compare(**options: Any) -> None:
     Stored runs were measured at different times. `inflight ab` detects smaller changes: its sides take turns.
     """
     _do("studies.stored.command", options)
+
+
+@main.command(epilog=told("history"))
+@click.argument("places", nargs=-1, metavar="[RUN...]", type=PLACE, shell_complete=RUN_OR_FILE)
+@click.option(
+    "--by",
+    type=click.Choice(["date", "python", "version", "commit"]),
+    default="date",
+    help="Order the runs by date, or by the version of Python, the version of inflight-bench or the commit.",
+)
+@click.option(
+    "--against",
+    "reference",
+    help="Strategy that the others are divided by. [default: callbacks]",
+    shell_complete=STRATEGY,
+)
+@click.option("--all", "every", is_flag=True, help="Show each run of the series without a change, too.")
+@click.option("--out", type=FOLDER, help="Write history.json, history.md and history.png/.svg into this folder.")
+@JSON
+@click.option("--markdown", type=FILE, metavar="FILE", help="Append the history to this file as Markdown.")
+@QUIET
+def history(**options: Any) -> None:
+    """Show how the figures of stored runs change from run to run.
+
+    The runs are folders of `inflight run`, folders of such runs, or files of pytest-benchmark. [default: results]
+
+    \b
+    inflight history                       all runs of the machine with the most of them
+    inflight history results/reference --by version --out history
+    inflight history .benchmarks --json
+
+    Strategies are followed by their ratio to the reference strategy of the same run, so that a busy hour does not look
+    like a change. Change points need Apache Otava: pip install 'inflight-bench[history]'.
+    """
+    _do("studies.history.command", options)
 
 
 @main.command(epilog=told("ab"))

@@ -27,7 +27,20 @@ from tests.compare.made_runs import noisy_run, saved
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
-TALKS = {"run", "race", "report", "advise", "ab", "compare", "selftest", "claims", "limits", "swarm", "open-loop"}
+TALKS = {
+    "run",
+    "race",
+    "report",
+    "advise",
+    "ab",
+    "compare",
+    "history",
+    "selftest",
+    "claims",
+    "limits",
+    "swarm",
+    "open-loop",
+}
 LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 COMMANDS = sorted(main.commands)
 STUDIES = {"ab": "compare", "advise": "advice", "compare": "stored", "open-loop": "open_loop"}

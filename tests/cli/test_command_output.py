@@ -51,6 +51,7 @@ RESULTS = {
     "advise": ["advise", "--latency", "80ms", "--in-flight", "100", "--from", "costs"],
     "compare": ["compare", "base", "head"],
     "compare --json": ["compare", "base", "head", "--json"],
+    "history": ["history", "base", "head"],
     "claims": ["claims", "--list"],
     "limits": ["limits", "descriptors", "--predict"],
     "limits --json": ["limits", "descriptors", "--predict", "--json"],

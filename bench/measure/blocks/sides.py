@@ -19,6 +19,7 @@ from pathlib import Path
 from inflight import strategies
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.judge import ExperimentError
+from inflight.bench.measure import git
 from inflight.bench.measure.blocks import old_name
 from inflight.bench.measure.process import PACKAGE, Runtime, environment
 from inflight.strategies import Description, StrategyError
@@ -73,10 +74,11 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
         _copy(source, target)
     else:
         repository = arm.repository or Path.cwd()
-        commit = _git(repository, "rev-parse", "--verify", "--quiet", f"{arm.revision}^{{commit}}").decode().strip()
-        where = f"{repository} at {arm.revision}"
-        _unpack(_git(repository, "archive", "--format=tar", commit, FOLDER), folder, where)
-        _check_whole(_git(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER), folder, where)
+        commit = git.commit_of(repository, arm.revision)
+        where, to = f"{repository} at {arm.revision}", f"take {FOLDER}/ from"
+        _unpack(git.output(repository, "archive", "--format=tar", commit, FOLDER, to=to), folder, where)
+        listed = git.output(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER, to=to)
+        _check_whole(listed, folder, where)
     there = sorted(path.stem for path in target.glob("*.py") if path.stem not in {"__init__", "base"})
     if arm.strategy not in there:
         raise ExperimentError(
@@ -142,27 +144,6 @@ def _check_whole(listed: bytes, folder: Path, where: str) -> None:
     if missing or not names:
         what = missing[0] if missing else f"all of {FOLDER}/"
         raise ExperimentError(f"{where}: git does not export {what} (a submodule, or export-ignore in .gitattributes)")
-
-
-def _git(repository: Path, *arguments: str) -> bytes:
-    """Run git in a repository and return its output. Raises ExperimentError."""
-    where = f"{repository} at {arguments[-1].removesuffix('^{commit}')}" if arguments[0] == "rev-parse" else repository
-    try:
-        done = subprocess.run(
-            ["git", "-C", repository, *arguments],
-            capture_output=True,
-            check=False,
-            timeout=60,
-            # In a git hook, variables such as GIT_DIR name another repository.
-            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ExperimentError(f"git could not be run on {repository}: {error}") from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        reason = said[-1] if said else "there is no such revision"
-        raise ExperimentError(f"cannot take {FOLDER}/ from {where}: {reason}")
-    return done.stdout
 
 
 def _describe(arm: Arm, folder: Path) -> Description:
