@@ -43,7 +43,10 @@ MARKDOWN = click.option("--markdown", type=FILE, metavar="FILE", help="Append th
 
 READING = frozenset(
     {"commands.report"}
-    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "race", "selftest", "stored")}
+    | {
+        f"studies.{study}.command"
+        for study in ("advice", "bisect", "claims", "compare", "history", "race", "selftest", "stored")
+    }
 )
 """Modules whose commands cannot work without numpy, pandas and scipy: they check the address space first."""
 
@@ -400,6 +403,41 @@ def compare(**options: Any) -> None:
     _do("studies.stored.command", options)
 
 
+@main.command(epilog=told("history"))
+@click.argument("places", nargs=-1, metavar="[RUN...]", type=PLACE, shell_complete=RUN_OR_FILE)
+@click.option(
+    "--by",
+    type=click.Choice(["date", "python", "version", "commit"]),
+    default="date",
+    help="Order the runs by date, or by the version of Python, the version of inflight-bench or the commit.",
+)
+@click.option(
+    "--against",
+    "reference",
+    help="Strategy that the others are divided by. [default: callbacks]",
+    shell_complete=STRATEGY,
+)
+@click.option("--all", "every", is_flag=True, help="Show each run of the series without a change, too.")
+@click.option("--out", type=FOLDER, help="Write history.json, history.md and history.png/.svg into this folder.")
+@JSON
+@click.option("--markdown", type=FILE, metavar="FILE", help="Append the history to this file as Markdown.")
+@QUIET
+def history(**options: Any) -> None:
+    """Show how the figures of stored runs change from run to run.
+
+    The runs are folders of `inflight run`, folders of such runs, or files of pytest-benchmark. [default: results]
+
+    \b
+    inflight history                       all runs of the machine with the most of them
+    inflight history results/reference --by version --out history
+    inflight history .benchmarks --json
+
+    Strategies are followed by their ratio to the reference strategy of the same run, so that a busy hour does not look
+    like a change. Change points need Apache Otava: pip install 'inflight-bench[history]'.
+    """
+    _do("studies.history.command", options)
+
+
 @main.command(epilog=told("ab"))
 @click.argument("a", metavar="A", shell_complete=STRATEGY)
 @click.argument("b", metavar="B", shell_complete=STRATEGY)
@@ -455,6 +493,51 @@ def ab(**options: Any) -> None:
     inflight ab thread_pool thread_pool --set in_flight=10 --set in_flight=100
     """
     _do("studies.compare.command", options)
+
+
+@main.command(epilog=told("bisect"))
+@click.argument("good", metavar="GOOD")
+@click.argument("bad", metavar="BAD")
+@click.argument("strategy", metavar="STRATEGY", shell_complete=STRATEGY)
+@click.option("--repo", "repository", type=FOLDER, help="Git repository of the strategies. [default: the current one]")
+@click.option("--python", metavar="PATH", help="Interpreter of all commits.")
+@click.option(
+    "--with", "requirement", metavar="REQUIREMENT", help="Install this into an environment, e.g. aiohttp==3.11."
+)
+@click.option(
+    "--set",
+    "setting",
+    metavar="NAME=VALUE",
+    help="Set in_flight or connection, e.g. in_flight=10,connection=per-fetch.",
+)
+@click.option("--env", "variables", metavar="NAME=VALUE", help='Set environment variables, e.g. "A=1 B=2".')
+@click.option("--latency", default="0", help="Latency that the server adds to each page, e.g. 50ms.")
+@click.option("--links", type=click.IntRange(0, 100), default=10, help="Number of links on each page.")
+@click.option(
+    "--cycles",
+    type=click.IntRange(1, 1000),
+    help="Number of slices of each side in a block. [default: chosen after a first block]",
+)
+@click.option("--metrics", metavar="M,M,...", help="Only these of cpu_per_page, throughput, memory.")
+@click.option("--budget", "time", metavar="TIME", help="Time of each comparison, e.g. 2m. [default: 12 to 48 blocks]")
+@click.option("--fresh", is_flag=True, help="Do not go on with an unfinished search.")
+@OUT
+@MARKDOWN
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
+@QUIET
+def bisect(**options: Any) -> None:
+    """Find the commit that made a strategy worse.
+
+    GOOD and BAD are compared first. If BAD is worse, GOOD is compared with the middle one of the commits between that
+    change strategies/, and so on. Nothing is checked out.
+
+    \b
+    inflight bisect v1.2 main callbacks
+    inflight bisect HEAD~20 HEAD thread_pool --latency 10ms --metrics cpu_per_page --budget 1m
+
+    An interrupted search goes on where it stopped if the same command is given again.
+    """
+    _do("studies.bisect.command", options)
 
 
 @main.command(epilog=told("selftest"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from inflight.bench.measure import procfs
+from inflight.bench.measure import git, procfs
 from inflight.bench.measure.places import without_places
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
@@ -116,6 +116,7 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "compiler": platform.python_compiler(),
         "versions": {name: _version(name) for name in _DISTRIBUTIONS},
+        "commit": git.described(Path(__file__).resolve()),
         "descriptor_limit": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
         "process_limit": list(resource.getrlimit(resource.RLIMIT_NPROC)),
         "transparent_huge_pages": _setting("/sys/kernel/mm/transparent_hugepage/enabled"),

@@ -28,7 +28,8 @@ from tests.compare.made_runs import noisy_run, saved
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
 TALKS = {
-    "run", "race", "report", "advise", "ab", "compare", "selftest", "claims", "limits", "swarm", "open-loop", "check",
+    "run", "race", "report", "advise", "ab", "bisect", "compare", "history", "selftest", "claims", "limits", "swarm",
+    "open-loop", "check",
 }  # fmt: skip
 LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 COMMANDS = sorted(main.commands)
@@ -147,6 +148,7 @@ def test_verdicts_have_the_exit_codes_of_the_table() -> None:
     [
         ["dance"], ["run", "--dance"], ["run", "nothing"], ["run", "-q", "nothing"], ["crawl", "ftp://x"],
         ["limits", "time"], ["claims", "nothing"], ["compare", "a", "b"], ["compare", "-q", "a", "b"], ["ab", "a", "b"],
+        ["bisect", "-q", "a", "b", "c"], ["history", "nowhere"], ["history", "-q"],
         ["selftest", "--strategy", "a"], ["report", "nowhere"], ["race", "nowhere"], ["completion", "tcsh"],
         ["advise", "--latency", "x", "--in-flight", "1"], ["swarm"], ["swarm", "--join", "nobody"],
     ],

@@ -51,6 +51,7 @@ RESULTS = {
     "advise": ["advise", "--latency", "80ms", "--in-flight", "100", "--from", "costs"],
     "compare": ["compare", "base", "head"],
     "compare --json": ["compare", "base", "head", "--json"],
+    "history": ["history", "base", "head"],
     "claims": ["claims", "--list"],
     "limits": ["limits", "descriptors", "--predict"],
     "limits --json": ["limits", "descriptors", "--predict", "--json"],
@@ -64,6 +65,7 @@ RESULTS = {
 """What prints results, by name; of a command that takes minutes, what it prints without measuring."""
 HELP_ONLY = {
     "ab": "takes a minute",
+    "bisect": "takes minutes",
     "selftest": "takes minutes",
     "open-loop": "prints as run does",
     "serve": "prints nothing",

@@ -49,7 +49,7 @@ def test_a_run_with_little_address_space_keeps_its_rows_and_prints_the_next_comm
     "arguments",
     [
         ["report"], ["race"], ["compare", "a", "b"], ["claims", "c10k"], ["ab", "callbacks", "callbacks"], ["selftest"],
-        ["advise", "--latency", "1ms", "--in-flight", "2"],
+        ["advise", "--latency", "1ms", "--in-flight", "2"], ["bisect", "a", "b", "c"], ["history"],
     ],
     ids=lambda words: words[0],
 )  # fmt: skip

@@ -12,7 +12,6 @@ file is copied at that revision, and its imports search the copy first.
 import io
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from pathlib import Path
 from inflight import strategies
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.judge import ExperimentError
-from inflight.bench.measure import interpreters
+from inflight.bench.measure import git, interpreters
 from inflight.bench.measure.blocks import old_name
 from inflight.bench.measure.process import PACKAGE, Runtime
 from inflight.strategies import Description, StrategyError, registry
@@ -90,12 +89,12 @@ def _at_revision(arm: Arm, source: Source, folder: Path) -> tuple[Source, str | 
         return source, None
     file = source.file()
     try:
-        top = Path(os.fsdecode(_git(file.parent, "rev-parse", "--show-toplevel")).strip())
+        top = Path(os.fsdecode(git.output(file.parent, "rev-parse", "--show-toplevel")).strip())
     except ExperimentError as error:
         raise ExperimentError(f"{arm.label}: {file} is in no git repository, so it has no revisions") from error
-    commit = _commit(top, arm.revision)
+    commit = git.commit_of(top, arm.revision)
     where = f"{top} at {arm.revision}"
-    _unpack(_git(top, "archive", "--format=tar", commit), folder, where, with_links=True)
+    _unpack(git.output(top, "archive", "--format=tar", commit), folder, where, with_links=True)
 
     def moved(path: str) -> str:
         real = Path(path).resolve()
@@ -118,10 +117,10 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
         _copy(source, target)
     else:
         repository = arm.repository or Path.cwd()
-        commit = _commit(repository, arm.revision)
+        commit = git.commit_of(repository, arm.revision)
         where = f"{repository} at {arm.revision}"
-        _unpack(_git(repository, "archive", "--format=tar", commit, FOLDER), folder, where)
-        _check_whole(_git(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER), folder, where)
+        _unpack(git.output(repository, "archive", "--format=tar", commit, FOLDER), folder, where)
+        _check_whole(git.output(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER), folder, where)
     there = sorted(path.stem for path in target.glob("*.py") if path.stem not in strategies.NOT_STRATEGIES)
     if arm.strategy not in there:
         raise ExperimentError(
@@ -138,10 +137,6 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
             },
         )
     return commit
-
-
-def _commit(repository: Path, revision: str) -> str:
-    return _git(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
 
 
 def _link_the_rest(package: Path) -> None:
@@ -203,27 +198,6 @@ def _check_whole(listed: bytes, folder: Path, where: str) -> None:
     if missing or not names:
         what = missing[0] if missing else f"all of {FOLDER}/"
         raise ExperimentError(f"{where}: git does not export {what} (a submodule, or export-ignore in .gitattributes)")
-
-
-def _git(repository: Path, *arguments: str) -> bytes:
-    """Run git in a repository and return its output. Raises ExperimentError."""
-    where = f"{repository} at {arguments[-1].removesuffix('^{commit}')}" if arguments[0] == "rev-parse" else repository
-    try:
-        done = subprocess.run(
-            ["git", "-C", repository, *arguments],
-            capture_output=True,
-            check=False,
-            timeout=60,
-            # In a git hook, variables such as GIT_DIR name another repository.
-            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ExperimentError(f"git could not be run on {repository}: {error}") from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        reason = said[-1] if said else "there is no such revision"
-        raise ExperimentError(f"cannot read {where}: {reason}")
-    return done.stdout
 
 
 def _describe(arm: Arm, folder: Path, source: Source | None) -> Description:

@@ -133,9 +133,7 @@ def conclude(
     else:
         Console(file=sys.stdout, highlight=False, soft_wrap=True).print(show.text(result, rates))
     try:
-        kept, summary = json.dumps(without_places(told), indent=2, allow_nan=False), show.markdown(result, rates)
-        (folder / JSON_FILE).write_text(f"{kept}\n", encoding="utf-8")
-        (folder / MARKDOWN_FILE).write_text(summary, encoding="utf-8")
+        summary = keep(folder, result, rates)
         if markdown is not None:
             with markdown.open("a", encoding="utf-8") as file:
                 file.write(summary)
@@ -147,6 +145,15 @@ def conclude(
     say(f"rows:  {folder / rows.ROWS_FILE}")
     say_plots(plots)
     return EXITS[result.decision.verdict]
+
+
+def keep(folder: Path, result: Result, rates: Mapping[str, Any] | None) -> str:
+    """Write the verdict into the folder of its rows; return it as Markdown. Raises OSError."""
+    told = show.to_json(result, rates) | {"folder": str(folder)}
+    kept, summary = json.dumps(without_places(told), indent=2, allow_nan=False), show.markdown(result, rates)
+    (folder / JSON_FILE).write_text(f"{kept}\n", encoding="utf-8")
+    (folder / MARKDOWN_FILE).write_text(summary, encoding="utf-8")
+    return summary
 
 
 def rule_within(budget_s: float | None, calibration: Calibration, planned: Comparison) -> Rule:

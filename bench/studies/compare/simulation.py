@@ -157,6 +157,11 @@ def smallest_found(sd: float, rule: Rule = DESIGNED, metrics: int = 1, share: fl
     return Smallest(found, "pass" if there.passes > there.inconclusive else "noise")
 
 
+def chances(effect: float, sd: float, rule: Rule = DESIGNED, metrics: int = 1) -> Counts:
+    """Count the verdicts on simulated blocks: one of ``metrics`` gated metrics is worse by ``effect`` (a logarithm)."""
+    return play(_worse_by(effect, sd, _noise(RUNS, rule.looks[-1], metrics)), rule)
+
+
 def play(gated: "Series", rule: Rule, controls: "Series | None" = None, steps: Sequence[float] = ()) -> Counts:
     """Count the verdicts on series as long as the last look. ``steps`` has the step of each metric (``Rule.steps``)."""
     import numpy as np
