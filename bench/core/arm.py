@@ -102,9 +102,9 @@ class BlockTrial:
     said: Mapping[str, Any] = field(default_factory=dict)
     """Further values of the workload in its rows, such as the comparison."""
     patience_s: float | None = None
-    """Maximum time that an arm may take until its cap is in flight; a slower arm is left out of the rest of the block.
+    """Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
 
-    None: a time that is ample for all but a client that hangs.
+    CPU time, because other programs hardly change it. None: only a client that hangs is left out, after a time.
     """
 
     @property

@@ -14,7 +14,7 @@ from inflight.bench.report.plots import save_all
 from inflight.bench.report.summary import summary_json
 from inflight.bench.report.terminal import summary_table
 from inflight.bench.studies.throughput import plot_caps, retention
-from tests.made_rows import MACHINE, arm_row
+from tests.made_rows import MACHINE, arm_row, edited
 from tests.present.test_plots import words
 
 STEADY, FADING = {1: 4000, 16: 9000, 256: 10_000, 4096: 9000}, {1: 800, 16: 1000, 256: 100}
@@ -80,6 +80,16 @@ def test_red_trials_do_not_count() -> None:
     rows = [*swept({"steady": STEADY}), *swept({"fading": FADING}), *swept({"fading": {4096: 5000}}, red=True)]
 
     assert (kept(rows)["fading"].most.in_flight, kept(rows)["fading"].failed) == (256, (4096,))
+
+
+def test_an_interval_of_more_than_twice_the_estimate_is_not_written() -> None:
+    rows = swept({"noisy": {1: 10, 16: 20}}) + [
+        arm_row("noisy", in_flight=256, number=number, pages_per_s=rate)
+        for number, rate in ((1, 1.0), (2, 100.0), (3, 10.0))
+    ]
+
+    text = str(summary_table([edited(row, stack="own") for row in rows]))
+    assert "(±>100 %) of its best throughput" in " ".join(text.split())
 
 
 def test_one_round_has_no_interval() -> None:

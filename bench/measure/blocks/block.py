@@ -294,11 +294,13 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
     Raises WorkerError when it holds fewer at the deadline, or more.
     """
     assert one.worker is not None
-    patience_s = block.patience_s or _patience_s(one.cap, block)
-    give_up_s = time.monotonic() + patience_s
+    patience_s = _patience_s(one.cap, block)
+    give_up_s, begin_ns = time.monotonic() + patience_s, None
     while True:
         reading: dict[str, Any] = server.tell("read")
-        held = reading["gates"][str(one.port)]["held"]
+        gate = reading["gates"][str(one.port)]
+        held, used_ns = gate["held"], _cpu_ns(gate, one)
+        begin_ns = used_ns if begin_ns is None else begin_ns
         if held == one.cap:
             return reading
         if held > one.cap:
@@ -306,6 +308,8 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
         if one.worker.has_spoken:
             one.worker.crawled()
             raise process.WorkerError("the crawl ended early")
+        if block.patience_s is not None and used_ns - begin_ns > block.patience_s * 1e9:
+            raise process.WorkerError(f"{held} of {one.cap} in flight after {block.patience_s:g} s of CPU time")
         if time.monotonic() > give_up_s:
             raise process.WorkerError(f"{held} of {one.cap} in flight {patience_s:.0f} s after the gate was closed")
         time.sleep(POLL_S)

@@ -13,6 +13,9 @@ from inflight.bench.studies.throughput.retention import Retention
 WIDE = 1.5
 """A gain is shown with its 95 % interval if the ratio of its ends is at least this."""
 
+TOO_WIDE = 2.0
+"""The ends of an interval farther from its estimate than this ratio are not written."""
+
 
 def of_rates(found: Sequence[Cell]) -> str:
     """Say how much faster the fastest strategy gets with more in flight, at the longest and at the shortest latency.
@@ -111,6 +114,8 @@ def kept(one: Retention, sure: str = "") -> str:
     if one.interval is None:
         return "100 %"
     text = f"{_share(one.share)} %"
+    if one.ends and (one.ends[1] > TOO_WIDE * one.share or one.ends[0] * TOO_WIDE < one.share):
+        return f"{text} (±>100 %)"
     return f"{text} ({sure}{_share(one.ends[0])} to {_share(one.ends[1])} %)" if one.ends else f"{text} (one round)"
 
 
