@@ -22,6 +22,8 @@ GROUP = "threads"
 THREADS_EACH = 1
 
 Open = tuple[socket.socket, ResponseParser]
+BEGIN_S = 5.0
+"""How long a thread that was started may take to begin."""
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
@@ -42,6 +44,7 @@ class Crawler:
         self.waiting = deque(frontier.roots())
         self.ended: SimpleQueue[FetchThread] = SimpleQueue()
         self.running: set[FetchThread] = set()
+        self.connections: list[Connection] = []
         self.idle: list[Connection] = []
         self.kept: Kept[Open] = Kept()
 
@@ -56,7 +59,10 @@ class Crawler:
     def start(self, fetch: Fetch) -> None:
         """Start a fetch in a thread of its own, with a connection that no other thread uses."""
         self.frontier.start(fetch)
-        connection = self.idle.pop() if self.idle else Connection(self.job)
+        if not self.idle:
+            self.connections.append(Connection(self.job))
+            self.idle.append(self.connections[-1])
+        connection = self.idle.pop()
         if connection.origin is not fetch.origin:
             connection.change_origin(fetch.origin, self.kept)
         thread = FetchThread(self, connection, fetch)
@@ -81,13 +87,20 @@ class Crawler:
         for thread in self.running:
             thread.connection.abort()
         for thread in self.running:
-            if thread.ident is not None:
+            if has_begun(thread):
                 thread.join()
-            thread.connection.close()
-        for connection in self.idle:
+        for connection in self.connections:
             connection.close()
         for sock, _ in self.kept:
             sock.close()
+
+
+def has_begun(thread: threading.Thread) -> bool:
+    """Say whether a thread runs or has run; wait for one whose start was interrupted, as by Ctrl-C."""
+    give_up_s = time.monotonic() + BEGIN_S
+    while thread.ident is None and time.monotonic() < give_up_s:
+        time.sleep(0.001)
+    return thread.ident is not None
 
 
 class FetchThread(threading.Thread):

@@ -10,7 +10,6 @@ import pytest
 from inflight import strategies
 from inflight.bench.conformance import fake_site
 from inflight.bench.conformance.crawling import comparable, crawl
-from inflight.bench.conformance.exceptions import LIMITS
 from inflight.bench.conformance.fake_site import MIXED
 from tests.patience import HANG_S
 
@@ -59,12 +58,6 @@ def failed_tests(example: Path) -> set[str]:
 
 
 @pytest.mark.long
-def test_the_async_example_keeps_every_rule() -> None:
-    assert failed_tests(DOCS / "examples/my_async_client.py") == set()
-
-
-@pytest.mark.long
-def test_the_blocking_example_breaks_only_rules_that_its_library_cannot_keep() -> None:
-    limits = {test.partition("[")[0] for test in LIMITS["urllib3_threads"]}
-
-    assert failed_tests(DOCS / "examples/my_blocking_client.py") <= limits
+@each
+def test_an_example_breaks_no_rule_but_for_limits_of_its_library(example: Path) -> None:
+    assert failed_tests(example) == set()

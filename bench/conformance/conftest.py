@@ -40,8 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and "name" in item.fixturenames:
             case = item.callspec
-            if reason := limit_of(str(case.params["name"]), item.originalname, case.id):
-                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+            if limit := limit_of(str(case.params["name"]), item.originalname, case.id):
+                item.add_marker(pytest.mark.xfail(reason=limit.reason, strict=limit.strict))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,8 +1,13 @@
 """What a library cannot do: the tests that a strategy with a stack of its own is expected to fail, each with a reason.
 
-An entry whose test passes fails the suite: remove it. A test also fails, whatever is listed here, if it finds broken
-what is checked after every crawl: nothing is left behind, and all fetches are finished.
+An entry whose test passes fails the suite: remove it. A strategy from another place has the limits of ours that need one
+of its libraries, and may pass such a test: it may use the library in another way. A test also fails, whatever is listed
+here, if it finds broken what is checked after every crawl: nothing is left behind, and all fetches are finished.
 """
+
+from typing import NamedTuple
+
+from inflight import strategies
 
 _STALE = "it does not send again what was lost on a stale connection"
 _LOCATION = "it parses a redirect that it does not follow, and fails where that is no URL"
@@ -79,11 +84,31 @@ neighbouring values are written as pytest writes them: ``test_every_fault_ends_a
 """
 
 
-def limit_of(strategy: str, test: str, case: str) -> str | None:
-    """Return why a strategy's library cannot pass a case of a test; None if it is expected to pass.
+class Limit(NamedTuple):
+    """Why a library cannot pass a case of a test, and whether a strategy that passes is an error of the table."""
+
+    reason: str
+    strict: bool
+
+
+def limit_of(strategy: str, test: str, case: str) -> Limit | None:
+    """Return the limit of a strategy's library in a case of a test; None if the strategy is expected to pass.
 
     ``case`` is what pytest writes in the brackets behind the test's name.
     """
+    described = strategies.describe(strategy)
+    if described.group != strategies.ELSEWHERE:
+        reason = _listed(strategy, test, case)
+        return None if reason is None else Limit(reason, strict=True)
+    for ours in LIMITS:
+        if set(strategies.describe(ours).requires) & set(described.requires):
+            reason = _listed(ours, test, case.replace(strategy, ours))
+            if reason is not None:
+                return Limit(reason, strict=False)
+    return None
+
+
+def _listed(strategy: str, test: str, case: str) -> str | None:
     for entry, reason in LIMITS.get(strategy, {}).items():
         name, _, value = entry.removesuffix("]").partition("[")
         if name == test and (not value or f"-{value}-" in f"-{case}-"):

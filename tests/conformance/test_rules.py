@@ -1,10 +1,12 @@
 """The rules of the conformance suite: each is a sentence of the contract, and has tests."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from inflight import strategies
 from inflight.bench import conformance
 from inflight.bench.conformance import exceptions, telling
 from inflight.bench.conformance.rules import RULES
@@ -42,6 +44,9 @@ def test_only_known_tests_of_known_strategies_are_limits() -> None:
             assert reason
 
 
+CALLBACKS = strategies.describe("callbacks")
+
+
 @pytest.mark.parametrize(
     ("entry", "is_limit"),
     [("test_a", True), ("test_b", False), ("test_a[8]", True), ("test_a[keep-alive]", True), ("test_a[keep]", True),
@@ -50,7 +55,23 @@ def test_only_known_tests_of_known_strategies_are_limits() -> None:
 def test_a_limit_names_a_test_or_some_of_its_cases(entry: str, is_limit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(exceptions.LIMITS, "x", {entry: "why"})
 
-    assert exceptions.limit_of("x", "test_a", "x-8-keep-alive") == ("why" if is_limit else None)
+    monkeypatch.setattr(strategies, "describe", lambda _name: CALLBACKS)
+
+    found = exceptions.limit_of("x", "test_a", "x-8-keep-alive")
+
+    assert found == (exceptions.Limit("why", strict=True) if is_limit else None)
+
+
+def test_a_strategy_from_another_place_has_the_limits_of_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = replace(CALLBACKS, name="mine", group=strategies.ELSEWHERE, requires=("urllib3", "yarl"))
+    known = {name: strategies.describe(name) for name in exceptions.LIMITS} | {"mine": mine}
+    monkeypatch.setattr(strategies, "describe", known.__getitem__)
+
+    found = exceptions.limit_of("mine", "test_links_are_read_as_they_may_be_written", "mine")
+
+    assert found is not None
+    assert not found.strict
+    assert exceptions.limit_of("mine", "test_a", "mine") is None
 
 
 PAGE = Page("http://127.0.0.1:8/a", 200, None, None, 5, "text/html", "utf-8", 0, 0, 1)
