@@ -18,6 +18,7 @@ from inflight.strategies.client import (
     read_async,
     request_headers,
 )
+from inflight.strategies.core.kept import MAX_KEPT
 
 STACK: Literal["shared", "own"] = "own"
 REQUIRES: tuple[str, ...] = ("httpx",)
@@ -46,9 +47,10 @@ def crawl(job: Job, frontier: Frontier) -> None:
 @asynccontextmanager
 async def open_client(job: Job) -> AsyncIterator[httpx.AsyncClient]:
     """Open a client that does no more than the job says."""
+    most = job.max_in_flight + MAX_KEPT  # at the limit, the pool closes connections to other origins
     limits = httpx.Limits(
-        max_connections=None,  # the workers are the limit; at one, the pool closes connections to other origins
-        max_keepalive_connections=None if job.connection == "keep-alive" else 0,  # instead of 20
+        max_connections=most,
+        max_keepalive_connections=most if job.connection == "keep-alive" else 0,  # instead of 20
         keepalive_expiry=None,  # instead of 5 s
     )
     async with httpx.AsyncClient(

@@ -11,6 +11,7 @@ from inflight import strategies
 from inflight.bench.conformance import fake_site
 from inflight.bench.conformance.crawling import comparable, crawl
 from inflight.bench.conformance.fake_site import MIXED
+from inflight.strategies import registry
 from tests.patience import HANG_S
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -32,7 +33,8 @@ def test_the_page_shows_the_file(example: Path) -> None:
 
 @each
 @pytest.mark.parametrize("connection", ["keep-alive", "per-fetch"])
-def test_an_example_finds_what_is_there(example: Path, connection: str) -> None:
+def test_an_example_finds_what_is_there(example: Path, connection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(registry.VARIABLE, "{}")
     name = strategies.add(str(example))
     with fake_site.running() as fake:
         fake.configure(**MIXED)
