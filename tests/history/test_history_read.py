@@ -195,6 +195,7 @@ def test_files_of_pytest_benchmark_are_runs() -> None:
     (only,) = found.series
     assert (only.key.subject, only.key.metric, only.is_relative) == ("test_it", WALL, False)
     assert [run.told("commit") for run in found.runs] == ["00", "10", "20"]
+    assert "callbacks" not in show.text(found)
     point = only.points[0].absolute
     assert point.low < point.estimate < point.high
     assert isinstance(of_benchmarks("old.json", file(1) | {"datetime": None}), LeftOut)
