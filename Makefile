@@ -8,7 +8,7 @@ PART   :=
 ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
 
-.PHONY: help run goldens memory c10k locust c100k c1m map race limits claims selftest selftest-long test test-long fuzz check speed lock readme schema lessons pictures bench clean
+.PHONY: help run goldens memory c10k locust c100k c1m map models clients race limits claims selftest selftest-long test test-long fuzz check speed lock readme schema lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -33,13 +33,19 @@ c1m: $(VENV)/.locust ## hold a million in flight (needs Locust, 17 GB of free me
 map: $(VENV)/.run    ## measure which model fetches most where: added latency x CPU work x in flight (ten minutes)
 	$(BIN)/inflight run map
 
+models: $(VENV)/.run ## measure what each layer costs: callbacks, await, asyncio, uvloop, threads (two minutes)
+	$(BIN)/inflight run models
+
+clients: $(VENV)/.test ## measure which HTTP client keeps its throughput with 1 to 4,096 in flight (five minutes)
+	$(BIN)/inflight run clients
+
 race: $(VENV)/.run   ## let the strategies crawl side by side, and watch it
 	$(BIN)/inflight race
 
 limits: $(VENV)/.run ## find how many threads, descriptors, ports a process gets here, and which limit binds
 	$(BIN)/inflight limits --out results
 
-claims: $(VENV)/.run ## put the well-known claims to the test here (under 20 minutes)
+claims: $(VENV)/.run ## put the well-known claims to the test here (under 25 minutes)
 	$(BIN)/inflight claims
 
 # Compiled tests are kept, whatever the environment says: collecting them takes seconds otherwise, in each process.

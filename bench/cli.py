@@ -69,7 +69,7 @@ STRATEGIES = click.option(
     "--strategies",
     "chosen",
     metavar="A,B,...",
-    help="Use only these strategies.",
+    help="Use only these strategies: names, or files such as ./my_client.py.",
     shell_complete=_completing("strategy_list"),
 )
 
@@ -164,7 +164,12 @@ def serve(**options: Any) -> None:
 
 @main.command(epilog=told("crawl"))
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--strategy", default="callbacks", help="Concurrency model to crawl with.", shell_complete=STRATEGY)
+@click.option(
+    "--strategy",
+    default="callbacks",
+    help="Strategy to crawl with: a name, or a file such as ./my_client.py.",
+    shell_complete=STRATEGY,
+)
 @click.option(
     "--max-in-flight", type=click.IntRange(1, 1_000_000), default=100, help="Maximum number of fetches in flight."
 )
@@ -205,6 +210,13 @@ def crawl(**options: Any) -> None:
 @main.command(epilog=told("run"))
 @click.argument("name", required=False, metavar="[EXPERIMENT]", shell_complete=PRESET)
 @STRATEGIES
+@click.option(
+    "--python",
+    "pythons",
+    multiple=True,
+    metavar="PATH",
+    help="Run each strategy on this interpreter; given several times: on each, in the same blocks.",
+)
 @click.option("--rounds", type=click.IntRange(1, 1000), help="Number of times that each trial is repeated.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the random order of the trials.")
 @OUT
@@ -223,6 +235,7 @@ def run(**options: Any) -> None:
     \b
     inflight run                           the preset quick
     inflight run sweep --strategies callbacks,thread_pool --rounds 1
+    inflight run --python python3.11 --python python3.13
     inflight run my-experiment.toml --list
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
@@ -230,7 +243,11 @@ def run(**options: Any) -> None:
 
 
 @main.command(epilog=told("swarm"))
-@click.option("--strategy", help="Concurrency model. [default: callbacks]", shell_complete=STRATEGY)
+@click.option(
+    "--strategy",
+    help="Strategy: a name, or a file such as ./my_client.py. [default: callbacks]",
+    shell_complete=STRATEGY,
+)
 @click.option(
     "--in-flight", type=click.IntRange(1, 10_000_000), help="Number of fetches in flight, over all processes."
 )
@@ -342,6 +359,12 @@ def limits(**options: Any) -> None:
 @JSON
 @click.option("--fresh", is_flag=True, help="Measure everything, even if stored rows exist.")
 @click.option("--free-threaded", metavar="PATH", help="Interpreter without a global lock, for the claim no-gil.")
+@click.option(
+    "--strategy",
+    multiple=True,
+    help="Another client for the claim client-collapse (repeatable).",
+    shell_complete=STRATEGY,
+)
 @OUT
 @MEMORY_BUDGET
 @click.option("--list", "only_list", is_flag=True, help="Print the claims and their estimated times, and exit.")
@@ -620,14 +643,44 @@ def advise(**options: Any) -> None:
     _do("studies.advice.command", options)
 
 
+@main.command(epilog=told("check"))
+@click.argument("strategy", shell_complete=STRATEGY)
+@click.option(
+    "--only",
+    metavar="RULE,...",
+    help="Check only these rules, e.g. cap,redirects.",
+    shell_complete=_completing("rules"),
+)
+@click.option("--limit", metavar="TIME", default="20s", help="Time limit of each test, e.g. 60s.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the traceback of each failed test.")
+@JSON
+@QUIET
+def check(**options: Any) -> None:
+    """Check that a strategy keeps the rules of a crawl.
+
+    It runs the conformance suite, and prints which rules hold, and for each broken one what was observed and expected.
+    STRATEGY is a name, a file or a module. A client with a stack of its own may break rules because of its library.
+
+    \b
+    inflight check callbacks               takes about 20 seconds
+    inflight check ./my_client.py --only cap,redirects
+    inflight check mypkg.bench:strategy --json
+
+    Needs pytest: pip install 'inflight-bench[pytest]'.
+    """
+    _do("conformance.command", options)
+
+
 @main.command("list", epilog=told("list"))
-def list_() -> None:
+@click.option("--python", is_flag=True, help="Show the interpreters of this machine instead.")
+def list_(**options: Any) -> None:
     """Show the strategies, and the presets with estimated times.
 
     \b
     inflight list
+    inflight list --python                 interpreters for `inflight run --python`
     """
-    _do("commands.listing", {})
+    _do("commands.listing", options)
 
 
 @main.command(epilog=told("completion"))

@@ -4,7 +4,7 @@ It has two fixtures and a marker; docs/pytest.md has the recipe::
 
     @pytest.mark.synthetic_site(pages=200, links=5, delay="10ms", faults={"reset-mid": 0.01})
     def test_my_crawler(synthetic_site, crawl_with):
-        assert my_crawler(synthetic_site.url) == synthetic_site.expected
+        synthetic_site.check(my_crawler(synthetic_site.url))
 
 pytest loads this module in every run of an environment in which it is installed, so it imports only pytest until a
 fixture or the marker is used.
@@ -12,7 +12,7 @@ fixture or the marker is used.
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import pytest
 
 if TYPE_CHECKING:
+    from inflight.bench.measure.expected import Found
     from inflight.bench.measure.host import Cpus
     from inflight.bench.measure.server import Server
     from inflight.fake_server.config import SiteConfig
@@ -69,6 +70,19 @@ class SyntheticSite:
         from inflight.strategies.base import Job
 
         return dict(expected_answer(self.config, _roots(self.config), Job(roots=()).max_redirects))
+
+    def check(self, found: "Iterable[str] | Mapping[str, Found]") -> None:
+        """Raise AssertionError with one sentence if a crawler did not find the expected pages.
+
+        ``found`` has URLs or paths. A mapping also says of each page what the crawler got: its status, its body, both
+        as (status, body bytes), or None for a failure. Pages that cannot be fetched may be left out.
+        """
+        __tracebackhide__ = True
+        from inflight.bench.measure.expected import answer_of, difference
+
+        expected = self.expected
+        if (sentence := difference(expected, answer_of(found, self.url, expected))) is not None:
+            raise AssertionError(f"the crawl of {self.url} is wrong: {sentence}")
 
     def requests(self) -> int:
         """Return the number of requests that the server received in this test, including those of ``crawl_with``."""
@@ -163,11 +177,11 @@ def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlW
     ) -> Crawled:
         from inflight.bench.core import judge
         from inflight.bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT
-        from inflight.bench.studies.crawl.command import CrawlError, check_available
+        from inflight.bench.studies.crawl.command import CrawlError, available
         from inflight.strategies.base import Job
 
         try:
-            check_available(strategy)
+            strategy = available(strategy)
             judge.whole(in_flight, 1, MOST_IN_FLIGHT, "crawl_with: in_flight")
             judge.check_known(connection, CONNECTIONS, "connection use", "crawl_with")
         except (CrawlError, judge.ExperimentError) as error:

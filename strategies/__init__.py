@@ -1,35 +1,50 @@
 """What is compared: one file, one concurrency model; the file's name is the strategy's id.
 
 To add a strategy, add a file. ``inflight.strategies.base`` says what it must offer; the conformance suite finds it by
-itself (``pytest tests/conformance -k NAME``).
+itself, and ``inflight check NAME`` runs it for one. Strategies may also come from other places: see ``registry``.
 """
 
 import ast
 import importlib
+import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from inflight.strategies import registry
+from inflight.strategies.registry import StrategyError, reference
+
 if TYPE_CHECKING:
     from inflight.strategies.base import Strategy
 
+__all__ = [
+    "ELSEWHERE", "GROUPS", "MODELS", "NOT_STRATEGIES", "PARTS", "Description", "StrategyError",
+    "add", "crawlers", "describe", "load", "models", "names", "reference",
+]  # fmt: skip
+
 _FOLDER = Path(__file__).parent
-_NOT_STRATEGIES = frozenset({"__init__", "base"})
+NOT_STRATEGIES = frozenset({"__init__", "base", "client", "registry"})
+"""The modules of this folder that are no strategies."""
 MODELS = "models"
 """The group of the strategies that are compared unless others are chosen: one for each model, and a client."""
+ELSEWHERE = "elsewhere"
+"""The group of the strategies from other places."""
+PARTS = "parts"
+"""The group of the parts of a page, which are measured beside the models."""
 GROUPS = {
     MODELS: "one strategy for each concurrency model",
     "one thread": "other ways to wait in one thread",
     "threads": "other ways to use threads",
     "asyncio": "asyncio, step by step: what each layer costs",
+    "clients": "HTTP clients, each with a stack of its own",
+    PARTS: "no models, but parts of a page: what the kernel and the shared core cost",
+    ELSEWHERE: "strategies from files, modules and installed packages",
 }
-_CONSTANTS = ("STACK", "REQUIRES", "MOST_IN_FLIGHT", "THREADS_EACH", "GROUP", "LEAST_PYTHON", "SYSTEM", "VARIANT_OF")
-
-
-class StrategyError(Exception):
-    """A file in this folder that cannot be read as a strategy; the message says which, and what it lacks."""
+_CONSTANTS = (
+    "STACK", "REQUIRES", "CONFLICTS", "MOST_IN_FLIGHT", "THREADS_EACH", "GROUP", "LEAST_PYTHON", "SYSTEM", "VARIANT_OF",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,8 @@ class Description:
     """The only value of ``sys.platform`` on which it runs; None: any."""
     variant_of: str | None = None
     """The strategy whose code it runs on something else, such as another event loop; None: it has code of its own."""
+    conflicts: tuple[str, ...] = ()
+    """The distributions that must not be installed, because they would be measured in place of what it requires."""
 
     @property
     def uninstalled(self) -> tuple[str, ...]:
@@ -60,27 +77,61 @@ class Description:
         return tuple(name for name in self.requires if not _is_installed(name))
 
     @property
+    def extra(self) -> str | None:
+        """The extra of this project that has what is not installed; None if none has, or all is installed."""
+        return next(filter(None, map(_extra_with, self.uninstalled)), None)
+
+    @property
     def lack(self) -> str:
         """Why it is unavailable, as in ``needs Python 3.12 or newer``; empty if it is available."""
+        return self.lack_on(sys.version_info[:2], self.uninstalled)
+
+    def lack_on(self, python: tuple[int, ...], absent: tuple[str, ...] = ()) -> str:
+        """Return why it is unavailable on a version of Python without some of the distributions that it needs."""
         parts = []
-        if sys.version_info[:2] < self.least_python:
+        if python < self.least_python:
             parts.append(f"Python {'.'.join(map(str, self.least_python))} or newer")
         if self.system is not None and sys.platform != self.system:
             parts.append(self.system)
-        if absent := self.uninstalled:
+        if absent:
             parts.append(f"{', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed")
+        if shadows := tuple(name for name in self.conflicts if _is_installed(name)):
+            parts.append(f"an environment without {', '.join(shadows)}, which replaces {', '.join(self.requires)}")
         return f"needs {' and '.join(parts)}" if parts else ""
 
 
 def names(folder: Path = _FOLDER) -> list[str]:
-    """Return the ids of all strategies, group by group, shared-stack models first, the simplest models first."""
-    found = (path.stem for path in folder.glob("*.py") if path.stem not in _NOT_STRATEGIES)
-    return sorted(found, key=lambda name: _place(describe(name, folder)))
+    """Return the ids of all strategies, group by group, shared-stack models first, the simplest models first.
+
+    ``folder`` is that of another copy of this package; without it, strategies from other places are last.
+    """
+    found = [path.stem for path in folder.glob("*.py") if path.stem not in NOT_STRATEGIES]
+    ordered = sorted(found, key=lambda name: _place(describe(name, folder)))
+    elsewhere = {**registry.offered(), **registry.registered()} if folder == _FOLDER else {}
+    return ordered + [name for name in elsewhere if name not in ordered]
 
 
 def models() -> list[str]:
     """Return the ids of the strategies that are compared unless others are chosen."""
-    return [name for name in names() if describe(name).group == MODELS]
+    ours = (path.stem for path in _FOLDER.glob("*.py") if path.stem not in NOT_STRATEGIES)
+    chosen = [described for name in ours if (described := describe(name)).group == MODELS]
+    return [described.name for described in sorted(chosen, key=_place)]
+
+
+def add(text: str, base: Path | None = None) -> str:
+    """Return the name of a strategy that is given by its name or by a reference, such as ``./my_client.py``.
+
+    What a reference names is registered; see ``registry.add``. Raises StrategyError when it is no strategy.
+    """
+    name = registry.add(text, base, tuple(path.stem for path in _FOLDER.glob("*.py")))
+    if registry.is_reference(text):
+        describe(name)
+    return name
+
+
+def crawlers() -> list[str]:
+    """Return the ids of the strategies that crawl any site: all but the parts of a page, which need an endless one."""
+    return [name for name in names() if describe(name).group != PARTS]
 
 
 def _place(described: Description) -> tuple[int, bool, int, str]:
@@ -95,30 +146,39 @@ def describe(name: str, folder: Path = _FOLDER) -> Description:
     Raises KeyError when there is no such file, StrategyError when it is no strategy.
     """
     path = folder / f"{name}.py"
-    if name in _NOT_STRATEGIES or not path.is_file():
+    if name not in NOT_STRATEGIES and not registry.is_reference(name) and path.is_file():
+        return _described(name, path, "", f"strategies/{name}.py")
+    source = registry.source_of(name)
+    if source is None:
         raise KeyError(name)
+    return described(name, source)
+
+
+def described(name: str, source: registry.Source) -> Description:
+    """Return what the file of a strategy from another place says. Raises StrategyError when it is no strategy."""
+    return replace(_described(name, source.file(), source.attribute, source.target), group=ELSEWHERE)
+
+
+def _described(name: str, path: Path, attribute: str, where: str) -> Description:
     try:
-        return _read(name, path.read_text(encoding="utf-8"))
+        return _read(name, path.read_text(encoding="utf-8"), attribute)
     except (SyntaxError, ValueError, KeyError, TypeError, MemoryError, RecursionError) as error:
         lack = f"has no {error}" if isinstance(error, KeyError) else str(error)
-        raise StrategyError(f"strategies/{name}.py is no strategy: {lack}; see strategies/base.py") from error
+        raise StrategyError(f"{where} is no strategy: {lack}; see strategies/base.py") from error
 
 
 @cache  # by the text: a run asks for each of its strategies many times
-def _read(name: str, text: str) -> Description:
+def _read(name: str, text: str, attribute: str) -> Description:
     tree = ast.parse(text, f"{name}.py")
-    constants = {
-        target.id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Name) and target.id.isupper()
-    }
+    constants = _constants(tree.body)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == attribute:
+            constants |= _constants(node.body)
     wanted = {key: ast.literal_eval(constants[key]) for key in _CONSTANTS if key in constants}
     return Description(
         name,
         (ast.get_docstring(tree) or name).splitlines()[0],
-        wanted["STACK"],
+        _stack(wanted["STACK"]),
         tuple(wanted["REQUIRES"]),
         wanted.get("MOST_IN_FLIGHT"),
         wanted.get("THREADS_EACH", 0),
@@ -126,7 +186,26 @@ def _read(name: str, text: str) -> Description:
         tuple(wanted.get("LEAST_PYTHON", ())),
         wanted.get("SYSTEM"),
         wanted.get("VARIANT_OF"),
+        tuple(wanted.get("CONFLICTS", ())),
     )
+
+
+def _constants(body: list[ast.stmt]) -> dict[str, ast.expr]:
+    """Return the values of the constants that a module or a class assigns."""
+    return {
+        target.id: node.value
+        for node in body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id.isupper()
+    }
+
+
+def _stack(value: str) -> str:
+    """Return ``shared`` or ``own``, or ``none`` for a part of a page. Raises ValueError for another value."""
+    if value not in {"shared", "own", "none"}:
+        raise ValueError(f"STACK is {value!r}, and must be 'shared' or 'own'")
+    return value
 
 
 def _group(name: str) -> str:
@@ -138,7 +217,9 @@ def _group(name: str) -> str:
 
 def load(name: str) -> "Strategy":
     """Import strategy ``name``; nothing else of this package is imported with it but ``base`` and ``core``."""
-    return cast("Strategy", importlib.import_module(f"inflight.strategies.{name}"))
+    source = None if (_FOLDER / f"{name}.py").is_file() else registry.source_of(name)
+    found = importlib.import_module(f"inflight.strategies.{name}") if source is None else source.load()
+    return cast("Strategy", found)
 
 
 _ORDER = {name: n for n, name in enumerate(("sequential", "thread_pool", "callbacks", "generators", "native_asyncio"))}
@@ -152,3 +233,15 @@ def _is_installed(distribution: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return True
+
+
+def _extra_with(distribution: str) -> str | None:
+    """Return the first extra with a distribution, of those for users."""
+    import importlib.metadata
+
+    try:
+        requirements = importlib.metadata.requires("inflight-bench") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    pattern = re.compile(rf"{re.escape(distribution)}\b[^;]*;.*\bextra == ['\"](?!test\b)([^'\"]+)")
+    return next((found[1] for line in requirements if (found := pattern.match(line))), None)

@@ -15,8 +15,8 @@ REQUIRES: tuple[str, ...] = ()
 GROUP = "asyncio"
 
 CONNECTING = 256
-"""Maximum number of connections that are opened at a time. Each needs over 2 kB meanwhile, for the frames and futures
-of create_connection; a thousand at once would leave as much free memory behind, which is never given back."""
+"""Maximum number of connections that are opened at a time. Opening one needs over 2 kB, for the frames and futures of
+create_connection. The process keeps such memory after it is freed, so a thousand at once would count later."""
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
@@ -25,7 +25,7 @@ def crawl(job: Job, frontier: Frontier) -> None:
 
 
 async def main(job: Job, frontier: Frontier) -> None:
-    """Start all workers at once, wait until the queue is empty and all is done, cancel the workers."""
+    """Start all workers at once, wait until the queue is finished, cancel the workers."""
     queue: asyncio.Queue[Fetch] = asyncio.Queue()
     for fetch in frontier.roots():
         queue.put_nowait(fetch)
@@ -68,7 +68,7 @@ async def work(job: Job, frontier: Frontier, queue: "asyncio.Queue[Fetch]", conn
 
 
 class Exchange(asyncio.Protocol):
-    """What the loop calls when something happens on one connection; at most one request waits for its response."""
+    """The functions that the loop calls for one connection; at most one request waits for its response."""
 
     def __init__(self, job: Job) -> None:
         self.parser = ResponseParser(job.max_header_bytes, job.max_body_bytes)
@@ -89,7 +89,7 @@ class Exchange(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         waiting = self.response
-        if waiting is None or waiting.done():  # nobody asked for this
+        if waiting is None or waiting.done():  # unrequested
             self.usable = False
             return
         try:
@@ -158,7 +158,7 @@ class Connection:
         return self.exchange
 
     async def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside, and continue with a kept one to the new origin if there is one."""
+        """Put the connection aside; use a kept one to the new origin if there is one."""
         surplus = None
         if self.exchange is not None and self.origin is not None:
             surplus = self.kept.put(self.origin, self.exchange)

@@ -25,7 +25,7 @@ def crawl(job: Job, frontier: Frontier) -> None:
 
 
 async def main(job: Job, frontier: Frontier) -> None:
-    """Start all workers at once, wait until the queue is empty and all is done, cancel the workers."""
+    """Start all workers at once, wait until the queue is finished, cancel the workers."""
     queue: asyncio.Queue[Fetch] = asyncio.Queue()
     for fetch in frontier.roots():
         queue.put_nowait(fetch)
@@ -82,13 +82,13 @@ class Connection:
         self.origin: Origin | None = None
         self.parser: ResponseParser
         self.idle = False
-        """Whether the worker waited since the last response: nobody looks at the socket meanwhile."""
+        """Whether the worker waited since the last response. Nothing watches the socket meanwhile."""
 
     async def fetch(self, fetch: Fetch) -> Response:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
         if self.origin is not fetch.origin:
             self.change_origin(fetch.origin)
-        if self.sock is not None and self.idle and not is_quiet(self.sock):
+        if self.sock is not None and self.idle and not is_usable(self.sock):
             self.close()
         if self.sock is not None:
             try:
@@ -111,7 +111,7 @@ class Connection:
     async def connect(self, origin: Origin) -> socket.socket:
         """Connect to the first address of the host that accepts."""
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        *others, last = await self.resolve(origin)
+        *others, last = await self.look_up(origin)
         for family, address in others:
             try:
                 return await self.connect_to(family, address)
@@ -126,7 +126,7 @@ class Connection:
         await self.loop.sock_connect(sock, address)
         return sock
 
-    async def resolve(self, origin: Origin) -> list[Address]:
+    async def look_up(self, origin: Origin) -> list[Address]:
         """Look up the addresses of a host once; asyncio does it in a thread."""
         if origin not in self.addresses:
             found = await self.loop.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
@@ -134,7 +134,7 @@ class Connection:
         return self.addresses[origin]
 
     def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside, and continue with a kept one to the new origin if there is one."""
+        """Put the connection aside; use a kept one to the new origin if there is one."""
         if self.sock is not None and self.origin is not None:
             surplus = self.kept.put(self.origin, (self.sock, self.parser))
             if surplus is not None:
@@ -151,7 +151,7 @@ class Connection:
             self.sock = None
 
 
-def is_quiet(sock: socket.socket) -> bool:
+def is_usable(sock: socket.socket) -> bool:
     """Return whether a kept connection is still open and has received nothing since."""
     try:
         sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)

@@ -17,8 +17,8 @@ REQUIRES: tuple[str, ...] = ()
 GROUP = "asyncio"
 
 CONNECTING = 256
-"""Maximum number of connections that are opened at a time. Each needs over 2 kB meanwhile, for the frames and futures
-of create_connection; a thousand at once would leave as much free memory behind, which is never given back."""
+"""Maximum number of connections that are opened at a time. Opening one needs over 2 kB, for the frames and futures of
+create_connection. The process keeps such memory after it is freed, so a thousand at once would count later."""
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
@@ -86,7 +86,7 @@ class Crawler:
 
 
 class Reader(asyncio.StreamReader):
-    """A stream that counts what has come and was not read yet: before a request, that is what nobody asked for."""
+    """A stream that counts received bytes that were not read yet: before a request, any such byte is unrequested."""
 
     unread_bytes = 0
 
@@ -125,30 +125,6 @@ class Connection:
         await self.close()
         return await self.exchange(await self.connect(fetch.origin), fetch)
 
-    async def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside, and go on with one to the new origin if one was kept."""
-        surplus = None
-        if self.writer is not None and self.origin is not None:
-            surplus = self.kept.put(self.origin, (self.reader, self.writer, self.parser))
-        self.origin = origin
-        self.writer = None
-        if (kept := self.kept.take(origin)) is not None:
-            self.reader, self.writer, self.parser = kept
-        if surplus is not None:
-            await abort(surplus[1])
-
-    async def connect(self, origin: Origin) -> asyncio.StreamWriter:
-        """Do what asyncio.open_connection does, with a reader of our own."""
-        loop = asyncio.get_running_loop()
-        reader = self.reader = Reader()
-        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        async with self.connecting:
-            transport, protocol = await loop.create_connection(
-                lambda: asyncio.StreamReaderProtocol(reader), origin.host, origin.port
-            )
-        self.writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-        return self.writer
-
     async def exchange(self, writer: asyncio.StreamWriter, fetch: Fetch) -> Response:
         writer.write(fetch.request)
         await writer.drain()
@@ -161,6 +137,30 @@ class Connection:
             await self.close()
         return response
 
+    async def connect(self, origin: Origin) -> asyncio.StreamWriter:
+        """Do what asyncio.open_connection does, with ``Reader`` as the reader."""
+        loop = asyncio.get_running_loop()
+        reader = self.reader = Reader()
+        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
+        async with self.connecting:
+            transport, protocol = await loop.create_connection(
+                lambda: asyncio.StreamReaderProtocol(reader), origin.host, origin.port
+            )
+        self.writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        return self.writer
+
+    async def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside; use a kept one to the new origin if there is one."""
+        surplus = None
+        if self.writer is not None and self.origin is not None:
+            surplus = self.kept.put(self.origin, (self.reader, self.writer, self.parser))
+        self.origin = origin
+        self.writer = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.reader, self.writer, self.parser = kept
+        if surplus is not None:
+            await abort(surplus[1])
+
     async def close(self) -> None:
         writer, self.writer = self.writer, None
         if writer is not None:
@@ -170,5 +170,5 @@ class Connection:
 async def abort(writer: asyncio.StreamWriter) -> None:
     """Close a connection at once; ``close()`` would wait for a peer that does not read what is unsent."""
     writer.transport.abort()
-    with contextlib.suppress(OSError):  # it was broken already: nothing is lost
+    with contextlib.suppress(OSError):  # it was already broken
         await writer.wait_closed()

@@ -30,186 +30,8 @@ Address = tuple[socket.AddressFamily, Any]
 Open = tuple[socket.socket, ResponseParser]
 
 
-class Future:
-    """Something that has not happened yet; ``await future`` waits for it."""
-
-    __slots__ = ("done", "waiter")
-
-    def __init__(self) -> None:
-        self.done = False
-        self.waiter: Task | None = None
-
-    def resolve(self) -> None:
-        """Note that it has happened; the task that waits for it goes on."""
-        self.done = True
-        if self.waiter is not None:
-            self.waiter.wake()
-
-    def __await__(self) -> "Generator[Future, None, None]":
-        if not self.done:
-            yield self
-
-
-class Cancelled(BaseException):
-    """Thrown into a coroutine that is no longer wanted, so that its ``finally`` blocks run."""
-
-
-class Expired(BaseException):
-    """Thrown into a coroutine whose deadline has passed: not an OSError, which would look like a failed address."""
-
-
-class Task:
-    """A coroutine on its way: run up to each future that it yields, and on again when that is done."""
-
-    __slots__ = ("coroutine", "error", "loop", "waits_for")
-
-    def __init__(self, loop: "Loop", coroutine: Coroutine[Future, None, None]) -> None:
-        self.loop = loop
-        self.coroutine = coroutine
-        self.error: BaseException | None = None
-        self.waits_for: Future | None = None
-        loop.tasks.add(self)
-        loop.ready.append(self)
-
-    def wake(self) -> None:
-        self.waits_for = None
-        self.loop.ready.append(self)
-
-    def throw(self, error: BaseException) -> None:
-        """Let the coroutine go on with an exception, raised at the place where it waits."""
-        self.error = error
-        if self.waits_for is not None:
-            self.waits_for.waiter = None
-            self.wake()
-
-    def step(self) -> None:
-        """Run the coroutine to its next wait. An exception that it lets out, but Cancelled, ends the whole loop."""
-        self.loop.current = self
-        try:
-            if self.error is None:
-                future = self.coroutine.send(None)
-            else:
-                error, self.error = self.error, None
-                future = self.coroutine.throw(error)
-        except (StopIteration, Cancelled):
-            self.loop.tasks.discard(self)
-        else:
-            self.waits_for = future
-            future.waiter = self
-
-
-class Loop:
-    """Step the tasks that are ready; when none is, let the selector wait for what wakes the next."""
-
-    def __init__(self) -> None:
-        self.selector = selectors.DefaultSelector()
-        self.ready: deque[Task] = deque()
-        self.tasks: set[Task] = set()
-        self.timers: list[tuple[int, int, Deadline]] = []
-        self.tie_breaker = itertools.count()
-        self.current: Task
-
-    def run(self) -> None:
-        """Run until every task has ended."""
-        ready = self.ready
-        while self.tasks:
-            for key, _ in self.selector.select(self.patience()):
-                key.data()
-            if self.timers:
-                self.fire(time.perf_counter_ns())
-            for _ in range(len(ready)):
-                ready.popleft().step()
-
-    def patience(self) -> float | None:
-        """Return how many seconds the selector may wait."""
-        if self.ready:
-            return 0
-        if self.timers:
-            return max(0, self.timers[0][0] - time.perf_counter_ns()) / 1e9
-        if not self.selector.get_map():
-            raise RuntimeError("every task waits, and nothing is left that could wake one")
-        return None
-
-    def fire(self, now: int) -> None:
-        while self.timers and self.timers[0][0] <= now:
-            heapq.heappop(self.timers)[2].fire(now)
-
-    def close(self) -> None:
-        """End what still runs (only a bug leaves something), each coroutine by way of its ``finally`` blocks."""
-        for task in self.tasks:
-            task.coroutine.close()
-        self.selector.close()
-
-
-class Deadline:
-    """Throw Expired into a task that is not done by a given time; set again and again, each time later.
-
-    It keeps one timer, which on firing looks whether the deadline has moved: a loop that made a timer a fetch would
-    spend more on timers that never fire than on the fetches.
-    """
-
-    __slots__ = ("armed", "at_ns", "loop", "task")
-
-    def __init__(self, loop: Loop) -> None:
-        self.loop = loop
-        self.task = loop.current
-        self.at_ns = 0
-        self.armed = False
-
-    def set(self, at_ns: int) -> None:
-        self.at_ns = at_ns
-        if not self.armed:
-            self.arm()
-
-    def clear(self) -> None:
-        self.at_ns = 0
-
-    def arm(self) -> None:
-        self.armed = True
-        heapq.heappush(self.loop.timers, (self.at_ns, next(self.loop.tie_breaker), self))
-
-    def fire(self, now: int) -> None:
-        self.armed = False
-        if self.at_ns > now:
-            self.arm()
-        elif self.at_ns:
-            self.task.throw(Expired())
-
-
-class JoinableQueue:
-    """A queue that knows when all that was ever put into it is done with."""
-
-    def __init__(self) -> None:
-        self.items: deque[Fetch] = deque()
-        self.unfinished = 0
-        self.getters: deque[Future] = deque()
-        self.all_done = Future()
-
-    def put(self, item: Fetch) -> None:
-        self.items.append(item)
-        self.unfinished += 1
-        if self.getters:
-            self.getters.popleft().resolve()
-
-    async def get(self) -> Fetch:
-        while not self.items:
-            getter = Future()
-            self.getters.append(getter)
-            await getter
-        return self.items.popleft()
-
-    def task_done(self) -> None:
-        self.unfinished -= 1
-        if not self.unfinished:
-            self.all_done.resolve()
-
-    async def join(self) -> None:
-        if self.unfinished:
-            await self.all_done
-
-
 def crawl(job: Job, frontier: Frontier) -> None:
-    """Run one main task and its workers until they have all ended."""
+    """Run one main task and its workers until all of them have ended."""
     loop = Loop()
     Task(loop, main(loop, job, frontier))
     try:
@@ -218,8 +40,8 @@ def crawl(job: Job, frontier: Frontier) -> None:
         loop.close()
 
 
-async def main(loop: Loop, job: Job, frontier: Frontier) -> None:
-    """Start all workers at once, wait for the queue to be done with, cancel them."""
+async def main(loop: "Loop", job: Job, frontier: Frontier) -> None:
+    """Start all workers at once, wait until the queue is finished, cancel the workers."""
     queue = JoinableQueue()
     for fetch in frontier.roots():
         queue.put(fetch)
@@ -236,14 +58,14 @@ async def main(loop: Loop, job: Job, frontier: Frontier) -> None:
 
 
 async def work(
-    loop: Loop,
+    loop: "Loop",
     job: Job,
     frontier: Frontier,
-    queue: JoinableQueue,
+    queue: "JoinableQueue",
     addresses: dict[Origin, list[Address]],
     kept: Kept[Open],
 ) -> None:
-    """Fetch what waits, one fetch after another, until cancelled."""
+    """Fetch one URL after another until cancelled."""
     connection = Connection(loop, job, addresses, kept)
     deadline = Deadline(loop)
     try:
@@ -268,6 +90,117 @@ async def work(
             queue.task_done()
     finally:
         connection.close()
+
+
+# What drives them: a task for each coroutine, futures, and the loop
+
+
+class Task:
+    """A coroutine that the loop runs, from one wait to the next."""
+
+    __slots__ = ("coroutine", "error", "loop", "waits_for")
+
+    def __init__(self, loop: "Loop", coroutine: "Coroutine[Future, None, None]") -> None:
+        self.loop = loop
+        self.coroutine = coroutine
+        self.error: BaseException | None = None
+        self.waits_for: Future | None = None
+        loop.tasks.add(self)
+        loop.ready.append(self)
+
+    def step(self) -> None:
+        """Run the coroutine to its next wait. Any exception that leaves it, except Cancelled, ends the whole loop."""
+        self.loop.current = self
+        try:
+            if self.error is None:
+                future = self.coroutine.send(None)
+            else:
+                error, self.error = self.error, None
+                future = self.coroutine.throw(error)
+        except (StopIteration, Cancelled):
+            self.loop.tasks.discard(self)
+        else:
+            self.waits_for = future
+            future.waiter = self
+
+    def wake(self) -> None:
+        """Let the loop step the task in its next turn."""
+        self.waits_for = None
+        self.loop.ready.append(self)
+
+    def throw(self, error: BaseException) -> None:
+        """Raise an exception in the coroutine, at the place where it waits."""
+        self.error = error
+        if self.waits_for is not None:
+            self.waits_for.waiter = None
+            self.wake()
+
+
+class Future:
+    """Something that has not happened yet; ``await future`` waits for it."""
+
+    __slots__ = ("done", "waiter")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.waiter: Task | None = None
+
+    def __await__(self) -> "Generator[Future, None, None]":
+        if not self.done:
+            yield self
+
+    def resolve(self) -> None:
+        """Record that it has happened, and wake the task that waits for it."""
+        self.done = True
+        if self.waiter is not None:
+            self.waiter.wake()
+
+
+class Loop:
+    """The event loop: wait for events, call the function registered for each, step all tasks that are ready."""
+
+    def __init__(self) -> None:
+        self.selector = selectors.DefaultSelector()
+        self.ready: deque[Task] = deque()
+        self.tasks: set[Task] = set()
+        self.timers: list[tuple[int, int, Deadline]] = []
+        self.tie_breaker = itertools.count()
+        self.current: Task
+
+    def run(self) -> None:
+        """Run until every task has ended."""
+        ready = self.ready
+        while self.tasks:
+            for key, _ in self.selector.select(self.seconds_to_wait()):
+                on_event = key.data
+                on_event()
+            if self.timers:
+                self.fire_timers(time.perf_counter_ns())
+            for _ in range(len(ready)):
+                ready.popleft().step()
+
+    def seconds_to_wait(self) -> float | None:
+        """Return how long the selector may wait."""
+        if self.ready:
+            return 0
+        if self.timers:
+            return max(0, self.timers[0][0] - time.perf_counter_ns()) / 1e9
+        if not self.selector.get_map():
+            raise RuntimeError("every task waits, and nothing is left that could wake one")
+        return None
+
+    def fire_timers(self, now: int) -> None:
+        while self.timers and self.timers[0][0] <= now:
+            heapq.heappop(self.timers)[2].fire(now)
+
+    def close(self) -> None:
+        """Close the coroutines that have not ended (there are some only after an error), and the selector."""
+        for task in self.tasks:
+            task.coroutine.close()
+        self.selector.close()
+
+
+# What a worker does with its socket
 
 
 class Connection:
@@ -299,49 +232,46 @@ class Connection:
         sock = await self.connect(fetch.origin)
         return await self.exchange(sock, fetch)
 
-    def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside, and go on with one to the new origin if one was kept and is still good."""
-        selector = self.loop.selector
-        if self.sock is not None and self.origin is not None:
-            selector.unregister(self.sock)
-            surplus = self.kept.put(self.origin, (self.sock, self.parser))
-            if surplus is not None:
-                surplus[0].close()
-        self.origin = origin
-        self.sock = None
-        if (kept := self.kept.take(origin)) is not None:
-            self.sock, self.parser = kept
-            selector.register(self.sock, selectors.EVENT_READ, self.on_event)
-            if not is_quiet(self.sock):
-                self.close()
-
     async def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
-        await self.send(sock, fetch.request)
+        unsent = send_at_once(sock, fetch.request)
+        if unsent:
+            await self.send(sock, unsent)
         response = None
         while response is None:
             await self.event()
             try:
                 response = self.parser.feed(sock.recv(CHUNK_BYTES))
-            except BlockingIOError:  # nothing there after all: the selector may be wrong (select(2), BUGS)
+            except BlockingIOError:  # nothing to read: the selector may be wrong (select(2), BUGS)
                 continue
         if not response.keep_alive or self.job.connection == "per-fetch":
             self.close()
         return response
 
-    async def send(self, sock: socket.socket, data: bytes) -> None:
-        """Send all of it; nearly always it goes out in one piece, with no wait."""
-        data = send_at_once(sock, data)
-        if data:
-            self.loop.selector.modify(sock, selectors.EVENT_WRITE, self.on_event)
-            while data:
-                await self.event()
-                data = send_at_once(sock, data)
-            self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
+    def event(self) -> Future:
+        """Return a future for the next event that the selector reports for this connection."""
+        future = self.waiter = Future()
+        return future
+
+    def on_event(self) -> None:
+        """Resolve that future: the loop calls this."""
+        future, self.waiter = self.waiter, None
+        if future is not None:
+            future.resolve()
+        else:  # nobody waits: the server closed an idle connection, or sent something unasked
+            self.close()
+
+    async def send(self, sock: socket.socket, unsent: bytes) -> None:
+        """Send what the kernel did not take at once."""
+        self.loop.selector.modify(sock, selectors.EVENT_WRITE, self.on_event)
+        while unsent:
+            await self.event()
+            unsent = send_at_once(sock, unsent)
+        self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
 
     async def connect(self, origin: Origin) -> socket.socket:
-        """Connect to the first address of the host that lets us."""
+        """Connect to the first address of the host that accepts."""
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        *others, last = self.resolve(origin)
+        *others, last = self.look_up(origin)
         for family, address in others:
             try:
                 return await self.connect_to(family, address)
@@ -363,46 +293,128 @@ class Connection:
         self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
         return sock
 
-    def resolve(self, origin: Origin) -> list[Address]:
-        """Look up the addresses of a host, once. This blocks the loop: getaddrinfo has no other form."""
+    def look_up(self, origin: Origin) -> list[Address]:
+        """Look up the addresses of a host, once. This blocks the loop, because getaddrinfo has no other form."""
         if origin not in self.addresses:
             found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
             self.addresses[origin] = [(family, address) for family, _, _, _, address in found]
         return self.addresses[origin]
 
-    def event(self) -> Future:
-        """Return a future for the next event that the selector reports for this connection."""
-        future = self.waiter = Future()
-        return future
-
-    def on_event(self) -> None:
-        future, self.waiter = self.waiter, None
-        if future is not None:
-            future.resolve()
-        else:  # nobody waits: the server hung up, or spoke unasked, on a kept connection
-            self.close()
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside; use a kept one to the new origin if there is one that is still usable."""
+        selector = self.loop.selector
+        if self.sock is not None and self.origin is not None:
+            selector.unregister(self.sock)
+            surplus = self.kept.put(self.origin, (self.sock, self.parser))
+            if surplus is not None:
+                surplus[0].close()
+        self.origin = origin
+        self.sock = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.sock, self.parser = kept
+            selector.register(self.sock, selectors.EVENT_READ, self.on_event)
+            if not is_usable(self.sock):
+                self.close()
 
     def close(self) -> None:
         self.waiter = None
         if self.sock is not None:
-            if self.sock.fileno() >= 0 and self.sock in self.loop.selector.get_map():  # else Ctrl-C met us half-closed
+            if self.sock.fileno() >= 0 and self.sock in self.loop.selector.get_map():  # else Ctrl-C came during a close
                 self.loop.selector.unregister(self.sock)
             self.sock.close()
             self.sock = None
 
 
 def send_at_once(sock: socket.socket, data: bytes) -> bytes:
-    """Send what the kernel takes now; return the rest."""
+    """Send what the kernel takes now, nearly always everything; return the rest."""
     try:
         return data[sock.send(data) :]
     except BlockingIOError:
         return data
 
 
-def is_quiet(sock: socket.socket) -> bool:
-    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+def is_usable(sock: socket.socket) -> bool:
+    """Return whether a kept connection is still open and has received nothing since."""
     try:
         sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except OSError as error:
         return isinstance(error, BlockingIOError)
     return False
+
+
+# Deadlines, cancellation, and a queue: what else a crawler needs of a library of coroutines
+
+
+class Cancelled(BaseException):
+    """Raised in a coroutine that is no longer wanted, so that its ``finally`` blocks run."""
+
+
+class Expired(BaseException):
+    """Raised in a coroutine whose deadline has passed: not an OSError, which would look like a failed address."""
+
+
+class Deadline:
+    """Raise Expired in a task that is not done by a given time; set for each fetch, later each time.
+
+    There is one timer per worker. When it fires it checks whether the deadline has moved. A timer per fetch would cost
+    more than the fetch.
+    """
+
+    __slots__ = ("armed", "at_ns", "loop", "task")
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.task = loop.current
+        self.at_ns = 0
+        self.armed = False
+
+    def set(self, at_ns: int) -> None:
+        self.at_ns = at_ns
+        if not self.armed:
+            self.arm()
+
+    def clear(self) -> None:
+        self.at_ns = 0
+
+    def arm(self) -> None:
+        self.armed = True
+        heapq.heappush(self.loop.timers, (self.at_ns, next(self.loop.tie_breaker), self))
+
+    def fire(self, now: int) -> None:
+        self.armed = False
+        if self.at_ns > now:
+            self.arm()
+        elif self.at_ns:
+            self.task.throw(Expired())
+
+
+class JoinableQueue:
+    """A queue that knows when everything that was ever put into it is finished."""
+
+    def __init__(self) -> None:
+        self.items: deque[Fetch] = deque()
+        self.unfinished = 0
+        self.getters: deque[Future] = deque()
+        self.all_done = Future()
+
+    def put(self, item: Fetch) -> None:
+        self.items.append(item)
+        self.unfinished += 1
+        if self.getters:
+            self.getters.popleft().resolve()
+
+    async def get(self) -> Fetch:
+        while not self.items:
+            getter = Future()
+            self.getters.append(getter)
+            await getter
+        return self.items.popleft()
+
+    def task_done(self) -> None:
+        self.unfinished -= 1
+        if not self.unfinished:
+            self.all_done.resolve()
+
+    async def join(self) -> None:
+        if self.unfinished:
+            await self.all_done

@@ -42,7 +42,7 @@ class Job:
 
 
 class Strategy(Protocol):
-    """A module in ``strategies/``, which implements one concurrency model and nothing else.
+    """A module that implements one concurrency model, or calls one client, and nothing else.
 
     Keep at most ``job.max_in_flight`` fetches open. Start all fetches that the frontier offers, and finish each once.
     Return when nothing waits and nothing is in flight. In short::
@@ -56,7 +56,15 @@ class Strategy(Protocol):
     A strategy catches ``OSError`` and ``ProtocolError`` of a fetch and passes them to ``frontier.fail``. Any other
     exception is a bug and leaves ``crawl``. No thread, task or descriptor may outlive ``crawl``, even after an error.
 
+    A redirect is a response: pass it to ``frontier.finish``, which offers its target. Read a response in any framing of
+    HTTP/1.1, and whatever its status. A fetch fails when its response is not complete at its deadline. A fetch fails
+    when its response is larger than the limits of the job. Request the URL as it is recorded, with the header fields of
+    the shared core. With ``keep-alive``, use connections again; with ``per-fetch``, open one for each fetch. A kept
+    connection that the server has closed costs no try.
+
     ``consume`` is a function of ``inflight.strategies.core.work``. Call it once per response, without holding a lock.
+
+    ``inflight check NAME`` tests these rules.
 
     A model with a maximum number in flight sets it in the module constant ``MOST_IN_FLIGHT``; the plan leaves out
     higher caps. A model that needs threads for each fetch in flight sets their number in ``THREADS_EACH``, so that
@@ -64,11 +72,13 @@ class Strategy(Protocol):
     ``inflight.strategies.GROUPS``: strategies of one group are compared with each other. ``LEAST_PYTHON`` and
     ``SYSTEM`` are requirements other than distributions, such as ``(3, 12)`` and ``"linux"``. A strategy that runs
     the code of another one on something else, such as another event loop, names it in ``VARIANT_OF``, and may
-    import it. Constants are read from the file without importing it, so write them as literals.
+    import it. ``CONFLICTS`` are distributions that must not be installed, because they replace what is measured.
+    Constants are read from the file without importing it, so write them as literals.
     """
 
-    STACK: Literal["shared", "own"]
-    """``shared``: parses responses with ``inflight.strategies.core``; ``own``: has its own HTTP stack."""
+    STACK: Literal["shared", "own", "none"]
+    """``shared``: parses responses with ``inflight.strategies.core``; ``own``: has its own HTTP stack; ``none``: is no
+    model, but measures a part of a page."""
     REQUIRES: tuple[str, ...]
     """Distributions that must be installed; every row records their versions."""
 

@@ -1,4 +1,8 @@
-"""One thread, a selector, and a callback for every event: no coroutine, no future, no lock."""
+"""One thread, a selector, and a callback for every event: no coroutine, no future, no lock.
+
+``run`` is the whole idea. Every socket is registered together with a function, and the loop calls it when the socket is
+ready. All that a fetch must remember between two calls is on its ``Connection``.
+"""
 
 import errno
 import itertools
@@ -24,91 +28,33 @@ Open = tuple[socket.socket, ResponseParser]
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
-    """Call back whoever the selector names, until nothing waits and nothing is in flight."""
+    """Run the event loop until nothing waits and nothing is in flight."""
     crawler = Crawler(job, frontier)
     try:
-        crawler.run()
+        run(crawler)
     finally:
         crawler.close()
 
 
-class Crawler:
-    """The event loop, and what the connections share."""
-
-    def __init__(self, job: Job, frontier: Frontier) -> None:
-        self.job = job
-        self.frontier = frontier
-        self.waiting = deque(frontier.roots())
-        self.selector = selectors.DefaultSelector()
-        self.connections: list[Connection] = []
-        self.idle: list[Connection] = []
-        self.kept: Kept[Open] = Kept()
-        self.deadlines: dict[Connection, int] = {}  # the first is the earliest: all fetches get the same time
-        self.next_look_ns = 0
-        self.addresses: dict[Origin, list[Address]] = {}
-
-    def run(self) -> None:
-        while True:
-            self.dispatch()
-            if self.frontier.done:
-                return
-            for key, _ in self.selector.select(self.patience()):
-                key.data()
-            if (now := time.perf_counter_ns()) >= self.next_look_ns:
-                self.expire(now)
-
-    def dispatch(self) -> None:
-        """Give what waits to parked connections, and to new ones up to the cap."""
-        while self.waiting:
-            if self.idle:
-                connection = self.idle.pop()
-            elif len(self.connections) < self.job.max_in_flight:
-                connection = Connection(self)
-                self.connections.append(connection)
-            else:
-                return
-            connection.begin(self.waiting.popleft())
-
-    def patience(self) -> float | None:
-        """Return how many seconds the selector may wait."""
-        return max(0, self.next_look_ns - time.perf_counter_ns()) / 1e9 if self.deadlines else None
-
-    def expire(self, now: int) -> None:
-        """Fail the fetches whose time is up; note when the next one's may be.
-
-        Not looked for each turn: what has left a dict at its front still costs time, for whoever wants the first.
-        """
-        expired = list(itertools.takewhile(lambda connection: self.deadlines[connection] <= now, self.deadlines))
-        for connection in expired:
-            connection.on_error(TimeoutError())
-        self.next_look_ns = next(iter(self.deadlines.values()), 0)
-
-    def resolve(self, origin: Origin) -> list[Address]:
-        """Look up the addresses of a host, once. This blocks the loop: getaddrinfo has no other form."""
-        if origin not in self.addresses:
-            found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
-            self.addresses[origin] = [(family, address) for family, _, _, _, address in found]
-        return self.addresses[origin]
-
-    def forget(self, sock: socket.socket) -> None:
-        """Stop watching a socket, if it is watched: not one whose connect failed at once, nor one that is closed."""
-        if sock.fileno() >= 0 and sock in self.selector.get_map():
-            self.selector.unregister(sock)
-
-    def close(self) -> None:
-        for connection in self.connections:
-            connection.close()
-        for sock, _ in self.kept:
-            sock.close()
-        self.selector.close()
+def run(crawler: "Crawler") -> None:
+    """Wait for events, and call the function that was registered for each: the event loop."""
+    while True:
+        crawler.start_fetches()
+        if crawler.frontier.done:
+            return
+        for key, _ in crawler.selector.select(crawler.seconds_to_wait()):
+            on_event = key.data
+            on_event()
+        if time.perf_counter_ns() >= crawler.next_check_ns:
+            crawler.fail_late_fetches()
 
 
 class Connection:
-    """One connection and the fetch it carries: the state that a thread would keep on its stack."""
+    """One connection and its fetch: the state that a thread would keep on its stack."""
 
     __slots__ = ("crawler", "fetch", "origin", "parser", "reused", "sock", "unsent", "untried")
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: "Crawler") -> None:
         self.crawler = crawler
         self.sock: socket.socket | None = None
         self.origin: Origin | None = None
@@ -118,8 +64,10 @@ class Connection:
         self.untried: list[Address] = []
         self.reused = False
 
+    # A fetch on an open connection: begin, on_readable, on_response
+
     def begin(self, fetch: Fetch) -> None:
-        """Start a fetch, on the connection that is there or on a new one."""
+        """Start a fetch on the open connection, or on a new one."""
         crawler = self.crawler
         crawler.frontier.start(fetch)
         crawler.deadlines[self] = fetch.deadline_ns
@@ -136,64 +84,8 @@ class Connection:
         except OSError as error:
             self.on_error(error)
 
-    def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside, and go on with one to the new origin if one was kept and is still good."""
-        crawler = self.crawler
-        if self.sock is not None and self.origin is not None:
-            crawler.forget(self.sock)
-            surplus = crawler.kept.put(self.origin, (self.sock, self.parser))
-            if surplus is not None:
-                surplus[0].close()
-        self.origin = origin
-        self.sock = None
-        if (kept := crawler.kept.take(origin)) is not None:
-            self.sock, self.parser = kept
-            crawler.selector.register(self.sock, selectors.EVENT_READ, self.on_readable)
-            if not is_quiet(self.sock):
-                self.close()
-
-    def connect(self, fetch: Fetch) -> None:
-        self.close()
-        job = self.crawler.job
-        self.parser = ResponseParser(job.max_header_bytes, job.max_body_bytes)
-        self.untried = list(self.crawler.resolve(fetch.origin))
-        self.connect_to_next()
-
-    def connect_to_next(self) -> None:
-        family, address = self.untried.pop(0)
-        try:
-            sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
-            sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            code = sock.connect_ex(address)
-            if code not in {0, errno.EINPROGRESS}:
-                raise OSError(code, os.strerror(code))
-        except OSError as error:  # at once: no route, no such family
-            self.on_unconnected(error)
-        else:
-            self.crawler.selector.register(sock, selectors.EVENT_WRITE, self.on_connected)
-
-    def on_connected(self) -> None:
-        assert self.sock is not None
-        try:
-            code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if code == 0:
-                self.crawler.selector.modify(self.sock, selectors.EVENT_READ, self.on_readable)
-                self.send()
-            else:
-                self.on_unconnected(OSError(code, os.strerror(code)))
-        except OSError as error:
-            self.on_error(error)
-
-    def on_unconnected(self, error: OSError) -> None:
-        """Go on with the host's next address. Raises ``error`` when there is none."""
-        if not self.untried:
-            raise error
-        self.close()
-        self.connect_to_next()
-
     def send(self) -> None:
-        """Send what is left of the request; nearly always it goes out in one piece."""
+        """Send the rest of the request; the kernel nearly always takes all of it at once."""
         assert self.sock is not None
         try:
             sent = self.sock.send(self.unsent)
@@ -215,7 +107,7 @@ class Connection:
 
     def on_readable(self) -> None:
         assert self.sock is not None
-        if self.fetch is None:  # parked, and the server hung up or spoke unasked
+        if self.fetch is None:  # idle: the server closed the connection, or sent something unasked
             self.close()
             return
         try:
@@ -229,7 +121,7 @@ class Connection:
             self.on_response(self.fetch, response)
 
     def on_response(self, fetch: Fetch, response: Response) -> None:
-        """Finish the fetch, and go on with the next one if any waits."""
+        """Finish the fetch; start the next one if one waits."""
         crawler = self.crawler
         if not response.keep_alive or crawler.job.connection == "per-fetch":
             self.close()
@@ -244,7 +136,7 @@ class Connection:
             crawler.idle.append(self)
 
     def on_error(self, error: OSError | ProtocolError) -> None:
-        """Fail the fetch, unless only the kept connection was to blame; park."""
+        """Send the request again if only the kept connection was stale; else fail the fetch, and become idle."""
         crawler, fetch = self.crawler, self.fetch
         assert fetch is not None
         if self.reused and is_stale(error, self.parser):
@@ -262,15 +154,137 @@ class Connection:
         crawler.waiting.extend(crawler.frontier.fail(fetch, error))
         crawler.idle.append(self)
 
+    # Open, put aside and close connections
+
+    def connect(self, fetch: Fetch) -> None:
+        """Connect to the first address of the host that accepts, and send the request."""
+        self.close()
+        job = self.crawler.job
+        self.parser = ResponseParser(job.max_header_bytes, job.max_body_bytes)
+        self.untried = list(self.crawler.look_up(fetch.origin))
+        self.connect_to_next()
+
+    def connect_to_next(self) -> None:
+        family, address = self.untried.pop(0)
+        try:
+            sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            code = sock.connect_ex(address)
+            if code not in {0, errno.EINPROGRESS}:
+                raise OSError(code, os.strerror(code))
+        except OSError as error:  # at once: no route, no such family
+            self.on_unconnected(error)
+        else:
+            self.crawler.selector.register(sock, selectors.EVENT_WRITE, self.on_connected)
+
+    def on_connected(self) -> None:
+        """Send the request, unless the attempt to connect failed."""
+        assert self.sock is not None
+        try:
+            code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code == 0:
+                self.crawler.selector.modify(self.sock, selectors.EVENT_READ, self.on_readable)
+                self.send()
+            else:
+                self.on_unconnected(OSError(code, os.strerror(code)))
+        except OSError as error:
+            self.on_error(error)
+
+    def on_unconnected(self, error: OSError) -> None:
+        """Try the next address of the host. Raises ``error`` when there is none."""
+        if not self.untried:
+            raise error
+        self.close()
+        self.connect_to_next()
+
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside; use a kept one to the new origin if there is one that is still usable."""
+        crawler = self.crawler
+        if self.sock is not None and self.origin is not None:
+            crawler.stop_watching(self.sock)
+            surplus = crawler.kept.put(self.origin, (self.sock, self.parser))
+            if surplus is not None:
+                surplus[0].close()
+        self.origin = origin
+        self.sock = None
+        if (kept := crawler.kept.take(origin)) is not None:
+            self.sock, self.parser = kept
+            crawler.selector.register(self.sock, selectors.EVENT_READ, self.on_readable)
+            if not is_usable(self.sock):
+                self.close()
+
     def close(self) -> None:
         if self.sock is not None:
-            self.crawler.forget(self.sock)
+            self.crawler.stop_watching(self.sock)
             self.sock.close()
             self.sock = None
 
 
-def is_quiet(sock: socket.socket) -> bool:
-    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+class Crawler:
+    """What the loop and the connections share."""
+
+    def __init__(self, job: Job, frontier: Frontier) -> None:
+        self.job = job
+        self.frontier = frontier
+        self.waiting = deque(frontier.roots())
+        self.selector = selectors.DefaultSelector()
+        self.connections: list[Connection] = []
+        self.idle: list[Connection] = []
+        self.kept: Kept[Open] = Kept()
+        self.deadlines: dict[Connection, int] = {}  # the first is the earliest: all fetches get the same time
+        self.next_check_ns = 0  # no deadline passes before this time
+        self.addresses: dict[Origin, list[Address]] = {}
+
+    def start_fetches(self) -> None:
+        """Start what waits, on idle connections and on new ones up to the cap."""
+        while self.waiting:
+            if self.idle:
+                connection = self.idle.pop()
+            elif len(self.connections) < self.job.max_in_flight:
+                connection = Connection(self)
+                self.connections.append(connection)
+            else:
+                return
+            connection.begin(self.waiting.popleft())
+
+    def seconds_to_wait(self) -> float | None:
+        """Return how long the selector may wait: until deadlines must be checked."""
+        return max(0, self.next_check_ns - time.perf_counter_ns()) / 1e9 if self.deadlines else None
+
+    def fail_late_fetches(self) -> None:
+        """Fail the fetches whose time is up.
+
+        This is not done in every turn: finding the first key of a dict takes time when many before it were deleted.
+        """
+        now = time.perf_counter_ns()
+        late = list(itertools.takewhile(lambda connection: self.deadlines[connection] <= now, self.deadlines))
+        for connection in late:
+            connection.on_error(TimeoutError())
+        self.next_check_ns = next(iter(self.deadlines.values()), 0)
+
+    def look_up(self, origin: Origin) -> list[Address]:
+        """Look up the addresses of a host, once. This blocks the loop, because getaddrinfo has no other form."""
+        if origin not in self.addresses:
+            found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+            self.addresses[origin] = [(family, address) for family, _, _, _, address in found]
+        return self.addresses[origin]
+
+    def stop_watching(self, sock: socket.socket) -> None:
+        """Unregister a socket if it is registered: not if its connect failed at once, nor if it is closed."""
+        if sock.fileno() >= 0 and sock in self.selector.get_map():
+            self.selector.unregister(sock)
+
+    def close(self) -> None:
+        for connection in self.connections:
+            connection.close()
+        for sock, _ in self.kept:
+            sock.close()
+        self.selector.close()
+
+
+def is_usable(sock: socket.socket) -> bool:
+    """Return whether a kept connection is still open and has received nothing since."""
     try:
         sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except OSError as error:

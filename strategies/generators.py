@@ -1,7 +1,8 @@
 """Coroutines made by hand from generators: a Future, a Task, an event loop and a queue, nothing from asyncio.
 
-``yield from`` hands a wait up through every caller to the task that runs them all; the task stops, and goes on when
-the future that it was handed has a result. That is all that ``await`` does.
+A coroutine is a generator that yields the futures it waits for. ``yield from`` passes such a future up through all
+callers to ``Task.step``, which runs a coroutine to its next wait. ``Future.resolve`` makes the task ready for another
+step. That is all that ``await`` does.
 """
 
 import errno
@@ -13,7 +14,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Generator
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -27,42 +28,82 @@ REQUIRES: tuple[str, ...] = ()
 
 Address = tuple[socket.AddressFamily, Any]
 Open = tuple[socket.socket, ResponseParser]
+T = TypeVar("T")
+Coroutine = Generator["Future", None, T]
+"""What a function with ``yield from`` returns when it is called: it yields futures, and its result is a T."""
 
 
-class Future:
-    """Something that has not happened yet; ``yield from future`` waits for it."""
-
-    __slots__ = ("done", "waiter")
-
-    def __init__(self) -> None:
-        self.done = False
-        self.waiter: Task | None = None
-
-    def resolve(self) -> None:
-        """Note that it has happened; the task that waits for it goes on."""
-        self.done = True
-        if self.waiter is not None:
-            self.waiter.wake()
-
-    def __iter__(self) -> "Generator[Future, None, None]":
-        if not self.done:
-            yield self
+def crawl(job: Job, frontier: Frontier) -> None:
+    """Run one main task and its workers until all of them have ended."""
+    loop = Loop()
+    Task(loop, main(loop, job, frontier))
+    try:
+        loop.run()
+    finally:
+        loop.close()
 
 
-class Cancelled(BaseException):
-    """Thrown into a coroutine that is no longer wanted, so that its ``finally`` blocks run."""
+def main(loop: "Loop", job: Job, frontier: Frontier) -> Coroutine[None]:
+    """Start all workers at once, wait until the queue is finished, cancel the workers."""
+    queue = JoinableQueue()
+    for fetch in frontier.roots():
+        queue.put(fetch)
+    addresses: dict[Origin, list[Address]] = {}
+    kept: Kept[Open] = Kept()
+    workers = [Task(loop, work(loop, job, frontier, queue, addresses, kept)) for _ in range(job.max_in_flight)]
+    try:
+        yield from queue.join()
+    finally:
+        for sock, _ in kept:
+            sock.close()
+    for worker in workers:
+        worker.throw(Cancelled())
 
 
-class Expired(BaseException):
-    """Thrown into a coroutine whose deadline has passed: not an OSError, which would look like a failed address."""
+def work(
+    loop: "Loop",
+    job: Job,
+    frontier: Frontier,
+    queue: "JoinableQueue",
+    addresses: dict[Origin, list[Address]],
+    kept: Kept[Open],
+) -> Coroutine[None]:
+    """Fetch one URL after another until cancelled."""
+    connection = Connection(loop, job, addresses, kept)
+    deadline = Deadline(loop)
+    try:
+        while True:
+            fetch = yield from queue.get()
+            frontier.start(fetch)
+            deadline.set(fetch.deadline_ns)
+            try:
+                response = yield from connection.fetch(fetch)
+            except (OSError, ProtocolError) as error:
+                connection.close()
+                found = frontier.fail(fetch, error)
+            except Expired:
+                connection.close()
+                found = frontier.fail(fetch, TimeoutError())
+            else:
+                consume(job)
+                found = frontier.finish(fetch, response)
+            deadline.clear()
+            for new in found:
+                queue.put(new)
+            queue.task_done()
+    finally:
+        connection.close()
+
+
+# What drives them: a task for each coroutine, futures, and the loop
 
 
 class Task:
-    """A coroutine on its way: run up to each future that it yields, and on again when that is done."""
+    """A coroutine that the loop runs, from one wait to the next."""
 
     __slots__ = ("coroutine", "error", "loop", "waits_for")
 
-    def __init__(self, loop: "Loop", coroutine: Generator[Future, None, None]) -> None:
+    def __init__(self, loop: "Loop", coroutine: Coroutine[None]) -> None:
         self.loop = loop
         self.coroutine = coroutine
         self.error: BaseException | None = None
@@ -70,19 +111,8 @@ class Task:
         loop.tasks.add(self)
         loop.ready.append(self)
 
-    def wake(self) -> None:
-        self.waits_for = None
-        self.loop.ready.append(self)
-
-    def throw(self, error: BaseException) -> None:
-        """Let the coroutine go on with an exception, raised at the place where it waits."""
-        self.error = error
-        if self.waits_for is not None:
-            self.waits_for.waiter = None
-            self.wake()
-
     def step(self) -> None:
-        """Run the coroutine to its next wait. An exception that it lets out, but Cancelled, ends the whole loop."""
+        """Run the coroutine to its next wait. Any exception that leaves it, except Cancelled, ends the whole loop."""
         self.loop.current = self
         try:
             if self.error is None:
@@ -96,9 +126,41 @@ class Task:
             self.waits_for = future
             future.waiter = self
 
+    def wake(self) -> None:
+        """Let the loop step the task in its next turn."""
+        self.waits_for = None
+        self.loop.ready.append(self)
+
+    def throw(self, error: BaseException) -> None:
+        """Raise an exception in the coroutine, at the place where it waits."""
+        self.error = error
+        if self.waits_for is not None:
+            self.waits_for.waiter = None
+            self.wake()
+
+
+class Future:
+    """Something that has not happened yet; ``yield from future`` waits for it."""
+
+    __slots__ = ("done", "waiter")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.waiter: Task | None = None
+
+    def __iter__(self) -> Coroutine[None]:
+        if not self.done:
+            yield self
+
+    def resolve(self) -> None:
+        """Record that it has happened, and wake the task that waits for it."""
+        self.done = True
+        if self.waiter is not None:
+            self.waiter.wake()
+
 
 class Loop:
-    """Step the tasks that are ready; when none is, let the selector wait for what wakes the next."""
+    """The event loop: wait for events, call the function registered for each, step all tasks that are ready."""
 
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
@@ -112,15 +174,16 @@ class Loop:
         """Run until every task has ended."""
         ready = self.ready
         while self.tasks:
-            for key, _ in self.selector.select(self.patience()):
-                key.data()
+            for key, _ in self.selector.select(self.seconds_to_wait()):
+                on_event = key.data
+                on_event()
             if self.timers:
-                self.fire(time.perf_counter_ns())
+                self.fire_timers(time.perf_counter_ns())
             for _ in range(len(ready)):
                 ready.popleft().step()
 
-    def patience(self) -> float | None:
-        """Return how many seconds the selector may wait."""
+    def seconds_to_wait(self) -> float | None:
+        """Return how long the selector may wait."""
         if self.ready:
             return 0
         if self.timers:
@@ -129,22 +192,175 @@ class Loop:
             raise RuntimeError("every task waits, and nothing is left that could wake one")
         return None
 
-    def fire(self, now: int) -> None:
+    def fire_timers(self, now: int) -> None:
         while self.timers and self.timers[0][0] <= now:
             heapq.heappop(self.timers)[2].fire(now)
 
     def close(self) -> None:
-        """End what still runs (only a bug leaves something), each coroutine by way of its ``finally`` blocks."""
+        """Close the coroutines that have not ended (there are some only after an error), and the selector."""
         for task in self.tasks:
             task.coroutine.close()
         self.selector.close()
 
 
-class Deadline:
-    """Throw Expired into a task that is not done by a given time; set again and again, each time later.
+# What a worker does with its socket
 
-    It keeps one timer, which on firing looks whether the deadline has moved: a loop that made a timer a fetch would
-    spend more on timers that never fire than on the fetches.
+
+class Connection:
+    """One connection, opened when first needed and kept as long as the server and the job keep it."""
+
+    __slots__ = ("addresses", "job", "kept", "loop", "origin", "parser", "sock", "waiter")
+
+    def __init__(self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]], kept: Kept[Open]) -> None:
+        self.loop = loop
+        self.job = job
+        self.addresses = addresses
+        self.kept = kept
+        self.sock: socket.socket | None = None
+        self.origin: Origin | None = None
+        self.parser: ResponseParser
+        self.waiter: Future | None = None
+
+    def fetch(self, fetch: Fetch) -> Coroutine[Response]:
+        """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
+        if self.origin is not fetch.origin:
+            self.change_origin(fetch.origin)
+        if self.sock is not None:
+            try:
+                return (yield from self.exchange(self.sock, fetch))
+            except (ConnectionError, ProtocolError) as error:
+                if not is_stale(error, self.parser):
+                    raise
+        self.close()
+        sock = yield from self.connect(fetch.origin)
+        return (yield from self.exchange(sock, fetch))
+
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Coroutine[Response]:
+        unsent = send_at_once(sock, fetch.request)
+        if unsent:
+            yield from self.send(sock, unsent)
+        response = None
+        while response is None:
+            yield from self.event()
+            try:
+                response = self.parser.feed(sock.recv(CHUNK_BYTES))
+            except BlockingIOError:  # nothing to read: the selector may be wrong (select(2), BUGS)
+                continue
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def event(self) -> Future:
+        """Return a future for the next event that the selector reports for this connection."""
+        future = self.waiter = Future()
+        return future
+
+    def on_event(self) -> None:
+        """Resolve that future: the loop calls this."""
+        future, self.waiter = self.waiter, None
+        if future is not None:
+            future.resolve()
+        else:  # nobody waits: the server closed an idle connection, or sent something unasked
+            self.close()
+
+    def send(self, sock: socket.socket, unsent: bytes) -> Coroutine[None]:
+        """Send what the kernel did not take at once."""
+        self.loop.selector.modify(sock, selectors.EVENT_WRITE, self.on_event)
+        while unsent:
+            yield from self.event()
+            unsent = send_at_once(sock, unsent)
+        self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
+
+    def connect(self, origin: Origin) -> Coroutine[socket.socket]:
+        """Connect to the first address of the host that accepts."""
+        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
+        *others, last = self.look_up(origin)
+        for family, address in others:
+            try:
+                return (yield from self.connect_to(family, address))
+            except OSError:
+                self.close()
+        return (yield from self.connect_to(*last))
+
+    def connect_to(self, family: socket.AddressFamily, address: Any) -> Coroutine[socket.socket]:
+        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        code = sock.connect_ex(address)
+        if code in {0, errno.EINPROGRESS}:
+            self.loop.selector.register(sock, selectors.EVENT_WRITE, self.on_event)
+            yield from self.event()
+            code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+        self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
+        return sock
+
+    def look_up(self, origin: Origin) -> list[Address]:
+        """Look up the addresses of a host, once. This blocks the loop, because getaddrinfo has no other form."""
+        if origin not in self.addresses:
+            found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+            self.addresses[origin] = [(family, address) for family, _, _, _, address in found]
+        return self.addresses[origin]
+
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside; use a kept one to the new origin if there is one that is still usable."""
+        selector = self.loop.selector
+        if self.sock is not None and self.origin is not None:
+            selector.unregister(self.sock)
+            surplus = self.kept.put(self.origin, (self.sock, self.parser))
+            if surplus is not None:
+                surplus[0].close()
+        self.origin = origin
+        self.sock = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.sock, self.parser = kept
+            selector.register(self.sock, selectors.EVENT_READ, self.on_event)
+            if not is_usable(self.sock):
+                self.close()
+
+    def close(self) -> None:
+        self.waiter = None
+        if self.sock is not None:
+            if self.sock.fileno() >= 0 and self.sock in self.loop.selector.get_map():  # else Ctrl-C came during a close
+                self.loop.selector.unregister(self.sock)
+            self.sock.close()
+            self.sock = None
+
+
+def send_at_once(sock: socket.socket, data: bytes) -> bytes:
+    """Send what the kernel takes now, nearly always everything; return the rest."""
+    try:
+        return data[sock.send(data) :]
+    except BlockingIOError:
+        return data
+
+
+def is_usable(sock: socket.socket) -> bool:
+    """Return whether a kept connection is still open and has received nothing since."""
+    try:
+        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False
+
+
+# Deadlines, cancellation, and a queue: what else a crawler needs of a library of coroutines
+
+
+class Cancelled(BaseException):
+    """Raised in a coroutine that is no longer wanted, so that its ``finally`` blocks run."""
+
+
+class Expired(BaseException):
+    """Raised in a coroutine whose deadline has passed: not an OSError, which would look like a failed address."""
+
+
+class Deadline:
+    """Raise Expired in a task that is not done by a given time; set for each fetch, later each time.
+
+    There is one timer per worker. When it fires it checks whether the deadline has moved. A timer per fetch would cost
+    more than the fetch.
     """
 
     __slots__ = ("armed", "at_ns", "loop", "task")
@@ -176,7 +392,7 @@ class Deadline:
 
 
 class JoinableQueue:
-    """A queue that knows when all that was ever put into it is done with."""
+    """A queue that knows when everything that was ever put into it is finished."""
 
     def __init__(self) -> None:
         self.items: deque[Fetch] = deque()
@@ -190,7 +406,7 @@ class JoinableQueue:
         if self.getters:
             self.getters.popleft().resolve()
 
-    def get(self) -> Generator[Future, None, Fetch]:
+    def get(self) -> Coroutine[Fetch]:
         while not self.items:
             getter = Future()
             self.getters.append(getter)
@@ -202,206 +418,6 @@ class JoinableQueue:
         if not self.unfinished:
             self.all_done.resolve()
 
-    def join(self) -> Generator[Future, None, None]:
+    def join(self) -> Coroutine[None]:
         if self.unfinished:
             yield from self.all_done
-
-
-def crawl(job: Job, frontier: Frontier) -> None:
-    """Run one main task and its workers until they have all ended."""
-    loop = Loop()
-    Task(loop, main(loop, job, frontier))
-    try:
-        loop.run()
-    finally:
-        loop.close()
-
-
-def main(loop: Loop, job: Job, frontier: Frontier) -> Generator[Future, None, None]:
-    """Start all workers at once, wait for the queue to be done with, cancel them."""
-    queue = JoinableQueue()
-    for fetch in frontier.roots():
-        queue.put(fetch)
-    addresses: dict[Origin, list[Address]] = {}
-    kept: Kept[Open] = Kept()
-    workers = [Task(loop, work(loop, job, frontier, queue, addresses, kept)) for _ in range(job.max_in_flight)]
-    try:
-        yield from queue.join()
-    finally:
-        for sock, _ in kept:
-            sock.close()
-    for worker in workers:
-        worker.throw(Cancelled())
-
-
-def work(
-    loop: Loop,
-    job: Job,
-    frontier: Frontier,
-    queue: JoinableQueue,
-    addresses: dict[Origin, list[Address]],
-    kept: Kept[Open],
-) -> Generator[Future, None, None]:
-    """Fetch what waits, one fetch after another, until cancelled."""
-    connection = Connection(loop, job, addresses, kept)
-    deadline = Deadline(loop)
-    try:
-        while True:
-            fetch = yield from queue.get()
-            frontier.start(fetch)
-            deadline.set(fetch.deadline_ns)
-            try:
-                response = yield from connection.fetch(fetch)
-            except (OSError, ProtocolError) as error:
-                connection.close()
-                found = frontier.fail(fetch, error)
-            except Expired:
-                connection.close()
-                found = frontier.fail(fetch, TimeoutError())
-            else:
-                consume(job)
-                found = frontier.finish(fetch, response)
-            deadline.clear()
-            for new in found:
-                queue.put(new)
-            queue.task_done()
-    finally:
-        connection.close()
-
-
-class Connection:
-    """One connection, opened when first needed and kept as long as the server and the job keep it."""
-
-    __slots__ = ("addresses", "job", "kept", "loop", "origin", "parser", "sock", "waiter")
-
-    def __init__(self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]], kept: Kept[Open]) -> None:
-        self.loop = loop
-        self.job = job
-        self.addresses = addresses
-        self.kept = kept
-        self.sock: socket.socket | None = None
-        self.origin: Origin | None = None
-        self.parser: ResponseParser
-        self.waiter: Future | None = None
-
-    def fetch(self, fetch: Fetch) -> Generator[Future, None, Response]:
-        """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
-        if self.origin is not fetch.origin:
-            self.change_origin(fetch.origin)
-        if self.sock is not None:
-            try:
-                return (yield from self.exchange(self.sock, fetch))
-            except (ConnectionError, ProtocolError) as error:
-                if not is_stale(error, self.parser):
-                    raise
-        self.close()
-        sock = yield from self.connect(fetch.origin)
-        return (yield from self.exchange(sock, fetch))
-
-    def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside, and go on with one to the new origin if one was kept and is still good."""
-        selector = self.loop.selector
-        if self.sock is not None and self.origin is not None:
-            selector.unregister(self.sock)
-            surplus = self.kept.put(self.origin, (self.sock, self.parser))
-            if surplus is not None:
-                surplus[0].close()
-        self.origin = origin
-        self.sock = None
-        if (kept := self.kept.take(origin)) is not None:
-            self.sock, self.parser = kept
-            selector.register(self.sock, selectors.EVENT_READ, self.on_event)
-            if not is_quiet(self.sock):
-                self.close()
-
-    def exchange(self, sock: socket.socket, fetch: Fetch) -> Generator[Future, None, Response]:
-        yield from self.send(sock, fetch.request)
-        response = None
-        while response is None:
-            yield from self.event()
-            try:
-                response = self.parser.feed(sock.recv(CHUNK_BYTES))
-            except BlockingIOError:  # nothing there after all: the selector may be wrong (select(2), BUGS)
-                continue
-        if not response.keep_alive or self.job.connection == "per-fetch":
-            self.close()
-        return response
-
-    def send(self, sock: socket.socket, data: bytes) -> Generator[Future, None, None]:
-        """Send all of it; nearly always it goes out in one piece, with no wait."""
-        data = send_at_once(sock, data)
-        if data:
-            self.loop.selector.modify(sock, selectors.EVENT_WRITE, self.on_event)
-            while data:
-                yield from self.event()
-                data = send_at_once(sock, data)
-            self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
-
-    def connect(self, origin: Origin) -> Generator[Future, None, socket.socket]:
-        """Connect to the first address of the host that lets us."""
-        self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
-        *others, last = self.resolve(origin)
-        for family, address in others:
-            try:
-                return (yield from self.connect_to(family, address))
-            except OSError:
-                self.close()
-        return (yield from self.connect_to(*last))
-
-    def connect_to(self, family: socket.AddressFamily, address: Any) -> Generator[Future, None, socket.socket]:
-        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        code = sock.connect_ex(address)
-        if code in {0, errno.EINPROGRESS}:
-            self.loop.selector.register(sock, selectors.EVENT_WRITE, self.on_event)
-            yield from self.event()
-            code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            raise OSError(code, os.strerror(code))
-        self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
-        return sock
-
-    def resolve(self, origin: Origin) -> list[Address]:
-        """Look up the addresses of a host, once. This blocks the loop: getaddrinfo has no other form."""
-        if origin not in self.addresses:
-            found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
-            self.addresses[origin] = [(family, address) for family, _, _, _, address in found]
-        return self.addresses[origin]
-
-    def event(self) -> Future:
-        """Return a future for the next event that the selector reports for this connection."""
-        future = self.waiter = Future()
-        return future
-
-    def on_event(self) -> None:
-        future, self.waiter = self.waiter, None
-        if future is not None:
-            future.resolve()
-        else:  # nobody waits: the server hung up, or spoke unasked, on a kept connection
-            self.close()
-
-    def close(self) -> None:
-        self.waiter = None
-        if self.sock is not None:
-            if self.sock.fileno() >= 0 and self.sock in self.loop.selector.get_map():  # else Ctrl-C met us half-closed
-                self.loop.selector.unregister(self.sock)
-            self.sock.close()
-            self.sock = None
-
-
-def send_at_once(sock: socket.socket, data: bytes) -> bytes:
-    """Send what the kernel takes now; return the rest."""
-    try:
-        return data[sock.send(data) :]
-    except BlockingIOError:
-        return data
-
-
-def is_quiet(sock: socket.socket) -> bool:
-    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
-    try:
-        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False

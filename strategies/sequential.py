@@ -1,4 +1,4 @@
-"""One blocking fetch after another: no concurrency at all, the baseline that every other model must beat."""
+"""One blocking fetch after another: no concurrency at all, the baseline for every other model."""
 
 import socket
 import struct
@@ -21,7 +21,7 @@ Open = tuple[socket.socket, ResponseParser]
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
-    """Fetch what waits, one after another, until nothing waits."""
+    """Fetch one URL after another until nothing waits."""
     waiting = deque(frontier.roots())
     kept: Kept[Open] = Kept()
     connection = Connection(job, kept)
@@ -46,7 +46,7 @@ def crawl(job: Job, frontier: Frontier) -> None:
 class Connection:
     """One blocking connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    __slots__ = ("job", "kept", "origin", "parser", "patience_is_whole", "sock")
+    __slots__ = ("has_full_timeout", "job", "kept", "origin", "parser", "sock")
 
     def __init__(self, job: Job, kept: Kept[Open]) -> None:
         self.job = job
@@ -54,16 +54,16 @@ class Connection:
         self.sock: socket.socket | None = None
         self.origin: Origin | None = None
         self.parser: ResponseParser
-        self.patience_is_whole = False
+        self.has_full_timeout = False
 
     def fetch(self, fetch: Fetch) -> Response:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
         if self.origin is not fetch.origin:
             self.change_origin(fetch.origin)
         if self.sock is not None:
-            if not self.patience_is_whole:
-                set_patience(self.sock, self.job.timeout_ns)
-                self.patience_is_whole = True
+            if not self.has_full_timeout:
+                set_timeout(self.sock, self.job.timeout_ns)
+                self.has_full_timeout = True
             try:
                 return self.exchange(self.sock, fetch)
             except (ConnectionError, ProtocolError) as error:
@@ -72,22 +72,37 @@ class Connection:
         self.close()
         return self.exchange(self.connect(fetch), fetch)
 
-    def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside, and go on with one to the new origin if one was kept and is still good."""
-        if self.sock is not None and self.origin is not None:
-            surplus = self.kept.put(self.origin, (self.sock, self.parser))
-            if surplus is not None:
-                surplus[0].close()
-        self.origin = origin
-        self.sock = None
-        if (kept := self.kept.take(origin)) is not None:
-            self.sock, self.parser = kept
-            self.patience_is_whole = False
-            if not is_quiet(self.sock):
-                self.close()
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
+        request = fetch.request
+        try:
+            sent = sock.send(request, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            sent = 0
+        try:
+            if sent < len(request):  # rare: the kernel nearly always takes all of it at once
+                self.send(sock, fetch, request[sent:])
+            while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
+                self.limit_calls(sock, fetch)
+        except BlockingIOError as error:  # the kernel's time-out
+            raise TimeoutError from error
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def send(self, sock: socket.socket, fetch: Fetch, unsent: bytes) -> None:
+        """Send what the kernel did not take at once; then limit the calls that receive the response."""
+        self.limit_calls(sock, fetch)
+        while unsent := unsent[sock.send(unsent) :]:
+            self.limit_calls(sock, fetch)
+        self.limit_calls(sock, fetch)
+
+    def limit_calls(self, sock: socket.socket, fetch: Fetch) -> None:
+        """Limit the next calls to the time that the fetch has left. Raises TimeoutError if it has none."""
+        set_timeout(sock, int(seconds_left(fetch) * 1e9))
+        self.has_full_timeout = False
 
     def connect(self, fetch: Fetch) -> socket.socket:
-        """Connect to the first address of the host that lets us, while the fetch has time."""
+        """Connect to the first address of the host that accepts, within the deadline of the fetch."""
         origin = fetch.origin
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         *others, last = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
@@ -105,37 +120,22 @@ class Connection:
         sock.connect(address)
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.hurry(sock, fetch)
+        self.limit_calls(sock, fetch)
         return sock
 
-    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
-        request = fetch.request
-        try:
-            sent = sock.send(request, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            sent = 0
-        try:
-            if sent < len(request):  # nearly always all of it goes out at once, and takes no time
-                self.send(sock, fetch, request[sent:])
-            while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
-                self.hurry(sock, fetch)
-        except BlockingIOError as error:  # what the kernel's time-out looks like
-            raise TimeoutError from error
-        if not response.keep_alive or self.job.connection == "per-fetch":
-            self.close()
-        return response
-
-    def send(self, sock: socket.socket, fetch: Fetch, unsent: bytes) -> None:
-        """Send what the kernel does not take at once; leave the connection what is left of the fetch's time."""
-        self.hurry(sock, fetch)
-        while unsent := unsent[sock.send(unsent) :]:
-            self.hurry(sock, fetch)
-        self.hurry(sock, fetch)
-
-    def hurry(self, sock: socket.socket, fetch: Fetch) -> None:
-        """Bound the calls to come by what is left of the fetch's time. Raises TimeoutError when nothing is."""
-        set_patience(sock, int(seconds_left(fetch) * 1e9))
-        self.patience_is_whole = False
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside; use a kept one to the new origin if there is one that is still usable."""
+        if self.sock is not None and self.origin is not None:
+            surplus = self.kept.put(self.origin, (self.sock, self.parser))
+            if surplus is not None:
+                surplus[0].close()
+        self.origin = origin
+        self.sock = None
+        if (kept := self.kept.take(origin)) is not None:
+            self.sock, self.parser = kept
+            self.has_full_timeout = False
+            if not is_usable(self.sock):
+                self.close()
 
     def close(self) -> None:
         sock, self.sock = self.sock, None
@@ -143,24 +143,24 @@ class Connection:
             sock.close()
 
 
-def set_patience(sock: socket.socket, timeout_ns: int) -> None:
-    """Bound each blocking call. In the kernel, because ``settimeout`` would put a poll() before each of them."""
+def set_timeout(sock: socket.socket, timeout_ns: int) -> None:
+    """Limit each blocking call, in the kernel: ``settimeout`` would call poll() before each of them."""
     seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
-    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero would mean: for ever
+    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero means no limit
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
 
 
 def seconds_left(fetch: Fetch) -> float:
-    """Return the seconds until the deadline of the fetch. Raises TimeoutError when it is past."""
+    """Return the seconds until the deadline of the fetch. Raises TimeoutError if it has passed."""
     left = (fetch.deadline_ns - time.perf_counter_ns()) / 1e9
     if left <= 0:
         raise TimeoutError
     return left
 
 
-def is_quiet(sock: socket.socket) -> bool:
-    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+def is_usable(sock: socket.socket) -> bool:
+    """Return whether a kept connection is still open and has received nothing since."""
     try:
         sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except OSError as error:

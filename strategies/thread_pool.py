@@ -1,4 +1,4 @@
-"""A pool of threads, each fetching with blocking calls: the operating system does the switching."""
+"""A pool of threads, each fetching with blocking calls: the operating system switches between them."""
 
 import contextlib
 import socket
@@ -24,25 +24,49 @@ Open = tuple[socket.socket, ResponseParser]
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
-    """Start a thread for each fetch that waits, and more when there is more to do, up to the cap; wait for all."""
+    """Start threads for what waits, up to the cap, and wait until the crawl is over."""
     pool = Pool(job, frontier)
     try:
-        pool.wait()
+        pool.run()
     finally:
         pool.stop()
     if pool.bug is not None:
         raise pool.bug
 
 
+def work(pool: "Pool", connection: "Connection") -> None:
+    """Fetch one URL after another until the crawl is over: what each thread runs."""
+    try:
+        with pool.lock:
+            fetch = pool.next_fetch(connection)
+        while fetch is not None:
+            try:
+                response = connection.fetch(fetch)
+            except (OSError, ProtocolError) as error:
+                connection.close()
+                with pool.lock:
+                    pool.put(pool.frontier.fail(fetch, error))
+                    fetch = pool.next_fetch(connection)
+            else:
+                consume(pool.job)
+                with pool.lock:
+                    pool.put(pool.frontier.finish(fetch, response))
+                    fetch = pool.next_fetch(connection)
+    except BaseException as bug:  # noqa: BLE001  (raised again in the thread that called crawl)
+        pool.fail(bug)
+    finally:
+        connection.close()
+
+
 class Pool:
-    """Worker threads around one frontier. ``changed`` guards everything here, and the frontier with it."""
+    """Worker threads around one frontier. ``lock`` guards everything here, and the frontier too."""
 
     def __init__(self, job: Job, frontier: Frontier) -> None:
         self.job = job
         self.frontier = frontier
-        lock = threading.Lock()
-        self.changed = threading.Condition(lock)  # for workers: something waits, or the crawl is over
-        self.over = threading.Condition(lock)  # for crawl(), which must not be woken in a worker's place
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)  # workers wait for it: there is a fetch, or the crawl is over
+        self.over = threading.Condition(self.lock)  # crawl() waits for it; the other would wake it instead of a worker
         self.waiting = deque(frontier.roots())
         self.idle = 0
         self.threads: list[threading.Thread] = []
@@ -51,68 +75,16 @@ class Pool:
         self.stopped = False
         self.bug: BaseException | None = None
 
-    def wait(self) -> None:
+    def run(self) -> None:
         """Block until nothing waits and nothing is in flight, or a worker hit a bug."""
-        with self.changed:
+        with self.lock:
             for _ in range(min(len(self.waiting), self.job.max_in_flight)):
                 self.add_worker()
             while not (self.frontier.done or self.stopped):
                 self.over.wait()
 
-    def stop(self) -> None:
-        """Send every worker home; one that is still blocked in a call is woken by taking its connection away."""
-        with self.changed:
-            self.stopped = True
-            self.changed.notify_all()
-            for connection in self.connections:
-                connection.abort()
-        for thread in self.threads:
-            thread.join()
-        for sock, _ in self.kept:
-            sock.close()
-
-    def add_worker(self) -> None:
-        """Start one more worker thread. Needs the lock."""
-        connection = Connection(self)
-        thread = threading.Thread(target=self.work, args=(connection,))
-        thread.start()
-        self.threads.append(thread)
-        self.connections.append(connection)
-
-    def work(self, connection: "Connection") -> None:
-        """Fetch what waits until the crawl is over: the life of one worker thread."""
-        try:
-            with self.changed:
-                fetch = self.next(connection)
-            while fetch is not None:
-                try:
-                    response = connection.fetch(fetch)
-                except (OSError, ProtocolError) as error:
-                    connection.close()
-                    with self.changed:
-                        self.put(self.frontier.fail(fetch, error))
-                        fetch = self.next(connection)
-                else:
-                    consume(self.job)
-                    with self.changed:
-                        self.put(self.frontier.finish(fetch, response))
-                        fetch = self.next(connection)
-        except BaseException as bug:  # noqa: BLE001  (raised again in the thread that called crawl)
-            with self.changed:
-                self.bug = bug
-                self.stopped = True
-                self.over.notify()
-        finally:
-            connection.close()
-
-    def put(self, found: Sequence[Fetch]) -> None:
-        """Add to what waits, and wake as many idle workers; one of it is for the caller. Needs the lock."""
-        self.waiting.extend(found)
-        if self.idle and len(found) > 1:
-            self.changed.notify(len(found) - 1)
-
-    def next(self, connection: "Connection") -> Fetch | None:
-        """Take a fetch and start it; wait for one if need be; None when the crawl is over. Needs the lock."""
+    def next_fetch(self, connection: "Connection") -> Fetch | None:
+        """Take a fetch and start it; wait until there is one; None when the crawl is over. Needs the lock."""
         while not self.waiting:
             if self.stopped or self.frontier.done:
                 self.over.notify()
@@ -129,11 +101,44 @@ class Pool:
             self.add_worker()
         return fetch
 
+    def put(self, found: Sequence[Fetch]) -> None:
+        """Add fetches, and wake an idle worker for each but one, which the caller takes. Needs the lock."""
+        self.waiting.extend(found)
+        if self.idle and len(found) > 1:
+            self.changed.notify(len(found) - 1)
+
+    def add_worker(self) -> None:
+        """Start one more thread. Needs the lock."""
+        connection = Connection(self)
+        thread = threading.Thread(target=work, args=(self, connection))
+        thread.start()
+        self.threads.append(thread)
+        self.connections.append(connection)
+
+    def fail(self, bug: BaseException) -> None:
+        """End the crawl because of a bug in a worker."""
+        with self.lock:
+            self.bug = bug
+            self.stopped = True
+            self.over.notify()
+
+    def stop(self) -> None:
+        """End all threads; those that are blocked in a call are woken by shutting their connections down."""
+        with self.lock:
+            self.stopped = True
+            self.changed.notify_all()
+            for connection in self.connections:
+                connection.abort()
+        for thread in self.threads:
+            thread.join()
+        for sock, _ in self.kept:
+            sock.close()
+
 
 class Connection:
     """One blocking connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    __slots__ = ("aborted", "job", "origin", "parser", "patience_is_whole", "pool", "sock", "was_idle")
+    __slots__ = ("aborted", "has_full_timeout", "job", "origin", "parser", "pool", "sock", "was_idle")
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -141,7 +146,7 @@ class Connection:
         self.sock: socket.socket | None = None
         self.origin: Origin | None = None
         self.parser: ResponseParser
-        self.patience_is_whole = False
+        self.has_full_timeout = False
         self.was_idle = False
         self.aborted = False
 
@@ -151,12 +156,12 @@ class Connection:
             self.change_origin(fetch.origin)
         if self.was_idle:
             self.was_idle = False
-            if self.sock is not None and not is_quiet(self.sock):
+            if self.sock is not None and not is_usable(self.sock):
                 self.close()
         if self.sock is not None:
-            if not self.patience_is_whole:
-                set_patience(self.sock, self.job.timeout_ns)
-                self.patience_is_whole = True
+            if not self.has_full_timeout:
+                set_timeout(self.sock, self.job.timeout_ns)
+                self.has_full_timeout = True
             try:
                 return self.exchange(self.sock, fetch)
             except (ConnectionError, ProtocolError) as error:
@@ -165,25 +170,37 @@ class Connection:
         self.close()
         return self.exchange(self.connect(fetch), fetch)
 
-    def change_origin(self, origin: Origin) -> None:
-        """Put the connection aside, and go on with one to the new origin if one was kept."""
-        surplus = None
-        with self.pool.changed:
-            if self.sock is not None and self.origin is not None:
-                surplus = self.pool.kept.put(self.origin, (self.sock, self.parser))
-            self.origin = origin
-            self.sock = None
-            if (kept := self.pool.kept.take(origin)) is not None:
-                self.sock, self.parser = kept
-                self.patience_is_whole = False
-                self.was_idle = True
-        if surplus is not None:
-            surplus[0].close()
-        if self.aborted:
-            raise ConnectionAbortedError
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
+        request = fetch.request
+        try:
+            sent = sock.send(request, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            sent = 0
+        try:
+            if sent < len(request):  # rare: the kernel nearly always takes all of it at once
+                self.send(sock, fetch, request[sent:])
+            while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
+                self.limit_calls(sock, fetch)
+        except BlockingIOError as error:  # the kernel's time-out
+            raise TimeoutError from error
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def send(self, sock: socket.socket, fetch: Fetch, unsent: bytes) -> None:
+        """Send what the kernel did not take at once; then limit the calls that receive the response."""
+        self.limit_calls(sock, fetch)
+        while unsent := unsent[sock.send(unsent) :]:
+            self.limit_calls(sock, fetch)
+        self.limit_calls(sock, fetch)
+
+    def limit_calls(self, sock: socket.socket, fetch: Fetch) -> None:
+        """Limit the next calls to the time that the fetch has left. Raises TimeoutError if it has none."""
+        set_timeout(sock, int(seconds_left(fetch) * 1e9))
+        self.has_full_timeout = False
 
     def connect(self, fetch: Fetch) -> socket.socket:
-        """Connect to the first address of the host that lets us, while the fetch has time."""
+        """Connect to the first address of the host that accepts, within the deadline of the fetch."""
         origin = fetch.origin
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         *others, last = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
@@ -200,73 +217,61 @@ class Connection:
         sock.settimeout(seconds_left(fetch))
         sock.connect(address)
         sock.settimeout(None)
-        if self.aborted:  # between our look at the deadline and the connection: nobody else will wake us
+        if self.aborted:  # abort() came too early to end the connect
             raise ConnectionAbortedError
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.hurry(sock, fetch)
+        self.limit_calls(sock, fetch)
         return sock
 
-    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
-        request = fetch.request
-        try:
-            sent = sock.send(request, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            sent = 0
-        try:
-            if sent < len(request):  # nearly always all of it goes out at once, and takes no time
-                self.send(sock, fetch, request[sent:])
-            while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
-                self.hurry(sock, fetch)
-        except BlockingIOError as error:  # what the kernel's time-out looks like
-            raise TimeoutError from error
-        if not response.keep_alive or self.job.connection == "per-fetch":
-            self.close()
-        return response
+    def change_origin(self, origin: Origin) -> None:
+        """Put the connection aside; use a kept one to the new origin if there is one."""
+        surplus = None
+        with self.pool.lock:
+            if self.sock is not None and self.origin is not None:
+                surplus = self.pool.kept.put(self.origin, (self.sock, self.parser))
+            self.origin = origin
+            self.sock = None
+            if (kept := self.pool.kept.take(origin)) is not None:
+                self.sock, self.parser = kept
+                self.has_full_timeout = False
+                self.was_idle = True
+        if surplus is not None:
+            surplus[0].close()
+        if self.aborted:
+            raise ConnectionAbortedError
 
-    def send(self, sock: socket.socket, fetch: Fetch, unsent: bytes) -> None:
-        """Send what the kernel does not take at once; leave the connection what is left of the fetch's time."""
-        self.hurry(sock, fetch)
-        while unsent := unsent[sock.send(unsent) :]:
-            self.hurry(sock, fetch)
-        self.hurry(sock, fetch)
-
-    def hurry(self, sock: socket.socket, fetch: Fetch) -> None:
-        """Bound the calls to come by what is left of the fetch's time. Raises TimeoutError when nothing is."""
-        set_patience(sock, int(seconds_left(fetch) * 1e9))
-        self.patience_is_whole = False
+    def abort(self) -> None:
+        """End a call in which another thread is blocked on this connection, and let the next ones fail."""
+        self.aborted = True
+        sock = self.sock
+        if sock is not None:
+            with contextlib.suppress(OSError):  # its thread has just closed it
+                sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         sock, self.sock = self.sock, None
         if sock is not None:
             sock.close()
 
-    def abort(self) -> None:
-        """Make a call that another thread is blocked in on this connection return at once, and the next ones fail."""
-        self.aborted = True
-        sock = self.sock
-        if sock is not None:
-            with contextlib.suppress(OSError):  # closed meanwhile by its owner
-                sock.shutdown(socket.SHUT_RDWR)
 
-
-def set_patience(sock: socket.socket, timeout_ns: int) -> None:
-    """Bound each blocking call. In the kernel, because ``settimeout`` would put a poll() before each of them."""
+def set_timeout(sock: socket.socket, timeout_ns: int) -> None:
+    """Limit each blocking call, in the kernel: ``settimeout`` would call poll() before each of them."""
     seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
-    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero would mean: for ever
+    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero means no limit
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
 
 
 def seconds_left(fetch: Fetch) -> float:
-    """Return the seconds until the deadline of the fetch. Raises TimeoutError when it is past."""
+    """Return the seconds until the deadline of the fetch. Raises TimeoutError if it has passed."""
     left = (fetch.deadline_ns - time.perf_counter_ns()) / 1e9
     if left <= 0:
         raise TimeoutError
     return left
 
 
-def is_quiet(sock: socket.socket) -> bool:
-    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+def is_usable(sock: socket.socket) -> bool:
+    """Return whether a kept connection is still open and has received nothing since."""
     try:
         sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except OSError as error:

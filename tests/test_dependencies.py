@@ -64,8 +64,16 @@ PATCHED = {
     )
 }  # fmt: skip
 """The modules that may import Locust, which patches the whole process: they run in processes of their own."""
-TAKEN_IF_THERE = {"aiohttp_client": {"brotli", "_brotli"}}
+BROTLI = {"brotli", "_brotli"}
+TAKEN_IF_THERE = {
+    "aiohttp_client": BROTLI,
+    "httpx2_client": BROTLI,
+    "httpx_client": BROTLI | {"click", "pygments", "rich"},
+    "requests_threads": BROTLI | {"socks"},
+    "urllib3_threads": BROTLI,
+}
 """What a strategy's own package loads where something else (Locust) has brought it along."""
+SUITE = "bench.conformance"
 SERVED_BY = {"fake_server.__main__", "fake_server.options"}
 SERVES = {"bench.cli"}
 """The modules that start a server themselves, with its options: the command that does."""
@@ -163,14 +171,14 @@ def test_the_core_imports_the_standard_library_and_does_no_io() -> None:
 def test_a_strategy_imports_the_core_and_its_own_package_only() -> None:
     for strategy in strategies.names():
         described = strategies.describe(strategy)
-        own = top_levels(described.requires)
+        own = top_levels(described.requires) | set(described.requires)  # of the same name, if it is not installed
         for name, found in imports([f"strategies.{strategy}"]):
-            allowed = ["strategies.core", "strategies.base"]
+            allowed = ["strategies.core", "strategies.base", "strategies.client"]
             allowed += [f"strategies.{described.variant_of}"] if described.variant_of else []
             assert within(found, allowed) or top(found) in STANDARD or top(found) in own, (name, found)
 
 
-@pytest.mark.parametrize("name", strategies.names())
+@pytest.mark.parametrize("name", strategies.crawlers())
 def test_a_strategy_that_shares_the_stack_parses_with_the_core(name: str) -> None:
     tree = ast.parse(MODULES[f"strategies.{strategies.describe(name).variant_of or name}"].read_text(encoding="utf-8"))
     taken = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
@@ -178,9 +186,19 @@ def test_a_strategy_that_shares_the_stack_parses_with_the_core(name: str) -> Non
     assert strategies.describe(name).stack == ("shared" if "ResponseParser" in taken else "own")
 
 
+def test_only_what_is_no_model_has_no_stack() -> None:
+    described = [strategies.describe(name) for name in strategies.names()]
+
+    assert {one.name for one in described if one.stack == "none"} == set(strategies.names()) - set(
+        strategies.crawlers()
+    )
+
+
 def test_the_package_of_strategies_imports_none_of_them() -> None:
-    for name, found in imports(["strategies", "strategies.base"]):
-        assert within(found, ["strategies.core", "strategies.base"]) or top(found) in STANDARD, (name, found)
+    for name, found in imports(["strategies", "strategies.base", "strategies.registry"]):
+        assert within(found, ["strategies.core", "strategies.base", "strategies.registry"]) or top(found) in STANDARD, (
+            name
+        )
 
 
 def test_the_worker_imports_what_every_python_has() -> None:
@@ -246,6 +264,25 @@ def test_a_study_knows_no_other_study() -> None:
             assert not within(found, ["bench.studies"]) or within(found, known), (name, found)
 
 
+def test_the_suite_imports_strategies_and_the_site_alone() -> None:
+    around = {f"{SUITE}.{name}" for name in ("command", "plugin", "processes", "show", "telling")}
+    allowed = [SUITE, "strategies", *PURE_PARTS_OF_THE_SITE]
+    for name, found in imports(sorted(set(modules(SUITE)) - around)):
+        assert our_module(found) is None or within(found, allowed) or found == "bench", (name, found)
+        assert our_module(found) is not None or top(found) in STANDARD | {"pytest", "psutil"}, (name, found)
+
+
+def test_the_suite_is_run_by_its_command_alone() -> None:
+    for name, found in imports(sorted(set(modules("bench")) - set(modules(SUITE)))):
+        assert not within(found, [SUITE]) or (name, found) == ("bench.commands.completion", f"{SUITE}.rules"), name
+        assert top(found) not in {"pytest", "_pytest"} or name == "bench.pytest_plugin", name
+
+
+@pytest.mark.parametrize("name", ["command", "rules"])
+def test_a_check_imports_pytest_when_it_runs(name: str) -> None:
+    assert not {top(found) for found in loaded_with(f"{SUITE}.{name}")} & {"pytest", "_pytest"}
+
+
 def test_what_all_share_knows_no_study_but_their_records() -> None:
     for name, found in imports(modules("bench.core", "bench.present")):
         if within(found, ["bench.studies", "bench.report"]):
@@ -259,7 +296,8 @@ def test_the_laboratory_knows_no_study_but_where_their_trials_are_run() -> None:
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}), ids=str)
 def test_a_folder_has_at_most_twenty_modules(folder: Path) -> None:
-    assert len(list(folder.glob("*.py"))) <= 21, "twenty and its __init__.py"
+    is_exhibition = folder == ROOT / "strategies"  # each is a file of its own
+    assert is_exhibition or len(list(folder.glob("*.py"))) <= 21, "twenty and its __init__.py"
 
 
 def test_the_two_halves_share_few_modules() -> None:
@@ -331,7 +369,8 @@ def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
     assert f"strategies.{name}" in ours
     assert {module for module in ours if not within(module, ["strategies.core"])} <= {
         "bench", "bench.measure", "bench.measure.worker", "bench.measure.worker.crawl",
-        "strategies", "strategies.base", f"strategies.{name}", f"strategies.{description.variant_of or name}",
+        "strategies", "strategies.base", "strategies.client", "strategies.registry", f"strategies.{name}",
+        f"strategies.{description.variant_of or name}",
     }  # fmt: skip
     assert others <= STANDARD | top_levels(description.requires) | TAKEN_IF_THERE.get(name, set())
 
@@ -341,7 +380,7 @@ def test_names_and_descriptions_import_no_strategy() -> None:
         "from inflight import strategies as all; [all.describe(name) for name in all.names()]", "-I", "-S"
     )
 
-    assert {module for module in loaded if top(module) == "strategies"} == {"strategies"}
+    assert {module for module in loaded if top(module) == "strategies"} == {"strategies", "strategies.registry"}
 
 
 def test_the_site_needs_nothing_installed() -> None:

@@ -39,7 +39,7 @@ def main() -> None:
     if cpus.server is not None:
         os.sched_setaffinity(0, cpus.server)
     workload = Workload("slices", "crawl", SiteConfig(), asked.in_flight, "keep-alive")
-    chosen = [strategies.describe(name) for name in strategies.names()]
+    chosen = [strategies.describe(name) for name in strategies.crawlers()]
     chosen = [one for one in chosen if not one.lack and one.most_in_flight is None]
     found: dict[bool, list[dict[str, float]]] = {False: [], True: []}
     with server.running(cpus.server) as running:

@@ -54,18 +54,17 @@ def presets(incomplete: str) -> list[CompletionItem]:
 
 
 def strategy(incomplete: str) -> list[CompletionItem]:
-    """Complete a strategy."""
+    """Complete a strategy, or if none matches a file."""
     from inflight import strategies
 
-    return _beginning(incomplete, strategies.names())
+    return _beginning(incomplete, strategies.names()) or [CompletionItem(incomplete, type="file")]
 
 
 def strategy_list(incomplete: str) -> list[CompletionItem]:
     """Complete the last name of a comma-separated list by strategies that are not yet in it."""
     from inflight import strategies
 
-    *chosen, _begun = incomplete.split(",")
-    return _beginning(incomplete, (",".join([*chosen, name]) for name in strategies.names() if name not in chosen))
+    return _last_of_list(incomplete, strategies.names())
 
 
 def claim_ids(incomplete: str) -> list[CompletionItem]:
@@ -73,6 +72,13 @@ def claim_ids(incomplete: str) -> list[CompletionItem]:
     from inflight.bench.studies import claims
 
     return _beginning(incomplete, claims.ids())
+
+
+def rules(incomplete: str) -> list[CompletionItem]:
+    """Complete the last name of a comma-separated list by rules of the conformance suite that are not yet in it."""
+    from inflight.bench.conformance.rules import RULES
+
+    return _last_of_list(incomplete, RULES)
 
 
 def resources(incomplete: str) -> list[CompletionItem]:
@@ -97,6 +103,11 @@ def _runs(incomplete: str) -> list[CompletionItem]:
 
     parent = Path(os.path.dirname(incomplete)) if "/" in incomplete else RESULTS  # noqa: PTH120  (Path drops a last /)
     return _beginning(incomplete, sorted(str(path.parent) for path in parent.glob(f"*/{ROWS_FILE}")))
+
+
+def _last_of_list(incomplete: str, known: Iterable[str]) -> list[CompletionItem]:
+    *chosen, _begun = incomplete.split(",")
+    return _beginning(incomplete, (",".join([*chosen, name]) for name in known if name not in chosen))
 
 
 def _beginning(incomplete: str, known: Iterable[str]) -> list[CompletionItem]:

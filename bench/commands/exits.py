@@ -23,6 +23,7 @@ _OWN: dict[str, dict[int, str]] = {
     "swarm": {0: "all fetches were in flight at once, or planned", 1: "they were not, or a check failed"},
     "open-loop": {0: "measured, even if a rate was not kept", 1: "no valid row"},
     "crawl": {0: "at least one page fetched", 1: "no page fetched"},
+    "check": {0: "all rules hold", 1: "a rule is broken"},
     "serve": {0: "served until Ctrl-C"},
     "list": {0: "list shown"},
     "completion": {0: "script printed"},

@@ -1,33 +1,87 @@
 """``inflight list``: the strategies and the presets."""
 
 import re
+import textwrap
 
 from inflight import strategies
 from inflight.bench.commands.output import seconds
 from inflight.bench.core import experiment as experiments
 from inflight.bench.core.experiment import ExperimentError
 from inflight.bench.core.plan import estimate_ns, expand
+from inflight.strategies import Description, registry
 
+WIDTH = 100
+"""Maximum width of a line."""
 REFUSALS = (ExperimentError, strategies.StrategyError)
 
 
-def run() -> int:
-    """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason."""
-    known = {name: strategies.describe(name) for name in strategies.names()}
+def run(*, python: bool = False) -> int:
+    """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason.
+
+    ``python``: print the interpreters of this machine instead.
+    """
+    if python:
+        return _interpreters()
+    known, broken = _described(strategies.names())
     for group, meaning in strategies.GROUPS.items():
+        members = [described for described in known.values() if described.group == group]
+        if not members:
+            continue
         print(f"strategies: {meaning}")
-        for described in known.values():
-            if described.group == group:
-                print(f"  {described.name:<20} {_gist(described.model)}")
-                if described.lack:
-                    print(f"  {'':<20} unavailable: {described.lack}")
+        for described in members:
+            print(_entry(described.name, _gist(described.model)))
+            if described.lack:
+                print(f"  {'':<20} unavailable: {described.lack}{_remedy(described)}")
         print()
+    if broken:
+        print("installed packages offer these too, but they cannot be used")
+        print("\n".join(f"  {name:<20} {reason}" for name, reason in broken.items()) + "\n")
     print("presets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
         time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
-        print(f"  {name:<20} about {time}: {_gist(preset.about)}")
+        print(_entry(name, f"about {time}: {_gist(preset.about)}"))
     return 0
+
+
+def _interpreters() -> int:
+    from inflight.bench.measure import interpreters
+
+    print("interpreters (inflight run --python PATH)")
+    for one in interpreters.on_this_machine():
+        facts = ["free-threaded" if one.free_threaded else "", "debug" if one.debug else ""]
+        print(f"  {one.label:<12} {one.executable}" + "".join(f", {fact}" for fact in facts if fact))
+    return 0
+
+
+def _remedy(described: Description) -> str:
+    """Return how to install what a strategy lacks, if an extra of ours has it."""
+    extra = described.extra
+    return f"; pip install 'inflight-bench[{extra}]'" if extra else ""
+
+
+def _described(names: list[str]) -> tuple[dict[str, Description], dict[str, str]]:
+    """Return the descriptions of the strategies, and the reasons why some that packages offer have none.
+
+    Raises StrategyError for one of ours.
+    """
+    known, broken = {}, {}
+    for name in names:
+        try:
+            known[name] = strategies.describe(name)
+        except strategies.StrategyError as error:
+            if name not in registry.offered():
+                raise
+            broken[name] = str(error)
+    return known, broken
+
+
+def _entry(name: str, text: str) -> str:
+    """Return a name and what it is, in lines that fit a terminal."""
+    begin = f"  {name:<20} "
+    return textwrap.fill(
+        text, WIDTH, initial_indent=begin, subsequent_indent=" " * 23, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def _gist(text: str) -> str:

@@ -17,10 +17,10 @@ from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.core import experiment as experiments
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.judge import MOST_ROUNDS, check_known, need, whole
+from inflight.bench.core.judge import MOST_ROUNDS, need, whole
 from inflight.bench.core.plan import AnyTrial, estimate_ns, row_trials
 from inflight.bench.core.rows import Row, RowsError
-from inflight.bench.measure import host, neighbour
+from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import Hosting
 
@@ -41,15 +41,18 @@ def run(
     memory_budget: str | None,
     strict: bool,
     disturbed: str | None,
+    pythons: Sequence[str] = (),
 ) -> int:
     """Run an experiment or continue a run: print one line per trial, then the summary, and save the plots.
 
     Returns 0 if at least one row is valid (``strict``: if there are no ``bad_rows``), else 1; 130 if interrupted.
     ``disturbed`` is the kind of neighbour that runs beside the trials; a resumed run has the one it began with.
     """
-    if resume is not None and (name, chosen, rounds, seed, disturbed) != (None,) * 5:
+    if resume is not None and (name, chosen, rounds, seed, disturbed, pythons) != (None, None, None, None, None, ()):
         raise ExperimentError("--resume continues a run as it is; leave out EXPERIMENT and the options that change it")
-    experiment = experiment_of(name or "quick", chosen, rounds, seed) if resume is None else _interrupted(resume)
+    experiment = (
+        experiment_of(name or "quick", chosen, rounds, seed, pythons) if resume is None else _interrupted(resume)
+    )
     budget_bytes = None if memory_budget is None else size_bytes(memory_budget, "--memory-budget")
     trials = runs.plan(experiment, installed=not only_list)
     say_shortages(runs.shortages(trials))
@@ -109,27 +112,28 @@ def experiment_of(
     chosen: str | Iterable[str] | None = None,
     rounds: int | None = None,
     seed: int | None = None,
+    pythons: Sequence[str] = (),
     *,
     prefix: str = "--",
 ) -> Experiment:
-    """Return an experiment with other strategies, rounds or seed. Raises ExperimentError.
+    """Return an experiment with other strategies, rounds, seed or interpreters. Raises ExperimentError.
 
     ``prefix`` stands before their names in messages.
     """
-    known = strategies.names()
     changes: dict[str, Any] = {}
     if chosen is not None:
         parts = chosen.split(",") if isinstance(chosen, str) else chosen
         wanted = [part.strip() for part in parts if part.strip()]
         need(bool(wanted), f"{prefix}strategies names none; name some, as in callbacks,thread_pool")
-        for strategy in wanted:
-            check_known(strategy, known, "strategy", f"{prefix}strategies")
-        changes["strategies"] = tuple(dict.fromkeys(wanted))
+        found = [experiments.named(strategy, f"{prefix}strategies") for strategy in wanted]
+        changes["strategies"] = tuple(dict.fromkeys(found))
     if rounds is not None:
         changes["rounds"] = whole(rounds, 1, MOST_ROUNDS, f"{prefix}rounds")
     if seed is not None:
         changes["seed"] = whole(seed, 0, experiments.MOST_SEED, f"{prefix}seed")
-    return replace(experiments.load(name, known), **changes)
+    if pythons:
+        changes["pythons"] = interpreters.labelled(pythons)
+    return replace(experiments.load(name, strategies.names()), **changes)
 
 
 def _interrupted(folder: Path) -> Experiment:

@@ -32,7 +32,7 @@ class Arm:
     role: Role = "compared"
     """Reference arm, placebo (a copy of it), or any other arm."""
     stack: str = "shared"
-    """Whose HTTP stack the strategy has: ``shared`` or ``own``."""
+    """Whose HTTP stack the strategy has: ``shared``, ``own`` or ``none``."""
     in_flight: int = IN_FLIGHT
     connection: Literal["keep-alive", "per-fetch"] = "keep-alive"
     revision: str | None = None
@@ -40,13 +40,17 @@ class Arm:
     repository: Path | None = None
     """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
     python: str | None = None
-    """Interpreter of the worker (a path, a name or FREE_THREADED); None: that of the harness."""
+    """Interpreter of the worker (a path, a name, FREE_THREADED or ``>=3.12``); None: that of the harness."""
+    interpreter: str = ""
+    """Label of the interpreter in a run that compares several, such as 3.13.0."""
     requirements: tuple[str, ...] = ()
     """Requirements installed into an environment for this arm alone; empty: no environment is made."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the worker."""
     cores: int = 1
     """Number of cores for the worker; if more than one, the last may be the server's."""
+    busy_threads: int = 0
+    """Number of threads of the worker that compute while it crawls, without ever waiting."""
     planted_loops: int | None = None
     """A planted slowdown in iterations of an empty loop per page; only ``inflight selftest`` uses it."""
 
@@ -62,6 +66,7 @@ class Arm:
             *([self.connection] if self.connection != "keep-alive" else []),
             *(f"{key}={value}" for key, value in self.variables.items()),
             *([f"cores={self.cores}"] if self.cores != 1 else []),
+            *([f"busy_threads={self.busy_threads}"] if self.busy_threads else []),
             *([f"{self.planted_loops} loops planted"] if self.planted_loops else []),
         ]
         return f"{name} ({', '.join(told)})" if told else name
@@ -96,6 +101,11 @@ class BlockTrial:
     """Estimated time of the block."""
     said: Mapping[str, Any] = field(default_factory=dict)
     """Further values of the workload in its rows, such as the comparison."""
+    patience_s: float | None = None
+    """Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
+
+    CPU time, because other programs hardly change it. None: only a client that hangs is left out, after a time.
+    """
 
     @property
     def kind(self) -> Literal["arm"]:

@@ -5,9 +5,10 @@ An experiment has grids (``grid``), whose cells the strategies crawl, and tables
 ``bench/presets/`` are examples of the format.
 """
 
+import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ PRESETS = Path(__file__).parents[1] / "presets"
 KINDS: tuple[GridKind, ...] = ("crawl", "memory", "throughput")
 MOST_SEED = 2**63 - 1
 
-__all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "parse", "preset_names"]
+__all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "named", "parse", "preset_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Experiment:
     deadline_s: float | None = None
     """Deadline of a trial; None: derived from the estimate of the plan."""
     bare: tuple[BareGrid, ...] = ()
+    pythons: Mapping[str, str] = field(default_factory=dict)
+    """Interpreters that are compared, by their labels: each strategy runs on each. Empty: that of the harness alone."""
 
     def workloads(self) -> list[Workload]:
         """Return the workloads of all grids."""
@@ -61,7 +64,9 @@ class Experiment:
             "rounds": self.rounds,
             "seed": self.seed,
             "pin": self.pin,
-        } | ({} if self.deadline_s is None else {"deadline_s": self.deadline_s})
+        }
+        values |= {} if self.deadline_s is None else {"deadline_s": self.deadline_s}
+        values |= {"python": dict(self.pythons)} if self.pythons else {}
         tables: list[Grid | BareGrid] = [*self.grids, *self.bare]
         for table in tables:
             values.setdefault(table.kind, []).append(table.to_dict())
@@ -90,19 +95,50 @@ def load(name_or_path: str, known_strategies: Iterable[str]) -> Experiment:
         raise ExperimentError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ExperimentError(f"{path.name} is not TOML: {error}") from error
-    return parse(values, path.stem, known, path.name)
+    return parse(values, path.stem, known, path.name, path.parent)
 
 
-def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str], where: str) -> Experiment:
-    """Turn TOML values into an experiment; ``where`` names the file in messages. Raises ExperimentError."""
+def named(text: str, where: str, known: Iterable[str] | None = None, base: Path | None = None) -> str:
+    """Return the name of a strategy that is given by its name or by a reference to a file or a module.
+
+    References are registered; relative paths start at ``base``, by default the current folder. Raises ExperimentError.
+    """
+    try:
+        name = strategies.add(text, base)
+    except strategies.StrategyError as error:
+        raise ExperimentError(f"{where}: {error}") from error
+    if name == text and name not in strategies.names():
+        judge.check_known(name, strategies.names() if known is None else known, "strategy", where)
+    return name
+
+
+def parse(
+    values: Mapping[str, Any], name: str, known_strategies: Iterable[str], where: str, base: Path | None = None
+) -> Experiment:
+    """Turn TOML values into an experiment. Raises ExperimentError.
+
+    ``where`` names the file in messages; ``base`` is its folder, where relative paths of strategies start.
+    """
     known = list(known_strategies)
-    keys = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", *KINDS, *bare.KINDS, *scale.KINDS)
+    keys = (
+        "about",
+        "strategies",
+        "rounds",
+        "seed",
+        "pin",
+        "deadline_s",
+        "site",
+        "python",
+        *KINDS,
+        *bare.KINDS,
+        *scale.KINDS,
+    )
     judge.check_keys(values, keys, where)
     chosen = values.get("strategies", [one for one in strategies.models() if one in known])
     if chosen != []:  # none is fine where none crawls
         judge.check_list(chosen, str, f"{where}: strategies")
-    for strategy in chosen:
-        judge.check_known(strategy, known, "strategy", where)
+    chosen = [named(strategy, where, known, base) for strategy in chosen]
+    known += [strategy for strategy in chosen if strategy not in known]
     about = values.get("about", "")
     judge.need(isinstance(about, str), f"{where}: about must be text, not {about!r}")
     site = values.get("site", {})
@@ -129,7 +165,15 @@ def parse(values: Mapping[str, Any], name: str, known_strategies: Iterable[str],
         judge.truth(values.get("pin", True), f"{where}: pin"),
         judge.seconds(values.get("deadline_s"), f"{where}: deadline_s"),
         tuple(listed),
+        _pythons(values.get("python", {}), f"{where}: python", base),
     )
+
+
+def _pythons(table: Any, where: str, base: Path | None) -> dict[str, str]:
+    """Return the interpreters by their labels; relative paths start at ``base``. Raises ExperimentError."""
+    fine = isinstance(table, dict) and all(isinstance(one, str) and one for one in table.values())
+    judge.need(fine, f'{where} must be a table of interpreters by their labels, as in "3.13" = "python3.13"')
+    return {label: os.path.abspath((base or Path()) / one) if "/" in one else one for label, one in table.items()}  # noqa: PTH100
 
 
 def _tables(values: Mapping[str, Any], kind: str, where: str) -> Iterator[tuple[Any, str]]:

@@ -1,5 +1,6 @@
 """Grids of workloads: each combination of latency, CPU work, cap and use of connections is a cell."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,10 +19,13 @@ LAP, LEAST_LAP = 1000, 10
 MOST_LEFT_NS = 250_000_000
 """Maximum CPU work of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
 MOST_CORES = 1024
+MOST_BUSY = 100
 
 Kind = Literal["crawl", "memory"]
 GridKind = Literal["crawl", "memory", "throughput"]
 """The tables of an experiment: whole crawls, crawls held for their memory, and blocks of arms."""
+AT_LEAST = ">="
+"""Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 CYCLES, MOST_CYCLES = 12, 1000
 """Slices per arm of a block: default and maximum."""
 
@@ -31,10 +35,10 @@ _KEYS_OF = {
     "memory": (*_KEYS, "waves", "parked"),
     "throughput": (
         *("latency", "in_flight", "connection", "cpu", "cycles", "rounds", "strategies", "site"),
-        *("python", "variables", "cores", "against"),
+        *("python", "variables", "cores", "busy_threads", "against", "patience_s"),
     ),
 }
-_AGAINST = ("in_flight", "connection", "python", "variables", "cores")
+_AGAINST = ("in_flight", "connection", "python", "variables", "cores", "busy_threads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +109,11 @@ class Grid:
     cycles: int = CYCLES
     """In blocks: number of slices per arm."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """In blocks: further settings of the arms (``python``, ``variables``, ``cores`` of ``bench.core.arm.Arm``)."""
+    """In blocks: further settings of the arms (see ``bench.core.arm.Arm``): python, variables, cores, busy_threads."""
     against: Mapping[str, Any] | None = None
     """In blocks: settings of the reference arm that differ; each strategy then has its own blocks, against itself."""
+    patience_s: float | None = None
+    """In blocks: see ``BlockTrial.patience_s``."""
 
     def workloads(self, prefix: str) -> list[Workload]:
         """Return the cells in the order of the lists."""
@@ -142,6 +148,7 @@ class Grid:
             "cpu": None if self.cpu == ("0",) else list(self.cpu),
             "cycles": self.cycles if self.kind == "throughput" else None,
             "against": self.against,
+            "patience_s": self.patience_s,
             **self.settings,
         }
         return table | {key: value for key, value in optional.items() if value is not None}
@@ -206,8 +213,9 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.truth(table.get("parked", False), f"{where}: parked"),
         judge.distinct((_work(text, f"{where}: cpu") for text in cpu), f"{where}: cpu"),
         judge.whole(table.get("cycles", CYCLES), 1, MOST_CYCLES, f"{where}: cycles"),
-        _settings(table, ("python", "variables", "cores"), where),
+        _settings(table, ("python", "variables", "cores", "busy_threads"), where),
         None if "against" not in table else _against(table["against"], f"{where}: against"),
+        judge.seconds(table.get("patience_s"), f"{where}: patience_s"),
     )
 
 
@@ -243,11 +251,21 @@ def _variables(value: Any, where: str) -> dict[str, str]:
     return dict(value)
 
 
+def _interpreter(value: Any, where: str) -> str:
+    """Return the name of an interpreter; a version after ``>=`` must be one."""
+    name = judge.text(value, where)
+    version = name.removeprefix(AT_LEAST)
+    fine = version == name or re.fullmatch(r"3\.\d{1,3}", version)
+    judge.need(bool(fine), f"{where} must be a version such as {AT_LEAST}3.12, not {name!r}")
+    return name
+
+
 _SETTINGS: dict[str, Callable[[Any, str], Any]] = {
     "in_flight": lambda value, where: judge.whole(value, 1, MOST_IN_FLIGHT, where),
     "connection": _connection,
-    "python": judge.text,
+    "python": _interpreter,
     "variables": _variables,
+    "busy_threads": lambda value, where: judge.whole(value, 0, MOST_BUSY, where),
     "cores": lambda value, where: judge.whole(value, 1, MOST_CORES, where),
 }
 

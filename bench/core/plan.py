@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from inflight.bench.core.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
 from inflight.bench.core.bare import Bare, BareKind
@@ -12,8 +12,8 @@ from inflight.bench.core.grid import Grid, Kind, Workload
 from inflight.strategies import Description
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
-_START_NS = {"shared": 150_000_000, "own": 300_000_000}
-_FETCH_NS = {"shared": 45_000, "own": 140_000}
+_START_NS = {"shared": 150_000_000, "own": 300_000_000, "none": 150_000_000}
+_FETCH_NS = {"shared": 45_000, "own": 140_000, "none": 45_000}
 _MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
 """For each memory trial, and for each fetch that it holds: without and with a thread of its own."""
 _SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 22, 20, 4
@@ -21,6 +21,9 @@ _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several turns of all fetches in flight, at most _MOST_SLICE_NS."""
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
 """With more ready threads than this, most CPU time goes into wake-ups: _EACH_THREAD_NS per page."""
+
+_PATIENCE_USED = 0.3
+"""The share of its patience that an arm takes on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,13 @@ class Trial:
     """Number of threads that the model needs per fetch in flight."""
     said: Mapping[str, Any] = field(default_factory=dict)
     """Further values of the workload in its row, such as its comparison."""
+    arm: Arm | None = None
+    """The strategy with its interpreter, in a run that compares several; its name is then ``strategy``."""
+
+    @property
+    def module(self) -> str:
+        """The strategy that is run."""
+        return self.strategy if self.arm is None else self.arm.strategy
 
     @property
     def kind(self) -> Kind:
@@ -47,7 +57,7 @@ class Trial:
     @property
     def values(self) -> dict[str, Any]:
         """What the row says of the workload."""
-        return self.workload.to_dict() | dict(self.said)
+        return self.workload.to_dict() | dict(self.said) | ({} if self.arm is None else {"arm": self.arm.to_dict()})
 
     @property
     def expected_ns(self) -> int:
@@ -129,11 +139,32 @@ def estimate_ns(trials: Iterable[AnyTrial]) -> int:
 
 def _crawled(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
     return [
-        trial_of(f"{workload.id}/{name}/round={number}", number, workload, described[name])
+        replace(
+            trial_of(f"{workload.id}/{on.name(name)}/round={number}", number, workload, described[name]),
+            strategy=on.name(name),
+            arm=_arm(described[name], workload, {}, on) if on.label else None,
+        )
         for grid, workload in experiment.cells()
+        for on in _interpreters(experiment)
         for name in experiment.strategies
         if grid.kind != "throughput" and _makes_sense(grid, workload, described[name], number)
     ]
+
+
+class _On(NamedTuple):
+    """An interpreter of a run that compares several."""
+
+    label: str = ""
+    python: str | None = None
+
+    def name(self, strategy: str) -> str:
+        """Return the name of a strategy on this interpreter."""
+        return f"{strategy} {self.label}".strip()
+
+
+def _interpreters(experiment: Experiment) -> list[_On]:
+    """Return the interpreters of an experiment, by default that of the harness."""
+    return [_On(label, python) for label, python in experiment.pythons.items()] or [_On()]
 
 
 def _blocks(
@@ -144,10 +175,18 @@ def _blocks(
         names = experiment.strategies if any(grid is one for one in grids) else ()
         chosen = [described[name] for name in names if _makes_sense(grid, workload, described[name], number)]
         if grid.against is not None:
-            found += [_against_itself(grid, workload, one, number) for one in chosen]
-        elif chosen:
-            found.append(block_of(workload, chosen, grid.cycles, number, grid.settings))
+            blocks = [_against_itself(grid, workload, one, number) for one in chosen]
+        else:
+            on = _interpreters(experiment)
+            blocks = [block_of(workload, chosen, grid.cycles, number, grid.settings, on)] if chosen else []
+        found += blocks if grid.patience_s is None else [_patient(block, grid.patience_s) for block in blocks]
     return found
+
+
+def _patient(block: BlockTrial, patience_s: float) -> BlockTrial:
+    """Return a block with this patience, which says that its arms are slow: they are expected to take part of it."""
+    slow_ns = round(len(block.arms) * patience_s * 1e9 * _PATIENCE_USED)
+    return replace(block, patience_s=patience_s, expected_ns=block.expected_ns + slow_ns)
 
 
 def block_of(
@@ -156,11 +195,15 @@ def block_of(
     cycles: int,
     number: int,
     settings: Mapping[str, Any] | None = None,
+    interpreters: Sequence[_On] = (_On(),),
 ) -> BlockTrial:
-    """Return the block of strategies on a workload; the reference is ``callbacks``, or else the first strategy."""
+    """Return the block of strategies on a workload; the reference is ``callbacks``, or else the first strategy.
+
+    With several interpreters, each strategy has an arm on each of them; the reference is on the first.
+    """
     first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
     ordered = [first, *(one for one in chosen if one is not first)]
-    reference, *others = (_arm(one, workload, settings or {}) for one in ordered)
+    reference, *others = (_arm(one, workload, settings or {}, on) for on in interpreters for one in ordered)
     threaded = {one.name for one in chosen if one.threads_each}
     return _block(f"{workload.id}/round={number}", workload, reference, others, cycles, number, threaded)
 
@@ -212,14 +255,15 @@ def _round_ns(arm: Arm, threaded: Collection[str]) -> int:
     return max(_SLICE_NS, min(_MOST_SLICE_NS, _CROWD_NS * arm.in_flight))
 
 
-def _arm(strategy: Description, workload: Workload, settings: Mapping[str, Any]) -> Arm:
+def _arm(strategy: Description, workload: Workload, settings: Mapping[str, Any], on: _On = _On()) -> Arm:  # noqa: B008
+    own = {"python": on.python, "interpreter": on.label} if on.label else {}
     return Arm(
-        strategy.name,
+        on.name(strategy.name),
         strategy.name,
         stack=strategy.stack,
         in_flight=workload.in_flight,
         connection=workload.connection,
-        **settings,
+        **{**settings, **own},
     )
 
 

@@ -10,8 +10,8 @@ Format history (``format`` in every row):
 3   2026-11: the kind pair, two sides that take turns; no longer written, and rejected.
 4   2026-11: the kinds swarm, open and client: many processes at once, constant rates of arrivals, and other clients.
 5   2026-11: the kind arm: one arm of a block, in which all arms are alive at once and take turns; the rows of a
-    comparison name it (``workload.comparison``); ``cause``. Unknown figures are absent, where older rows have null;
-    both mean the same.
+    comparison name it (``workload.comparison``); ``stack`` is "none" for null clients; ``cause``. Unknown figures are
+    absent, where older rows have null; both mean the same.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """

@@ -9,10 +9,11 @@ import psutil
 
 from inflight.bench.core.plan import Trial
 from inflight.bench.core.rows import Row
-from inflight.bench.measure import held, host, memory, preflight, validity
+from inflight.bench.measure import held, host, interpreters, memory, preflight, validity
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
 from inflight.bench.measure.places import without_places
+from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
 from inflight.strategies.base import Job
@@ -33,7 +34,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     """Drive worker and server through one trial; record their counts and the kernel's."""
     workload = trial.workload
     server.configure(workload.site)
-    order = {"strategy": trial.strategy, "job": _job(trial, server, setting).to_dict()}
+    order = {"strategy": trial.module, "job": _job(trial, server, setting).to_dict()}
     with working(trial, setting, PROGRAM, order, seen) as worker:
         sampler = Sampler(psutil.Process(worker.pid))
         delay_before_ns = host.run_delay_ns(worker.pid)
@@ -68,7 +69,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     seen.measured |= seen.host
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
-    evidence = evidence_of(trial, setting.cpus, seen, answer)
+    evidence = evidence_of(trial, setting.cpus, seen, answer, setting.runtime)
     seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
 
 
@@ -133,12 +134,14 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
     }
 
 
-def evidence_of(trial: Trial, cpus: host.Cpus, seen: Observation, answer: Answer) -> validity.Evidence:
+def evidence_of(
+    trial: Trial, cpus: host.Cpus, seen: Observation, answer: Answer, runtime: Runtime = DEFAULT
+) -> validity.Evidence:
     """Return the evidence for the checks."""
     workload = trial.workload
     crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
     expected = expected_answer(*crawl)
-    wanted: dict[str, Any] = {"strategy": trial.strategy}
+    wanted: dict[str, Any] = {"strategy": trial.module} | interpreters.wanted_knobs(runtime)
     if cpus.client is not None:
         wanted["cpus"] = sorted(cpus.client)
     return validity.Evidence(

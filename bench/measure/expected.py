@@ -1,6 +1,7 @@
 """The expected answer of a crawl, computed from the seeded site alone, without sockets or code of the crawlers."""
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from inflight.fake_server.faults import FAULTS
@@ -57,6 +58,49 @@ def root_paths(config: SiteConfig, count: int) -> list[str]:
     """Return the paths of the first ``count`` pages, from which a crawl starts."""
     site = Site(config)
     return [site.url_path(n) for n in range(site.first, site.first + count)]
+
+
+Found = int | bytes | str | tuple[int | None, int] | None
+"""What another crawler may say of a page: its status, its body, (status, body bytes), or None if it got none."""
+
+
+def answer_of(found: Iterable[str] | Mapping[str, Found], base: str, expected: Answer) -> Answer:
+    """Return as an answer what another crawler found: URLs or paths, alone or with what it says of each.
+
+    What it does not say is taken from the expected answer. Pages that always fail may be left out. Raises TypeError for
+    a value that is none of ``Found``.
+    """
+    said: Mapping[str, Found] = found if isinstance(found, Mapping) else {}
+    pages = {path_of(url, base): url for url in found}
+    answer = {path: (None, 0) for path, (status, _) in expected.items() if status is None}
+    return answer | {path: _result(said, url, expected.get(path, (None, 0))) for path, url in pages.items()}
+
+
+def path_of(url: str, base: str) -> str:
+    """Return the path of a URL of the site at ``base``, without its fragment; other URLs as they are."""
+    whole = url.partition("#")[0]
+    for start in (base, base.replace("127.0.0.1", "localhost")):
+        if whole == start or whole.startswith(f"{start}/"):
+            return whole.removeprefix(start) or "/"
+    return whole
+
+
+def _result(said: Mapping[str, Found], url: str, expected: tuple[int | None, int]) -> tuple[int | None, int]:
+    match said.get(url) if url in said else expected:
+        case None:
+            return None, 0
+        case bool() as value:
+            raise TypeError(f"{url}: {value} is no status")
+        case int() as status:
+            return status, expected[1]
+        case str() as body:
+            return expected[0], len(body.encode())
+        case bytes() as body:
+            return expected[0], len(body)
+        case (int() | None as status, int() as size):
+            return status, size
+        case other:
+            raise TypeError(f"{url}: a page has a status, a body or (status, body bytes), not {type(other).__name__}")
 
 
 def difference(expected: Answer, got: Answer) -> str | None:

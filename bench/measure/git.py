@@ -13,7 +13,7 @@ Commit = tuple[str, str]
 """The id of a commit, and the first line of its message."""
 
 
-def output(repository: Path, *arguments: str, to: str = "read the history of") -> bytes:
+def output(repository: Path, *arguments: str, to: str = "read") -> bytes:
     """Run git in a repository and return its output. Raises ExperimentError, which says what could not be done."""
     done = _run(repository, *arguments)
     if done.returncode:
@@ -26,7 +26,7 @@ def commit_of(repository: Path, revision: str) -> str:
     done = _run(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     if done.returncode:
         reason = _reason(done, "there is no such revision")
-        raise ExperimentError(f"cannot take strategies/ from {repository} at {revision}: {reason}")
+        raise ExperimentError(f"cannot read {repository} at {revision}: {reason}")
     return done.stdout.decode().strip()
 
 

@@ -16,8 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from inflight.strategies import registry
+
 if TYPE_CHECKING:  # the limits of a machine are measured without installed packages
     from inflight.bench.core.rows import Cause
+    from inflight.strategies.registry import Source
 
 PACKAGE = Path(__file__).parents[2]
 """The folder of ``inflight``."""
@@ -189,6 +192,8 @@ class Runtime:
     """The cores on which it crawls, where they differ from those of all workers."""
     flags: tuple[str, ...] = ()
     """Additional options of the interpreter."""
+    sources: "Mapping[str, Source] | None" = None
+    """The strategies from other places; None: those that are registered."""
 
 
 def how_it_ended(code: int) -> str:
@@ -205,7 +210,8 @@ DEFAULT = Runtime()
 def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
     """Return the environment of the harness without variables that would change measurements."""
     kept = {name: value for name, value in os.environ.items() if name in _HARMLESS or not name.startswith(_MEDDLING)}
-    return kept | dict(runtime.variables) | {"PYTHONPATH": str(runtime.strategies or ROOT)}
+    sources = {} if runtime.sources is None else {registry.VARIABLE: registry.encoded(runtime.sources)}
+    return kept | dict(runtime.variables) | sources | {"PYTHONPATH": str(runtime.strategies or ROOT)}
 
 
 def start(command: Sequence[str], runtime: Runtime = DEFAULT, **streams: Any) -> "subprocess.Popen[bytes]":

@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -21,12 +22,13 @@ from inflight import strategies
 from inflight.bench.core import rows
 from inflight.bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
 from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.grid import AT_LEAST
 from inflight.bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import MACHINE_FILE, Cause, Kind, Row
-from inflight.bench.measure import host, process
+from inflight.bench.measure import host, interpreters, process
 from inflight.bench.measure.blocks import run as arms
-from inflight.bench.measure.blocks.sides import Prepared, interpreter
+from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.locust.hosting import ALONE, Hosting, locust_lack
 from inflight.bench.measure.places import without_places
@@ -42,7 +44,6 @@ from inflight.bench.studies.swarm.run import run_swarm
 
 EXPERIMENT_FILE = "experiment.toml"
 CALIBRATION_S = 60.0
-FREE_THREADED_NAMES = ("python3.14t", "python3.13t")
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, the number of trials, and its rows; a block has one for each arm."""
@@ -116,11 +117,18 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
     name = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}Z-{machine_name}-{experiment.name}"
     name += "-disturbed" if "neighbour" in machine else ""
     folder = parent / name
+    values = without_places(experiment.to_dict())
+    if "strategies" in values:  # a path that starts here is found again when the run is resumed
+        values["strategies"] = [strategies.reference(one, folder) for one in values["strategies"]]
+    if isinstance(experiment, Experiment) and experiment.pythons:
+        names = experiment.pythons
+        values["python"] = {label: os.path.relpath(one, folder) if "/" in one else one for label, one in names.items()}
+        machine["interpreters"] = {
+            label: without_places(interpreters.ask(one).to_dict()) for label, one in names.items()
+        }
     try:
         folder.mkdir(parents=True)
-        (folder / EXPERIMENT_FILE).write_text(
-            tomli_w.dumps(without_places(experiment.to_dict()), multiline_strings=True), encoding="utf-8"
-        )
+        (folder / EXPERIMENT_FILE).write_text(tomli_w.dumps(values, multiline_strings=True), encoding="utf-8")
         (folder / MACHINE_FILE).write_text(json.dumps(machine, indent=2) + "\n", encoding="utf-8")
         (folder / rows.ROWS_FILE).touch()
     except OSError as error:
@@ -257,7 +265,7 @@ def _run_missing(
                             free_threaded,
                         )
                     else:
-                        found.append(_run_one(trial, keeper, setting_of(trial)))
+                        found.append(_run_one(trial, keeper, setting_of(trial), free_threaded))
             for row in found:
                 _append(folder, row)
             report(number, len(trials), found)
@@ -266,33 +274,63 @@ def _run_missing(
 def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[str, tuple[Cause, str]]:
     """Return the reason of each trial or arm that cannot run on this machine."""
     parts = [part for trial in trials for part in row_trials(trial) if part.kind in {"crawl", "memory", "swarm", "arm"}]
-    names = {part.id: part.arm.strategy if isinstance(part, ArmTrial) else part.strategy for part in parts}
-    lacks = {name: strategies.describe(name).lack for name in set(names.values())}
     found: dict[str, tuple[Cause, str]] = {part: ("limit", reason) for part, reason in shortages(trials).items()}
-    found |= {part: ("not installed", lacks[name]) for part, name in names.items() if lacks[name]}
-    arms = [part for part in parts if isinstance(part, ArmTrial)]
-    return found | {part.id: lack for part in arms if (lack := _lack(part.arm, free_threaded)) is not None}
+    known: dict[tuple[str, str | None, int], tuple[Cause, str] | None] = {}  # making an environment takes long
+    for part in parts:
+        arm = part.arm if isinstance(part, ArmTrial | Trial) else None
+        key = (part.strategy, None, 1) if arm is None else (arm.strategy, arm.python, arm.cores)
+        if key not in known:
+            known[key] = _lack(*key, free_threaded)
+        if (lack := known[key]) is not None:
+            found[part.id] = lack
+    return found
 
 
-def _lack(arm: Arm, free_threaded: str | None) -> tuple[Cause, str] | None:
-    """Return why the interpreter or the cores of an arm are missing; None when they are there."""
-    if arm.cores > (usable := len(host.usable_cores())):
-        return "limit", f"it needs {arm.cores} cores, and this process may use {usable}"
+def _lack(strategy: str, python: str | None, cores: int, free_threaded: str | None) -> tuple[Cause, str] | None:
+    """Return why a strategy cannot run on an interpreter and cores of this machine; None when it can."""
+    if cores > (usable := len(host.usable_cores())):
+        return "limit", f"it needs {cores} cores, and this process may use {usable}"
+    described = strategies.describe(strategy)
+    if python is None:
+        return ("not installed", described.lack) if described.lack else None
     try:
-        _python(arm, free_threaded)
+        path = _python(python, free_threaded)
+        if path is None:
+            return ("not installed", described.lack) if described.lack else None
+        if lack := described.lack_on(interpreters.ask(path).numbers):
+            return "not installed", lack
+        _with_libraries(path, described)
     except ExperimentError as error:
         return "no interpreter", str(error)
     return None
 
 
-def _python(arm: Arm, free_threaded: str | None) -> str | None:
-    """Return the interpreter of an arm; None: that of the harness. Raises ExperimentError when it is missing."""
-    if arm.python != FREE_THREADED:
-        return interpreter(arm.python)
-    found = free_threaded or next(filter(None, map(shutil.which, FREE_THREADED_NAMES)), None)
+def _python(name: str, free_threaded: str | None) -> str | None:
+    """Return the path of an interpreter; None: that of the harness. Raises ExperimentError when it is missing."""
+    if name.startswith(AT_LEAST):
+        return interpreters.at_least(name.removeprefix(AT_LEAST))
+    if name != FREE_THREADED:
+        return interpreters.ask(name).executable
+    names = interpreters.FREE_THREADED_NAMES
+    found = free_threaded or next(filter(None, map(shutil.which, names)), None)
     if found is None:
-        raise ExperimentError(f"no free-threaded interpreter (such as {FREE_THREADED_NAMES[-1]}) is on the PATH")
+        raise ExperimentError(f"no free-threaded interpreter (such as {names[-1]}) is on the PATH")
     return found
+
+
+def _with_libraries(path: str, described: strategies.Description) -> str:
+    """Return the interpreter of an environment that has what a strategy needs. Raises ExperimentError."""
+    if not described.requires or path == sys.executable:
+        return path
+    return interpreters.environment_for(path, described.requires)
+
+
+def _runtime(arm: Arm, cpus: frozenset[int] | None, free_threaded: str | None) -> Runtime:
+    """Return the runtime of an arm whose strategy is one of this harness."""
+    path = None if arm.python is None else _python(arm.python, free_threaded)
+    if path is not None:
+        path = _with_libraries(path, strategies.describe(arm.strategy))
+    return Runtime(path, None, arm.variables, cpus)
 
 
 def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting, free_threaded: str | None) -> list[Row]:
@@ -300,12 +338,14 @@ def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting, free
     prepared = {}
     for arm in block.arms:
         cpus = setting.cpus.of_client(arm.cores) if arm.cores > 1 else None
-        runtime = Runtime(_python(arm, free_threaded), None, arm.variables, cpus)
+        runtime = _runtime(arm, cpus, free_threaded)
         prepared[arm.name] = Prepared(arm, strategies.describe(arm.strategy), runtime, None)
     return arms.run(block, prepared, keeper.server(), setting)
 
 
-def _run_one(trial: Trial | BareTrial, keeper: "ServerKeeper", setting: Setting) -> Row:
+def _run_one(trial: Trial | BareTrial, keeper: "ServerKeeper", setting: Setting, free_threaded: str | None) -> Row:
+    if isinstance(trial, Trial) and trial.arm is not None:
+        setting = replace(setting, runtime=_runtime(trial.arm, None, free_threaded))
     if (alone := _ALONE.get(trial.kind)) is not None:
         return alone(trial, setting)
     return _ON_THE_SERVER[trial.kind](trial, keeper.server(), setting)

@@ -1,7 +1,8 @@
 """A colour, a marker and a line style for each name: the same in every plot and race of every run, permanently.
 
 The look depends on the name alone, not on the other names of a plot or their order. Known names have a place in
-``ROWS``; any other name gets a look by a hash, with a marker that no known name has. Two names may share one of the
+``ROWS``; any other name gets a look by a hash, with a marker that no known name has, and keeps the colour of the known
+name that it begins with, as in ``callbacks 3.13.0``. Two names may share one of the
 eight colours; marker and line style distinguish them, and every line has its name beside it.
 
 Colours are those of M. Okabe and K. Ito, which colour-blind people can distinguish (with olive instead of their yellow,
@@ -20,12 +21,12 @@ DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (
 FREE = "-"
 ROWS = (
     # The first eight, which are compared most often, have a colour and a marker of their own.
-    "callbacks generators native_asyncio thread_pool aiohttp_client sequential gevent trio",
-    "epoll_callbacks await_by_hand - thread_pool_executor httpx asyncio_sockets thread_per_fetch eager_tasks",
-    "- - - urllib3 httpx2 requests niquests pycurl",
+    "callbacks generators native_asyncio thread_pool aiohttp_client sequential gevent trio_tasks",
+    "epoll_callbacks await_by_hand - thread_pool_executor httpx_client asyncio_sockets thread_per_fetch eager_tasks",
+    "null_client - - urllib3_threads httpx2_client requests_threads niquests_client pycurl_multi",
     # Building blocks of memory, then load generators.
     "asyncio_task generator asyncio_task_socket thread asyncio_task_stream generator_task wrk locust",
-    "- - uvloop_streams - - uvloop_sockets asyncio_protocol asyncio_tasks",
+    "core_client gevent_greenlets uvloop_streams - - uvloop_sockets asyncio_protocol asyncio_tasks",
     "- - - - - - uvloop_protocol -",
 )
 """Names in columns of one colour each, so that variants of a model share its colour. A name keeps its place for ever; a
@@ -54,6 +55,7 @@ def look(name: str) -> Look:
         row, number = _PLACES[name]
         return Look(number, MARKERS[(number + row) % len(MARKERS)], DASHES[(number + 2 * row) % len(DASHES)])
     rest, number = divmod(crc32(name.encode("utf-8", "surrogatepass")), len(COLOURS))
+    _, number = _PLACES.get(name.partition(" ")[0], (0, number))
     rest, marker_number = divmod(rest, len(OTHER_MARKERS))
     return Look(number, OTHER_MARKERS[marker_number], DASHES[rest % len(DASHES)])
 

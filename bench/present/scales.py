@@ -36,3 +36,15 @@ def round_values(low: float, high: float, most: int = 8) -> list[float]:
     step = 10.0 ** math.floor(math.log10((high - low) / 3))
     step *= next(n for n in (1, 2, 5, 10) if (high - low) / (step * n) <= 6)
     return [step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def apart(values: Sequence[float], least: float) -> list[float]:
+    """Return the values that are at least this share of the whole logarithmic range apart; the ends are always kept."""
+    if len(values) < 3:
+        return list(values)
+    gap = least * math.log(values[-1] / values[0])
+    found = [values[0]]
+    for value in values[1:-1]:
+        if math.log(value / found[-1]) >= gap and math.log(values[-1] / value) >= gap:
+            found.append(value)
+    return [*found, values[-1]]

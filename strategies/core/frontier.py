@@ -62,7 +62,6 @@ class Frontier:
         self._seen: set[str] = set()
         self._origins: dict[str, Origin] = {}
         self._known_links: dict[str, KnownLinks] = {}
-        self._meeting: Meeting
 
     @property
     def done(self) -> bool:
@@ -117,38 +116,51 @@ class Frontier:
         self.in_flight -= 1
         self.finished.append(fetch)
 
-    def _follow_links(self, fetch: Fetch, links: list[bytes], now: int) -> Sequence[Fetch]:
-        known = self._known_links.get(fetch.origin.prefix)
+    def _follow_links(self, page: Fetch, links: list[bytes], now: int) -> Sequence[Fetch]:
+        """Return a fetch for each new URL that the page links to, in the order of its links.
+
+        Pages repeat their links. Two operations on sets find the few that are not known, and the loop is for those.
+        """
+        prefix, seen, exclude = page.origin.prefix, self._seen, self._exclude
+        known = self._known_links.get(prefix)
         if known is None:
-            known = self._known_links[fetch.origin.prefix] = KnownLinks(self._meet)
+            known = self._known_links[prefix] = KnownLinks(set(), {})
+        hrefs = set(links)
+        unknown = hrefs - known.paths
+        page.num_urls = len(hrefs)
+        if not unknown:
+            return ()
         new: list[Fetch] = []
-        self._meeting = Meeting(fetch, known, new, now)
-        urls = set(map(known.__getitem__, links))
-        urls.discard(None)
-        fetch.num_urls = len(urls)
-        fetch.num_new_urls = len(new)
+        others: set[str] = set()
+        plain = True
+        for href in unknown if len(unknown) == 1 else filter(unknown.__contains__, dict.fromkeys(links)):
+            if PLAIN_PATH.fullmatch(href) and not (exclude and exclude.search(prefix + href.decode("ascii"))):
+                known.paths.add(href)
+                url, origin = prefix + href.decode("ascii"), page.origin
+            else:
+                plain = False
+                other = self._other_url(page, href, known.others)
+                if other is None:
+                    continue
+                others.add(other)
+                url, origin = other, self._origin(other)
+            if url not in seen:
+                seen.add(url)
+                new.append(Fetch(url, origin, self._max_redirects, now))
+        if not plain:
+            page.num_urls = len(others.union(prefix + path.decode("ascii") for path in hrefs & known.paths))
+        page.num_new_urls = len(new)
         return new
 
-    def _meet(self, href: bytes) -> str | None:
-        """Return the URL to follow for a link that appears for the first time, and admit it if it is new."""
-        page, known, new, now = self._meeting
-        url: str | None
-        if PLAIN_PATH.fullmatch(href):  # on the page's own host, and normal as it is
-            origin, url = page.origin, page.origin.prefix + href.decode("ascii")
-            if self._exclude is not None and self._exclude.search(url):
-                url = None
+    def _other_url(self, page: Fetch, href: bytes, known: dict[bytes, str | None]) -> str | None:
+        """Return the URL of a link that is no plain path, or that the exclude pattern matches; None: not followed."""
+        if href in known:
+            return known[href]
+        url = resolve(page.url, href, page.encoding)
+        if url is not None and not self._allows(url):
+            url = None
+        if _CONTEXT_FREE.fullmatch(href):
             known[href] = url
-        else:
-            url = resolve(page.url, href, page.encoding)
-            if url is None or not self._allows(url):
-                url = None
-            else:
-                origin = self._origin(url)
-            if _CONTEXT_FREE.fullmatch(href):
-                known[href] = url
-        if url is not None and url not in self._seen:
-            self._seen.add(url)
-            new.append(Fetch(url, origin, self._max_redirects, now))
         return url
 
     def _follow_redirect(self, fetch: Fetch, location: str, now: int) -> Sequence[Fetch]:
@@ -182,28 +194,13 @@ class Frontier:
         return origin
 
 
-class KnownLinks(dict[bytes, str | None]):
-    """URLs of ``href`` values on the pages of one origin; it calls ``meet`` for unknown ones.
+class KnownLinks(NamedTuple):
+    """The ``href`` values on the pages of one origin that mean the same on each of them."""
 
-    Pages repeat their links, so most are found here at the cost of a look-up. Only a value that means the same on
-    every page of the origin (an absolute path in ASCII) is kept.
-    """
-
-    def __init__(self, meet: Callable[[bytes], str | None]) -> None:
-        super().__init__()
-        self._meet = meet
-
-    def __missing__(self, href: bytes) -> str | None:
-        return self._meet(href)
-
-
-class Meeting(NamedTuple):
-    """Context for ``Frontier._meet`` while the links of one page are looked up."""
-
-    page: Fetch
-    known: KnownLinks
-    new: list[Fetch]
-    now_ns: int
+    paths: set[bytes]
+    """Plain paths that are followed. Each is the path of another URL, so their number is the number of URLs."""
+    others: dict[bytes, str | None]
+    """Other absolute paths in ASCII, with their URLs; None: not followed."""
 
 
 def describe(error: OSError | ProtocolError) -> str:

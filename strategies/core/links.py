@@ -11,7 +11,11 @@ from functools import lru_cache
 from html import unescape
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
-_COMMON_HREF = re.compile(rb'href(?<![\w-]href)="([^"]*)"')
+_COMMON_HREF = re.compile(
+    rb"""=(?:(?<=href=)(?:(?<![\w-]href=)"([^"]*)"|(?=[\s']))|(?<=f\s=)|(?<=\s\s=))""", re.IGNORECASE
+)
+"""Links as nearly all are written. It begins with "=" because the engine finds one character many times faster than a
+word in any case. What may be a link with white space or in single quotes is found with an empty value."""
 _HREF = re.compile(rb"""href(?<![\w-]href)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 PLAIN_PATH = re.compile(rb"/(?!/)[0-9A-Za-z/_~-]*(?:\.[0-9A-Za-z_~-]+)?")
 """An absolute path that is already normal, so that joining and normalising would not change it."""
@@ -37,14 +41,11 @@ _NAMES = {"windows-31j": "cp932", "windows-874": "cp874", "windows-949": "cp949"
 """Names of page encodings that not every version of Python knows."""
 
 
-def find_links(body: bytes) -> list[bytes]:
-    """Return the ``href`` values of a page as written, in order."""
-    wanted = body.lower().count(b"href")
-    if not wanted:
-        return []
-    found: list[bytes] = _COMMON_HREF.findall(body)
-    if len(found) < wanted:  # written some other way, or not a link: the pattern for all ways is several times slower
-        found = [double or single for double, single in _HREF.findall(body)]
+def find_links(data: bytes, begin: int = 0) -> list[bytes]:
+    """Return the ``href`` values of a page as written, in order. The page is ``data`` from ``begin`` on."""
+    found: list[bytes] = _COMMON_HREF.findall(data, begin)
+    if not all(found):  # some may be written otherwise: the pattern for all ways is several times slower
+        found = [double or single for double, single in _HREF.findall(data, begin)]
     return found
 
 

@@ -1,11 +1,15 @@
 """A fetch while it is in progress, and the page that it becomes."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 
-class Origin(NamedTuple):
-    """The address of one ``scheme://host:port``, and the bytes that its requests share."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """The address of one ``scheme://host:port``, and the bytes that its requests share.
+
+    A frontier makes one of each, so they are compared by identity. A class with slots, because attributes of a named
+    tuple take several times as long to read.
+    """
 
     host: str
     port: int

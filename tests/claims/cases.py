@@ -6,6 +6,7 @@ from typing import Any
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Cause, Row
 from inflight.bench.studies.claims.rules import RULES
+from inflight.bench.studies.claims.rules.loops import SITES, USES
 from inflight.bench.studies.claims.verdicts import Word
 from tests.claims.made_claim_rows import (
     arm_rows,
@@ -60,6 +61,11 @@ def memory() -> Iterator[Case]:
     yield "memory-ratio", "no asyncio in flight", _ratio(45_000, 1200, 57_000, 13_000)[:-10], UNSURE
     across = [*block_rows("thread", 10_000, jitter=0.2), *block_rows("asyncio_task", 1000, sizes=MANY)]
     yield "memory-ratio", "across ten", [*across, *_ratio(1, 1, 57_000, 13_000)[20:]], UNSURE
+    yield "thread-megabytes", "kilobytes", block_rows("thread", 45_000), NOT_HERE
+    yield "thread-megabytes", "gigabytes", block_rows("thread", 200_000), DIFFERS
+    yield "thread-megabytes", "a megabyte each", block_rows("thread", 1_000_000), HOLDS
+    yield "thread-megabytes", "across a gigabyte", block_rows("thread", 100_000, jitter=0.2), UNSURE
+    yield "thread-megabytes", "no threads", block_rows("thread", 45_000)[:4], UNSURE
     yield "many-coroutines", "all start", _started(9 * S), HOLDS
     yield "many-coroutines", "in more than a minute", _started(61 * S), DIFFERS
     yield "many-coroutines", "one kind does not", [*_started(9 * S)[:-1], _not_started("limit")], DIFFERS
@@ -149,6 +155,80 @@ def speed() -> Iterator[Case]:
     yield "pooling-pays", "across", _pools(connections=1.05, threads=2), UNSURE
     yield "pooling-pays", "no thread each", _pools(connections=2, threads=2)[:-5], UNSURE
     yield "pooling-pays", "skipped", _skipped(_pools(connections=2, threads=2)), NOT_TESTED
+
+
+def loops() -> Iterator[Case]:
+    """Yield the cases of loops.py."""
+    yield "uvloop-faster", "twice everywhere", _loops(asyncio=2.5), HOLDS
+    yield "uvloop-faster", "twice with small pages only", [*_loops(2.5, "small"), *_loops(1.3, "usual")], DIFFERS
+    yield "uvloop-faster", "a little", _loops(asyncio=1.3), DIFFERS
+    yield "uvloop-faster", "a little in one case", [*_loops(1.3, "small"), *_loops(1.0, "usual")], DIFFERS
+    yield "uvloop-faster", "a little, and the rest unknown", [*_loops(1.3, "small")], DIFFERS
+    yield "uvloop-faster", "nowhere", _loops(asyncio=0.9), NOT_HERE
+    yield "uvloop-faster", "alike", _loops(asyncio=1.0), NOT_HERE
+    yield "uvloop-faster", "across five percent", _loops(asyncio=1.05, swing=0.03), UNSURE
+    yield "uvloop-faster", "across twice", _loops(asyncio=2.0, swing=0.03), UNSURE
+    yield "uvloop-faster", "one block", [row for row in _loops(asyncio=2.5) if row.round == 1], UNSURE
+    yield "uvloop-faster", "uvloop is missing", _without(_loops(asyncio=2.5), "uvloop"), NOT_TESTED
+    yield "streams-cost", "both cost", _layers(streams=1.5, sockets=1.2), HOLDS
+    yield "streams-cost", "sockets do not", _layers(streams=1.5, sockets=0.9), DIFFERS
+    yield "streams-cost", "one site only", [*_layers(1.5, 1.2, "small"), *_layers(1.0, 1.0, "usual")], DIFFERS
+    yield "streams-cost", "neither", _layers(streams=1.0, sockets=0.9), NOT_HERE
+    yield "streams-cost", "across", _layers(streams=1.05, sockets=1.2, swing=0.03), UNSURE
+    yield "streams-cost", "one site unknown", _layers(1.5, 1.2, "small"), UNSURE
+    yield "streams-cost", "skipped", _skipped(_layers(1.5, 1.2)), NOT_TESTED
+    yield "await-is-free", "alike", _awaited(small=1.0, usual=1.01), HOLDS
+    yield "await-is-free", "cheaper", _awaited(small=0.8, usual=0.9), HOLDS
+    yield "await-is-free", "dearer with small pages", _awaited(small=1.1, usual=1.0), DIFFERS
+    yield "await-is-free", "dearer", _awaited(small=1.2, usual=1.1), NOT_HERE
+    yield "await-is-free", "across", _awaited(small=1.0, usual=1.05), UNSURE
+    yield "await-is-free", "imprecise", _awaited(small=1.0, usual=1.0, swing=0.1), UNSURE
+    yield "await-is-free", "skipped", _skipped(_awaited(1.0, 1.0)), NOT_TESTED
+    yield "eager-tasks", "twice", _eager(small=2.5, usual=2.2), HOLDS
+    yield "eager-tasks", "twice with small pages", _eager(small=2.5, usual=1.2), DIFFERS
+    yield "eager-tasks", "a little", _eager(small=1.2, usual=1.1), DIFFERS
+    yield "eager-tasks", "no gain", _eager(small=1.0, usual=0.95), NOT_HERE
+    yield "eager-tasks", "across", _eager(small=1.05, usual=1.0), UNSURE
+    yield "eager-tasks", "one block", [row for row in _eager(2.5, 2.2) if row.round == 1], UNSURE
+    yield "eager-tasks", "no interpreter", _skipped(_eager(2.5, 2.2)), NOT_TESTED
+    yield "convoy", "about a hundred", _convoy(80), HOLDS
+    yield "convoy", "slower still", _convoy(20), DIFFERS
+    yield "convoy", "faster", _convoy(400), DIFFERS
+    yield "convoy", "hardly slower", _convoy(5_000), NOT_HERE
+    yield "convoy", "across a tenth", _convoy(1_000, swing=0.2), UNSURE
+    yield "convoy", "across two hundred", _convoy(200, swing=0.2), UNSURE
+    yield "convoy", "none without the thread", [row for row in _convoy(80) if row.workload.arm.busy_threads], UNSURE
+    yield "convoy", "skipped", _skipped(_convoy(80)), NOT_TESTED
+
+
+def libraries() -> Iterator[Case]:
+    """Yield the cases of libraries.py."""
+    kept = _clients(httpx_client=(0.5, 0.2), aiohttp_client=(1.0, 0.9))
+    yield "client-collapse", "one collapses", kept, HOLDS
+    yield "client-collapse", "another client too", [*kept, *_clients(my_client=(0.3, 0.1))], HOLDS
+    yield "client-collapse", "best in the middle", _clients(httpx_client=(2.0, 0.8), aiohttp_client=(1.1, 1.0)), HOLDS
+    yield "client-collapse", "both", _clients(httpx_client=(0.5, 0.2), aiohttp_client=(0.9, 0.3)), DIFFERS
+    yield "client-collapse", "none", _clients(httpx_client=(1.0, 0.8), aiohttp_client=(1.0, 0.9)), NOT_HERE
+    yield "client-collapse", "across", _clients(httpx_client=(1.0, 0.5), aiohttp_client=(1.0, 0.9)), UNSURE
+    late = [
+        changed(row, status="timeout", reason="out of time", measured={})
+        if (row.strategy, row.workload.in_flight) == ("httpx_client", 200)
+        else row
+        for row in kept
+    ]
+    yield "client-collapse", "the largest cap is unknown", late, UNSURE
+    yield "client-collapse", "one round", [row for row in kept if row.round == 1], UNSURE
+    yield "client-collapse", "httpx is missing", _without(kept, "httpx"), NOT_TESTED
+    light = _weights(thread_pool=50_000, gevent_greenlets=15_000)
+    yield "gevent-like-threads", "lighter and as cheap", [*_greenlets(0.9), *light], HOLDS
+    yield "gevent-like-threads", "lighter and dearer", [*_greenlets(1.3), *light], DIFFERS
+    heavy = _weights(thread_pool=50_000, gevent_greenlets=40_000)
+    yield "gevent-like-threads", "not half as heavy", [*_greenlets(0.9), *heavy], NOT_HERE
+    half = [*held_rows("thread_pool", 30_000, jitter=0.2), *held_rows("gevent_greenlets", 15_000)]
+    yield "gevent-like-threads", "across a half", [*_greenlets(0.9), *half], UNSURE
+    yield "gevent-like-threads", "no memory", _greenlets(0.9), UNSURE
+    yield "gevent-like-threads", "no blocks", light, UNSURE
+    yield "gevent-like-threads", "gevent is missing", _without([*_greenlets(0.9), *light], "gevent"), NOT_TESTED
 
 
 def crowds() -> Iterator[Case]:
@@ -360,6 +440,87 @@ def _makespans(*slowest_ns: float) -> list[Row]:
     ]
 
 
+def _site_rows(site: str, times: dict[str, float], swing: float) -> list[Row]:
+    """Make the rows of a block on one site: CPU time per page as multiples; the first strategy does not swing."""
+    links = SITES[site]
+    return [
+        edited(row, workload={"site": {"links": links}})
+        for n, (name, factor) in enumerate(times.items())
+        for row in arm_rows(name, *_around(20_000 * factor, swing if n else 0.0), cell=site)
+    ]
+
+
+def _on_sites(times: dict[str, float], only: str | None, swing: float) -> list[Row]:
+    return [row for site in SITES if only in {None, site} for row in _site_rows(site, times, swing)]
+
+
+def _loops(asyncio: float, only: str | None = None, swing: float = 0.01) -> list[Row]:
+    """Make the blocks of uvloop-faster: on asyncio's loop a page costs that many times as much as on uvloop."""
+    sides = [(uvloop, 1.0) for _, uvloop in USES.values()] + [(name, asyncio) for name, _ in USES.values()]
+    return _on_sites(dict(sides), only, swing)
+
+
+def _layers(streams: float, sockets: float, only: str | None = None, swing: float = 0.01) -> list[Row]:
+    """Make the blocks of streams-cost: CPU time per page as a multiple of that of Protocols."""
+    times = {"asyncio_protocol": 1.0, "native_asyncio": streams, "asyncio_sockets": sockets}
+    return _on_sites(times, only, swing)
+
+
+def _convoy(per_s: float, swing: float = 0.01) -> list[Row]:
+    """Make the blocks of convoy: pages per second beside a thread that computes, of 10,000 without it."""
+    return [
+        row
+        for threads, rates in ((0, _around(10_000.0, 0.0)), (1, _around(per_s, swing)))
+        for name in ("native_asyncio", "callbacks", "thread_pool")
+        for row in arm_rows(name, *rates, read="pages_per_s", in_flight=1, busy_threads=threads, cell=name)
+    ]
+
+
+def _awaited(small: float, usual: float, swing: float = 0.01) -> list[Row]:
+    return [
+        row
+        for site, factor in (("small", small), ("usual", usual))
+        for row in _site_rows(site, {"generators": 1.0, "await_by_hand": factor}, swing)
+    ]
+
+
+def _eager(small: float, usual: float) -> list[Row]:
+    return [
+        row
+        for site, factor in (("small", small), ("usual", usual))
+        for row in _site_rows(site, {"eager_tasks": 1.0, "asyncio_tasks": factor}, 0.01)
+    ]
+
+
+def _clients(**kept: tuple[float, float]) -> list[Row]:
+    """Make the crawls of clients with 16, 64 and 200 in flight: the shares that they keep of their rate with 16."""
+    return [
+        row
+        for name, shares in kept.items()
+        for cap, share in zip((16, 64, 200), (1.0, *shares), strict=True)
+        for row in timed_rows(name, *_around(1000 * share, 0.01 * (cap > 16)), in_flight=cap, pages=1000)
+    ]
+
+
+def _greenlets(times: float) -> list[Row]:
+    """Make the block of greenlets and threads: CPU time per page as a multiple of the threads'."""
+    return [
+        row
+        for name, factor, swing in (("thread_pool", 1, 0.0), ("gevent_greenlets", times, 0.01))
+        for row in arm_rows(name, *_around(20_000 * factor, swing))
+    ]
+
+
+def _without(rows: Sequence[Row], name: str) -> list[Row]:
+    """Return the rows with those of some strategies skipped, because a distribution is not installed."""
+    return [
+        changed(row, status="skipped", reason=f"needs {name}", cause="not installed", measured={}, knobs={}, checks=())
+        if row.strategy.startswith(name)
+        else row
+        for row in rows
+    ]
+
+
 def _spin(spin: float, rest: float) -> list[Row]:
     arguments = {"waits_for": "answer", "sockets": 1, "wait_ms": 500}
     return [
@@ -487,5 +648,6 @@ def untested() -> Iterator[Case]:
 
 
 CASES: list[Case] = [
-    *memory(), *ceilings(), *speed(), *crowds(), *demonstrations(), *programs(), *behaviour(), *untested(),
+    *memory(), *ceilings(), *speed(), *loops(), *libraries(), *crowds(),
+    *demonstrations(), *programs(), *behaviour(), *untested(),
 ]  # fmt: skip

@@ -283,11 +283,11 @@ def test_figures_have_their_intervals_and_reasons_their_boundaries() -> None:
 
 def test_the_reference_run_has_the_verdicts_and_figures_that_are_stored_with_it() -> None:
     (folder,) = REFERENCE.glob("*-claims")
-    needed = work_out([claims.load(claim_id, strategies.names()) for claim_id in RULES], quick=False)
+    stored = load(folder).claims
+    needed = work_out([claims.load(one.id, strategies.names()) for one in stored], quick=False)
 
     found = {verdict.id: verdict for verdict, _ in judge(needed, rows.read(folder))}
 
-    stored = load(folder).claims
     assert {one.id: (one.verdict, one.close) for one in stored} == {
         name: (verdict.verdict, verdict.close) for name, verdict in found.items()
     }

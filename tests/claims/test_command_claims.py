@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.core import rows
-from inflight.bench.measure import run as runs
+from inflight.bench.measure import interpreters
 from inflight.bench.studies.claims.verdicts import load
 from tests.cli.command import Done, inflight, running
 
@@ -72,7 +72,7 @@ def test_fresh_measures_again_and_json_is_the_only_output(first: Done, folder: P
     assert {row.run for row in rows.read(newest(folder))} == {newest(folder).name}
 
 
-FREE_THREADED = next(filter(None, map(shutil.which, runs.FREE_THREADED_NAMES)), None)
+FREE_THREADED = next(filter(None, map(shutil.which, interpreters.FREE_THREADED_NAMES)), None)
 
 
 @pytest.mark.skipif(FREE_THREADED is not None, reason="there is a free-threaded interpreter")
@@ -98,7 +98,9 @@ against = { variables = { PYTHON_GIL = "1" } }
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(FREE_THREADED is None, reason=f"none of {', '.join(runs.FREE_THREADED_NAMES)} is on the path")
+@pytest.mark.skipif(
+    FREE_THREADED is None, reason=f"none of {', '.join(interpreters.FREE_THREADED_NAMES)} is on the path"
+)
 def test_one_interpreter_is_measured_with_and_without_its_lock(tmp_path: Path) -> None:
     (tmp_path / "lock.toml").write_text(TWO_BLOCKS, encoding="utf-8")
 
@@ -132,6 +134,46 @@ def test_an_unknown_claim_is_answered_with_the_nearest() -> None:
 
 def test_a_claim_without_a_quick_experiment_is_refused_alone() -> None:
     assert inflight("claims", "c10k", "--quick").sentence == "c10k: not part of --quick; leave --quick out"
+
+
+def test_a_claim_that_compares_what_its_text_names_takes_no_other_strategy(tmp_path: Path) -> None:
+    done = inflight("claims", "races", "--strategy", "callbacks", "--out", tmp_path)
+
+    assert done.sentence == "races compares what its text names, and takes no --strategy"
+    assert list(tmp_path.iterdir()) == []
+
+
+MY_CLIENT = '''"""A client of a reader."""
+
+STACK = "own"
+REQUIRES = ()
+
+
+def crawl(job, frontier):
+    raise NotImplementedError
+'''
+
+
+def test_another_client_is_planned_beside_those_of_the_claim() -> None:
+    alone = inflight("claims", "client-collapse", "--list")
+    more = inflight("claims", "client-collapse", "--list", "--strategy", "callbacks")
+
+    assert [done.err.split()[:2] for done in (alone, more)] == [["24", "trials,"], ["36", "trials,"]]
+
+
+def test_a_client_in_a_file_is_measured_beside_those_of_the_claim(tmp_path: Path) -> None:
+    (tmp_path / "my_client.py").write_text(MY_CLIENT, encoding="utf-8")
+
+    done = inflight("claims", "client-collapse", "--list", "--strategy", tmp_path / "my_client.py")
+
+    assert done.code == 0, done.err
+    assert done.err.startswith("36 trials,")
+
+
+def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:
+    done = inflight("claims", "--strategy", "callback")
+
+    assert done.sentence == "--strategy: unknown strategy 'callback'; did you mean \"callbacks\"?"
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, site
+from inflight.bench.conformance.servers import running as serving
 from inflight.bench.measure import server as fake
 from inflight.bench.measure.expected import expected_answer
 from inflight.fake_server.site import SiteConfig
 from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running
-from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
-from tests.conformance.servers import running as serving
 from tests.measure.workshop import Workshop
 from tests.patience import HANG_S
 

@@ -29,7 +29,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
 TALKS = {
     "run", "race", "report", "advise", "ab", "bisect", "compare", "history", "selftest", "claims", "limits", "swarm",
-    "open-loop",
+    "open-loop", "check",
 }  # fmt: skip
 LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 COMMANDS = sorted(main.commands)
@@ -39,8 +39,8 @@ OF_NO_STUDY = {"completion", "report", "run"}
 OF_A_MODULE = {
     name: f"commands.{name}" if name in OF_NO_STUDY else f"studies.{STUDIES.get(name, name)}.command"
     for name in COMMANDS
-    if name not in {"crawl", "serve", "list"}
-}
+    if name not in {"crawl", "serve", "list", "check"}
+} | {"check": "conformance.command"}
 """The module of each command that has one of its own."""
 BROKEN = """
 import sys

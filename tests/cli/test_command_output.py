@@ -58,6 +58,7 @@ RESULTS = {
     "swarm": ["swarm", "--in-flight", "1000", "--plan"],
     "crawl": ["crawl", "{url}"],
     "crawl --json": ["crawl", "{url}", "--json"],
+    "check": ["check", "sequential", "--only", "ends"],
     "list": ["list"],
     "completion": ["completion", "bash"],
 }

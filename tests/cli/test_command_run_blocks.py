@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from inflight import strategies
+from inflight.bench.core import rows
 from inflight.bench.core.arm import REFERENCE
 from tests.cli.command import Done, inflight
 from tests.cli.test_command_run import only_run
@@ -69,3 +70,19 @@ def test_the_report_as_json_has_the_placebo_and_a_ratio_of_each_strategy(
     for one in (found["placebo"], *found["ratios"]):
         assert 0 < one["low"] <= one["estimate"] <= one["high"]
     assert list(found).index("placebo") < list(found).index("ratios")
+
+
+@pytest.mark.slow
+def test_a_strategy_is_compared_with_itself_beside_a_thread_that_computes(tmp_path: Path) -> None:
+    text = 'strategies = ["callbacks"]\nrounds = 1\n[[throughput]]\nin_flight = [1]\ncycles = 2\n'
+    text += "busy_threads = 1\nagainst = { busy_threads = 0 }\n"
+    (tmp_path / "convoy.toml").write_text(text, encoding="utf-8")
+
+    done = inflight("run", "convoy.toml", folder=tmp_path, calm=True)
+
+    assert done.code == 0, done.err
+    found = {row.workload.arm.name: row for row in rows.read(only_run(tmp_path))}
+    quiet, busy = found["callbacks (busy_threads=0)"], found["callbacks (busy_threads=1)"]
+    assert busy.workload.arm.busy_threads == 1
+    assert busy.measured.peak_threads == quiet.measured.peak_threads + 1
+    assert [row.status for row in (quiet, busy)] == ["ok", "ok"]

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import REDIRECTS, Frontier, describe
 from inflight.strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, TooLargeError, make_response
+from inflight.strategies.core.links import host_of, resolve
 from tests.core.generators import thorough
 
 ROOT = "http://h/"
@@ -259,6 +260,36 @@ def test_links_behind_a_redirect_have_all_redirects_again() -> None:
     (second,) = finish(frontier, link, redirect("/second"))
 
     assert [fetch.redirects_left for fetch in (root, target, link, second)] == [1, 0, 1, 0]
+
+
+HREFS = st.lists(
+    st.sampled_from(
+        [
+            *("/", "/a", "/b", "/c", "/no", "/a#x", "/a?q", "/a?q&amp;r", "/a?q&r", "/a/./b", "/a/b", "//h/a", "//x/a"),
+            *("a", "b", "./a", "../a", "?q", "", "#x", "http://h/a", "http://www.h/a", "mailto:a", " /a", "/\xe9"),
+        ]
+    ),
+    max_size=8,
+)
+
+
+@thorough
+@given(st.lists(HREFS, min_size=1, max_size=6), st.sampled_from([None, "no", "a/b"]))
+def test_links_mean_what_each_of_them_means_alone(pages: list[list[str]], exclude: str | None) -> None:
+    roots = tuple(f"http://{host}/{folder}" for host in ("h", "www.h") for folder in ("", "a/", "b/c"))
+    frontier = frontier_of(*roots, exclude=exclude)
+    seen = set(roots)
+
+    for root, hrefs in zip(frontier.roots(), pages, strict=False):
+        alone = [resolve(root.url, href.encode("latin-1"), "latin-1") for href in hrefs]
+        followed = [
+            url for url in alone if url and host_of(url) in {"h", "www.h"} and not (exclude and re.search(exclude, url))
+        ]
+        new = [url for url in dict.fromkeys(followed) if url not in seen]
+        seen.update(new)
+
+        assert urls(finish(frontier, root, html(*hrefs, charset="latin-1"))) == new
+        assert (root.num_urls, root.num_new_urls) == (len(set(followed)), len(new))
 
 
 # Failures

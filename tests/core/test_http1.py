@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from inflight.strategies.core import http1
 from inflight.strategies.core.http1 import (
     ClosedEarlyError,
     ProtocolError,
@@ -463,6 +464,40 @@ def test_garbage_is_read_or_refused_and_nothing_else(fragments: list[bytes], cut
             assert response is None or isinstance(response, Response)
     except ProtocolError as error:
         assert str(error)  # noqa: PT017  (every refusal says why)
+
+
+PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
+RESPONSES = st.builds(
+    lambda head, body, wrong: head % (len(body) + wrong) + body,
+    st.sampled_from(
+        [
+            PLAIN,
+            PLAIN.replace(b"200 OK", b"404 No"),
+            PLAIN.replace(b"html", b"plain"),
+            PLAIN.replace(b"html", b"html;charset=latin-1"),
+            PLAIN.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"),
+            PLAIN.replace(b"\r\n\r\n", b"\r\nX: %s\r\n\r\n" % (100 * b"x")),
+        ]
+    ),
+    st.sampled_from([b"", b'<a href="/x">', b"<a href='/x'>", b"0123456789abc", 80 * b"x"]),
+    st.sampled_from([0, 0, 0, 0, -1, 1]),
+)
+
+
+@thorough
+@given(st.lists(RESPONSES, min_size=2, max_size=6), st.sampled_from([(65536, 65536), (100, 65536), (65536, 50)]))
+def test_a_response_is_read_alike_whatever_was_read_before(responses: list[bytes], limits: tuple[int, int]) -> None:
+    def read(response: bytes) -> Response | str | None:
+        try:
+            return ResponseParser(*limits).feed(response)
+        except ProtocolError as error:
+            return str(error)
+
+    one_after_another = [(read(response), read(response)) for response in responses]
+
+    for response, found in zip(responses, one_after_another, strict=True):
+        http1._last_common[0] = http1._UNCOMMON
+        assert found == (read(response),) * 2
 
 
 # Requests

@@ -50,6 +50,12 @@ BASE = "http://h:81/a/b?c=d"
         ("", []),
         ('<a data-href="/no" href="/x">', ["/x"]),
         ('<p>href is a word <a href="/x">', ["/x"]),
+        ('<a href  ="/x">', ["/x"]),
+        ('<a href= "/x">', ["/x"]),
+        ('<a Href="/x" hreF ="/y">', ["/x", "/y"]),
+        ('<script>let a = "b"; if =\'c\'</script><a href="/x">', ["/x"]),
+        ('<a href="/x?a=1&b = 2">', ["/x?a=1&b = 2"]),
+        ('href="/x"', ["/x"]),
     ],
 )
 def test_links_are_quoted_href_values(body: str, found: list[str]) -> None:
@@ -87,6 +93,12 @@ MARKUP = st.lists(
 @given(MARKUP)
 def test_the_short_way_finds_what_the_general_way_finds(body: bytes) -> None:
     assert find_links(body) == [double or single for double, single in links._HREF.findall(body)]
+
+
+@thorough
+@given(st.sampled_from([b"\r\n\r\n", b'x: href="/no"\r\n\r\n', b"\n"]), MARKUP)
+def test_what_is_before_the_page_is_not_searched(before: bytes, body: bytes) -> None:
+    assert find_links(before + body, len(before)) == find_links(body)
 
 
 # Meaning

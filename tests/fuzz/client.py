@@ -30,7 +30,8 @@ import aiohttp
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from inflight import strategies
-from inflight.strategies.aiohttp_client import get, make_session
+from inflight.strategies.aiohttp_client import ERRORS as AIOHTTP_ERRORS
+from inflight.strategies.aiohttp_client import get, open_client
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
@@ -209,7 +210,7 @@ class Core:
         self.session = self.loop.run_until_complete(self.open())
 
     async def open(self) -> aiohttp.ClientSession:
-        session = make_session(Job(()))
+        session = open_client(Job(()))
         await session.connector.close()  # type: ignore[union-attr]
         session._connector = Unconnected()
         return session
@@ -258,8 +259,8 @@ class Core:
         assert REQUEST.fullmatch(fetch.request), fetch.request
         with contextlib.suppress(OSError):
             socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-        with contextlib.suppress(OSError, ProtocolError):
-            self.loop.run_until_complete(get(self.session, fetch, 1000))
+        with contextlib.suppress(OSError, ProtocolError, *AIOHTTP_ERRORS):
+            self.loop.run_until_complete(get(self.session, fetch.url, Job(())))
 
 
 def parsed(random: Random, job: Job, data: bytes) -> Response:
@@ -307,7 +308,7 @@ class Crawls:
         roots = tuple(f"http://127.0.0.1:{port}{target}" for target in self.answers)
         sent += zip(roots, self.answers.values(), strict=True)
         job = Job(roots, max_tries=1, timeout_ns=20_000_000_000, max_in_flight=8)
-        for name in strategies.names():
+        for name in strategies.crawlers():
             if not strategies.describe(name).lack:
                 frontier = Frontier(job)
                 with mock.patch("socket.getaddrinfo", numeric_only):

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -121,6 +122,16 @@ def test_the_wait_for_an_arm_depends_on_its_cap(
     rows = run(block_of([*GOOD, Arm(name, name, in_flight=BAD_CAP)]), fake, workshop.folder)
 
     assert_only_this_goes_wrong(rows, name)
+
+
+def test_a_block_may_have_less_patience(fake: Server, workshop: Workshop) -> None:
+    trial = block_of([*GOOD, Arm("spins", "spins", in_flight=BAD_CAP)])
+
+    rows = run(replace(trial, patience_s=2), fake, workshop.folder)
+
+    assert (rows["spins"].status, rows["spins"].reason) == ("failed", "0 of 2 in flight after 2 s of CPU time")
+    for good in GOOD:
+        assert_good(rows[good.name])
 
 
 @pytest.mark.parametrize(("name", "due"), [("hangs_when_imported", "ready"), ("hangs_in_the_end", "crawled")])

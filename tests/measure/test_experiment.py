@@ -66,6 +66,8 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (BLOCKS + "cores = 0", ["[[throughput]] number 1: cores must be a whole number from 1 to 1024, not 0"]),
         (BLOCKS + "variables = { A = 1 }", ["variables must be a table of texts, not {'A': 1}"]),
         (BLOCKS + "pages = 10", ['[[throughput]] number 1: unknown key "pages"; known: latency']),
+        (BLOCKS + "patience_s = 0", ["[[throughput]] number 1: patience_s must be"]),
+        (CRAWL + "patience_s = 1", ['[[crawl]] number 1: unknown key "patience_s"']),
         (BLOCKS + "cycles = 0", ["[[throughput]] number 1: cycles must be a whole number from 1 to 1000, not 0"]),
         (BLOCKS + "site = { links = 0 }", ["[[throughput]] number 1: an endless site needs links"]),
         (BLOCKS + "site = { missing = 0.1 }", ["[[throughput]] number 1: an endless site has html pages only"]),
@@ -233,6 +235,7 @@ def blocks() -> st.SearchStrategy[Grid]:
         in_flight=st.lists(st.integers(1, 2000), min_size=1, max_size=3, unique=True).map(tuple),
         site=st.builds(SiteConfig, links=st.integers(1, 50)),
         cycles=st.integers(1, 1000),
+        patience_s=st.none() | st.floats(0.001, 1000),
     )
 
 

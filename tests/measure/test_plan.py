@@ -206,6 +206,13 @@ def test_a_strategy_against_itself_has_a_block_of_its_own_whose_arms_differ_in_t
         assert len({arm.name for arm in block.arms}) == 3
 
 
+def test_patience_is_that_of_the_block_and_raises_its_estimate() -> None:
+    (usual,), (patient,) = blocks_of({}), blocks_of({"patience_s": 10})
+
+    assert (usual.patience_s, patient.patience_s) == (None, 10)
+    assert usual.expected_ns < patient.expected_ns < usual.expected_ns + len(patient.arms) * 10e9
+
+
 def test_settings_are_those_of_all_arms_but_for_what_the_reference_has_otherwise() -> None:
     table = {
         "python": "free-threaded",
@@ -225,3 +232,14 @@ def test_a_table_against_itself_reads_back_as_it_was_written() -> None:
     experiment = parse({"strategies": ["many"], "throughput": [table]}, "x", DESCRIBED, "x.toml")
 
     assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment
+
+
+def test_the_preset_clients_compares_clients_alone_with_aiohttp() -> None:
+    preset = load("clients", names())
+    blocks = [one for one in expand(preset, {name: describe(name) for name in names()}) if isinstance(one, BlockTrial)]
+
+    assert {block.workload.in_flight for block in blocks} == {1, 16, 64, 256, 1000, 4096}
+    for block in blocks:
+        assert [arm.strategy for arm in block.arms if arm.role == "reference"] == ["aiohttp_client"]
+        assert {arm.stack for arm in block.arms} == {"own"}
+        assert (block.patience_s is None) == (block.workload.in_flight <= 64)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inflight.bench.core.grid import endless
-from inflight.bench.measure.blocks.block import LATENCIES, MS, PAGES, lengths
+from inflight.bench.measure.blocks.block import LATENCIES, MOST_ROUND_NS, MS, PAGES, lengths
 from inflight.fake_server.site import SiteConfig
 
 COSTS_NS = st.floats(5_000, 300 * MS)
@@ -33,6 +33,14 @@ def test_settling_is_bounded_by_the_latency_and_a_round_of_cpu_work(
 
     assert 1.5 * latency_ns <= found.settle_ns <= 250 * MS + 1.5 * latency_ns + in_flight * work_ns
     assert found.jitter_ns <= 100 * MS + in_flight * work_ns
+
+
+@given(COSTS_NS, CAPS)
+def test_a_window_of_an_event_loop_has_a_whole_round_unless_that_takes_seconds(cost_ns: float, in_flight: int) -> None:
+    loop, threads = (lengths(cost_ns, in_flight, 0, 0, threads=many) for many in (False, True))
+
+    assert loop.window_ns >= min(in_flight * cost_ns, MOST_ROUND_NS) - 1
+    assert threads.window_ns <= max(500 * MS, PAGES * cost_ns + 1)
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,13 @@ def environment(folder: Path, wheel: Path, requires: Iterable[str]) -> Path:
         [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel],
         check=True, timeout=HANG_S, capture_output=True,
     )  # fmt: skip
-    (site,) = (folder / "lib").glob("python*/site-packages")
+    link((folder / "lib").glob("python*/site-packages"), requires)
+    return python
+
+
+def link(folders: Iterable[Path], requires: Iterable[str]) -> None:
+    """Put links to distributions, and to what they require, into the one folder of packages."""
+    (site,) = folders
     waiting, found = list(requires), set[str]()
     while waiting:
         name = waiting.pop().lower()
@@ -118,7 +124,6 @@ def environment(folder: Path, wheel: Path, requires: Iterable[str]) -> Path:
             for top in {path.parts[0] for path in of_it.files or [] if path.parts[0] not in {"..", "__pycache__"}}:
                 if not (site / top).exists():
                     (site / top).symlink_to(Path(str(of_it.locate_file(top))))
-    return python
 
 
 def run(python: Path, project: Path, *words: str) -> Done:
@@ -199,6 +204,19 @@ def test_the_command_works_beside_packages_of_the_same_names(
     there = run(python, project, "-c", "import inflight, bench; print(inflight.__file__, bench.MINE)").stdout
     assert there.startswith(str(tmp_path / "environment"))
     assert there.endswith("True\n")
+
+
+@pytest.mark.slow
+def test_a_check_works_from_a_wheel_with_pytest(wheels: dict[str, Path], project: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "environment", wheels["inflight-bench"], needed(ROOT))
+    check = [str(python.with_name("inflight")), "check", "callbacks", "--only", "ends,cleanup"]
+
+    assert "pip install 'inflight-bench[pytest]'" in run(python, project, *check).stderr
+    link((python.parents[1] / "lib").glob("python*/site-packages"), ["pytest"])
+    done = run(python, project, *check)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "callbacks: 2 of 2 rules hold (16 of 16 cases)" in done.stdout
 
 
 @pytest.mark.long

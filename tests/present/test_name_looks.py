@@ -151,3 +151,10 @@ def test_building_blocks_have_looks_of_their_own() -> None:
     for name in ("thread", "asyncio_task"):
         look = name_looks.look(name)
         assert (look.colour.upper(), look.marker) in found
+
+
+def test_a_name_that_begins_with_a_known_one_has_its_colour() -> None:
+    first, second = name_looks.look("callbacks 3.11.7"), name_looks.look("callbacks 3.13.0")
+
+    assert first.colour == second.colour == name_looks.look("callbacks").colour
+    assert first != name_looks.look("callbacks") != second

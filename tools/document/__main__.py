@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from inflight.bench.core.rows import RowsError
-from tools.document import claims, decisions, neighbours, plots, readme, scale, steps, verdict
+from tools.document import claims, clients, decisions, neighbours, plots, readme, scale, steps, verdict
 from tools.document.stored import REFERENCE, DocumentError, replaced
 
 Part = Callable[[Path, Path], str]
@@ -22,6 +22,7 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
     "README.md": {
         "headline": readme.headline,
         "steps": steps.part,
+        "clients": clients.part,
         "map": readme.decision_map,
         "memory": readme.memory,
         "claims": readme.claims_table,

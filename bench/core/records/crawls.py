@@ -52,12 +52,16 @@ class ArmOf(Closed, frozen=True, kw_only=True):
     """Git repository of its strategies; absent: those of the harness."""
     python: Maybe[Name] = None
     """Interpreter of its worker; absent: that of the harness."""
+    interpreter: Maybe[Name] = None
+    """Label of the interpreter in a run that compares several; absent: it compares none."""
     requirements: Maybe[list[Text]] = None
     """Requirements installed into its own environment; absent: no such environment."""
     variables: Maybe[dict[Name, Text]] = None
     """Environment variables of its worker; absent: none."""
     cores: Maybe[PositiveCount] = None
     """Number of cores for its worker; absent: 1."""
+    busy_threads: Maybe[PositiveCount] = None
+    """Number of threads of its worker that compute while it crawls; absent: none."""
     planted_loops: Maybe[Count] = None
     """A planted slowdown: number of empty loop iterations added to each page; absent: none."""
 
@@ -87,7 +91,7 @@ class CrawlWorkload(SiteWorkload, frozen=True, kw_only=True):
     parked: Maybe[Literal[True]] = None
     """Memory is read again when all fetches but one have been answered and their workers wait."""
     arm: Maybe[ArmOf] = None
-    """The arm of a block; in a row of kind memory, only if it belongs to a comparison."""
+    """The arm of a block. In other rows, only if they belong to a comparison, or if the run compares interpreters."""
     comparison: Maybe[ComparisonOf] = None
     """The comparison that the row belongs to, if any."""
 

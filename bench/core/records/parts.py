@@ -378,6 +378,10 @@ class Knobs(Open, frozen=True, kw_only=True):
     """Name of the interpreter, such as cpython."""
     executable: Maybe[Text] = None
     """File name of the interpreter, without its folder."""
+    build: Maybe[Text] = None
+    """Commit of the interpreter's source; empty if unknown."""
+    free_threaded: Maybe[bool] = None
+    """Whether the interpreter was built without a global lock."""
     gil: Maybe[bool] = None
     """Whether the global interpreter lock is enabled."""
     switch_interval_ns: Maybe[Ns] = None
@@ -389,7 +393,7 @@ class Knobs(Open, frozen=True, kw_only=True):
     selector: Maybe[Text] = None
     """Default selector of the platform."""
     versions: Maybe[dict[Name, Text]] = None
-    """Versions of the distributions required by the strategy."""
+    """Versions of the distributions required by the strategy; for one from a file, also the file's checksum."""
     cpus: Maybe[list[Count]] = None
     """Cores that the worker may run on; null if the system does not report them."""
     descriptor_limit: Maybe[Limit] = None
@@ -437,7 +441,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     """
     stack: Literal["shared", "own", "none"]
     """shared: parses with strategies.core. own: has its own HTTP stack, so more than the concurrency model differs.
-    none: no strategy crawls in this trial.
+    none: no strategy crawls in this trial, or one that is no model but measures a part of a page.
     """
     status: Status
     """ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its
@@ -524,7 +528,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
 class Crawled(Row, frozen=True, kw_only=True):
     """A trial in which a strategy or another client crawls."""
 
-    stack: Literal["shared", "own"]
+    stack: Literal["shared", "own", "none"]
 
 
 class Uncrawled(Row, frozen=True, kw_only=True):

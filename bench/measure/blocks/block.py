@@ -9,6 +9,7 @@ flight is held again. Only the window counts. The server reads all CPU times and
 """
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -52,6 +53,8 @@ all.
 
 A thousand threads that wake up at once finish nothing for a while when others keep their core busy.
 """
+MOST_ROUND_NS = 4_000 * MS
+"""Maximum length of a window that follows from the cost of a page."""
 FETCH_TIMEOUT_NS = 600_000_000_000
 """Timeout of a fetch, which waits behind its gate during the slices of all other arms."""
 
@@ -77,14 +80,18 @@ def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *
     caches, and many threads wake up at once. With an added latency, an arm settles for one and a half latencies, and
     its window has at least twenty. Threads finish the CPU work of a round almost together, so a window has two rounds
     of it. Times derived from the cost are bounded, because a busy machine exaggerates it.
+
+    An event loop may read the responses of a whole round before it sends the next requests, so a part of its round has
+    another cost than the whole. Without threads, a window therefore has at least one round, up to ``MOST_ROUND_NS``.
     """
     round_ns, work_ns = in_flight * cost_ns, in_flight * work_ns
     settle_ns = max(40 * MS, 3 * round_ns) if threads else max(10 * MS, 1.5 * round_ns)
     window_ns = max(40 * MS, 2 * round_ns)
+    most_window_ns = 500 * MS if threads else max(500 * MS, min(round_ns, MOST_ROUND_NS))
     page_ns = max(cost_ns, (latency_ns + cost_ns) / in_flight)
     return Lengths(
         round(max(min(settle_ns, 250 * MS), 1.5 * latency_ns, work_ns)),
-        round(max(min(window_ns, 500 * MS), LATENCIES * latency_ns, PAGES * page_ns, 2 * work_ns)),
+        round(max(min(window_ns, most_window_ns), LATENCIES * latency_ns, PAGES * page_ns, 2 * work_ns)),
         round(max(min(round_ns, 100 * MS), work_ns)),
     )
 
@@ -157,12 +164,12 @@ def observe(
                 one.worker = stack.enter_context(
                     process.running([PROGRAM], wanted, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
                 )
-        _each(arms, partial(_begin, block=block, server=server, cpus=cpus))
-        _each(arms, partial(_await_cap, block=block, server=server))
+        _each(arms, partial(_fill, block=block, server=server, cpus=cpus))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
         for cycle, order in enumerate(balanced(len(arms), block.cycles, draw)):
             for place in order:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
+        _each(arms, _relieve)
         _each(arms, partial(_weigh, cpus=cpus))
         server.tell("run_out")
         server.tell("release")
@@ -217,6 +224,7 @@ def _order(one: Running, block: BlockTrial, site: SiteConfig, unit_ns: float | N
         "strategy": one.arm.strategy,
         "job": job.to_dict(),
         "planted_loops": one.arm.planted_loops,
+        "busy_threads": one.arm.busy_threads,
         "variables": sorted(one.prepared.runtime.variables),
     }
 
@@ -273,6 +281,13 @@ def _begin(one: Running, block: BlockTrial, server: Server, cpus: set[int] | Non
     worker.send({"do": "crawl"})
 
 
+def _fill(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None) -> None:
+    """Let an arm begin, and wait until it has its cap in flight. Arms do so one by one, each with a core of its own."""
+    _begin(one, block, server, cpus)
+    _await_cap(one, block, server)
+    _rest(one)
+
+
 def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
     """Wait until the gate of an arm holds as many requests as the arm may have in flight; return that reading.
 
@@ -280,10 +295,12 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
     """
     assert one.worker is not None
     patience_s = _patience_s(one.cap, block)
-    give_up_s = time.monotonic() + patience_s
+    give_up_s, begin_ns = time.monotonic() + patience_s, None
     while True:
         reading: dict[str, Any] = server.tell("read")
-        held = reading["gates"][str(one.port)]["held"]
+        gate = reading["gates"][str(one.port)]
+        held, used_ns = gate["held"], _cpu_ns(gate, one)
+        begin_ns = used_ns if begin_ns is None else begin_ns
         if held == one.cap:
             return reading
         if held > one.cap:
@@ -291,6 +308,8 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
         if one.worker.has_spoken:
             one.worker.crawled()
             raise process.WorkerError("the crawl ended early")
+        if block.patience_s is not None and used_ns - begin_ns > block.patience_s * 1e9:
+            raise process.WorkerError(f"{held} of {one.cap} in flight after {block.patience_s:g} s of CPU time")
         if time.monotonic() > give_up_s:
             raise process.WorkerError(f"{held} of {one.cap} in flight {patience_s:.0f} s after the gate was closed")
         time.sleep(POLL_S)
@@ -299,10 +318,12 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
 def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | None) -> None:
     """Let an arm run, and set the length of its slices."""
     latency_ns = block.workload.mean_latency_ns
+    _wake(one)
     before = server.tell("pass", port=one.port, over_ns=round(latency_ns))
     _sleep_ns(WARM_NS + 2 * latency_ns)
     server.tell("pass", port=None)
     after = _await_cap(one, block, server)
+    _rest(one)
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
     cost_ns = (_cpu_ns(new, one) - _cpu_ns(old, one)) / max(1, new["requests"] - old["requests"])
     threads = one.prepared.described.threads_each > 0
@@ -310,6 +331,7 @@ def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | N
 
 
 def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
+    _wake(one)
     server.tell("pass", port=one.port, over_ns=round(block.workload.mean_latency_ns))
     _sleep_ns(one.lengths.settle_ns + draw.random() * one.lengths.jitter_ns)
     before = server.tell("read")
@@ -320,6 +342,7 @@ def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Ra
     after = server.tell("pass", port=None)
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
     _await_cap(one, block, server)
+    _rest(one)
     one.slices.append(
         Slice(
             cycle,
@@ -330,6 +353,30 @@ def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Ra
             _pages_since(before, after, one),
         )
     )
+
+
+def _rest(one: Running) -> None:
+    """Stop the process of an arm with busy threads, which would disturb the slices of the others."""
+    if one.arm.busy_threads:
+        _signal(one, signal.SIGSTOP)
+
+
+def _wake(one: Running) -> None:
+    """Let the process of an arm with busy threads go on."""
+    if one.arm.busy_threads:
+        _signal(one, signal.SIGCONT)
+
+
+def _relieve(one: Running) -> None:
+    """End the busy threads of an arm, so that its crawl ends soon."""
+    if one.arm.busy_threads:
+        _signal(one, signal.SIGUSR1)
+        _signal(one, signal.SIGCONT)
+
+
+def _signal(one: Running, number: signal.Signals) -> None:
+    assert one.worker is not None
+    os.kill(one.worker.pid, number)
 
 
 def _pages_since(before: Mapping[str, Any], after: Mapping[str, Any], one: Running) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from inflight.bench.core.arm import ArmTrial, BlockTrial
 from inflight.bench.core.rows import Row
-from inflight.bench.measure import host
+from inflight.bench.measure import host, interpreters
 from inflight.bench.measure.blocks import block as blocks
 from inflight.bench.measure.blocks.block import Running, Slice
 from inflight.bench.measure.blocks.checks import CHECKS, Evidence
@@ -160,8 +160,7 @@ def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observati
     cpus = one.prepared.runtime.cpus or setting.cpus.client
     if cpus is not None:
         wanted["cpus"] = sorted(cpus)
-    if one.prepared.runtime.python is not None:
-        wanted["executable"] = one.prepared.runtime.python
+    wanted |= interpreters.wanted_knobs(one.prepared.runtime)
     alone = cpus is not None and len(cpus) == 1
     return Evidence(
         one.cap,

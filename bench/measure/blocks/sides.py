@@ -4,30 +4,30 @@ The arm's worker imports ``inflight`` from this folder alone. Its strategies are
 a link to this harness. Strategies import their core by the name that it has in their revision: ``inflight.strategies``,
 or ``strategies`` in older ones. A file of the folder (``old_name``) makes the older name an alias of the same modules.
 So revisions on both sides of the renaming can be compared, without detecting which name a repository uses.
+
+A strategy from another place (``strategies.registry``) stays where it is. With a revision, the whole repository of its
+file is copied at that revision, and its imports search the copy first.
 """
 
 import io
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tarfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inflight import strategies
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.judge import ExperimentError
-from inflight.bench.measure import git
+from inflight.bench.measure import git, interpreters
 from inflight.bench.measure.blocks import old_name
-from inflight.bench.measure.process import PACKAGE, Runtime, environment
-from inflight.strategies import Description, StrategyError
+from inflight.bench.measure.process import PACKAGE, Runtime
+from inflight.strategies import Description, StrategyError, registry
+from inflight.strategies.registry import Source
 
 FOLDER = "strategies"
 OURS = PACKAGE / FOLDER
-LEAST_PYTHON = (3, 11)
-INSTALL_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,61 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
     """
     package = folder / PACKAGE.name
     package.mkdir(parents=True)
-    commit = _copy_strategies(arm, package)
+    source = _source(arm)
+    sources = registry.registered()
+    if source is None:
+        commit = _copy_strategies(arm, package)
+    else:
+        _copy(OURS, package / FOLDER)
+        source, commit = _at_revision(arm, source, folder / "checkout")
+        sources[arm.strategy] = source
     _link_the_rest(package)
-    described = _describe(arm, package / FOLDER)
-    python = interpreter(arm.python)
+    described = _describe(arm, package / FOLDER, source)
+    python = interpreters.path_of(arm.python)
     if arm.requirements:
-        python = _environment(arm, described, python or sys.executable, folder / "environment")
+        wanted = [*arm.requirements, *described.requires]
+        what = f"--with {arm.requirements[0]}"
+        python = interpreters.new_environment(python or sys.executable, wanted, folder / "environment", what)
     elif python is None and described.lack:
         absent = described.uninstalled
         raise ExperimentError(
             f"{arm.strategy} {described.lack}" + (f"; install it, or use --with {absent[0]}" if absent else "")
         )
-    return Prepared(arm, described, Runtime(python, folder, arm.variables), commit)
+    runtime = Runtime(python, folder, arm.variables, sources=sources)
+    return Prepared(arm, described, runtime, commit)
+
+
+def _source(arm: Arm) -> Source | None:
+    """Return where the strategy comes from; None: from a folder ``strategies``."""
+    source = registry.source_of(arm.strategy)
+    if source is None or (OURS / f"{arm.strategy}.py").is_file():
+        return None
+    if arm.repository is not None:
+        raise ExperimentError(f"--repo takes a repository with a folder {FOLDER}; {arm.strategy} is not from there")
+    return source
+
+
+def _at_revision(arm: Arm, source: Source, folder: Path) -> tuple[Source, str | None]:
+    """Copy the repository of a strategy at the revision of the arm; return where the strategy is, and the commit."""
+    if arm.revision is None:
+        return source, None
+    file = source.file()
+    try:
+        top = Path(os.fsdecode(git.output(file.parent, "rev-parse", "--show-toplevel")).strip())
+    except ExperimentError as error:
+        raise ExperimentError(f"{arm.label}: {file} is in no git repository, so it has no revisions") from error
+    commit = git.commit_of(top, arm.revision)
+    where = f"{top} at {arm.revision}"
+    _unpack(git.output(top, "archive", "--format=tar", commit), folder, where, with_links=True)
+
+    def moved(path: str) -> str:
+        real = Path(path).resolve()
+        return str(folder / real.relative_to(top)) if real.is_relative_to(top) else path
+
+    if not Path(moved(str(file))).is_file():
+        raise ExperimentError(f"{where} has no {file.name} in its folder {file.parent.relative_to(top)}")
+    found = tuple(map(moved, source.folders or registry.project_folders(file.parent)))
+    return replace(source, target=moved(source.target) if source.is_file else source.target, folders=found), commit
 
 
 def _copy_strategies(arm: Arm, folder: Path) -> str | None:
@@ -75,11 +118,10 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
     else:
         repository = arm.repository or Path.cwd()
         commit = git.commit_of(repository, arm.revision)
-        where, to = f"{repository} at {arm.revision}", f"take {FOLDER}/ from"
-        _unpack(git.output(repository, "archive", "--format=tar", commit, FOLDER, to=to), folder, where)
-        listed = git.output(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER, to=to)
-        _check_whole(listed, folder, where)
-    there = sorted(path.stem for path in target.glob("*.py") if path.stem not in {"__init__", "base"})
+        where = f"{repository} at {arm.revision}"
+        _unpack(git.output(repository, "archive", "--format=tar", commit, FOLDER), folder, where)
+        _check_whole(git.output(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER), folder, where)
+    there = sorted(path.stem for path in target.glob("*.py") if path.stem not in strategies.NOT_STRATEGIES)
     if arm.strategy not in there:
         raise ExperimentError(
             f"{arm.label}: there is no strategy {arm.strategy!r:.80}; known: {', '.join(there) or 'none'}"
@@ -115,8 +157,10 @@ def _copy(source: Path, target: Path) -> None:
         raise ExperimentError(f"cannot copy {source}: {first}") from error
 
 
-def _unpack(archive: bytes, folder: Path, where: str) -> None:
+def _unpack(archive: bytes, folder: Path, where: str, *, with_links: bool = False) -> None:
     """Write the files of an archive below the folder and nowhere else: a commit may hold any name and any link.
+
+    ``with_links`` keeps links that stay inside the folder and drops others; without it, a link is refused.
 
     ``extractall(filter="data")`` does not exist before Python 3.11.4.
     """
@@ -124,6 +168,9 @@ def _unpack(archive: bytes, folder: Path, where: str) -> None:
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             for member in files:
                 path = (folder / member.name).resolve()
+                if with_links and member.issym():
+                    _link(path, member.linkname, folder.resolve())
+                    continue
                 if not path.is_relative_to(folder.resolve()) or not (member.isfile() or member.isdir()):
                     raise ExperimentError(f"{where} has {member.name}, which is not a plain file inside it")
                 content = files.extractfile(member)
@@ -131,7 +178,14 @@ def _unpack(archive: bytes, folder: Path, where: str) -> None:
                 if content is not None:
                     path.write_bytes(content.read())
     except (OSError, tarfile.TarError) as error:
-        raise ExperimentError(f"cannot take {FOLDER}/ from {where}: {error}") from error
+        raise ExperimentError(f"cannot read {where}: {error}") from error
+
+
+def _link(path: Path, target: str, folder: Path) -> None:
+    """Make a link, unless it would lead out of the folder."""
+    if path.is_relative_to(folder) and (path.parent / target).resolve().is_relative_to(folder):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target)
 
 
 def _check_whole(listed: bytes, folder: Path, where: str) -> None:
@@ -146,82 +200,10 @@ def _check_whole(listed: bytes, folder: Path, where: str) -> None:
         raise ExperimentError(f"{where}: git does not export {what} (a submodule, or export-ignore in .gitattributes)")
 
 
-def _describe(arm: Arm, folder: Path) -> Description:
+def _describe(arm: Arm, folder: Path, source: Source | None) -> Description:
     try:
-        return strategies.describe(arm.strategy, folder)
+        return (
+            strategies.describe(arm.strategy, folder) if source is None else strategies.described(arm.strategy, source)
+        )
     except (StrategyError, OSError) as error:
         raise ExperimentError(f"{arm.label}: {error}") from error
-
-
-def interpreter(name: str | None, option: str = "--python") -> str | None:
-    """Return the path of an interpreter as it reports it. Raises ExperimentError when it is missing or too old.
-
-    The given name may be a script that starts the interpreter (pyenv), and workers report the real path.
-    """
-    if name is None:
-        return None
-    found = shutil.which(name)
-    if found is None:
-        raise ExperimentError(f"{option}: there is no program {name}")
-    code = "import sys; print(*sys.version_info[:2]); print(sys.executable)"
-    try:
-        done = subprocess.run([found, "-c", code], capture_output=True, text=True, check=False, timeout=30)
-        numbers, _, executable = done.stdout.partition("\n")
-        version = tuple(map(int, numbers.split()))
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise ExperimentError(f"{option}: {found} does not run as a Python interpreter: {error}") from error
-    if len(version) != 2 or version < LEAST_PYTHON:
-        said = (done.stderr.strip().splitlines() or [""])[0]
-        actual = ".".join(map(str, version)) or "no Python" + (f" ({said})" if said else "")
-        raise ExperimentError(f"{option}: {found} is {actual}; Python 3.11 or newer is needed")
-    own = executable.strip()
-    return own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100  (a resolved path would leave the venv)
-
-
-def free_threaded(name: str) -> str:
-    """Return the path of a free-threaded interpreter. Raises ExperimentError when it has a global lock."""
-    found = interpreter(name, "--free-threaded")
-    code = "import sys, sysconfig; sys.exit(not sysconfig.get_config_var('Py_GIL_DISABLED'))"
-    if subprocess.run([str(found), "-c", code], check=False, timeout=30).returncode:
-        raise ExperimentError(f"--free-threaded: {name} was built with a global interpreter lock")
-    return str(found)
-
-
-def _environment(arm: Arm, described: Description, python: str, folder: Path) -> str:
-    """Install the requirements of an arm and of its strategy into an environment; return its interpreter."""
-    _run([python, "-m", "venv", str(folder)], f"--with {arm.requirements[0]}: no environment could be made")
-    own = str(folder / "bin" / "python")
-    wanted = [*arm.requirements, *described.requires]
-    _run(
-        [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
-        f"--with {arm.requirements[0]}: {', '.join(wanted)} cannot be installed",
-    )
-    return own
-
-
-def _run(command: list[str], failure: str) -> None:
-    try:
-        with subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=_plain_environment(),
-            start_new_session=True,
-        ) as process:
-            try:
-                output, _ = process.communicate(timeout=INSTALL_SECONDS)
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)  # with its children
-                raise
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ExperimentError(f"{failure}: {error}") from error
-    if process.returncode:
-        said = [line for line in output.splitlines() if line.strip()]
-        errors = [line for line in said if line.startswith("ERROR")] or said
-        raise ExperimentError(f"{failure}: {errors[-1].strip() if errors else 'no reason was given'}")
-
-
-def _plain_environment() -> dict[str, str]:
-    """Return the harness's environment without the import path of its own modules."""
-    return {key: value for key, value in environment().items() if key != "PYTHONPATH"}

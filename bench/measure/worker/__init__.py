@@ -95,6 +95,9 @@ def knobs_of_interpreter() -> dict[str, Any]:
     return {
         "python": sys.version.split()[0],
         "implementation": sys.implementation.name,
+        "executable": sys.executable,
+        "build": getattr(sys, "_git", ("", "", ""))[2],
+        "free_threaded": "free-threading" in sys.version,
         "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
         "switch_interval_ns": round(sys.getswitchinterval() * 1e9),
         "gc_enabled": gc.isenabled(),

@@ -4,9 +4,11 @@ The harness orders ``crawl``, and at the end ``report``, with the measuring wind
 """
 
 import os
-import sys
+import signal
+import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
@@ -29,21 +31,49 @@ class ArmPart(StrategyPart):
         super().__init__(order, say)
         if order["planted_loops"] is not None:
             plant(self.frontier, order["planted_loops"])
+        self._busy_threads = order.get("busy_threads", 0)
         self._variables = {name: os.environ.get(name) for name in order["variables"]}
         age_allocator()
 
     def knobs(self) -> dict[str, Any]:
         """Return also the path of the interpreter, and the values of the variables that were set."""
-        return super().knobs() | {"executable": sys.executable, "variables": self._variables}
+        return super().knobs() | {"variables": self._variables}
 
     def crawl(self) -> dict[str, Any]:
         """Crawl until the site has no more links."""
-        timed = self.timed()
+        with computing(self._busy_threads):
+            timed = self.timed()
         return {"event": "crawled", "error": timed["error"], "cause": timed["cause"]}
 
     def report(self, windows: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return the counts of the whole crawl and of its windows."""
         return {"event": "outcome", **outcome(self.frontier, windows), **worked(self.job)}
+
+
+@contextmanager
+def computing(threads: int) -> Iterator[None]:
+    """Have this many threads compute in the block, until it ends or the process receives SIGUSR1."""
+    if not threads:
+        yield
+        return
+    stopped = threading.Event()
+    signal.signal(signal.SIGUSR1, lambda *_: stopped.set())
+    busy = [threading.Thread(target=compute, args=(stopped,), daemon=True) for _ in range(threads)]
+    for thread in busy:
+        thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        for thread in busy:
+            thread.join()
+
+
+def compute(stopped: threading.Event) -> None:
+    """Run bytecode that never waits and never gives the global lock up by itself."""
+    while not stopped.is_set():
+        for _ in range(10_000):
+            pass
 
 
 def age_allocator() -> None:

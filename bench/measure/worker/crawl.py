@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from inflight import strategies
 from inflight.bench.measure.worker import Part, Say, knobs_of_interpreter, serve
-from inflight.strategies.base import Job
+from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
@@ -41,7 +41,7 @@ class StrategyPart(Part):
             "strategy": self._name,
             **knobs_of_interpreter(),
             "selector": _selector(),
-            "versions": _versions(self.strategy.REQUIRES),
+            "versions": _versions(self.strategy),
         }
 
     def timed(self) -> dict[str, Any]:
@@ -87,12 +87,14 @@ def _selector() -> str:
     return selectors.DefaultSelector.__name__
 
 
-def _versions(requires: tuple[str, ...]) -> dict[str, str]:
-    if not requires:
-        return {}
+def _versions(strategy: Strategy) -> dict[str, str]:
+    """Return the versions of what a strategy requires; of one from another place, also the checksum of its file."""
+    files: dict[str, str] = getattr(strategy, "FILES", {})
+    if not strategy.REQUIRES:
+        return files
     from importlib.metadata import version
 
-    return {name: version(name) for name in requires}
+    return files | {name: version(name) for name in strategy.REQUIRES}
 
 
 def worked(job: Job) -> dict[str, int]:

@@ -45,8 +45,8 @@ class SharePart(StrategyPart):
         self._crawled = False
 
     def knobs(self) -> dict[str, Any]:
-        """Return also whether gevent is loaded here: its patches of the parent process must not be inherited."""
-        return super().knobs() | {"gevent": "gevent" in sys.modules, "pid": os.getpid()}
+        """Return also whether gevent can have patched anything: patches of the parent process must not be inherited."""
+        return super().knobs() | {"gevent": "gevent.monkey" in sys.modules, "pid": os.getpid()}
 
     def orders(self) -> Iterable[dict[str, Any]]:
         """Yield orders from a thread that also reports, and that ends the process at the end of the input."""

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,6 +28,8 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     published: Text
     about: Text
     kind: Kind = "claim"
+    takes_strategies: bool = False
+    """The rule shows whatever strategies were measured: ``--strategy`` adds more."""
     explanations: dict[Literal["mechanism"] | Word, Text]
     """A paragraph for each verdict, with ``{name}`` for values of the outcome; ``mechanism`` precedes each."""
     experiment: dict[str, Any]
@@ -49,6 +51,18 @@ class Claim:
     file: File
     experiment: Experiment
     quick: Experiment | None
+
+    def with_strategies(self, names: Iterable[str]) -> "Claim":
+        """Return the claim with more strategies in its experiments. Raises ExperimentError if it takes none."""
+        if not self.file.takes_strategies:
+            raise ExperimentError(f"{self.id} compares what its text names, and takes no --strategy")
+        added = tuple(names)
+        experiment, quick = (
+            one and replace(one, strategies=tuple(dict.fromkeys((*one.strategies, *added))))
+            for one in (self.experiment, self.quick)
+        )
+        assert experiment is not None
+        return replace(self, experiment=experiment, quick=quick)
 
     def verdict(self, outcome: Outcome) -> Verdict:
         """Return the claim with its outcome."""

@@ -14,11 +14,11 @@ from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, seconds
 from inflight.bench.core import rows
-from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.experiment import Experiment, ExperimentError, named
 from inflight.bench.core.plan import AnyTrial, estimate_ns
 from inflight.bench.core.rows import Row
+from inflight.bench.measure import interpreters
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.blocks import sides
 from inflight.bench.studies import claims
 from inflight.bench.studies.claims import Claim, cells, reuse, show
 from inflight.bench.studies.claims.cells import Key
@@ -49,6 +49,7 @@ def run(
     as_json: bool,
     fresh: bool,
     free_threaded: str | None,
+    strategy: Sequence[str],
     out: Path,
     memory_budget: str | None,
     only_list: bool,
@@ -58,8 +59,8 @@ def run(
     Returns 0 whatever the verdicts, 1 if a claim could not be tested, 130 if interrupted.
     """
     budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
-    interpreter = None if free_threaded is None else sides.free_threaded(free_threaded)
-    needed = work_out([claims.load(claim, strategies.names()) for claim in _ids(chosen)], quick=quick)
+    interpreter = None if free_threaded is None else interpreters.free_threaded(free_threaded)
+    needed = work_out(_claims(chosen, strategy), quick=quick)
     if only_list:
         return _list(needed)
     together = [cells.trials_of(experiment) for _, experiment in needed.experiments]
@@ -109,8 +110,14 @@ def rows_of(experiment: Experiment, found: Iterable[Row]) -> list[Row]:
     return [row for row in found if cells.key_of_row(row) in wanted]
 
 
-def _ids(chosen: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(chosen)) or claims.ids()
+def _claims(chosen: Sequence[str], added: Sequence[str]) -> list[Claim]:
+    """Return the chosen claims, or all; with more strategies those that take them. Raises ExperimentError."""
+    names = [named(one, "--strategy") for one in added]
+    known = strategies.names()
+    found = [claims.load(claim, known) for claim in dict.fromkeys(chosen) or claims.ids()]
+    if not added:
+        return found
+    return [claim.with_strategies(names) if chosen or claim.file.takes_strategies else claim for claim in found]
 
 
 def _list(needed: Needed) -> int:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from inflight.bench.core.arm import Arm, BlockTrial, placebo
+from inflight.bench.core.experiment import named
 from inflight.bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT, Workload
 from inflight.bench.core.judge import ExperimentError, check_known, judged, need, whole
 from inflight.bench.core.plan import Trial, trial_of
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies import Description
+from inflight.strategies.registry import is_reference
 
 ArmName = Literal["A", "B"]
 Metric = Literal["cpu_per_page", "throughput", "memory"]
@@ -121,13 +123,13 @@ def _arm(
     settings: Sequence[str] = (),
     variables: Sequence[str] = (),
 ) -> Arm:
-    strategy, at, revision = text.partition("@")
+    strategy, at, revision = (text, "", "") if Path(text).is_file() else text.partition("@")
     need(bool(strategy), f"a side must be STRATEGY or STRATEGY@REVISION, not {text!r}")
     need(not at or bool(revision), f"{strategy}@ has no revision")
     need(not revision.startswith("-"), f"{revision!r} is not a git revision")
     return Arm(
         "",
-        strategy,
+        named(strategy, f"side {'AB'[number]}") if is_reference(strategy) else strategy,
         revision=revision or None,
         repository=_of(repositories, number, "--repo"),
         python=_of(pythons, number, "--python") or None,

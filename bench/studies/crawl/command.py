@@ -36,7 +36,7 @@ def run(*, strategy: str, as_json: bool, **options: Any) -> int:
 
     Raises CrawlError.
     """
-    check_available(strategy)
+    strategy = available(strategy)
     summary = _crawl(strategy, job(**options), as_json=as_json)
     if summary["pages"]:
         return 0
@@ -80,17 +80,22 @@ def job(
     )
 
 
-def check_available(name: str) -> None:
-    """Raise CrawlError if the strategy is unknown, or needs a package that is not installed."""
+def available(text: str) -> str:
+    """Return the name of a strategy, given by its name or a reference.
+
+    Raises CrawlError if it is unknown, or needs a package that is not installed.
+    """
     try:
+        name = strategies.add(text)
         described = strategies.describe(name)
     except KeyError:
-        raise CrawlError(f"unknown strategy {name!r}{nearest(name, strategies.names())}") from None
+        raise CrawlError(f"unknown strategy {text!r}{nearest(text, strategies.names())}") from None
     except strategies.StrategyError as error:
         raise CrawlError(str(error)) from error
     if described.lack:
         absent = described.uninstalled
         raise CrawlError(f"strategy {name} {described.lack}" + (f": pip install {' '.join(absent)}" if absent else ""))
+    return name
 
 
 def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:

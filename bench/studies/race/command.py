@@ -8,8 +8,7 @@ from pathlib import Path
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say
 from inflight.bench.core import rows
-from inflight.bench.core.experiment import ExperimentError
-from inflight.bench.core.judge import check_known
+from inflight.bench.core.experiment import ExperimentError, named
 from inflight.bench.core.records.crawls import Crawl
 from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.measure import run as runs
@@ -76,6 +75,5 @@ def _chosen(found: list[Row], names: str | None) -> list[Row]:
     wanted = {part.strip() for part in names.split(",") if part.strip()}
     if not wanted:
         raise ExperimentError("--strategies is empty; separate names with commas, as in callbacks,thread_pool")
-    for name in sorted(wanted):
-        check_known(name, known, "strategy", "--strategies")
-    return [row for row in found if row.strategy in wanted]
+    chosen = {named(name, "--strategies", known) for name in sorted(wanted)}
+    return [row for row in found if row.strategy in chosen]

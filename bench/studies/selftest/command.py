@@ -20,8 +20,8 @@ from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say
 from inflight.bench.core import rows, selftests
 from inflight.bench.core.arm import Arm
-from inflight.bench.core.experiment import Workload
-from inflight.bench.core.judge import ExperimentError, check_known
+from inflight.bench.core.experiment import Workload, named
+from inflight.bench.core.judge import ExperimentError
 from inflight.bench.core.plan import estimate_ns, trial_of
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import host, neighbour, process
@@ -111,7 +111,7 @@ def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str 
     Return 0; 1 if false alarms are significantly more frequent than designed; 3 if too few blocks were good; 130 if
     interrupted.
     """
-    check_known(strategy, strategies.names(), "strategy", "--strategy")
+    strategy = named(strategy, "--strategy")
     if lack := strategies.describe(strategy).lack:
         raise ExperimentError(f"{strategy} {lack}")
     plan = Plan(strategy, *((QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)))

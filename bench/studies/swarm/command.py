@@ -12,8 +12,8 @@ from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say
 from inflight.bench.core import rows, scale
-from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.judge import check_known, whole
+from inflight.bench.core.experiment import Experiment, ExperimentError, named
+from inflight.bench.core.judge import whole
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import Hosting, address_text
 from inflight.bench.studies.swarm.allowances import allowances
@@ -68,8 +68,7 @@ def _begin(
         )
     if machines is not None and not plan:
         raise ExperimentError("--machines is for --plan, which prints the command for each machine")
-    name = strategy or DEFAULT_STRATEGY
-    check_known(name, strategies.names(), "strategy", "--strategy")
+    name = named(strategy or DEFAULT_STRATEGY, "--strategy")
     model = strategies.describe(name)
     budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
     if plan:

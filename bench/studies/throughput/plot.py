@@ -13,7 +13,8 @@ from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import plot_cpu, plot_times, title
+from inflight.bench.studies.throughput import plot_caps, plot_cpu, plot_rates, plot_times, retention, title
+from inflight.bench.studies.throughput.retention import Retention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,11 +37,11 @@ def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Itera
     told = [(setting, own) for setting, own in each if not is_any_valid or any(cell.valid_rows for cell in own)]
     for number, (setting, own) in enumerate(told[: marks.MOST_SETTINGS], start=1):
         about = marks.about_setting(names[setting])
-        named = marks.notes(about, marks.about_grey(c.strategies_of(own), looks))
-        yield marks.numbered("throughput", number), draw(own, looks, named, footer)
+        yield marks.numbered("throughput", number), draw(own, looks, about, footer)
         if not setting.cpu_ns or settings[0] == setting:
-            yield marks.numbered("times", number), plot_times.draw(own, looks, named, footer)
+            yield marks.numbered("times", number), plot_times.draw(own, looks, about, footer)
             yield marks.numbered("cpu", number), plot_cpu.draw(own, about, footer)
+            yield marks.numbered("cpu_in_flight", number), plot_caps.draw_cpu(own, about, footer)
 
 
 def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
@@ -48,9 +49,13 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     shown = c.fillable([cell for cell in found if cell.figure(c.pages_per_s)])
     if not shown:
         return None
+    kept = retention.headline(found)
+    if len(c.strategies_of(shown)) > page.MOST_LINES or kept:
+        return draw_each(shown, kept, marks.notes(about, _about_pages(shown), _about_short(found, shown)), footer)
     latencies = c.latencies(shown)
     panels = c.evenly(latencies, MOST_PANELS)
-    notes = marks.notes(about, _about_pages(shown), _about_short(found, shown), _about_marks(shown, panels))
+    grey = marks.about_grey(c.strategies_of(found), looks)
+    notes = marks.notes(about, grey, _about_pages(shown), _about_short(found, shown), _about_marks(shown, panels))
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
     sheet = page.sheet(title.of_rates(shown), notes, footer, height)
     ends = {(cell.strategy, not cell.valid_rows) for cell in shown if cell.strategy in looks}
@@ -61,6 +66,28 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     for axes in sheet.axes[: len(panels) : 2]:
         axes.set_ylabel("verified pages per second (log scale)")
     return sheet
+
+
+def draw_each(found: Sequence[Cell], kept: Sequence[Retention], about: str, footer: str) -> "Figure":
+    """Draw a panel for each strategy, at the longest latency with several numbers in flight; without one, draw bars.
+
+    ``kept`` are the retentions; with some, the title is about them.
+    """
+    latencies = [latency for latency in c.latencies(found) if len(c.caps(found, latency)) > 1]
+    if not latencies:
+        return plot_rates.draw(found, about, footer)
+    chosen = latencies[-1]
+    left = [units.latency(latency) for latency in c.latencies(found) if latency != chosen]
+    here = [cell for cell in found if cell.latency == chosen]
+    return plot_caps.draw(
+        here,
+        plot_caps.RATE,
+        title.of_retention(kept) if kept else title.of_rates(here),
+        marks.notes(about, left and f"Not shown: {words.listed(left)}."),
+        footer,
+        {one.strategy: one for one in kept},
+        ceiling_of(here),
+    )
 
 
 def panel(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes", ceiling: float | None) -> None:

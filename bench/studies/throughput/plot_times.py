@@ -1,6 +1,7 @@
 """Times of fetches: the share that takes longer than a time, over that time."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
@@ -11,9 +12,9 @@ from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.figures import P99_SAMPLES, exceedance, merge, quantile
 from inflight.bench.core.records.parts import Histogram, Times
 from inflight.bench.core.rows import Row
-from inflight.bench.present import labels, marks, page, scales
+from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import title
+from inflight.bench.studies.throughput import read, retention, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,15 +32,22 @@ _TITLES: dict[Kind, str] = {
 
 
 def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Sheet | None":
-    """Draw the workload with the longest latency and the most in flight at which most strategies have valid times."""
-    here = choose(c.fillable([cell for cell in found if histogram(cell, "service")]))
+    """Draw the workload with the longest latency and the most in flight at which most strategies have valid times.
+
+    If nothing but the number in flight differs, it is about the usual number.
+    """
+    timed = c.fillable([cell for cell in found if histogram(cell, "service")])
+    here = _usual(timed) if retention.headline(found) else choose(timed)
     if not here:
         return None
     fewest = min(merged.total for cell in here if (merged := histogram(cell, "service")))
     share = 0.99 if fewest >= P99_SAMPLES else 0.5
     kinds = [kind for kind in _TITLES if any(histogram(cell, kind) for cell in here)]
+    each = len(here) > page.MOST_LINES
+    kinds = kinds[:1] if each else kinds
     notes = marks.notes(
         about,
+        not each and marks.about_grey(c.strategies_of(found), looks),
         title.workload(here[0]),
         _about_rounds(here),
         "Closed loop: a slow strategy gets fewer requests, so independent users would see other times.",
@@ -48,6 +56,8 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
         + (f"; no p99 below {units.count(P99_SAMPLES)} samples." if share == 0.5 else "."),
     )
     sides = {cell.strategy: _quantile(cell, share) for cell in here}
+    if each:
+        return _draw_each(here, title.of_times(here, sides, share), notes, footer)
     sheet = page.sheet(title.of_times(here, sides, share), notes, footer)
     room = labels.legend_room(sheet, [name for name in sides if name in looks], LEGEND_ROOM)
     sheet.subplots_adjust(left=0.09, right=1 - room / page.WIDTH, wspace=0.24)
@@ -57,6 +67,47 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
         panel(here, kind, looks, axes)
     labels.legend(panels[-1], looks, sorted(sides, key=lambda name: sides[name].estimate), about_marks(here, "service"))
     return sheet
+
+
+def _draw_each(found: Sequence[Cell], finding: str, notes: str, footer: str) -> "Sheet":
+    """Draw the service times of more strategies than lines can be told apart: a panel for each."""
+    curves = {cell.strategy: _curve(merged) for cell in found if (merged := histogram(cell, "service"))}
+    reference = read.reference_of(found)
+    first = reference.strategy if reference and reference.strategy in curves else None
+    order = sorted(curves, key=lambda name: (name != first, _time_at(curves[name], 0.5), name))
+    left_out = len(order) - small_multiples.MOST
+    about = marks.notes(
+        notes,
+        small_multiples.about_reference(first),
+        f"Markers: {about_marks(found, 'service')}.",
+        left_out > 0 and f"{left_out} more strategies are not shown.",
+    )
+    sheet, panels = small_multiples.sheet(
+        order, finding, about, footer, "share of fetches that take longer (log scale)", "service time (log scale)"
+    )
+    whole = [point for curve in curves.values() for point in curve]
+    for name, axes in panels.items():
+        if first and name != first:
+            axes.plot(*zip(*curves[first], strict=True), drawstyle="steps-post", **small_multiples.REFERENCE)
+        look = small_multiples.look(name)
+        own = [cell for cell in found if cell.strategy == name]
+        _curves(own, "service", {name: look}, axes)
+        _scale(axes, whole, most=4)
+        small_multiples.name(axes, name, look.colour)
+    return sheet
+
+
+def _time_at(curve: Sequence[tuple[int, float]], share: float) -> int:
+    """Return the time that a share of the fetches exceeds."""
+    return max(time_ns for time_ns, longer in curve if longer >= share)
+
+
+def _usual(found: Sequence[Cell]) -> list[Cell]:
+    """Return the cells at one number in flight of those with most strategies: the one nearest to the usual."""
+    numbers = Counter(cell.in_flight for cell in found)
+    most = max(numbers.values(), default=0)
+    cap = read.usual_cap([n for n, number in numbers.items() if number == most]) if numbers else 0
+    return [cell for cell in found if cell.in_flight == cap]
 
 
 def choose(found: Sequence[Cell]) -> list[Cell]:
@@ -105,6 +156,13 @@ def _about_rounds(found: Sequence[Cell]) -> str:
 
 def panel(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "Axes") -> None:
     """Draw the share of fetches that take longer, over the time, with marks at the median and the p99."""
+    _scale(axes, _curves(found, kind, looks, axes), most=6)
+    axes.set_title(_TITLES[kind], pad=10)
+    axes.set_xlabel("time (log scale)")
+
+
+def _curves(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "Axes") -> list[tuple[int, float]]:
+    """Draw a line for each cell; return the points of all."""
     points = []
     for cell in found:
         if merged := histogram(cell, kind):
@@ -116,13 +174,16 @@ def panel(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "A
             if look:
                 marks.dots(axes, ends, look, markersize=9, zorder=4)
             points += curve
+    return points
+
+
+def _scale(axes: "Axes", points: Sequence[tuple[int, float]], most: int) -> None:
+    """Set logarithmic axes that hold all points, with at most so many ticks of time."""
     times_ns, shares = [x for x, _ in points], [y for _, y in points]
     low, high = max(1, min(times_ns)), max(times_ns)
-    scales.log_axis(axes.xaxis, units.duration_tick, [low / 1.12, high * 1.12], most=6)
+    scales.log_axis(axes.xaxis, units.duration_tick, [low / 1.12, high * 1.12], most=most)
     scales.log_axis(axes.yaxis, lambda share: f"{share * 100:.3g} %", [min(*shares, 0.009) / 1.3, 1.15])
     scales.set_ticks(axes.yaxis, [1, 0.5, 0.1, 0.01, 0.001, 0.0001])
-    axes.set_title(_TITLES[kind], pad=10)
-    axes.set_xlabel("time (log scale)")
 
 
 def _curve(merged: Histogram) -> list[tuple[int, float]]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import workloads
+from inflight.bench.core.arm import REFERENCE
 from inflight.bench.core.cells import Cell, role
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Interval, t_interval
@@ -115,3 +116,18 @@ def rate_columns(found: Sequence[Cell]) -> list[Column]:
 def at(found: Sequence[Cell], column: Column) -> list[Cell]:
     """Return the cell of each strategy in a column; the cells share a setting."""
     return [cell for name in c.strategies_of(found) if (cell := c.at(found, name, *column)) is not None]
+
+
+def reference_of(found: Sequence[Cell]) -> Cell | None:
+    """Return the cell that others are compared with: the reference arm, or else callbacks, or else the cheapest."""
+    good = [cell for cell in found if cell.valid_rows]
+    named = [cell for cell in good if role(cell.valid_rows[0]) == "reference"]
+    named = named or [cell for cell in good if cell.strategy == REFERENCE]
+    named = named or sorted(good, key=lambda cell: (cell.stack != "shared", cpu_ns(cell)))
+    return named[0] if named else None
+
+
+def cpu_ns(cell: Cell) -> float:
+    """Return the CPU time per page of a cell; infinite without a valid one."""
+    figure = cell.valid_figure(c.cpu_per_page_ns)
+    return figure.estimate if figure else math.inf

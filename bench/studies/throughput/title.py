@@ -1,5 +1,6 @@
 """The findings on throughput as titles of sections and plots, one function each. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from inflight.bench.core import cells as c
@@ -7,9 +8,13 @@ from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.stats import differs, ends_differ
 from inflight.bench.present import words
+from inflight.bench.studies.throughput.retention import Retention
 
 WIDE = 1.5
 """A gain is shown with its 95 % interval if the ratio of its ends is at least this."""
+
+TOO_WIDE = 2.0
+"""The ends of an interval farther from its estimate than this ratio are not written."""
 
 
 def of_rates(found: Sequence[Cell]) -> str:
@@ -43,10 +48,80 @@ def of_cpu(found: Sequence[Cell]) -> str:
     return _compared(found, "the CPU time per page is", c.cpu_per_page_ns, units.duration)
 
 
+def of_growth(found: Sequence[Cell]) -> str:
+    """Say whose CPU time per page grows most, from its least to that with the most in flight.
+
+    The cells share a latency. If two strategies share the stack, only these are compared.
+    """
+    valid = [cell for cell in found if cell.valid_figure(c.cpu_per_page_ns)]
+    shared = [cell for cell in valid if cell.stack == "shared"]
+    chosen = shared if len({cell.strategy for cell in shared}) > 1 else valid
+    growths = []
+    for name in c.strategies_of(chosen):
+        own = [cell for cell in chosen if cell.strategy == name]
+        most = max(own, key=lambda cell: cell.in_flight)
+        least = min(own, key=lambda cell: _cost(cell).estimate)
+        growths.append((_cost(most).estimate / _cost(least).estimate, most, least))
+    if not growths:
+        return "No valid CPU time per page: nothing to conclude"
+    growth, most, least = max(growths, key=lambda one: one[0])
+    many, ratio = words.in_flight(most.in_flight), c.ratio(most, least, c.cpu_per_page_ns)
+    if most is least or ratio is None:
+        return f"With more in flight, no strategy needs more CPU time per page, up to {many}"
+    ends = f"95 %: {units.times(ratio.low)} to {units.times(ratio.high)}" if math.isfinite(ratio.high) else "one round"
+    grown = f"the CPU time per page of {words.plain(most.strategy, 30)} grows {units.times(growth)} ({ends})"
+    return f"From {units.count(least.in_flight)} to {many}, {grown}"
+
+
 def of_times(found: Sequence[Cell], times: Mapping[str, Figure], share: float) -> str:
     """Compare a quantile of the service time of cells that share a workload; ``times`` has it by strategy."""
     part = "half of the fetches take" if share == 0.5 else f"1 fetch in {round(1 / (1 - share))} takes"
     return _sentence(found, f"{part} more than", times, units.duration)
+
+
+def of_retention(found: Sequence[Retention]) -> str:
+    """Say which strategy keeps least of its best throughput with the most in flight, and which keeps most.
+
+    If two strategies share the stack, only these are compared. A strategy that failed with more in flight is the worst.
+    """
+    shared = [one for one in found if one.most.stack == "shared"]
+    chosen = shared if len(shared) > 1 else list(found)
+    rest = [one for one in chosen if not one.failed]
+    told = [failures(chosen)] if len(rest) < len(chosen) else []
+    if rest:
+        ends = [rest[-1], *([rest[0]] if len(rest) > 1 else [])]
+        first, *others = [f"{words.plain(one.strategy, 30)} keeps {kept(one, '95 %: ')}" for one in ends]
+        head = f"{first} of its best throughput with {words.in_flight(ends[0].most.in_flight)}"
+        told.append(", ".join([head, *(other.replace(" keeps", "", 1) for other in others)]))
+    return "; ".join(told)
+
+
+def failures(found: Sequence[Retention]) -> str:
+    """Say with how many in flight strategies first failed: ``a fails with 256 in flight, b and c with 4,096``."""
+    firsts = sorted({min(one.failed) for one in found if one.failed})
+    parts = []
+    for cap in firsts:
+        names = [words.plain(one.strategy, 30) for one in found if one.failed and min(one.failed) == cap]
+        parts.append(f"{words.listed(names)} with {units.count(cap)}")
+    first, _, rest = ", ".join(parts).partition(" with ")
+    at, _, others = rest.partition(", ")
+    verb = "fail" if " and " in first else "fails"
+    return f"{first} {verb} with {at} in flight" + (f", {others}" if others else "")
+
+
+def kept(one: Retention, sure: str = "") -> str:
+    """Write a retention with its interval: ``41 % (38 to 44 %)``; ``sure`` is written before the interval."""
+    if one.interval is None:
+        return "100 %"
+    text = f"{_share(one.share)} %"
+    if one.ends and (one.ends[1] > TOO_WIDE * one.share or one.ends[0] * TOO_WIDE < one.share):
+        return f"{text} (±>100 %)"
+    return f"{text} ({sure}{_share(one.ends[0])} to {_share(one.ends[1])} %)" if one.ends else f"{text} (one round)"
+
+
+def _share(ratio: float) -> str:
+    """Write a ratio in percent, with two digits below 10 %."""
+    return units.number(100 * ratio, 2) if ratio < 0.1 else f"{100 * ratio:,.0f}"
 
 
 def _compared(found: Sequence[Cell], what: str, figure_of: c.Read, write: units.Write) -> str:
@@ -109,6 +184,13 @@ def _busiest(found: Sequence[Cell]) -> list[Cell]:
     caps = [cell.in_flight for cell in found]
     most = max([cap for cap in caps if caps.count(cap) > 1] or caps)
     return [cell for cell in found if cell.in_flight == most]
+
+
+def _cost(cell: Cell) -> Figure:
+    """Return the CPU time per page of a cell that has one."""
+    figure = cell.figure(c.cpu_per_page_ns)
+    assert figure is not None
+    return figure
 
 
 def _rate(cell: Cell) -> Figure:

@@ -8,7 +8,7 @@ matters, the outcome is ``inconclusive``; if no trial was started, it is ``not t
 from collections.abc import Callable, Sequence
 
 from inflight.bench.core.rows import Row
-from inflight.bench.studies.claims.rules import crawls, limits, memory, programs, speed
+from inflight.bench.studies.claims.rules import crawls, libraries, limits, loops, memory, programs, speed
 from inflight.bench.studies.claims.verdicts import Outcome
 
 Rule = Callable[[Sequence[Row]], Outcome]
@@ -35,5 +35,13 @@ RULES: dict[str, Rule] = {
     "cancel-workers": programs.cancel_workers,
     "no-gil": speed.no_gil,
     "xkcd": crawls.xkcd,
+    "uvloop-faster": loops.uvloop_faster,
+    "streams-cost": loops.streams_cost,
+    "await-is-free": loops.await_is_free,
+    "eager-tasks": loops.eager_tasks,
+    "client-collapse": libraries.client_collapse,
+    "gevent-like-threads": libraries.gevent_like_threads,
+    "convoy": loops.convoy,
+    "thread-megabytes": memory.thread_megabytes,
 }
 """The rule of each claim, by the claim's id."""

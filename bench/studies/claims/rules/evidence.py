@@ -1,7 +1,7 @@
 """From rows to the figures of claims: which rows count, ratios and ranges with their intervals. Pure."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -82,6 +82,10 @@ BENT = Unit(lambda found: f"{units.size_between(found.low, found.high)} (the lin
 TIMES = Unit(_times, lambda edge: f"{units.number_tick(round(edge, 3))}x")
 SPAN = Unit(_span, lambda edge: units.duration(edge, 2))
 SHARE = Unit(lambda found: f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})", lambda edge: f"{edge:.0%}")
+PER_S = Unit(
+    lambda found: f"{units.number(found.value)} ({units.number(found.low)} to {units.number(found.high)})",
+    units.number,
+)
 COUNT = Unit(lambda found: units.count(round(found.high)), lambda edge: units.count(round(edge)))
 
 
@@ -105,6 +109,12 @@ def ratio(one: Iterable[Row], other: Iterable[Row], read: Read) -> Figure:
         return Unknown("no valid row of one side")
     found = stats.compare(*logs).interval().ratio()
     return Range(found.estimate, found.low, found.high, TIMES)
+
+
+def over(cell: Iterable[Row], one: str, other: str, read: Read) -> Figure:
+    """Return the ratio of one strategy's figure to another's in the blocks of a cell."""
+    rows = list(cell)
+    return ratio(arms(rows, one), arms(rows, other), read)
 
 
 def _place(row: Row) -> Hashable:
@@ -171,6 +181,12 @@ def arms(rows: Iterable[Row], strategy: str | None = None, role: str | None = No
 def probes(rows: Iterable[Row], probe: str, **arguments: object) -> list[Probe]:
     """Return the rows of a probe whose trials had these arguments."""
     return [row for row in of_type(rows, Probe, probe) if arguments.items() <= row.workload.arguments.items()]
+
+
+def of_subjects(rows: Sequence[R], *strategies: str) -> Sequence[R]:
+    """Return the rows that say whether a claim on some strategies was tested: theirs if none was started, else all."""
+    own = [row for row in rows if (row.workload.arm.strategy if row.kind == "arm" else row.strategy) in strategies]
+    return own if own and all(row.status == "skipped" for row in own) else rows
 
 
 def by_strategy(rows: Iterable[R]) -> dict[str, list[R]]:

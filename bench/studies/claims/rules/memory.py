@@ -10,6 +10,7 @@ from inflight.bench.core.records.crawls import Block, Memory
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import (
     SPAN,
+    Figure,
     Range,
     of_type,
     shows_a_limit,
@@ -23,6 +24,8 @@ from inflight.bench.studies.claims.verdicts import Outcome, Value
 PUBLISHED_BYTES, DRAFT_BYTES = 50_000, 22_000
 TENS_FROM, TENS_TO = 10_000, 100_000
 """Range of "tens of kilobytes"."""
+MANY_THREADS, CLAIMED_BYTES = 10_000, 10_000_000_000
+"""The number of threads of thread-megabytes, and what they are said to take."""
 MATCH = 1.25
 """Maximum factor between a figure and a published one with one significant digit ("around 50k")."""
 BARELY = 3_500
@@ -67,6 +70,21 @@ def thread_memory(rows: Sequence[Row]) -> Outcome:
     layers = {name.replace(" ", "_"): slope(layer) for name, layer in found.layers.items()}
     published: dict[str, Value] = {"published_bytes": PUBLISHED_BYTES, "draft_bytes": DRAFT_BYTES}
     return outcome(rows, parts, values("_bytes", {"full": full, "ps": by_ps} | layers) | published, figures)
+
+
+def thread_megabytes(rows: Sequence[Row]) -> Outcome:
+    """Judge whether 10,000 threads take gigabytes, and at least half of the 10 GB that they are said to take."""
+    each = slope(cost(of_type(rows, Block, "thread")).full)
+    found: Figure = each
+    if isinstance(each, Range):
+        value, low, high = (MANY_THREADS * size for size in (each.value, each.low, each.high))
+        found = Range(value, low, high, each.unit)
+    of = f"{units.count(MANY_THREADS)} threads in all layers"
+    parts = [
+        compared("parked", found, "at least", CLAIMED_BYTES / 10, "gigabytes", of=of),
+        compared("parked", found, "at least", CLAIMED_BYTES / 2, of=of),
+    ]
+    return outcome(rows, parts, values("_bytes", {"all": found, "each": each}))
 
 
 def coroutine_memory(rows: Sequence[Row]) -> Outcome:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inflight.bench.core import units
-from inflight.bench.core.cells import Read, cpu_per_page_ns, pages_per_s
+from inflight.bench.core.cells import cpu_per_page_ns, pages_per_s
 from inflight.bench.core.layers import cost
 from inflight.bench.core.records.crawls import Memory
 from inflight.bench.core.rows import Row
@@ -20,6 +20,7 @@ from inflight.bench.studies.claims.rules.evidence import (
     Unknown,
     arms,
     of_type,
+    over,
     over_rounds,
     probes,
     ratio,
@@ -64,8 +65,8 @@ def async_not_faster(rows: Sequence[Row]) -> Outcome:
     An event loop without asyncio that is faster than threads shows that the framework causes the cost.
     """
     cells = {cap: arms(rows, latency="0", in_flight=cap) for cap in ACTIVE}
-    dearer = {cap: _over(cell, "native_asyncio", "thread_pool", cpu_per_page_ns) for cap, cell in cells.items()}
-    loops = {cap: _over(cell, LOOP, "thread_pool", cpu_per_page_ns) for cap, cell in cells.items()}
+    dearer = {cap: over(cell, "native_asyncio", "thread_pool", cpu_per_page_ns) for cap, cell in cells.items()}
+    loops = {cap: over(cell, LOOP, "thread_pool", cpu_per_page_ns) for cap, cell in cells.items()}
     parts = [
         compared(f"{cap} in flight", found, how, edge, core, of=f"{CPU}, asyncio over threads", near=not core)
         for how, edge, core in _MODERATELY
@@ -87,7 +88,7 @@ def callbacks_efficient(rows: Sequence[Row]) -> Outcome:
     """Judge whether coroutines cost no more than callbacks: CPU time per page, and memory per fetch in flight."""
     cell = arms(rows, latency="0", in_flight=USUAL_CAP)
     memory = {name: cost(of_type(rows, Memory, name)).full for name in (LOOP, *COROUTINES)}
-    dearer = {name: _over(cell, name, LOOP, cpu_per_page_ns) for name in COROUTINES}
+    dearer = {name: over(cell, name, LOOP, cpu_per_page_ns) for name in COROUTINES}
     heavier = {name: slopes(memory[name], memory[LOOP]) for name in COROUTINES}
     known = [found for found in dearer.values() if isinstance(found, Range)]
     cheapest = min(known, key=lambda one: one.value) if len(known) == len(COROUTINES) else Unknown("not all are known")
@@ -143,8 +144,8 @@ def pooling_pays(rows: Sequence[Row]) -> Outcome:
 
 def async_sleepy(rows: Sequence[Row]) -> Outcome:
     """Judge whether asyncio waits for many slow connections as well as threads do, with less CPU time or memory."""
-    speed, many_speed = (_over(arms(rows, in_flight=cap), *_SLEEPY, pages_per_s) for cap in (BELOW, BEYOND))
-    effort = _over(arms(rows, in_flight=BEYOND), *_SLEEPY, cpu_per_page_ns)
+    speed, many_speed = (over(arms(rows, in_flight=cap), *_SLEEPY, pages_per_s) for cap in (BELOW, BEYOND))
+    effort = over(arms(rows, in_flight=BEYOND), *_SLEEPY, cpu_per_page_ns)
     held = [cost(of_type(rows, Memory, name)).full for name in _SLEEPY]
     weight = slopes(held[0], held[1])
     cells = {row.workload.in_flight: units.latency(row.workload.latency) for row in arms(rows)}
@@ -187,10 +188,6 @@ def _less(*costs: Figure) -> bool | None:
     """Tell whether one of the costs is surely lower; False if each is surely higher, else None."""
     sides = {found.side_of(1) if isinstance(found, Range) else "across" for found in costs}
     return True if "below" in sides else False if sides == {"above"} else None
-
-
-def _over(cell: Sequence[Row], one: str, other: str, read: Read) -> Figure:
-    return ratio(arms(cell, one), arms(cell, other), read)
 
 
 def _gil(rows: Sequence[Row], *, on: bool) -> list[Row]:

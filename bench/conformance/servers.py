@@ -37,6 +37,7 @@ class Observed:
     connections: int
 
     def count(self, target: str) -> int:
+        """Return the number of requests of a target."""
         return sum(request.target == target for request in self.requests)
 
 
@@ -53,15 +54,18 @@ class Exchange:
         self._answered = False
 
     def send(self, data: bytes) -> None:
+        """Send these bytes; the request counts as answered."""
         self._answer()
         with contextlib.suppress(OSError):  # the client has gone: that is its right
             self._sock.sendall(data)
 
     def close(self) -> None:
+        """Close the connection after this request."""
         self._answer()
         self.is_open = False
 
     def reset(self) -> None:
+        """Reset the connection."""
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
         self.close()
 
@@ -111,6 +115,7 @@ class Server:
         self._pipe = pipe
 
     def observed(self) -> Observed:
+        """Return what the server has seen so far."""
         self._pipe.send("observed")
         answer = self._pipe.recv()
         assert isinstance(answer, Observed)
@@ -251,10 +256,12 @@ def response(status: int = 200, body: bytes = b"", kind: str | None = "text/html
 
 
 def page(*hrefs: str, **fields: str) -> bytes:
+    """Return a page with these links."""
     return response(200, "\n".join(f'<a href="{href}">' for href in hrefs).encode(), **fields)
 
 
 def moved(location: str | None, status: int = 302) -> bytes:
+    """Return a redirect with a body that links to a trap."""
     body = b'<a href="/trap">'
     return response(status, body) if location is None else response(status, body, Location=location)
 

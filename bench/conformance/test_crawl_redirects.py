@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from inflight.bench.conformance.crawling import crawl
+from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 from inflight.strategies.base import Strategy
-from tests.conformance.crawling import crawl
-from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
+
+pytestmark = pytest.mark.rule("redirects")
 
 Serve = Callable[[Handler], Server]
 

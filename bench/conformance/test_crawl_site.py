@@ -1,43 +1,19 @@
 """The seeded site, crawled by every strategy: every page and every fault has the expected result."""
 
 import dataclasses
-from collections.abc import Iterator
 
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance.crawling import comparable, crawl
+from inflight.bench.conformance.fake_site import ERRORS, MIXED, FakeSite
 from inflight.fake_server.faults import FAULTS
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.page import Page
-from tests.conformance import fake_site
-from tests.conformance.crawling import Crawled, crawl, kind_of
-from tests.conformance.fake_site import ERRORS, FakeSite
 
-MIXED = {
-    "seed": 7,
-    "pages": 150,
-    "links": 6,
-    "body_bytes": 700,
-    "body_spread": 0.9,
-    "redirects": 0.25,
-    "redirect_chain": 3,
-    "redirect_targets": 5,
-    "missing": 0.1,
-    "non_html": 0.1,
-    "delay": "uniform 0ms 2ms",
-}
+pytestmark = pytest.mark.rule("links")
+
 ALL_FAULTS = dict.fromkeys(FAULTS, 0.06)
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[FakeSite]:
-    with fake_site.running() as site:
-        yield site
-
-
-def comparable(pages: dict[str, Page]) -> dict[str, Page]:
-    """Return records without what depends on the order of the crawl, and without the details of errors."""
-    return {url: dataclasses.replace(page, num_new_urls=0, error=kind_of(page.error)) for url, page in pages.items()}
 
 
 @pytest.mark.parametrize("cap", [1, 100])
@@ -51,6 +27,7 @@ def test_the_answer_is_what_the_site_says(strategy: Strategy, connection: str, c
     assert fake.stats()["peak_in_flight"] <= cap
 
 
+@pytest.mark.rule("responses")
 def test_a_large_page_is_read_whole(strategy: Strategy, connection: str, fake: FakeSite) -> None:
     fake.configure(pages=5, body_bytes=3_000_000)
 
@@ -60,6 +37,7 @@ def test_a_large_page_is_read_whole(strategy: Strategy, connection: str, fake: F
     assert {page.size for page in crawled.pages.values()} == {3_000_000}
 
 
+@pytest.mark.rule("redirects")
 @pytest.mark.parametrize("limit", [0, 1, 2, 5])
 def test_chains_end_where_the_site_says(strategy: Strategy, limit: int, fake: FakeSite) -> None:
     fake.configure(seed=3, pages=60, redirects=0.5, redirect_chain=4)
@@ -72,6 +50,7 @@ def test_chains_end_where_the_site_says(strategy: Strategy, limit: int, fake: Fa
     assert bool(reached) is (limit < 4)
 
 
+@pytest.mark.rule("errors")
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_fault_ends_as_the_site_says(
     strategy: Strategy, connection: str, kind: str, name: str, fake: FakeSite
@@ -100,6 +79,7 @@ def own_words(name: str, pages: dict[str, Page]) -> dict[str, Page]:
     }
 
 
+@pytest.mark.rule("errors")
 def test_a_site_with_every_fault_is_crawled_to_its_end(
     strategy: Strategy, connection: str, name: str, fake: FakeSite
 ) -> None:
@@ -110,22 +90,3 @@ def test_a_site_with_every_fault_is_crawled_to_its_end(
     expected = fake.expected(max_tries=2)
     assert own_words(name, comparable(crawled.pages)) == own_words(name, expected)
     assert {page.error for page in expected.values()} == {None, *ERRORS.values()}
-
-
-def available() -> list[str]:
-    return [name for name in strategies.names() if not strategies.describe(name).lack]
-
-
-def total_new(crawled: Crawled) -> int:
-    return sum(page.num_new_urls for page in crawled.pages.values())
-
-
-def test_all_strategies_leave_the_same_records(fake: FakeSite) -> None:
-    fake.configure(**(MIXED | {"redirects": 0.0, "faults": {"chunked": 0.1, "missing-length": 0.1, "error-500": 0.1}}))
-
-    crawls = {name: crawl(strategies.load(name), f"{fake.url}/", max_in_flight=10) for name in available()}
-
-    first, *others = crawls.values()
-    for other in others:
-        assert comparable(other.pages) == comparable(first.pages)
-    assert {total_new(crawled) for crawled in crawls.values()} == {len(first.pages) - 1}

@@ -1,6 +1,6 @@
 """Crawl until interrupted, and say on one line what came of it: run as a process, to be sent SIGINT.
 
-python -m tests.conformance.interrupted STRATEGY URL CAP CONNECTION
+python -m inflight.bench.conformance.interrupted STRATEGY URL CAP CONNECTION
 """
 
 import gc
@@ -8,12 +8,13 @@ import json
 import sys
 
 from inflight import strategies
+from inflight.bench.conformance.crawling import left_behind, open_what_stays_open, resources
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
-from tests.conformance.crawling import open_what_stays_open, resources, unfinished_tasks
 
 
 def main(name: str, url: str, cap: str, connection: str) -> None:
+    """Crawl, and print how it ended and what is left."""
     strategy = strategies.load(name)
     open_what_stays_open()
     job = Job.from_dict({"roots": [url], "max_in_flight": int(cap), "connection": connection, "timeout_ns": 60 * 10**9})
@@ -24,9 +25,7 @@ def main(name: str, url: str, cap: str, connection: str) -> None:
     except KeyboardInterrupt:
         ended = "interrupted"
     gc.collect()
-    after = resources()
-    left = [what for what in before if before[what] != after[what]] + ["tasks"] * bool(unfinished_tasks())
-    print(json.dumps({"ended": ended, "left": left}))
+    print(json.dumps({"ended": ended, "left": left_behind(before)}))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance.crawling import MS, code_of, crawl
+from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, silent, site
 from inflight.strategies.base import Strategy
-from tests.conformance.crawling import MS, code_of, crawl
-from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, silent, site
+
+pytestmark = pytest.mark.rule("errors")
 
 Event = ForkContext().Event  # the servers run in forks of this process
 Serve = Callable[..., Server]
@@ -49,6 +51,7 @@ def drip(exchange: Exchange, first: bytes, piece: bytes) -> None:
     exchange.send_for_ever(piece, pause=0.02)
 
 
+@pytest.mark.rule("deadline")
 def test_a_fetch_that_takes_too_long_is_a_timeout(strategy: Strategy, connection: str, serve: Serve) -> None:
     server = serve(by_target(SLOW))
     roots = [server.url + path for path in SLOW]
@@ -58,6 +61,7 @@ def test_a_fetch_that_takes_too_long_is_a_timeout(strategy: Strategy, connection
     assert crawled.outcomes() == dict.fromkeys(SLOW, "timeout")
 
 
+@pytest.mark.rule("deadline")
 def test_a_timeout_is_tried_again(strategy: Strategy, serve: Serve) -> None:
     def answer(exchange: Exchange) -> None:
         if exchange.earlier_tries == 0:
@@ -73,6 +77,7 @@ def test_a_timeout_is_tried_again(strategy: Strategy, serve: Serve) -> None:
     assert [found.tries for found in crawled.pages.values()] == [2]
 
 
+@pytest.mark.rule("deadline")
 def test_a_second_connection_gets_no_second_deadline(strategy: Strategy, serve: Serve) -> None:
     def answer(exchange: Exchange) -> None:
         if exchange.target == "/":
@@ -91,6 +96,7 @@ def test_a_second_connection_gets_no_second_deadline(strategy: Strategy, serve: 
     assert crawled.outcomes() == {"/": 200, "/slow": "timeout"}
 
 
+@pytest.mark.rule("deadline")
 def test_a_server_that_does_not_read_is_a_timeout(strategy: Strategy, name: str, serve: Serve) -> None:
     if strategies.describe(name).stack == "own":
         pytest.skip("its stack waits until what is unsent is sent before it closes a connection")
@@ -106,6 +112,7 @@ def test_a_server_that_does_not_read_is_a_timeout(strategy: Strategy, name: str,
     assert sorted(crawled.outcomes().values(), key=str) == [200, "timeout"]
 
 
+@pytest.mark.rule("deadline")
 def test_sending_and_waiting_share_one_deadline(strategy: Strategy, serve: Serve) -> None:
     def answer(exchange: Exchange) -> None:
         if exchange.target == "/":
@@ -177,6 +184,7 @@ def flood(exchange: Exchange, first: bytes, piece: bytes) -> None:
     exchange.send_for_ever(piece)
 
 
+@pytest.mark.rule("size")
 def test_a_response_without_end_is_too_large(strategy: Strategy, name: str, connection: str, serve: Serve) -> None:
     server = serve(by_target(ENDLESS))
 
@@ -206,6 +214,7 @@ def framings(body: bytes) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.rule("size")
 @pytest.mark.parametrize("limit", [1000, 200_000])
 def test_a_body_may_be_as_large_as_the_limit_and_not_a_byte_larger(
     strategy: Strategy, limit: int, serve: Serve
@@ -226,6 +235,7 @@ def test_a_body_may_be_as_large_as_the_limit_and_not_a_byte_larger(
         assert all(found.tries == 1 for found in crawled.pages.values())
 
 
+@pytest.mark.rule("size")
 def test_a_header_section_over_the_limit_is_too_large(strategy: Strategy, name: str, serve: Serve) -> None:
     server = serve(site({"/just": page("/x", X="y" * 1500), "/over": page("/trap", X="y" * 2500)}))
 
@@ -266,6 +276,7 @@ def test_all_addresses_of_a_host_are_tried(strategy: Strategy, host: str, connec
     assert crawled.outcomes() == {"/": 200, "/x": 200}
 
 
+@pytest.mark.rule("deadline")
 @pytest.mark.usefixtures("local_names")
 @pytest.mark.parametrize("answer", [Exchange.hang, lambda exchange: exchange.send(page())])
 def test_all_addresses_of_a_host_share_one_deadline(
@@ -363,6 +374,7 @@ def reset_on_second_request(exchange: Exchange) -> None:
         exchange.send(page(*(f"/{n}" for n in range(20))))
 
 
+@pytest.mark.rule("stale")
 @pytest.mark.parametrize("answer", [close_after, reset_after, close_on_second_request, reset_on_second_request])
 @pytest.mark.parametrize("cap", [1, 5])
 def test_a_kept_connection_that_is_gone_costs_no_try(
@@ -376,6 +388,7 @@ def test_a_kept_connection_that_is_gone_costs_no_try(
     assert crawled.outcomes() == {"/": 200, **{f"/{n}": 200 for n in range(20)}}
 
 
+@pytest.mark.rule("stale")
 def test_connections_that_broke_while_parked_cost_no_try(strategy: Strategy, most_in_flight: int, serve: Serve) -> None:
     cap = min(4, most_in_flight)
 
@@ -406,6 +419,7 @@ def test_connections_that_broke_while_parked_cost_no_try(strategy: Strategy, mos
 UNASKED = [response(408, b"", None, Connection="close"), response(200, b'<a href="/trap">')]
 
 
+@pytest.mark.rule("responses")
 @pytest.mark.parametrize("unasked", UNASKED)
 @pytest.mark.parametrize("ending", ["closed", "open"])
 def test_what_comes_unasked_while_another_origin_is_crawled_answers_nothing(
@@ -438,6 +452,7 @@ def test_what_comes_unasked_while_another_origin_is_crawled_answers_nothing(
     assert crawled.outcomes() == {"/first": 200, "/other": 200, "/last": 200}
 
 
+@pytest.mark.rule("responses")
 @pytest.mark.parametrize("unasked", UNASKED)
 @pytest.mark.parametrize("ending", ["closed", "open"])
 def test_what_comes_unasked_while_nothing_waits_answers_nothing(
@@ -472,6 +487,7 @@ def test_what_comes_unasked_while_nothing_waits_answers_nothing(
     assert crawled.outcomes() == dict.fromkeys(("/first", "/slow", "/a", "/b"), 200)
 
 
+@pytest.mark.rule("responses")
 @pytest.mark.parametrize("unasked", UNASKED)
 def test_what_comes_unasked_in_one_piece_with_an_answer_answers_nothing(
     strategy: Strategy, name: str, most_in_flight: int, unasked: bytes, serve: Serve, monkeypatch: pytest.MonkeyPatch
@@ -533,7 +549,13 @@ def test_nonsense_is_a_malformed_response(strategy: Strategy, name: str, connect
 
     server = serve(answer)
 
-    crawled = crawl(strategy, *(server.url + path for path in NONSENSE), max_tries=2, connection=connection)
+    crawled = crawl(
+        strategy,
+        *(server.url + path for path in NONSENSE),
+        max_tries=2,
+        timeout_ns=(30_000 if strategies.describe(name).stack == "shared" else 3_000) * MS,  # some wait for more
+        connection=connection,
+    )
 
     outcomes = crawled.outcomes()
     assert {
@@ -545,17 +567,25 @@ def test_nonsense_is_a_malformed_response(strategy: Strategy, name: str, connect
 
 @pytest.mark.parametrize("digits", [5000 * "0", 5000 * "9"])
 def test_a_length_of_thousands_of_digits_does_not_end_the_crawl(
-    strategy: Strategy, digits: str, connection: str, serve: Serve
+    strategy: Strategy, name: str, digits: str, connection: str, serve: Serve
 ) -> None:
     long = f"HTTP/1.1 200 OK\r\nContent-Length: {digits}\r\n\r\n".encode()
     server = serve(by_target({"/long": until_close(long), "/x": lambda exchange: exchange.send(page())}))
 
     crawled = crawl(strategy, f"{server.url}/long", f"{server.url}/x", connection=connection, max_tries=2)
 
-    assert crawled.outcomes() == {"/long": "malformed response", "/x": 200}
+    outcomes = crawled.outcomes()
+    is_none = strategies.describe(name).stack == "own" and set(digits) == {"0"}  # other stacks may count zeros
+    assert outcomes.pop("/long") in {"malformed response", *([200] if is_none else [])}
+    assert outcomes == {"/x": 200}
 
 
-@pytest.mark.parametrize("extra", [b"garbage", b"\r\n\r\n", response(200, b'<a href="/trap">')])
+@pytest.mark.rule("responses")
+@pytest.mark.parametrize(
+    "extra",
+    [b"garbage", b"\r\n\r\n", response(200, b'<a href="/trap">')],
+    ids=["garbage", "empty lines", "another response"],
+)
 def test_bytes_behind_a_response_answer_nothing(
     strategy: Strategy, name: str, extra: bytes, connection: str, serve: Serve
 ) -> None:
@@ -601,6 +631,7 @@ ODD: dict[str, Callable[[Exchange], None]] = {
 }
 
 
+@pytest.mark.rule("responses")
 def test_odd_responses_are_pages_like_others(strategy: Strategy, connection: str, serve: Serve) -> None:
     server = serve(by_target({**ODD, "/linked": lambda exchange: exchange.send(page())}))
 
@@ -612,6 +643,7 @@ def test_odd_responses_are_pages_like_others(strategy: Strategy, connection: str
     assert not any("cookie:" in request.head.lower() for request in server.observed().requests)
 
 
+@pytest.mark.rule("responses")
 def test_a_coded_body_is_counted_as_it_was_sent(strategy: Strategy, serve: Serve) -> None:
     body = gzip.compress(LINK * 100)
     server = serve(site({"/": response(200, body, Content_Encoding="gzip")}))
@@ -621,6 +653,7 @@ def test_a_coded_body_is_counted_as_it_was_sent(strategy: Strategy, serve: Serve
     assert [found.size for found in crawled.pages.values()] == [len(body)]
 
 
+@pytest.mark.rule("responses")
 @pytest.mark.parametrize("status", [204, 304])
 def test_a_response_without_a_body_leaves_the_connection_for_the_next(
     strategy: Strategy, status: int, serve: Serve
@@ -634,6 +667,7 @@ def test_a_response_without_a_body_leaves_the_connection_for_the_next(
     assert server.observed().connections == 1
 
 
+@pytest.mark.rule("responses")
 def test_http_errors_are_results(strategy: Strategy, serve: Serve) -> None:
     statuses = (400, 401, 403, 404, 410, 429, 500, 502, 503, 599)
     server = serve(site({f"/{status}": response(status, LINK, Retry_After="0") for status in statuses}))
@@ -645,6 +679,7 @@ def test_http_errors_are_results(strategy: Strategy, serve: Serve) -> None:
     assert len(server.observed().requests) == len(statuses)
 
 
+@pytest.mark.rule("redirects")
 def test_a_redirect_may_come_in_any_framing(strategy: Strategy, connection: str, serve: Serve) -> None:
     server = serve(
         by_target(

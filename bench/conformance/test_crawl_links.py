@@ -6,17 +6,20 @@ import psutil
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance.crawling import crawl, path_of
+from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, site
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import Response
 from inflight.strategies.core.kept import MAX_KEPT
 from inflight.strategies.core.page import Fetch
-from tests.conformance.crawling import crawl, path_of
-from tests.conformance.servers import Exchange, Handler, Server, moved, page, response, site
+
+pytestmark = pytest.mark.rule("links")
 
 Serve = Callable[[Handler], Server]
 
 
+@pytest.mark.rule("ends")
 def test_a_page_without_links_is_the_whole_crawl(strategy: Strategy, connection: str, serve: Serve) -> None:
     server = serve(site({"/": page()}))
 
@@ -66,6 +69,7 @@ def test_roots_on_several_servers_are_crawled_together(strategy: Strategy, conne
     assert {url: found.status for url, found in crawled.pages.items()} == {**expected, f"{other.url}/y": 404}
 
 
+@pytest.mark.rule("connections")
 @pytest.mark.parametrize("cap", [1, 4])
 def test_a_crawl_of_two_origins_keeps_its_connections(strategy: Strategy, cap: int, serve: Serve) -> None:
     servers = [serve(lambda exchange: exchange.send(page())) for _ in range(2)]
@@ -89,6 +93,7 @@ class Watched(Frontier):
         return super().finish(fetch, response)
 
 
+@pytest.mark.rule("connections")
 @pytest.mark.usefixtures("local_names")
 def test_a_crawl_of_many_origins_does_not_keep_a_connection_to_each(
     strategy: Strategy, name: str, serve: Serve
@@ -105,10 +110,12 @@ def test_a_crawl_of_many_origins_does_not_keep_a_connection_to_each(
     assert Watched.peak_descriptors <= before + MAX_KEPT + 2 + 8, "the event loop has some too"
 
 
+@pytest.mark.rule("ends")
 def test_a_crawl_without_roots_ends(strategy: Strategy) -> None:
     assert crawl(strategy).pages == {}
 
 
+@pytest.mark.rule("ends")
 @pytest.mark.parametrize("cap", [1, 100])
 def test_a_long_chain_of_pages_is_followed_to_its_end(
     strategy: Strategy, connection: str, cap: int, serve: Serve
@@ -221,6 +228,7 @@ def test_a_link_that_no_url_can_be_made_of_does_not_end_the_crawl(strategy: Stra
     assert set(outcomes.values()) <= {404}
 
 
+@pytest.mark.rule("errors")
 @pytest.mark.usefixtures("local_names")
 def test_hosts_that_can_hardly_be_looked_up_do_not_end_the_crawl(strategy: Strategy, serve: Serve) -> None:
     hosts = (
@@ -244,6 +252,7 @@ def test_hosts_that_can_hardly_be_looked_up_do_not_end_the_crawl(strategy: Strat
     }
 
 
+@pytest.mark.rule("responses")
 def test_every_page_leaves_its_record(strategy: Strategy, serve: Serve) -> None:
     server = serve(
         site(
@@ -316,6 +325,7 @@ def test_hosts_of_the_same_site_are_followed(
     assert all(found.status == 200 for found in crawled.pages.values())
 
 
+@pytest.mark.rule("requests")
 @pytest.mark.usefixtures("local_names")
 def test_the_host_field_names_the_host_of_the_url(strategy: Strategy, serve: Serve) -> None:
     server = serve(site({"/": page()}))
@@ -331,6 +341,7 @@ def test_the_host_field_names_the_host_of_the_url(strategy: Strategy, serve: Ser
     assert fields == {f"{host}:{server.port}" for host in ("a.test", "xn--bcher-kva.test", "127.0.0.1")}
 
 
+@pytest.mark.rule("errors")
 @pytest.mark.usefixtures("local_names")
 def test_hosts_that_cannot_be_looked_up_are_failed_pages(strategy: Strategy, serve: Serve) -> None:
     server = serve(
@@ -368,6 +379,7 @@ def test_an_exclude_pattern_skips_urls(strategy: Strategy, serve: Serve) -> None
     assert {request.target for request in server.observed().requests} == {"/", "/yes", "/moved"}
 
 
+@pytest.mark.rule("requests")
 def test_a_request_says_the_same_in_every_model(strategy: Strategy, connection: str, serve: Serve) -> None:
     server = serve(site({"/x?y": page()}))
 

@@ -2,22 +2,26 @@
 
 import asyncio
 import gc
+import importlib.util
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 import psutil
-import uvloop
 
+from inflight.bench.conformance.rules import BrokenRuleError
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core.frontier import Frontier
+from inflight.strategies.core.http1 import ProtocolError
 from inflight.strategies.core.page import Page
 
 MS = 1_000_000
+HANG_S = 200.0
+"""What has not happened by then never will: no machine is that slow."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,17 @@ class Crawled:
 
     @property
     def paths(self) -> set[str]:
+        """Return the paths of all pages."""
         return set(self.outcomes())
 
 
+def comparable(pages: dict[str, Page]) -> dict[str, Page]:
+    """Return records without what depends on the order of the crawl, and without the details of errors."""
+    return {url: replace(page, num_new_urls=0, error=kind_of(page.error)) for url, page in pages.items()}
+
+
 def path_of(url: str) -> str:
+    """Return the path of a URL, with its query."""
     return url[url.index("/", 7) :]
 
 
@@ -46,21 +57,25 @@ def kind_of(error: str | None) -> str | None:
 
 
 def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, **options: Any) -> Crawled:
-    """Crawl from the roots, and check what holds for every crawl."""
+    """Crawl from the roots, and check what holds for every crawl. Raises BrokenRuleError."""
     job = Job(roots, **{"max_in_flight": 4, "timeout_ns": 30_000 * MS, **options})
     front = frontier(job)
     with nothing_left_behind():
-        strategy.crawl(job, front)
-    pages = front.pages()
-    assert front.done
-    assert front.in_flight == 0
-    assert len({page.url for page in pages}) == len(pages)
-    return Crawled({page.url: page for page in pages}, front.peak_in_flight)
+        try:
+            strategy.crawl(job, front)
+        except (OSError, ProtocolError) as error:
+            raise BrokenRuleError("errors", f"crawl raised {type(error).__name__}: {error}") from error
+    if front.in_flight:
+        raise BrokenRuleError("links", f"fetches started and neither finished nor failed: {front.in_flight}", "0")
+    if not front.done:
+        raise BrokenRuleError("ends", "crawl returned while fetches waited")
+    return Crawled({page.url: page for page in front.pages()}, front.peak_in_flight)
 
 
 def open_what_stays_open() -> None:
     """Make an event loop of uvloop: libuv opens a pipe for its signals once, and keeps it while the process lives."""
-    uvloop.new_event_loop().close()
+    if importlib.util.find_spec("uvloop"):
+        importlib.import_module("uvloop").new_event_loop().close()
 
 
 def code_of(strategy: Strategy) -> ModuleType:
@@ -71,20 +86,33 @@ def code_of(strategy: Strategy) -> ModuleType:
 
 @contextmanager
 def nothing_left_behind() -> Iterator[None]:
-    """Check that no thread, task or descriptor outlives the block, however it ends."""
+    """Check that no thread, task or descriptor outlives the block, however it ends. Raises BrokenRuleError."""
     before = resources()
     gc.freeze()  # the collector looks through what the block makes only, not through all that the suite has loaded
+    ended = "returned"
     try:
         yield
+    except BaseException as error:
+        ended = f"raised {type(error).__name__}"
+        raise
     finally:
         gc.collect()  # what only the collector would close is a warning, and so an error
-        assert resources() == before
-        assert unfinished_tasks() == []
+        if left := left_behind(before):
+            raise BrokenRuleError("cleanup", f"after crawl {ended}, it has left {', '.join(left)}")
 
 
 def resources() -> dict[str, Any]:
     """Return the resources that this process holds, besides objects."""
     return {"threads": set(threading.enumerate()), "descriptors": psutil.Process().num_fds()}
+
+
+def left_behind(before: dict[str, Any]) -> list[str]:
+    """Return in words what this process holds now that it did not hold ``before``, or the reverse."""
+    now = resources()
+    threads = [f"the thread {thread.name}" for thread in now["threads"] - before["threads"]]
+    number = now["descriptors"] - before["descriptors"]
+    descriptors = [f"{number:+d} descriptor{'' if abs(number) == 1 else 's'}"] if number else []
+    return threads + descriptors + [f"the task {task.get_name()}" for task in unfinished_tasks()]
 
 
 def unfinished_tasks() -> list["asyncio.Task[Any]"]:

@@ -1,17 +1,15 @@
 """The CPU work of a page: done once for each response, whatever its status, by every strategy, and under no lock."""
 
-import functools
-import threading
 from collections.abc import Callable
 
 import pytest
 
-from inflight import strategies
+from inflight.bench.conformance.crawling import crawl
+from inflight.bench.conformance.servers import Exchange, Handler, Server, page
 from inflight.strategies.base import Strategy
 from inflight.strategies.core import work
-from tests.conformance.crawling import crawl
-from tests.conformance.servers import Exchange, Handler, Server, page
-from tests.patience import HANG_S
+
+pytestmark = pytest.mark.rule("work")
 
 Serve = Callable[[Handler], Server]
 LINKS = [f"/{n}" for n in range(12)]
@@ -57,19 +55,3 @@ def test_a_page_without_a_response_asks_for_no_work(strategy: Strategy, serve: S
     url = f"{serve(hang_up).url}/"
 
     assert counted(lambda: crawl(strategy, url, max_tries=2, work_units=1)) == 2
-
-
-def test_threads_work_on_their_pages_side_by_side(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two threads meet inside of their pages' work: they could not if either held the frontier's lock."""
-    both = threading.Barrier(2, timeout=HANG_S)
-    monkeypatch.setattr(work, "unit", lambda _: both.wait())
-    url = serve(answer).url
-
-    crawled = crawl(strategies.load("thread_pool"), f"{url}/3", f"{url}/4", max_in_flight=2, work_units=1)
-
-    assert crawled.paths == {"/3", "/4"}
-
-
-def test_a_unit_is_the_hash_that_it_says() -> None:
-    assert sorted(work.TABLE) == list(range(256))
-    assert work.unit(work.own_table()) == functools.reduce(lambda found, byte: work.TABLE[found ^ byte], range(256), 0)

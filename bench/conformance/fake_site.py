@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from inflight.bench.conformance.crawling import HANG_S
 from inflight.fake_server.site import PageSpec, Site, SiteConfig
 from inflight.strategies.core.page import Page
-from tests.patience import HANG_S
 
 ERRORS = {
     "reset-before": "connection reset",
@@ -20,6 +20,21 @@ ERRORS = {
     "malformed-header": "malformed response",
 }
 """What the faults that no client survives are called."""
+
+MIXED = {
+    "seed": 7,
+    "pages": 150,
+    "links": 6,
+    "body_bytes": 700,
+    "body_spread": 0.9,
+    "redirects": 0.25,
+    "redirect_chain": 3,
+    "redirect_targets": 5,
+    "missing": 0.1,
+    "non_html": 0.1,
+    "delay": "uniform 0ms 2ms",
+}
+"""A site with something of everything but faults."""
 
 
 class FakeSite:
@@ -31,6 +46,7 @@ class FakeSite:
         self.site = Site(SiteConfig())
 
     def tell(self, command: str, **details: Any) -> dict[str, Any]:
+        """Send a command, and return the answer."""
         with socket.create_connection(("127.0.0.1", self.control_port), 30) as sock, sock.makefile("rw") as lines:
             lines.write(json.dumps({"do": command, **details}) + "\n")
             lines.flush()
@@ -39,11 +55,13 @@ class FakeSite:
         return answer
 
     def configure(self, **config: Any) -> None:
+        """Serve this site from now on, with the counters at zero."""
         self.site = Site(SiteConfig.from_dict(config))
         self.tell("configure", site=self.site.config.to_dict())
         self.tell("reset")
 
     def stats(self) -> dict[str, Any]:
+        """Return the counters of the server."""
         stats: dict[str, Any] = self.tell("stats")["stats"]
         return stats
 
@@ -87,6 +105,7 @@ class FakeSite:
 
 @contextmanager
 def running() -> Iterator[FakeSite]:
+    """Start a fake server; it ends with the ``with`` block."""
     command = ["--port", "0", "--control-port", "0", "--ready-line", "--exit-with-stdin"]
     with subprocess.Popen(
         [sys.executable, "-m", "inflight.fake_server", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -5,11 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
+from inflight.bench.conformance.crawling import crawl
+from inflight.bench.conformance.servers import Exchange, Handler, Server, page, site
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
-from tests.conformance.crawling import crawl
-from tests.conformance.servers import Exchange, Handler, Server, page, site
+
+pytestmark = pytest.mark.rule("cap")
 
 Serve = Callable[[Handler], Server]
 CAPS = (1, 8, 50)
@@ -98,6 +100,7 @@ def test_late_work_is_taken_by_all_workers(strategy: Strategy, most_in_flight: i
     assert server.observed().connections <= cap
 
 
+@pytest.mark.rule("connections")
 def test_kept_connections_are_used_again(strategy: Strategy, serve: Serve) -> None:
     server = serve(site({f"/{n}": page(f"/{n + 1}", f"/{n + 50}") for n in range(200)}))
 
@@ -108,6 +111,7 @@ def test_kept_connections_are_used_again(strategy: Strategy, serve: Serve) -> No
     assert observed.connections <= 3
 
 
+@pytest.mark.rule("connections")
 def test_per_fetch_mode_opens_a_connection_for_each_fetch(strategy: Strategy, serve: Serve) -> None:
     server = serve(site({f"/{n}": page(f"/{n + 1}", f"/{n + 10}") for n in range(30)}))
 
@@ -140,6 +144,7 @@ def test_there_are_never_more_threads_than_work(strategy: Strategy, serve: Serve
     assert 1 <= Counting.most <= 1 + 10
 
 
+@pytest.mark.rule("ends")
 def test_a_cap_far_beyond_the_work_does_no_harm(strategy: Strategy, serve: Serve) -> None:
     server = serve(site({"/": page("/x"), "/x": page()}))
 

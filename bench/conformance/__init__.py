@@ -1,0 +1,1 @@
+"""The conformance suite: the rules of ``inflight.strategies.base`` as tests, run for any strategy."""

@@ -1,0 +1,147 @@
+"""``inflight check``: run the conformance suite on one strategy, and say which rules of the contract it breaks."""
+
+import io
+import json
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inflight import strategies
+from inflight.bench.conformance.rules import RULES
+from inflight.bench.core.judge import nearest
+from inflight.bench.present.progress import Progress, Stand, shown
+from inflight.bench.present.words import counted
+from inflight.bench.studies.crawl.command import CrawlError, available
+from inflight.fake_server.delays import parse_duration_ns
+
+if TYPE_CHECKING:
+    from inflight.bench.conformance.plugin import Case
+    from inflight.bench.conformance.show import Checked
+
+PROCESSES = max(3, min(4, os.cpu_count() or 1))
+"""At least three, as tests wait for half of their time; not many, as some have short time limits."""
+LEAKS = (
+    "ResourceWarning", "RuntimeWarning", "pytest.PytestUnraisableExceptionWarning",
+    "pytest.PytestUnhandledThreadExceptionWarning",
+)  # fmt: skip
+"""The warnings that are failures: something was not closed, not awaited, or failed where nobody asked."""
+USUAL_NS = 15e9
+"""Usual time of a check."""
+
+
+class CheckError(Exception):
+    """The strategy cannot be checked; the message says why."""
+
+
+REFUSALS = (CheckError, CrawlError)
+
+
+def run(*, strategy: str, only: str | None, limit: str, verbose: bool, as_json: bool) -> int:
+    """Check a strategy and print the result; return 0 if all rules hold, else 1. Raises CheckError and CrawlError."""
+    if find_spec("pytest") is None:
+        raise CheckError("check needs pytest: pip install 'inflight-bench[pytest]'")
+    rules = chosen(only)
+    limit_s = _seconds(limit)
+    name = available(strategy)
+    _load(name)
+    from inflight.bench.conformance import show
+
+    checked = check(name, rules, limit_s)
+    if as_json:
+        print(json.dumps(show.data(checked), indent=2))
+    else:
+        for line in show.text(checked, verbose=verbose):
+            print(line)
+    return 0 if checked.holds else 1
+
+
+def chosen(only: str | None) -> list[str]:
+    """Return the rules of a comma-separated list; all without one. Raises CheckError for an unknown rule."""
+    rules = list(RULES) if only is None else [name.strip() for name in only.split(",")]
+    for rule in rules:
+        if rule not in RULES:
+            raise CheckError(f"--only: unknown rule {rule!r}{nearest(rule, RULES)}")
+    return rules
+
+
+def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
+    """Run the tests of these rules for a strategy.
+
+    A test that takes longer than ``limit_s`` fails. Raises CheckError when the suite itself cannot run.
+    """
+    import pytest
+
+    from inflight.bench.commands.run import interruptible
+    from inflight.bench.conformance.plugin import Check
+    from inflight.bench.conformance.show import Checked
+
+    folder = str(Path(__file__).parent)
+    options = ["-c", os.devnull, "--rootdir", folder, "--confcutdir", folder, "-p", "no:cacheprovider"]
+    options += ["-p", "no:logging"]  # it keeps tracebacks, and with them sockets, until the end of a test
+    options += [f"-Werror::{warning}" for warning in LEAKS]
+    began = time.monotonic()
+    with shown(Stand(len(rules), USUAL_NS * len(rules) / len(RULES))) as progress:
+        plugin = Check(strategy, rules, PROCESSES, limit_s, _Steps(progress).ended)
+        with interruptible(), _plain_pytest(), redirect_stdout(io.StringIO()) as printed:
+            code = pytest.main([*options, "--capture=no", "--strict-markers", folder], [plugin])
+    if code == pytest.ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    if not plugin.cases:
+        raise CheckError(f"the suite cannot run: {printed.getvalue().strip()}")
+    return Checked(strategy, plugin.cases, plugin.not_run, time.monotonic() - began)
+
+
+class _Steps:
+    """The progress of a check: a step ends with the last case of a rule."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._failed: Counter[str] = Counter()
+        self._ended: Counter[str] = Counter()
+
+    def ended(self, case: "Case", planned: int) -> None:
+        """Count a case; ``planned`` is the number of cases of its rule."""
+        self._ended[case.topic] += 1
+        self._failed[case.topic] += case.outcome == "failed"
+        if self._ended[case.topic] == planned:
+            failed = self._failed[case.topic]
+            how = f"{failed} of {planned} cases failed" if failed else f"{counted(planned, 'case')} passed"
+            self._progress.finished(f"{case.topic}: {how}", USUAL_NS / len(RULES))
+
+
+def _load(strategy: str) -> None:
+    """Import the strategy, so that each process has it. Raises CheckError when it cannot be imported."""
+    try:
+        strategies.load(strategy)
+    except Exception as error:  # whatever its code raises
+        raise CheckError(f"{strategy} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def _plain_pytest() -> Iterator[None]:
+    """Keep out of pytest what the environment adds to it, and which other tests may need."""
+    before = dict(os.environ)
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        os.environ.pop(name, None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _seconds(text: str) -> float:
+    try:
+        limit_s = parse_duration_ns(f"{text}s" if re.fullmatch(r"[0-9.]+", text) else text) / 1e9
+    except ValueError as error:
+        raise CheckError(f"--limit: {error}") from error
+    if limit_s <= 0:
+        raise CheckError(f"--limit must be longer than 0, not {text}")
+    return limit_s

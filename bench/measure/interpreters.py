@@ -1,0 +1,272 @@
+"""Interpreters: those on this machine, what each of them is, and environments with the libraries that an arm needs."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.measure.process import Runtime, environment
+
+LEAST_PYTHON = (3, 11)
+INSTALL_SECONDS = 600
+FREE_THREADED_NAMES = ("python3.14t", "python3.13t")
+_VERSION = re.compile(r"(?:python)?(\d+\.\d+[td]*)")
+_ASK = """
+import json, platform, sys, sysconfig
+variable = sysconfig.get_config_var
+print(json.dumps({
+    "executable": sys.executable,
+    "version": sys.version.split()[0],
+    "implementation": sys.implementation.name,
+    "build": sys._git[2][:11] if getattr(sys, "_git", None) and sys._git[2] else "",
+    "compiler": platform.python_compiler(),
+    "optimised": "--enable-optimizations" in (variable("CONFIG_ARGS") or ""),
+    "debug": bool(variable("Py_DEBUG")),
+    "free_threaded": bool(variable("Py_GIL_DISABLED")),
+    "allocator": "mimalloc" if variable("Py_GIL_DISABLED") else "pymalloc" if variable("WITH_PYMALLOC") else "malloc",
+}))
+"""
+"""Free-threaded builds use mimalloc for all objects: docs.python.org, "Python support for free threading"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """What an interpreter says of itself."""
+
+    executable: str
+    version: str
+    """Such as 3.13.0."""
+    implementation: str
+    build: str
+    """Commit of its source; empty if unknown."""
+    compiler: str
+    optimised: bool
+    """Whether it was built with profile-guided optimisation."""
+    debug: bool
+    free_threaded: bool
+    """Whether it was built without the global interpreter lock; an extension can turn the lock on again."""
+    allocator: str
+    """Default allocator of objects."""
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The two numbers of the version, such as (3, 13)."""
+        major, minor = self.version.split(".")[:2]
+        return int(major), int(minor)
+
+    @property
+    def label(self) -> str:
+        """A short name: the version, with ``t`` for a free-threaded build and ``d`` for a debug build."""
+        kind = "" if self.implementation == "cpython" else f"{self.implementation}-"
+        return f"{kind}{self.version.rstrip('+')}{'t' * self.free_threaded}{'d' * self.debug}"
+
+    @property
+    def has_eager_tasks(self) -> bool:
+        """Whether asyncio has eager tasks (new in Python 3.12)."""
+        return self.numbers >= (3, 12)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for ``machine.json``."""
+        return asdict(self) | {"eager_tasks": self.has_eager_tasks}
+
+
+@cache
+def ask(name: str, option: str = "--python") -> Interpreter:
+    """Return what an interpreter, given by a path or by a name on the PATH, says of itself.
+
+    A version (3.13, 3.14t) or a name (python3.13) is looked for on the PATH, then with pyenv and with uv. Raises
+    ExperimentError when it is missing, does not run, or is too old. A name may be a script that starts the interpreter
+    (pyenv); the executable is the real one.
+    """
+    version = _VERSION.fullmatch(name)
+    command = f"python{version[1]}" if version else name
+    found = shutil.which(os.path.expanduser(command))  # noqa: PTH111  (which takes a text)
+    failure: ExperimentError | None = None
+    elsewhere = [str(path) for path in _candidates() if path.name == command] if version else []
+    for path in dict.fromkeys([*([found] if found else []), *elsewhere]):
+        try:
+            return _asked(path, option)
+        except ExperimentError as error:
+            failure = failure or error
+    raise failure or ExperimentError(f"{option}: there is no program {command}")
+
+
+def _asked(found: str, option: str) -> Interpreter:
+    try:
+        done = subprocess.run([found, "-c", _ASK], capture_output=True, text=True, check=False, timeout=30)
+        said = (done.stderr.strip().splitlines() or [""])[0]
+        values = json.loads(done.stdout) if done.returncode == 0 and done.stdout else {}
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise ExperimentError(f"{option}: {found} does not run as a Python interpreter: {error}") from error
+    if not values:
+        why = f" ({said})" if said else ""
+        raise ExperimentError(f"{option}: {found} is no Python{why}; Python 3.11 or newer is needed")
+    own = values.pop("executable")
+    # A resolved path would leave a virtual environment.
+    path = own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100
+    interpreter = Interpreter(path, **values)
+    if interpreter.numbers < LEAST_PYTHON:
+        raise ExperimentError(f"{option}: {found} is {interpreter.version}; Python 3.11 or newer is needed")
+    return interpreter
+
+
+def path_of(name: str | None, option: str = "--python") -> str | None:
+    """Return the path of an interpreter; None: that of the harness. Raises ExperimentError, see ``ask``."""
+    return None if name is None else ask(name, option).executable
+
+
+def free_threaded(name: str) -> str:
+    """Return the path of a free-threaded interpreter. Raises ExperimentError when it has a global lock."""
+    found = ask(name, "--free-threaded")
+    if not found.free_threaded:
+        raise ExperimentError(f"--free-threaded: {name} was built with a global interpreter lock")
+    return found.executable
+
+
+def labelled(names: Sequence[str]) -> dict[str, str]:
+    """Return the given interpreters by their labels, which differ. Raises ExperimentError, see ``ask``."""
+    found: dict[str, str] = {}
+    for name in names:
+        label = own = ask(name).label
+        number = 1
+        while label in found:
+            number += 1
+            label = f"{own} ({number})"
+        found[label] = name
+    return found
+
+
+@cache
+def at_least(version: str) -> str | None:
+    """Return an interpreter of a version such as 3.12 or newer: None if that of the harness is, else the newest found.
+
+    Free-threaded and debug builds are left out. Raises ExperimentError if there is none.
+    """
+    major, minor = map(int, version.split("."))
+    if sys.version_info[:2] >= (major, minor):
+        return None
+    found = [one for one in on_this_machine() if not one.free_threaded and not one.debug]
+    if not found or found[-1].numbers < (major, minor):
+        raise ExperimentError(f"needs Python {version} or newer, and none is found on this machine")
+    return found[-1].executable
+
+
+def on_this_machine() -> list[Interpreter]:
+    """Return the interpreters that are found on the PATH, with pyenv and with uv; the oldest first."""
+    found: dict[str, Interpreter] = {}
+    for path in _candidates():
+        try:
+            one = ask(str(path))
+        except ExperimentError:  # too old, or a script that starts none
+            continue
+        found.setdefault(os.path.realpath(one.executable), one)
+    return sorted(found.values(), key=lambda one: (one.numbers, one.version, one.free_threaded, one.executable))
+
+
+def _candidates() -> Iterator[Path]:
+    folders = [Path(part) for part in os.environ.get("PATH", "").split(os.pathsep) if part]
+    folders += sorted((Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions").glob("*/bin"))
+    of_uv = Path(os.environ.get("XDG_DATA_HOME", "~/.local/share")).expanduser() / "uv" / "python"
+    folders += sorted(of_uv.glob("*/bin"))
+    for folder in folders:
+        yield from sorted(
+            path for path in folder.glob("python3.*") if path.name[len("python3.") :].rstrip("td").isdigit()
+        )
+
+
+def wanted_knobs(runtime: Runtime) -> dict[str, Any]:
+    """Return the settings that a worker on this runtime must report.
+
+    A free-threaded build must have its lock off, unless PYTHON_GIL turns it on: an extension that does not declare that
+    it works without the lock turns it on as well.
+    """
+    if runtime.python is None:
+        return {}
+    locked = not ask(runtime.python).free_threaded or runtime.variables.get("PYTHON_GIL") == "1"
+    return {"executable": runtime.python, "gil": locked}
+
+
+# Environments
+
+
+def environment_for(python: str, requires: Iterable[str]) -> str:
+    """Return the interpreter of an environment with these distributions, in the versions of the harness.
+
+    The environment is made once and kept in the user's cache. Raises ExperimentError when it cannot be made.
+    """
+    wanted = sorted(map(_pinned, requires))
+    interpreter = ask(python)
+    key = hashlib.sha256(json.dumps([wanted, interpreter.to_dict()]).encode()).hexdigest()[:16]
+    folder = _cache() / f"{interpreter.label}-{key}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            new_environment(python, wanted, Path(made) / "environment", f"{', '.join(wanted)} for {interpreter.label}")
+            (Path(made) / "environment").rename(folder)
+    return str(folder / "bin" / "python")
+
+
+def _pinned(name: str) -> str:
+    """Return a distribution in the version of the harness, if the harness has it."""
+    try:
+        return f"{name}=={metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return name
+
+
+def new_environment(python: str, wanted: Sequence[str], folder: Path, what: str) -> str:
+    """Make an environment with requirements, and return its interpreter. Raises ExperimentError; ``what`` begins it."""
+    # Not every interpreter has ensurepip, so the packages are installed with the pip of the harness, or with uv.
+    _run([python, "-m", "venv", "--without-pip", str(folder)], f"{what}: no environment could be made")
+    own = str(folder / "bin" / "python")
+    if find_spec("pip") is not None:
+        install = [sys.executable, "-m", "pip", "--python", own, "install", "--disable-pip-version-check"]
+    else:
+        install = ["uv", "pip", "install", "--python", own]
+    _run([*install, "--quiet", *wanted], f"{what}: {', '.join(wanted)} cannot be installed")
+    return own
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "inflight" / "environments"
+
+
+def _run(command: list[str], failure: str) -> None:
+    try:
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=_plain_environment(),
+            start_new_session=True,
+        ) as process:
+            try:
+                output, _ = process.communicate(timeout=INSTALL_SECONDS)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)  # with its children
+                raise
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExperimentError(f"{failure}: {error}") from error
+    if process.returncode:
+        said = [line for line in output.splitlines() if line.strip()]
+        errors = [line for line in said if line.startswith("ERROR")] or said
+        raise ExperimentError(f"{failure}: {errors[-1].strip() if errors else 'no reason was given'}")
+
+
+def _plain_environment() -> Mapping[str, str]:
+    """Return the harness's environment without the import path of its own modules."""
+    return {key: value for key, value in environment().items() if key != "PYTHONPATH"}

@@ -1,0 +1,30 @@
+"""urllib3, as we use it."""
+
+import urllib3
+from urllib3.exceptions import HTTPError, IncompleteRead
+
+from inflight.strategies import client as driver
+
+STACK = "own"
+REQUIRES = ("urllib3",)
+THREADS_EACH = 1
+ERRORS = {IncompleteRead: driver.ClosedEarlyError, HTTPError: driver.ProtocolError}
+
+
+def crawl(job, frontier):
+    driver.crawl_in_threads(job, frontier, open_client, get, ERRORS)
+
+
+def open_client(job):
+    headers = {**driver.request_headers(job), "Accept-Encoding": urllib3.util.SKIP_HEADER}
+    return urllib3.PoolManager(headers=headers, retries=False, timeout=job.timeout_ns / 1e9)
+
+
+def get(pool, url, job):
+    with pool.request("GET", url, redirect=False, preload_content=False, decode_content=False) as response:
+        body = driver.read(response.stream(65536, decode_content=False), job)
+        location = driver.in_latin_1(response.headers.get("Location"))
+        answer = driver.Answer(response.status, response.headers.get("Content-Type"), location, body)
+    if job.connection == "per-fetch":
+        pool.clear()
+    return answer

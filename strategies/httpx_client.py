@@ -1,0 +1,74 @@
+"""The async client of httpx, on asyncio: httpcore's pool and h11, which parses in Python."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Literal
+
+import httpx
+
+from inflight.strategies.client import (
+    Answer,
+    ClosedEarlyError,
+    Errors,
+    Frontier,
+    Job,
+    ProtocolError,
+    crawl_in_tasks,
+    read_async,
+    request_headers,
+)
+
+STACK: Literal["shared", "own"] = "own"
+REQUIRES: tuple[str, ...] = ("httpx",)
+GROUP = "clients"
+
+
+def broken_or_malformed(error: Exception) -> ProtocolError:
+    """Return what a RemoteProtocolError means: httpx has one class for both, and only the words differ."""
+    is_closed = "disconnected" in str(error) or "closed connection" in str(error)
+    return ClosedEarlyError(str(error)) if is_closed else ProtocolError(str(error))
+
+
+ERRORS: Errors = {
+    httpx.RemoteProtocolError: broken_or_malformed,
+    httpx.NetworkError: ClosedEarlyError,
+    httpx.HTTPError: ProtocolError,
+    httpx.InvalidURL: ProtocolError,
+}
+
+
+def crawl(job: Job, frontier: Frontier) -> None:
+    """Crawl in worker tasks that share one client."""
+    crawl_in_tasks(job, frontier, open_client, get, ERRORS)
+
+
+@asynccontextmanager
+async def open_client(job: Job) -> AsyncIterator[httpx.AsyncClient]:
+    """Open a client that does no more than the job says."""
+    limits = httpx.Limits(
+        max_connections=None,  # the workers are the limit; at one, the pool closes connections to other origins
+        max_keepalive_connections=None if job.connection == "keep-alive" else 0,  # instead of 20
+        keepalive_expiry=None,  # instead of 5 s
+    )
+    async with httpx.AsyncClient(
+        limits=limits,
+        timeout=None,  # noqa: S113  (the driver has one for the whole fetch)
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        trust_env=False,  # no proxies, no .netrc
+        verify=False,  # noqa: S501  (plain http: it need not load certificates)
+        headers=request_headers(job),
+    ) as client:
+        del client.headers["Accept-Encoding"]
+        if job.connection == "keep-alive":
+            del client.headers["Connection"]
+        yield client
+
+
+async def get(client: httpx.AsyncClient, url: str, job: Job) -> Answer:
+    """Fetch one URL; the body is streamed, because it is decoded otherwise."""
+    async with client.stream("GET", url) as response:
+        headers = response.headers
+        body = await read_async(response.aiter_raw(), job)
+        location = headers.get("Location", "").encode(headers.encoding) or None
+        return Answer(response.status_code, headers.get("Content-Type"), location, body)

@@ -1,0 +1,51 @@
+"""urllib3 in threads: blocking calls on http.client, each thread with a pool of its own."""
+
+from contextlib import AbstractContextManager
+from typing import Literal
+
+import urllib3
+from urllib3.exceptions import HTTPError, IncompleteRead, InvalidChunkLength
+
+from inflight.strategies.client import (
+    Answer,
+    ClosedEarlyError,
+    Errors,
+    Frontier,
+    Job,
+    ProtocolError,
+    crawl_in_threads,
+    in_latin_1,
+    read,
+    request_headers,
+)
+
+STACK: Literal["shared", "own"] = "own"
+REQUIRES: tuple[str, ...] = ("urllib3",)
+CONFLICTS: tuple[str, ...] = ("urllib3-future",)
+GROUP = "clients"
+THREADS_EACH = 1
+
+PIECE_BYTES = 64 * 1024
+ERRORS: Errors = {InvalidChunkLength: ProtocolError, IncompleteRead: ClosedEarlyError, HTTPError: ProtocolError}
+
+
+def crawl(job: Job, frontier: Frontier) -> None:
+    """Crawl in threads with a pool manager each."""
+    crawl_in_threads(job, frontier, open_client, get, ERRORS)
+
+
+def open_client(job: Job) -> AbstractContextManager[urllib3.PoolManager]:
+    """Return a pool manager for one thread: one connection to each host (maxsize), to at most 10 hosts."""
+    headers = request_headers(job) | {"Accept-Encoding": urllib3.util.SKIP_HEADER}
+    return urllib3.PoolManager(maxsize=1, headers=headers, retries=False, timeout=job.timeout_ns / 1e9)
+
+
+def get(client: urllib3.PoolManager, url: str, job: Job) -> Answer:
+    """Fetch one URL; the body is read as it was sent (``decode_content``)."""
+    with client.request("GET", url, redirect=False, preload_content=False, decode_content=False) as response:
+        headers = response.headers
+        body = read(response.stream(PIECE_BYTES, decode_content=False), job)
+        answer = Answer(response.status, headers.get("Content-Type"), in_latin_1(headers.get("Location")), body)
+    if job.connection == "per-fetch":
+        client.clear()  # urllib3 would keep it until the server's end of it has been seen
+    return answer

@@ -1,0 +1,219 @@
+"""``inflight check``: which rule a strategy breaks, in words."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inflight import strategies
+from inflight.bench.conformance.rules import RULES, sentence
+from tests.cli.command import ENVIRONMENT, Done, inflight, running, survivors
+from tests.patience import HANG_S
+
+ROOT = Path(__file__).parents[2]
+GOOD = """
+import inflight.strategies.callbacks
+
+STACK = "shared"
+REQUIRES = ()
+crawl = inflight.strategies.callbacks.crawl
+"""
+
+
+def check(defect: str, *options: str) -> Done:
+    return inflight("check", f"tests.conformance.broken:{defect}", *options, folder=ROOT)
+
+
+def rule_of(done: Done, rule: str) -> dict[str, Any]:
+    """Return what a check says about a rule."""
+    (found,) = [found for found in json.loads(done.out)["rules"] if found["rule"] == rule]
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    ("defect", "rule", "line"),
+    [
+        ("forgets_to_finish_a_fetch", "links", "observed: fetches started and neither finished nor failed: 1"),
+        ("finishes_a_fetch_twice", "links", "was finished twice (frontier.py:"),
+        ("exceeds_the_cap", "cap", "expected: "),
+        ("leaks_a_thread", "cleanup", "observed: after crawl returned, it has left the thread forgotten"),
+        ("leaks_a_descriptor", "cleanup", "observed: after crawl returned, it has left +1 descriptor"),
+        ("forgets_to_close_a_socket", "cleanup", "observed: ResourceWarning: unclosed <socket.socket "),
+        ("ignores_redirects", "redirects", "expected: /2: 302, /3: 302, /4: 302"),
+        ("swallows_an_error", "bugs", "expected: an exception, raised in the frontier or in the parser"),
+        ("lets_a_network_error_out", "errors", "observed: crawl raised "),
+        ("works_twice_per_page", "work", "observed: 26"),
+        ("never_works", "work", "expected: 13"),
+        ("ends_the_process", "ends", "observed: ended the process with the exit code 5"),
+    ],
+)
+def test_a_broken_rule_is_named(defect: str, rule: str, line: str) -> None:
+    done = check(defect, "--only", rule, "--json")
+
+    found = rule_of(done, rule)
+    assert done.code == 1
+    assert found["holds"] is False
+    assert found["sentence"] == sentence(rule)
+    assert any(line in shown for failure in found["failures"] for shown in failure["lines"]), found["failures"]
+
+
+def test_a_warning_of_a_library_breaks_no_rule() -> None:
+    assert check("warns", "--only", "ends").code == 0
+
+
+def test_a_leak_is_told_by_its_rule_in_whatever_test_it_is_found() -> None:
+    done = check("leaks_a_descriptor", "--only", "ends", "--json")
+
+    assert rule_of(done, "cleanup")["holds"] is False
+    assert [found["rule"] for found in json.loads(done.out)["rules"]] == ["cleanup"]
+
+
+def test_a_strategy_that_never_returns_is_stopped() -> None:
+    done = check("never_returns", "--only", "ends", "--limit", "1s")
+
+    assert done.code == 1
+    assert "            observed: did not end within 1 s, in broken.py:" in done.out
+    assert "0 of 1 rules hold (0 of 3 cases; stopped after 3 that did not end, 5 not run)" in done.out
+
+
+def test_failures_are_told_in_words() -> None:
+    done = check("ignores_redirects", "--only", "redirects,ends")
+
+    lines = done.out.splitlines()
+    place = lines.index(f"FAILED  redirects    {sentence('redirects')}")
+    assert "ok      ends         Return when nothing waits and nothing is in flight." in lines[:place]
+    assert "        a target of many is fetched once: 2 of 2 cases, such as (connection keep-alive)" in lines[place:]
+    assert "            observed: /target: nothing" in lines[place:]
+    assert "            expected: /target: 200" in lines[place:]
+    assert "1 of 2 rules hold" in lines[-1]
+    assert "redirects: " in done.err
+    assert "Traceback" not in done.out
+
+
+def test_a_traceback_is_shown_when_asked_for() -> None:
+    done = check("swallows_an_error", "--only", "bugs", "--verbose", "--quiet")
+
+    assert "            | " in done.out
+    assert "test_crawl_ends.py:" in done.out
+    assert done.err == ""
+
+
+def test_a_file_is_checked_from_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "my_client.py").write_text(f'"""My client."""\n{GOOD}', encoding="utf-8")
+    (tmp_path / "conftest.py").write_text("raise SystemExit(5)", encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option", encoding="utf-8")
+
+    done = inflight(
+        "check", "./my_client.py", "--only", "ends, requests", "-q", folder=tmp_path, PYTEST_ADDOPTS="--no-such-option"
+    )
+
+    assert done.code == 0, done.out + done.err
+    assert done.out.splitlines()[-1].startswith("my_client: 2 of 2 rules hold (11 of 11 cases) in ")
+    assert {path.name for path in tmp_path.iterdir()} <= {"my_client.py", "conftest.py", "pytest.ini", "__pycache__"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "there is no file"),
+        ("x = 1", "has no 'STACK'"),
+        ("STACK = 'own'\nREQUIRES = ()", "has no function crawl"),
+        ("STACK = 'own'\nREQUIRES = ()\nimport no_such_module", "No module named 'no_such_module'"),
+        ("STACK = 'own'\nREQUIRES = ('no-such-thing',)", "pip install no-such-thing"),
+        ("STACK = 'own'\nREQUIRES = (", "never closed"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, text: str | None, why: str) -> None:
+    if text is not None:
+        (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+
+    assert why in inflight("check", "./mine.py", folder=tmp_path).sentence
+
+
+@pytest.mark.parametrize("options", [["--only", "redirect"], ["--limit", "soon"], ["--limit", "0"], ["--only", ""]])
+def test_wrong_options_are_refused_with_a_sentence(options: list[str]) -> None:
+    assert options[0] in inflight("check", "callbacks", *options).sentence
+
+
+def run_with(code: str, *arguments: str) -> Done:
+    """Run the command in an interpreter that has run this code before."""
+    program = f"import sys\n{code}\nsys.argv[1:] = {list(arguments)}\nfrom inflight.bench.cli import main\nmain()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_without_pytest_it_says_what_to_install() -> None:
+    done = run_with("sys.modules['pytest'] = None", "check", "callbacks")
+
+    assert done.sentence == "check needs pytest: pip install 'inflight-bench[pytest]'"
+
+
+LIMITED = """
+from inflight.bench.conformance.exceptions import LIMITS
+LIMITS["tests.conformance.broken:ignores_redirects"] = {limits}
+"""
+REFERENCE = "tests.conformance.broken:ignores_redirects"
+DEAF = ["a_target_of_many_is_fetched_once", "a_loop_of_redirects_is_walked_once[2]"]
+
+
+def test_a_limit_of_a_library_is_told_and_breaks_no_rule() -> None:
+    limits = {f"test_{name}": "it is deaf" for name in DEAF}
+
+    done = run_with(LIMITED.format(limits=limits), "check", REFERENCE, "--only", "redirects", "--json")
+
+    found = rule_of(done, "redirects")
+    assert [(limit["test"], limit["lines"]) for limit in found["limits"]] == [
+        ("a target of many is fetched once", ["it is deaf"]),
+        ("a target of many is fetched once", ["it is deaf"]),
+        ("a loop of redirects is walked once", ["it is deaf"]),
+    ]
+    assert [failure["case"] for failure in found["failures"] if "loop" in failure["test"]] == ["length 5"]
+
+
+def test_a_limit_that_is_none_fails() -> None:
+    limits = {"test_a_page_without_links_is_the_whole_crawl": "it is deaf"}
+
+    done = run_with(LIMITED.format(limits=limits), "check", REFERENCE, "--only", "ends")
+
+    assert done.code == 1
+    assert "        a page without links is the whole crawl" in done.out
+    assert "passed, but is listed in exceptions.py as a limit of the library: it is deaf" in done.out
+
+
+def test_a_limit_of_a_library_hides_no_leak() -> None:
+    limits = {"test_a_page_without_links_is_the_whole_crawl": "it is deaf"}
+    code = LIMITED.format(limits=limits).replace("ignores_redirects", "leaks_a_thread")
+
+    done = run_with(code, "check", "tests.conformance.broken:leaks_a_thread", "--only", "ends", "--json")
+
+    assert [failure["test"] for failure in rule_of(done, "cleanup")["failures"]].count(
+        "a page without links is the whole crawl"
+    ) == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+def test_a_signal_leaves_no_process(number: int, code: int) -> None:
+    with running("check", "callbacks", "--only", "deadline") as command:
+        family = command.family_when(3)
+        command.process.send_signal(number)
+        done = command.end()
+
+    assert done.code == code
+    assert done.out == ""
+    assert survivors(family) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", strategies.models())
+def test_every_model_keeps_all_rules(name: str) -> None:
+    done = inflight("check", name, "--json")
+
+    assert done.code == 0, done.out
+    assert [found["rule"] for found in json.loads(done.out)["rules"]] == list(RULES)

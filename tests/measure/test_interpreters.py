@@ -1,0 +1,191 @@
+"""Interpreters: what they say of themselves, their labels and environments, and a plan with several of them."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from inflight import strategies
+from inflight.bench.commands.run import experiment_of
+from inflight.bench.core import experiment, rows
+from inflight.bench.core.arm import BlockTrial
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.core.plan import Trial, expand
+from inflight.bench.measure import interpreters
+from inflight.bench.measure.interpreters import Interpreter
+from inflight.bench.measure.process import Runtime
+from tests.cli.command import inflight
+
+OTHER = Interpreter(
+    "/x", "3.13.0", "cpython", "", "cc", optimised=False, debug=False, free_threaded=False, allocator=""
+)
+
+
+def made(**changes: object) -> Interpreter:
+    values = OTHER.to_dict() | changes
+    del values["eager_tasks"]
+    return Interpreter(**values)
+
+
+def test_an_interpreter_says_what_it_is() -> None:
+    found = interpreters.ask(sys.executable)
+
+    assert found.executable == sys.executable
+    assert found.version == sys.version.split()[0]
+    assert found.numbers == sys.version_info[:2]
+    assert found.has_eager_tasks == (sys.version_info >= (3, 12))
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "label"),
+    [
+        (made(), "3.13.0"),
+        (made(version="3.14.0a3+", free_threaded=True), "3.14.0a3t"),
+        (made(debug=True), "3.13.0d"),
+        (made(implementation="pypy", version="3.11.9"), "pypy-3.11.9"),
+    ],
+)
+def test_a_label_tells_versions_and_builds_apart(interpreter: Interpreter, label: str) -> None:
+    assert interpreter.label == label
+
+
+def test_the_same_interpreter_twice_has_two_labels() -> None:
+    own = interpreters.ask(sys.executable).label
+
+    assert interpreters.labelled([sys.executable, sys.executable]) == {
+        own: sys.executable,
+        f"{own} (2)": sys.executable,
+    }
+
+
+def test_interpreters_on_the_path_are_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("python3.11", "python3.12", "python3.x", "python3"):
+        (tmp_path / name).symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "none"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "none"))
+
+    assert len(interpreters.on_this_machine()) == 1
+
+
+def test_a_free_threaded_build_must_run_without_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    for free_threaded, variables, locked in ((False, {}, True), (True, {}, False), (True, {"PYTHON_GIL": "1"}, True)):
+        monkeypatch.setattr(interpreters, "ask", lambda _name, one=free_threaded: made(free_threaded=one))
+        wanted = interpreters.wanted_knobs(Runtime("/x", None, variables))
+        assert wanted == {"executable": "/x", "gil": locked}
+
+    assert interpreters.wanted_knobs(Runtime()) == {}
+
+
+def test_an_environment_that_cannot_be_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+
+    with pytest.raises(ExperimentError) as caught:
+        interpreters.environment_for(sys.executable, ["there-is-no-such-distribution"])
+
+    assert str(caught.value).startswith("there-is-no-such-distribution for ")
+    assert "\n" not in str(caught.value)
+    assert list((tmp_path / "inflight" / "environments").iterdir()) == []
+
+
+# The plan
+
+TEXT = """
+strategies = ["callbacks", "sequential"]
+rounds = 1
+python = { old = "python3.11", new = "bin/python3.13" }
+[site]
+pages = 20
+[[throughput]]
+in_flight = [5]
+[[memory]]
+in_flight = [5]
+"""
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> experiment.Experiment:
+    path = tmp_path / "mine.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    return experiment.load(str(path), strategies.names())
+
+
+def test_each_strategy_has_an_arm_and_a_memory_trial_on_each_interpreter(
+    planned: experiment.Experiment, tmp_path: Path
+) -> None:
+    trials = expand(planned, {name: strategies.describe(name) for name in planned.strategies})
+
+    new = str(tmp_path / "bin" / "python3.13")
+    blocks = [trial for trial in trials if isinstance(trial, BlockTrial)]
+    assert [(arm.name, arm.python, arm.role) for arm in blocks[0].arms] == [
+        ("callbacks old", "python3.11", "reference"),
+        ("callbacks old again", "python3.11", "placebo"),
+        ("callbacks new", new, "compared"),
+    ]
+    held = [trial for trial in trials if isinstance(trial, Trial)]
+    assert {(trial.strategy, trial.module) for trial in held} == {
+        ("callbacks old", "callbacks"),
+        ("callbacks new", "callbacks"),
+    }
+    assert {trial.values["arm"]["interpreter"] for trial in held} == {"old", "new"}
+
+
+def test_an_experiment_with_interpreters_is_written_and_read_again(planned: experiment.Experiment) -> None:
+    assert experiment.parse(planned.to_dict(), "mine", strategies.names(), "mine") == planned
+
+
+@pytest.mark.parametrize("python", ["python3.11", {"old": 3}, {"old": ""}])
+def test_a_wrong_table_of_interpreters_is_refused(python: object) -> None:
+    values = {"python": python, "crawl": [{}]}
+
+    with pytest.raises(ExperimentError, match="python must be a table of interpreters by their labels"):
+        experiment.parse(values, "mine", strategies.names(), "mine.toml")
+
+
+def test_a_missing_interpreter_is_refused_before_anything_runs() -> None:
+    with pytest.raises(ExperimentError, match="--python: there is no program python9"):
+        experiment_of("quick", pythons=["python9"])
+
+
+@pytest.mark.slow
+def test_a_run_compares_the_same_interpreter_under_two_names(tmp_path: Path) -> None:
+    text = TEXT.replace('python = { old = "python3.11", new = "bin/python3.13" }\n', "").replace(
+        "rounds = 1", "rounds = 2"
+    )
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+
+    done = inflight(
+        "run", "mine.toml", "--python", sys.executable, "--python", sys.executable, "--json", folder=tmp_path, calm=True
+    )
+
+    assert done.code == 0, done.err
+    (folder,) = (tmp_path / "results").iterdir()
+    label = interpreters.ask(sys.executable).label
+    machine = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
+    assert set(machine["interpreters"]) == {label, f"{label} (2)"}
+    assert all("/" not in one["executable"] for one in machine["interpreters"].values())
+    found = json.loads(done.out)["interpreters"]
+    assert {(one["strategy"], one["interpreter"]) for one in found} == {
+        ("callbacks", label),
+        ("callbacks", f"{label} (2)"),
+    }
+    again = next(one for one in found if one["interpreter"] != label)
+    assert again["cpu_per_page"]["blocks"] == 2
+    assert {row.strategy for row in rows.read(folder)} == {
+        f"callbacks {label}", f"callbacks {label} (2)", f"callbacks {label} again",
+    }  # fmt: skip
+
+
+def test_an_arm_that_needs_a_newer_python_gets_the_newest_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [made(), made(version="3.99.0", executable="/new"), made(version="3.99.1", free_threaded=True)]
+    monkeypatch.setattr(interpreters, "on_this_machine", lambda: found)
+    interpreters.at_least.cache_clear()
+    try:
+        assert interpreters.at_least("3.11") is None
+        assert interpreters.at_least("3.98") in {"/new", "/x"}
+        with pytest.raises(ExperimentError, match=r"needs Python 3\.100 or newer"):
+            interpreters.at_least("3.100")
+    finally:
+        interpreters.at_least.cache_clear()

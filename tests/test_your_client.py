@@ -1,0 +1,70 @@
+"""docs/your-client.md: the files that it shows are those in docs/examples, and they are strategies that work."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inflight import strategies
+from inflight.bench.conformance import fake_site
+from inflight.bench.conformance.crawling import comparable, crawl
+from inflight.bench.conformance.exceptions import LIMITS
+from inflight.bench.conformance.fake_site import MIXED
+from tests.patience import HANG_S
+
+DOCS = Path(__file__).parents[1] / "docs"
+EXAMPLES = sorted((DOCS / "examples").glob("my_*.py"))
+each = pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+
+
+def test_there_is_an_async_and_a_blocking_example() -> None:
+    assert [path.stem for path in EXAMPLES] == ["my_async_client", "my_blocking_client"]
+
+
+@each
+def test_the_page_shows_the_file(example: Path) -> None:
+    page = (DOCS / "your-client.md").read_text(encoding="utf-8")
+
+    assert f"```python\n{example.read_text(encoding='utf-8')}```" in page
+    assert f"(examples/{example.name})" in page
+
+
+@each
+@pytest.mark.parametrize("connection", ["keep-alive", "per-fetch"])
+def test_an_example_finds_what_is_there(example: Path, connection: str) -> None:
+    name = strategies.add(str(example))
+    with fake_site.running() as fake:
+        fake.configure(**MIXED)
+
+        crawled = crawl(strategies.load(name), f"{fake.url}/", max_in_flight=20, connection=connection)
+
+        assert comparable(crawled.pages) == fake.expected()
+        assert fake.stats()["requests"] == len(crawled.pages)
+
+
+def failed_tests(example: Path) -> set[str]:
+    """Return the names of the tests that ``inflight check`` says an example fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "inflight", "check", str(example), "--json", "--limit", "100s"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_S,
+    )
+    found = json.loads(done.stdout)
+    assert not found["not_run"]
+    return {f"test_{failure['test'].replace(' ', '_')}" for rule in found["rules"] for failure in rule["failures"]}
+
+
+@pytest.mark.long
+def test_the_async_example_keeps_every_rule() -> None:
+    assert failed_tests(DOCS / "examples/my_async_client.py") == set()
+
+
+@pytest.mark.long
+def test_the_blocking_example_breaks_only_rules_that_its_library_cannot_keep() -> None:
+    limits = {test.partition("[")[0] for test in LIMITS["urllib3_threads"]}
+
+    assert failed_tests(DOCS / "examples/my_blocking_client.py") <= limits
