@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.core.judge import ExperimentError
-from inflight.bench.measure import git
+from inflight.bench.measure.blocks import git
 from tests.ab.repositories import commit
 from tests.ab.repositories import git as run_git
 

@@ -13,8 +13,9 @@ from inflight.bench.core import rows, selftests
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.experiment import named
 from inflight.bench.core.judge import ExperimentError, need
-from inflight.bench.measure import git, host
+from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
+from inflight.bench.measure.blocks import git
 from inflight.bench.measure.blocks.sides import FOLDER, repository_of, source_of
 from inflight.bench.measure.places import without_places
 from inflight.bench.studies.bisect import loop, odds, show
