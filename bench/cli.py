@@ -529,10 +529,11 @@ def bisect(**options: Any) -> None:
     """Find the commit that made a strategy worse.
 
     GOOD and BAD are compared first. If BAD is worse, GOOD is compared with the middle one of the commits between that
-    change strategies/, and so on. Nothing is checked out.
+    change strategies/, and so on. Nothing is checked out. Of a file, the commits of its repository are searched.
 
     \b
     inflight bisect v1.2 main callbacks
+    inflight bisect HEAD~20 HEAD ./client.py
     inflight bisect HEAD~20 HEAD thread_pool --latency 10ms --metrics cpu_per_page --budget 1m
 
     An interrupted search goes on where it stopped if the same command is given again.

@@ -16,7 +16,8 @@ from typing import Any
 
 import psutil
 
-from inflight.bench.measure import git, procfs
+from inflight.bench.measure import procfs
+from inflight.bench.measure.blocks import git
 from inflight.bench.measure.places import without_places
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")

@@ -9,7 +9,7 @@ import pytest
 from inflight.bench.core import rows
 from inflight.bench.studies.bisect.command import EXITS, FILE, MARKDOWN_FILE
 from tests.ab import hurried
-from tests.ab.repositories import NO_CONFIG, commit, git, new_repository, slow_down
+from tests.ab.repositories import HONEST, NO_CONFIG, commit, git, new_repository, slow_down, with_mine
 from tests.cli import command
 from tests.cli.command import Done, inflight
 
@@ -74,6 +74,23 @@ def test_a_planted_slowdown_is_found(repository: Path, tmp_path: Path, scratch: 
     assert (folder / MARKDOWN_FILE).exists()
     assert git(repository, "status", "--porcelain=v2", "--branch") == before
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_file_is_searched_in_its_own_repository(tmp_path: Path) -> None:
+    folder = with_mine(tmp_path / "project", HONEST)
+    (folder / "strategies" / "mine.py").rename(folder / "mine.py")
+    git(folder, "init", "--quiet")
+    good = commit(folder, "the first")
+    (folder / "helper.py").touch()
+    commit(folder, "a helper")
+
+    done = inflight("bisect", good, "HEAD", folder / "mine.py", *SMALL, "--json", folder=tmp_path)
+
+    found = told(done)
+    assert done.code == EXITS[found["verdict"]]
+    assert [one["subject"] for one in found["commits"]] == ["a helper"]
+    assert found["steps"][0]["blocks"] >= hurried.BLOCKS
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from inflight.bench.studies.history.changes import Split
 from inflight.bench.studies.history.read import By, History, LeftOut, Run, Series, history, of_benchmarks, of_run
 from inflight.bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL
 from tests.compare.made_runs import noisy_run, slowed
-from tests.made_rows import MACHINE, edited
+from tests.made_rows import MACHINE, arm_row, edited
 
 NUMBER = 10
 
@@ -64,6 +64,27 @@ def test_a_strategy_is_followed_by_its_ratio_to_the_reference_of_the_same_run() 
         values = [one.followed(place).estimate for place in range(NUMBER)]  # type: ignore[union-attr]
         assert not one.is_relative
         assert max(values) / min(values) > 1.15
+
+
+def test_with_several_interpreters_the_reference_arm_is_the_reference() -> None:
+    rows = [
+        arm_row(
+            f"{strategy} {version}",
+            number=number,
+            cpu_per_page_ns=20_000 + 100 * number,
+            role="reference" if (strategy, version) == ("callbacks", "3.11.7") else "compared",
+            asked={"strategy": strategy, "interpreter": version, "python": f"python{version}"},
+        )
+        for number in range(1, 4)
+        for strategy in ("callbacks", "generators")
+        for version in ("3.11.7", "3.13.0")
+    ]
+
+    found = made([day(0, rows)])
+
+    assert {one.key.subject for one in found.series if one.is_relative} == {
+        "callbacks 3.13.0", "generators 3.11.7", "generators 3.13.0",
+    }  # fmt: skip
 
 
 def test_all_figures_of_runs_are_followed() -> None:
@@ -195,6 +216,7 @@ def test_files_of_pytest_benchmark_are_runs() -> None:
     (only,) = found.series
     assert (only.key.subject, only.key.metric, only.is_relative) == ("test_it", WALL, False)
     assert [run.told("commit") for run in found.runs] == ["00", "10", "20"]
+    assert "callbacks" not in show.text(found)
     point = only.points[0].absolute
     assert point.low < point.estimate < point.high
     assert isinstance(of_benchmarks("old.json", file(1) | {"datetime": None}), LeftOut)

@@ -20,8 +20,8 @@ from pathlib import Path
 from inflight import strategies
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.judge import ExperimentError
-from inflight.bench.measure import git, interpreters
-from inflight.bench.measure.blocks import old_name
+from inflight.bench.measure import interpreters
+from inflight.bench.measure.blocks import git, old_name
 from inflight.bench.measure.process import PACKAGE, Runtime
 from inflight.strategies import Description, StrategyError, registry
 from inflight.strategies.registry import Source
@@ -49,7 +49,7 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
     """
     package = folder / PACKAGE.name
     package.mkdir(parents=True)
-    source = _source(arm)
+    source = source_of(arm)
     sources = registry.registered()
     if source is None:
         commit = _copy_strategies(arm, package)
@@ -73,8 +73,8 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
     return Prepared(arm, described, runtime, commit)
 
 
-def _source(arm: Arm) -> Source | None:
-    """Return where the strategy comes from; None: from a folder ``strategies``."""
+def source_of(arm: Arm) -> Source | None:
+    """Return where the strategy of an arm comes from; None: from a folder ``strategies``. Raises ExperimentError."""
     source = registry.source_of(arm.strategy)
     if source is None or (OURS / f"{arm.strategy}.py").is_file():
         return None
@@ -83,15 +83,20 @@ def _source(arm: Arm) -> Source | None:
     return source
 
 
+def repository_of(source: Source, label: str) -> Path:
+    """Return the root of the git repository that has the file of a strategy. Raises ExperimentError with its label."""
+    file = source.file()
+    try:
+        return Path(os.fsdecode(git.output(file.parent, "rev-parse", "--show-toplevel")).strip())
+    except ExperimentError as error:
+        raise ExperimentError(f"{label}: {file} is in no git repository, so it has no revisions") from error
+
+
 def _at_revision(arm: Arm, source: Source, folder: Path) -> tuple[Source, str | None]:
     """Copy the repository of a strategy at the revision of the arm; return where the strategy is, and the commit."""
     if arm.revision is None:
         return source, None
-    file = source.file()
-    try:
-        top = Path(os.fsdecode(git.output(file.parent, "rev-parse", "--show-toplevel")).strip())
-    except ExperimentError as error:
-        raise ExperimentError(f"{arm.label}: {file} is in no git repository, so it has no revisions") from error
+    file, top = source.file(), repository_of(source, arm.label)
     commit = git.commit_of(top, arm.revision)
     where = f"{top} at {arm.revision}"
     _unpack(git.output(top, "archive", "--format=tar", commit), folder, where, with_links=True)

@@ -10,10 +10,13 @@ from typing import Any
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say
 from inflight.bench.core import rows, selftests
+from inflight.bench.core.arm import Arm
+from inflight.bench.core.experiment import named
 from inflight.bench.core.judge import ExperimentError, need
-from inflight.bench.measure import git, host
+from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.blocks.sides import FOLDER
+from inflight.bench.measure.blocks import git
+from inflight.bench.measure.blocks.sides import FOLDER, repository_of, source_of
 from inflight.bench.measure.places import without_places
 from inflight.bench.studies.bisect import loop, odds, show
 from inflight.bench.studies.bisect.loop import Bench, Compared
@@ -24,6 +27,7 @@ from inflight.bench.studies.compare import simulation
 from inflight.bench.studies.compare.comparison import Comparison, from_words
 from inflight.bench.studies.compare.rule import Rule
 from inflight.bench.studies.compare.run import Calibration
+from inflight.strategies.registry import is_reference
 
 REFUSALS = commands.REFUSALS
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
@@ -67,6 +71,8 @@ def run(
     as_json: bool,
 ) -> int:
     """Search, print the commit, and return 0 (no regression), 1 (found), 3 (not found) or 130 (interrupted)."""
+    if is_reference(strategy):
+        strategy = named(strategy, "STRATEGY")
     need("@" not in strategy, f"name the strategy without a revision, not {strategy}: GOOD and BAD are its revisions")
     sides = {
         name: (value,)
@@ -80,7 +86,7 @@ def run(
     budget_s = None if time is None else ab.seconds(time)
     ab.check_writable(out, markdown)
     told = {**asked, **{name: str(value) for name, (value,) in sides.items()}, "cycles": cycles, "budget": time}
-    started = _started(repository or Path.cwd(), good, bad, strategy, without_places(told))
+    started = _started(*_code(strategy, repository), good, bad, strategy, without_places(told))
 
     def compared(commit: str) -> Comparison:
         return from_words(f"{strategy}@{started.good.id}", f"{strategy}@{commit}", **asked, **sides)  # type: ignore[arg-type]
@@ -102,16 +108,23 @@ def run(
     return _conclude(folder, found, markdown, as_json=as_json)
 
 
-def _started(repository: Path, good: str, bad: str, strategy: str, asked: Mapping[str, Any]) -> Bisection:
+def _code(strategy: str, repository: Path | None) -> tuple[Path, str]:
+    """Return the repository of a strategy, and the folder in it that a side of a comparison is a copy of."""
+    source = source_of(Arm("A", strategy, repository=repository))
+    return (repository or Path.cwd(), FOLDER) if source is None else (repository_of(source, strategy), ".")
+
+
+def _started(repository: Path, folder: str, good: str, bad: str, strategy: str, asked: Mapping[str, Any]) -> Bisection:
     """Return the search before its first step. Raises ExperimentError if there is nothing to search."""
     for revision in (good, bad):
         need(not revision.startswith("-"), f"{revision!r} is not a git revision")
     first, last = git.commit(repository, good), git.commit(repository, bad)
     if not git.is_ancestor(repository, first[0], last[0]):
         raise ExperimentError(f"{good} is not an ancestor of {bad} in {repository}, so no commits lie between them")
-    between = git.commits_between(repository, first[0], last[0], FOLDER)
+    between = git.commits_between(repository, first[0], last[0], folder)
     if not between:
-        raise ExperimentError(f"no commit after {good} and up to {bad} changes {FOLDER}/, so there is nothing to find")
+        what = "a file" if folder == "." else f"{folder}/"
+        raise ExperimentError(f"no commit after {good} and up to {bad} changes {what}, so there is nothing to find")
     return Bisection(strategy, Commit(*first), tuple(Commit(*one) for one in between), asked)
 
 

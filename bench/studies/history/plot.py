@@ -30,23 +30,25 @@ Panel = tuple[str, str, bool]
 
 
 def save_history(history: History, folder: Path) -> list[Path]:
-    """Write ``history.png`` and ``history.svg`` into the folder; nothing with fewer than two runs. Raises OSError."""
+    """Write ``history.png`` and ``history.svg``; nothing if no two runs have a figure in common. Raises OSError."""
     return page.draw_and_save(lambda: draw(history), folder, "history")
 
 
 def draw(history: History) -> "Figure | None":
-    """Draw the panels, those with changes first; None with fewer than two runs."""
-    if len(history.runs) < 2:
-        return None
+    """Draw the series that several runs have, panels with changes first; None without any."""
     panels: dict[Panel, list[Series]] = {}
     for one in history.series:
-        panels.setdefault((one.key.metric, one.label, one.is_relative), []).append(one)
+        if len(one.points) > 1:
+            panels.setdefault((one.key.metric, one.label, one.is_relative), []).append(one)
+    if not panels:
+        return None
     order = sorted(panels, key=lambda panel: _order(panel, panels[panel]))
     shown, rest = order[:MOST_PANELS], len(order) - MOST_PANELS
     looks = page.looks(_drawn(panels[panel] for panel in shown))
     notes = marks.notes(
         f"Runs of one machine, ordered by {history.by}. Bars: 95 % intervals. Dashed: a change point.",
-        f"Ratios are to {words.name(history.reference)} in the same run.",
+        any(one.is_relative for one in history.series)
+        and f"Ratios are to {words.name(history.reference)} in the same run.",
         history.left_out and f"{words.counted(len(history.left_out), 'run')} left out.",
         rest > 0 and f"{rest} more panels are not drawn.",
         history.not_searched and f"{history.not_searched[0].upper()}{history.not_searched[1:]}.",
@@ -65,7 +67,9 @@ def draw(history: History) -> "Figure | None":
 
 def _order(panel: Panel, own: Sequence[Series]) -> tuple[object, ...]:
     metric, label, is_relative = panel
-    return not any(one.changes for one in own), not is_relative, METRICS.index(metric), -len(own), label
+    is_unchanged = not any(one.changes for one in own)
+    most = max(len(one.points) for one in own)
+    return is_unchanged, -most, not is_relative, METRICS.index(metric), -len(own), label
 
 
 def _drawn(panels: Iterable[Sequence[Series]]) -> list[str]:

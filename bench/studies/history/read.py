@@ -188,14 +188,22 @@ def of_benchmarks(name: str, values: Mapping[str, Any]) -> Run | LeftOut:
 def _timed(found: Sequence[Cell], side: Side, reference: str) -> dict[Key, Point]:
     points = {}
     places = {(cell.strategy, _place(cell)): cell for cell in found}
+    references = {_place(cell): cell for cell in found if _is_reference(cell, reference)}
     for (strategy, place), cell in places.items():
-        other = None if strategy == reference else places.get((reference, place))
+        other = references.get(place)
+        other = None if other is cell else other
         for metric, read in _READS.items():
             if figure := cell.valid_figure(read):
                 label = side.entries[Key(strategy, cell.rows[0].workload.id, metric)].label
                 ratio = c.ratio(cell, other, read) if other else None
                 points[Key(strategy, place, metric)] = Point(label, _of_figure(figure), ratio)
     return points
+
+
+def _is_reference(cell: Cell, reference: str) -> bool:
+    """Tell whether a cell is of the reference strategy; with several interpreters, of its reference arm."""
+    arm = cell.rows[0].workload.arm if cell.rows[0].kind == "arm" else None
+    return cell.strategy == reference or (arm is not None and arm.role == "reference" and arm.strategy == reference)
 
 
 def _place(cell: Cell) -> str:

@@ -118,23 +118,25 @@ def _with_interval(found: Interval | None, write: units.Write, digits: int) -> t
 
 def _rest(history: History, rest: Sequence[Series]) -> Iterator[Table]:
     """Yield a line for each series without a table of its own: its runs, its newest figure, and its range."""
-    heads = ("", "runs", "newest", f"/ {words.name(history.reference)}", "least to greatest")
+    has_ratios = any(map(_has_ratios, rest))
+    ratio = (f"/ {words.name(history.reference)}",) if has_ratios else ()
+    heads = ("", "runs", "newest", *ratio, "least to greatest")
     for metric, name in NAMES.items():
         lines: list[Line] = []
         for label, own in groupby((one for one in rest if one.key.metric == metric), key=lambda one: one.label):
             lines += [Group(words.plain(label, MOST_LETTERS))] if label else []
-            lines += [_line(one) for one in own]
+            lines += [_line(one, has_ratios=has_ratios) for one in own]
         if lines:
             yield Table(f"{headed(name)} without a change (--all shows the runs)", heads, tuple(lines))
 
 
-def _line(series: Series) -> tuple[str, ...]:
+def _line(series: Series, *, has_ratios: bool) -> tuple[str, ...]:
     newest = series.points[max(series.points)]
     followed = [found.estimate for place in series.points if (found := series.followed(place))]
     ends = " to ".join(followed_text(series, value) for value in (min(followed), max(followed)))
-    ratio = units.times(newest.ratio.estimate, 3) if newest.ratio else "-"
+    ratio = (units.times(newest.ratio.estimate, 3) if newest.ratio else "-",) if has_ratios else ()
     figure = value_text(series, newest.absolute.estimate)
-    return words.plain(series.key.subject, MOST_LETTERS), units.count(len(series.points)), figure, ratio, ends
+    return words.plain(series.key.subject, MOST_LETTERS), units.count(len(series.points)), figure, *ratio, ends
 
 
 def _notes(history: History) -> Iterator[str]:

@@ -1,0 +1,59 @@
+"""What git is asked: the commit of a file, and the commits of a branch that change a folder."""
+
+from pathlib import Path
+
+import pytest
+
+from inflight.bench.core.judge import ExperimentError
+from inflight.bench.measure.blocks import git
+from tests.ab.repositories import commit
+from tests.ab.repositories import git as run_git
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Return a repository with one file."""
+    run_git(tmp_path, "init", "--quiet")
+    (tmp_path / "strategies").mkdir()
+    (tmp_path / "strategies" / "one.py").write_text("1\n", encoding="utf-8")
+    commit(tmp_path, "first")
+    return tmp_path
+
+
+def test_a_file_has_the_commit_of_its_working_tree(repository: Path) -> None:
+    file = repository / "strategies" / "one.py"
+    first = run_git(repository, "rev-parse", "HEAD")
+    clean = git.described(file)
+    file.write_text("2\n", encoding="utf-8")
+
+    assert clean == first[:12]
+    assert git.described(file) == f"{first[:12]}-dirty"
+
+
+def test_a_file_that_no_repository_has_is_of_no_commit(repository: Path) -> None:
+    installed = repository / "site-packages.py"
+    installed.touch()
+
+    assert git.described(installed) is None
+
+
+def test_commits_of_a_branch_are_listed_without_those_of_merged_branches(repository: Path) -> None:
+    first = run_git(repository, "rev-parse", "HEAD")
+    run_git(repository, "checkout", "--quiet", "-b", "side")
+    (repository / "strategies" / "two.py").touch()
+    side = commit(repository, "on the side")
+    run_git(repository, "checkout", "--quiet", "main")
+    (repository / "notes").touch()
+    commit(repository, "elsewhere")
+    run_git(repository, "merge", "--quiet", "--no-ff", "--message", "merge of side", "side")
+    merged = run_git(repository, "rev-parse", "HEAD")
+
+    assert git.commits_between(repository, first, merged, "strategies") == [(merged, "merge of side")]
+    assert git.is_ancestor(repository, side, merged)
+    assert not git.is_ancestor(repository, merged, side)
+    assert git.commit(repository, "HEAD^2") == (side, "on the side")
+
+
+def test_an_unknown_commit_is_refused(repository: Path) -> None:
+    with pytest.raises(ExperimentError, match="there is no such revision"):
+        git.commit(repository, "nothing")
