@@ -1,8 +1,8 @@
 """What a library cannot do: the tests that a strategy with a stack of its own is expected to fail, each with a reason.
 
 An entry whose test passes fails the suite: remove it. A strategy from another place has the limits of ours that need
-one of its libraries, and may pass such a test: it may use the library in another way. A test also fails, whatever is listed
-here, if it finds broken what is checked after every crawl: nothing is left behind, and all fetches are finished.
+one of its libraries, and may pass such a test: it may use the library in another way. A test also fails, whatever is
+listed here, if it finds broken what is checked after every crawl: nothing is left behind, and all fetches are finished.
 """
 
 from typing import NamedTuple
