@@ -6,6 +6,7 @@ import signal
 import socket
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +39,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Expect the failures that are limits of a library."""
     for item in items:
-        if isinstance(item, pytest.Function) and "name" in item.fixturenames:
+        is_ours = item.path.parent == Path(__file__).parent
+        if is_ours and isinstance(item, pytest.Function) and "name" in item.fixturenames:
             case = item.callspec
             if limit := limit_of(str(case.params["name"]), item.originalname, case.id):
                 item.add_marker(pytest.mark.xfail(reason=limit.reason, strict=limit.strict))
