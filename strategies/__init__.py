@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from inflight.strategies import registry
-from inflight.strategies.registry import StrategyError, reference
+from . import registry
+from .registry import StrategyError, reference
 
 if TYPE_CHECKING:
     from inflight.strategies.base import Strategy
@@ -123,7 +123,7 @@ def add(text: str, base: Path | None = None) -> str:
 
     What a reference names is registered; see ``registry.add``. Raises StrategyError when it is no strategy.
     """
-    name = registry.add(text, base, tuple(path.stem for path in _FOLDER.glob("*.py")))
+    name = registry.add(text, base, tuple(path.stem for path in _FOLDER.glob("*.py") if is_ours(path.stem)))
     if registry.is_reference(text):
         describe(name)
     return name
@@ -132,6 +132,11 @@ def add(text: str, base: Path | None = None) -> str:
 def crawlers() -> list[str]:
     """Return the ids of the strategies that crawl any site: all but the parts of a page, which need an endless one."""
     return [name for name in names() if describe(name).group != PARTS]
+
+
+def is_ours(name: str) -> bool:
+    """Return whether a strategy is a file of this folder."""
+    return name not in NOT_STRATEGIES and not registry.is_reference(name) and (_FOLDER / f"{name}.py").is_file()
 
 
 def _place(described: Description) -> tuple[int, bool, int, str]:
@@ -217,7 +222,7 @@ def _group(name: str) -> str:
 
 def load(name: str) -> "Strategy":
     """Import strategy ``name``; nothing else of this package is imported with it but ``base`` and ``core``."""
-    source = None if (_FOLDER / f"{name}.py").is_file() else registry.source_of(name)
+    source = None if is_ours(name) else registry.source_of(name)
     found = importlib.import_module(f"inflight.strategies.{name}") if source is None else source.load()
     return cast("Strategy", found)
 

@@ -22,8 +22,13 @@ LOAD_ALL = """
 import importlib, json, pkgutil, sys
 import inflight
 for found in pkgutil.walk_packages(inflight.__path__, "inflight."):
-    if "locust" not in found.name and not found.name.endswith("__main__"):
+    if "locust" in found.name or found.name.endswith("__main__"):
+        continue
+    try:
         importlib.import_module(found.name)
+    except ModuleNotFoundError as error:
+        if error.name.startswith("inflight"):
+            raise  # otherwise a strategy's library is not installed
 ours = {name: module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] in sys.argv[1:]}
 print(json.dumps(ours))
 """

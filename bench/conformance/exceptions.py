@@ -96,9 +96,9 @@ def limit_of(strategy: str, test: str, case: str) -> Limit | None:
 
     ``case`` is what pytest writes in the brackets behind the test's name.
     """
+    reason = _listed(strategy, test, case)
     described = strategies.describe(strategy)
-    if described.group != strategies.ELSEWHERE:
-        reason = _listed(strategy, test, case)
+    if reason is not None or described.group != strategies.ELSEWHERE:
         return None if reason is None else Limit(reason, strict=True)
     for ours in LIMITS:
         if set(strategies.describe(ours).requires) & set(described.requires):

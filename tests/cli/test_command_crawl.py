@@ -171,7 +171,7 @@ def test_several_urls_and_urls_without_a_scheme_are_crawled(serve: Serve) -> Non
         (["http://localhost/", "nonsense://x"], "nonsense://x is not an http URL"),
         (["x", "--strategy", "callback"], "unknown strategy 'callback'; did you mean \"callbacks\"?"),
         (["x", "--strategy", "base"], "unknown strategy 'base'"),
-        (["x", "--strategy", "../x"], "unknown strategy '../x'"),
+        (["x", "--strategy", "../x"], "there is no file ../x"),
         (["x", "--exclude", "("], "--exclude: '(' is not a regular expression: "),
         (["x", "--timeout", "soon"], '--timeout: "soon" is not a duration'),
         (["x", "--timeout", "1.2.3"], "--timeout: "),

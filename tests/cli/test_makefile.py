@@ -93,8 +93,8 @@ def test_lock_compiles_every_file_of_constraints_from_what_is_there() -> None:
 
     assert run(harmless(install)).returncode == 0
     assert {command[command.index("--output-file") + 1] for command in compiled} == {
-        path.name for path in ROOT.glob("constraints*.txt")
-    }
+        path.name for path in ROOT.glob("constraints*.txt") if path.name != "constraints-history.txt"
+    }, "that one has a single pin without its requirements, and is written by hand"
     assert {tuple(command[:3]) for command in compiled} == {(str(BIN / "uv"), "pip", "compile")}
 
 

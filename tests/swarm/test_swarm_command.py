@@ -6,6 +6,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from inflight.bench.core import rows
@@ -88,11 +89,19 @@ def test_a_worker_that_never_joins_is_one_sentence_and_a_row(tmp_path: Path) -> 
     assert row.status == "failed"
 
 
+def command_of(process: psutil.Process) -> str:
+    """Return the command line of a process; empty if it has ended, as git does at once."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # also of a zombie
+        return ""
+
+
 @pytest.mark.parametrize("when", ["inflight.bench.measure.worker.share", "inflight.bench.measure.locust.node"])
 def test_ctrl_c_twice_leaves_nothing_running_and_the_folder_readable(tmp_path: Path, when: str) -> None:
     with running("swarm", "--in-flight", IN_FLIGHT, "--hold", "30s", "--out", tmp_path) as swarm:
         family = swarm.family_when(1)
-        while not any(when in " ".join(child.cmdline()) for child in family):
+        while not any(when in command_of(child) for child in family):
             family = swarm.family()
         swarm.interrupt(whole_group=True)
         swarm.interrupt()
@@ -108,7 +117,7 @@ def test_ctrl_c_twice_leaves_nothing_running_and_the_folder_readable(tmp_path: P
 def test_a_swarm_of_its_own_is_killed_without_a_trace(tmp_path: Path) -> None:
     with running("swarm", "--in-flight", 200, "--hold", "30s", "--out", tmp_path) as swarm:
         family = swarm.family_when(3)
-        while not any("inflight.bench.measure.worker.share" in " ".join(child.cmdline()) for child in family):
+        while not any("inflight.bench.measure.worker.share" in command_of(child) for child in family):
             family = swarm.family()
         swarm.process.send_signal(signal.SIGKILL)
         swarm.process.wait(HANG_S)

@@ -76,7 +76,7 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
 def source_of(arm: Arm) -> Source | None:
     """Return where the strategy of an arm comes from; None: from a folder ``strategies``. Raises ExperimentError."""
     source = registry.source_of(arm.strategy)
-    if source is None or (OURS / f"{arm.strategy}.py").is_file():
+    if source is None or strategies.is_ours(arm.strategy):
         return None
     if arm.repository is not None:
         raise ExperimentError(f"--repo takes a repository with a folder {FOLDER}; {arm.strategy} is not from there")
