@@ -93,6 +93,13 @@ def test_unused_checks_are_not_applicable() -> None:
     assert {name for name, verdict in found.items() if verdict == "not applicable"} == {"CPU work done"}
 
 
+def test_a_part_of_a_page_may_fill_the_server() -> None:
+    evidence = replace(GOOD, server=dict(GOOD.server) | {"cpu_share": 0.98}, client_share=0.77)
+
+    assert CHECKS["server had room"](evidence)[0] == "failed"
+    assert CHECKS["server had room"](replace(evidence, is_part=True))[0] == "not applicable"
+
+
 @pytest.mark.parametrize(("share", "client"), [(0.95, 0.99), (0.95, 0.86), (1.0, 0.9)])
 def test_a_full_server_is_accepted_if_the_client_is_as_full(share: float, client: float) -> None:
     evidence = replace(GOOD, server=dict(GOOD.server) | {"cpu_share": share}, client_share=client)

@@ -29,6 +29,8 @@ class Evidence:
     server: Mapping[str, Any]
     knobs: Mapping[str, Any]
     wanted_knobs: Mapping[str, Any]
+    is_part: bool = False
+    """Whether the arm is no model, but measures a part of a page."""
 
 
 def cap(evidence: Evidence) -> Judgement:
@@ -43,12 +45,15 @@ def server(evidence: Evidence) -> Judgement:
 
     It was not if it had a tenth of its core left. Nor was it if the client's core was as full, within a tenth: a faster
     server would have raised the throughput by no more than that, and hardly changed the CPU time per page. Other load
-    on a core lowers both shares alike, so it does not change their ratio.
+    on a core lowers both shares alike, so it does not change their ratio. A part of a page may fill the server: its CPU
+    time counts, and its throughput is the server's.
     """
     share, client = evidence.server["cpu_share"], evidence.client_share
     verdict, figures = checks.core(share, MOST_SERVER_SHARE)
     if verdict == "passed" or client is None:
         return verdict, figures
+    if evidence.is_part:
+        return checks.not_applicable(f"{figures}, which a part of a page may fill; its pages/s are the server's")
     return passed_if(client >= MOST_SERVER_SHARE * share, f"{figures}; the client used {client:.0%} of its own")
 
 

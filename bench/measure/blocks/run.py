@@ -171,4 +171,5 @@ def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observati
         seen.server,
         seen.knobs,
         wanted,
+        one.arm.stack == "none",
     )
