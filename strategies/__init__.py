@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from . import registry
-from .registry import StrategyError, reference
+from inflight.strategies import registry
+from inflight.strategies.registry import StrategyError, reference
 
 if TYPE_CHECKING:
     from inflight.strategies.base import Strategy
