@@ -108,7 +108,8 @@ class Exchange(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.usable = False
-        self.lost.set_result(None)
+        if not self.lost.done():  # cancelled with the task that waits for it
+            self.lost.set_result(None)
         if self.response is not None and not self.response.done():
             self.response.set_exception(error or ConnectionAbortedError())
 
