@@ -36,7 +36,7 @@ map: $(VENV)/.run    ## measure which model fetches most where: added latency x 
 models: $(VENV)/.run ## measure what each layer costs: callbacks, await, asyncio, uvloop, threads (two minutes)
 	$(BIN)/inflight run models
 
-clients: $(VENV)/.test ## measure which HTTP client keeps its throughput with 1 to 4,096 in flight (five minutes)
+clients: $(VENV)/.test ## measure which HTTP client keeps its throughput with 1 to 2,048 in flight (ten minutes)
 	$(BIN)/inflight run clients
 
 race: $(VENV)/.run   ## let the strategies crawl side by side, and watch it

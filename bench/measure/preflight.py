@@ -23,7 +23,11 @@ def _of_arm(trial: ArmTrial) -> str | None:
     arm = trial.arm
     threads = arm.in_flight * strategies.describe(arm.strategy).threads_each if arm.repository is None else 0
     per_fetch = arm.connection == "per-fetch"
-    return limits.descriptor_shortage(arm.in_flight, per_fetch=per_fetch) or _of_threads(threads)
+    return (
+        limits.descriptor_shortage(arm.in_flight, per_fetch=per_fetch)
+        or limits.server_shortage([(one.in_flight, one.connection == "per-fetch") for one in trial.block.arms])
+        or _of_threads(threads)
+    )
 
 
 def _of_crawl(trial: Trial) -> str | None:

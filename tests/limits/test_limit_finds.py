@@ -2,11 +2,20 @@
 
 import json
 import platform
+import resource
 from typing import Any
 
 import pytest
 
-from inflight.bench.measure.limits import RESOURCES, Ceiling, descriptor_shortage, find, predict, thread_shortage
+from inflight.bench.measure.limits import (
+    RESOURCES,
+    Ceiling,
+    descriptor_shortage,
+    find,
+    predict,
+    server_shortage,
+    thread_shortage,
+)
 from tests.cli.command import inflight
 
 KEYS = {
@@ -120,6 +129,18 @@ def test_a_shortage_of_descriptors_still_says_what_it_said() -> None:
     assert sentence is not None
     assert "RLIMIT_NOFILE" in sentence
     assert descriptor_shortage(1, per_fetch=True) is None
+
+
+def test_arms_that_are_alive_together_share_the_descriptors_of_their_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 20_000))
+
+    sentence = server_shortage([(4096, False)] * 5)
+
+    assert sentence is not None
+    assert "the 5 arms" in sentence
+    assert "needs 20,544 descriptors" in sentence
+    assert server_shortage([(4096, False)] * 4) is None
+    assert server_shortage([(4096, True)] * 4) is not None
 
 
 @pytest.mark.parametrize("call", [find, predict])

@@ -238,7 +238,7 @@ def test_the_preset_clients_compares_clients_alone_with_aiohttp() -> None:
     preset = load("clients", names())
     blocks = [one for one in expand(preset, {name: describe(name) for name in names()}) if isinstance(one, BlockTrial)]
 
-    assert {block.workload.in_flight for block in blocks} == {1, 16, 64, 256, 1000, 4096}
+    assert {block.workload.in_flight for block in blocks} == {1, 16, 64, 256, 1000, 2048}
     for block in blocks:
         assert [arm.strategy for arm in block.arms if arm.role == "reference"] == ["aiohttp_client"]
         assert {arm.stack for arm in block.arms} == {"own"}

@@ -12,6 +12,7 @@ package, except on systems without ``/proc``.
 
 import math
 import resource
+from collections.abc import Collection
 from os import getpid
 from typing import Any, Protocol
 
@@ -38,6 +39,7 @@ __all__ = [
     "find",
     "known",
     "predict",
+    "server_shortage",
     "thread_shortage",
 ]
 
@@ -150,4 +152,19 @@ def descriptor_shortage(in_flight: int, *, per_fetch: bool) -> str | None:
     return (
         f"{in_flight:,} in flight need {needed:,} descriptors, but RLIMIT_NOFILE (ulimit -Hn) "
         f"is {hard:,}; use at most {(hard - RESERVE) // each:,}, or raise the limit"
+    )
+
+
+def server_shortage(arms: Collection[tuple[int, bool]]) -> str | None:
+    """Describe the limit that keeps the server from holding all arms of a block, and the remedy; None when none does.
+
+    An arm is given as its maximum number in flight, and whether it opens a connection for each fetch.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = RESERVE + sum((1 + per_fetch) * in_flight for in_flight, per_fetch in arms)
+    if hard == resource.RLIM_INFINITY or needed <= hard:
+        return None
+    return (
+        f"the {len(arms)} arms of a block are alive at once, and their server needs {needed:,} descriptors, but "
+        f"RLIMIT_NOFILE (ulimit -Hn) is {hard:,}; compare fewer strategies, lower in_flight, or raise the limit"
     )

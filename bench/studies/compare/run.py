@@ -16,7 +16,7 @@ from inflight.bench.measure import host
 from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.sides import Prepared, prepare
 from inflight.bench.measure.crawl import run_trial
-from inflight.bench.measure.limits import descriptor_shortage
+from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.measure.trial import Setting
 from inflight.bench.studies.compare.comparison import Comparison
@@ -76,11 +76,11 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place, cycles: int 
 
     Raises ExperimentError with the name of the arm when one cannot do the work.
     """
-    for one in prepared.values():
-        if shortage := descriptor_shortage(one.arm.in_flight, per_fetch=one.arm.connection == "per-fetch"):
-            raise ExperimentError(shortage)
     first = FIRST_WAITING if comparison.site.delay != "0" else comparison.cycles
     block = replace(comparison, cycles=cycles or first).block(1)
+    for trial in block.trials:
+        if short := shortage(trial):
+            raise ExperimentError(short)
     begin_s = time.monotonic()
     rows = arms.run(block, prepared, place.keeper.server(), place.setting("calibration"))
     whole_s = time.monotonic() - begin_s
