@@ -33,10 +33,10 @@ c1m: $(VENV)/.locust ## hold a million in flight (needs Locust, 17 GB of free me
 map: $(VENV)/.run    ## measure which model fetches most where: added latency x CPU work x in flight (ten minutes)
 	$(BIN)/inflight run map
 
-models: $(VENV)/.run ## measure what each layer costs: callbacks, await, asyncio, uvloop, threads (two minutes)
+models: $(VENV)/.strategies ## measure what each layer costs: callbacks, await, asyncio, uvloop, threads (two minutes)
 	$(BIN)/inflight run models
 
-clients: $(VENV)/.test ## measure which HTTP client keeps its throughput with 1 to 2,048 in flight (ten minutes)
+clients: $(VENV)/.strategies ## measure which HTTP client keeps its throughput with 1 to 2,048 in flight (ten minutes)
 	$(BIN)/inflight run clients
 
 race: $(VENV)/.run   ## let the strategies crawl side by side, and watch it
@@ -83,6 +83,7 @@ lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --upgrade --extra test --extra build pyproject.toml --output-file constraints-test.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --constraint constraints-test.txt pyproject.toml --output-file constraints.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --extra locust --constraint constraints-test.txt pyproject.toml --output-file constraints-locust.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --extra models --extra clients --constraint constraints-test.txt pyproject.toml --output-file constraints-strategies.txt
 
 readme: $(VENV)/.run ## write what README.md and docs/ quote and show of results/reference/ again
 	$(BIN)/python -m tools.document
@@ -114,6 +115,10 @@ $(VENV)/.run: $(BIN)/python constraints.txt pyproject.toml
 
 $(VENV)/.locust: $(VENV)/.run constraints-locust.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-locust.txt
+	@touch $@
+
+$(VENV)/.strategies: $(VENV)/.run constraints-strategies.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-strategies.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run constraints-test.txt constraints-history.txt

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import units
+from inflight.bench.core import retention, units
+from inflight.bench.core.retention import Retention
 from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.markdown import escaped
 from inflight.bench.present.section import folded, table_markdown
-from inflight.bench.studies.throughput import retention, show, title
-from inflight.bench.studies.throughput.retention import Retention
+from inflight.bench.studies.throughput import show, title
 from tools.document.stored import folders, joined, run
 
 EXPERIMENT = "clients"

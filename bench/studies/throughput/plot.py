@@ -5,16 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import units
+from inflight.bench.core import retention, units
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.model import Fit, fit
+from inflight.bench.core.retention import Retention
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import plot_caps, plot_cpu, plot_rates, plot_times, retention, title
-from inflight.bench.studies.throughput.retention import Retention
+from inflight.bench.studies.throughput import plot_caps, plot_cpu, plot_rates, plot_times, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

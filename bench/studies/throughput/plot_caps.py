@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
+from inflight.bench.core.retention import Retention, headline, swept
 from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.marks import Point
 from inflight.bench.studies.throughput import read, title
-from inflight.bench.studies.throughput.retention import Retention, headline, swept
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import units
+from inflight.bench.core import retention, units
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.figures import P99_SAMPLES, exceedance, merge, quantile
 from inflight.bench.core.records.parts import Histogram, Times
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import read, retention, title
+from inflight.bench.studies.throughput import read, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

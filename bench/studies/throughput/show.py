@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import units
+from inflight.bench.core import retention, units
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.model import sensitivity
+from inflight.bench.core.retention import Retention
 from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
-from inflight.bench.studies.throughput import read, retention, tables, title
+from inflight.bench.studies.throughput import read, tables, title
 from inflight.bench.studies.throughput.read import NOISY, Contrast
-from inflight.bench.studies.throughput.retention import Retention
 from inflight.bench.studies.throughput.tables import SURE
 
 

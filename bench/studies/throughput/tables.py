@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import units
+from inflight.bench.core import retention, units
 from inflight.bench.core.cells import Cell
+from inflight.bench.core.retention import Retention
 from inflight.bench.core.stats import CONFIDENCE
 from inflight.bench.present import words
 from inflight.bench.present.table import Group, Line, Table, texts
-from inflight.bench.studies.throughput import read, retention, title
+from inflight.bench.studies.throughput import read, title
 from inflight.bench.studies.throughput.read import Column
-from inflight.bench.studies.throughput.retention import Retention
 
 MOST_CAPS = 5
 """Maximum number of columns of a table over the number in flight."""

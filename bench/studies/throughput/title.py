@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
+from inflight.bench.core.retention import Retention
 from inflight.bench.core.stats import differs, ends_differ
 from inflight.bench.present import words
-from inflight.bench.studies.throughput.retention import Retention
 
 WIDE = 1.5
 """A gain is shown with its 95 % interval if the ratio of its ends is at least this."""

@@ -1,10 +1,12 @@
 """The claims on libraries: an HTTP client that collapses with many requests in flight, gevent beside threads. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from inflight.bench.core.cells import cpu_per_page_ns, pages_per_s
+from inflight.bench.core import retention, units
+from inflight.bench.core.cells import cpu_per_page_ns
 from inflight.bench.core.layers import cost
 from inflight.bench.core.records.crawls import Crawl, Memory
+from inflight.bench.core.retention import Retention
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import (
     SHARE,
@@ -18,7 +20,6 @@ from inflight.bench.studies.claims.rules.evidence import (
     of_type,
     over,
     over_rounds,
-    ratio,
     slope,
     slopes,
     value,
@@ -43,7 +44,7 @@ def client_collapse(rows: Sequence[Row]) -> Outcome:
     Further clients are shown, and have no part in the verdict.
     """
     own = by_strategy(of_type(rows, Crawl))
-    kept = {name: retention(rates(some)) for name, some in own.items()}
+    kept = kept_by(of_type(rows, Crawl))
     caps = sorted({row.workload.in_flight for some in own.values() for row in some})
     few, most = (caps[0], caps[-1]) if len(caps) > 1 else (0, 0)
     of = "share of its best pages/s that a client keeps at the largest cap"
@@ -62,31 +63,17 @@ def client_collapse(rows: Sequence[Row]) -> Outcome:
     return outcome(of_subjects(rows, COLLAPSES), parts, found, others)
 
 
-def rates(rows: Sequence[Crawl]) -> dict[int, Figure]:
-    """Return a client's pages per second by cap, over those at its smallest cap in the same rounds."""
-    at: dict[int, list[Crawl]] = {}
-    for row in sorted(rows, key=lambda row: row.workload.in_flight):
-        at.setdefault(row.workload.in_flight, []).append(row)
-    return {cap: ratio(own, at[min(at)], pages_per_s) for cap, own in at.items() if cap > min(at)}
+def kept_by(rows: Sequence[Crawl]) -> dict[str, Figure]:
+    """Return the share of its best rate that each client keeps at the largest cap; unknown if it failed there."""
+    return {one.strategy: _share(one) for one in retention.of_rows(rows)}
 
 
-def retention(found: Mapping[int, Figure]) -> Figure:
-    """Return the share of its best rate that a client keeps at the largest cap.
-
-    The rates are multiples of that at the smallest cap, which may be the best. If another one is, the interval is the
-    widest that both intervals allow.
-    """
-    known = {cap: one for cap, one in found.items() if isinstance(one, Range)}
-    if not known or len(known) < len(found):
-        return next((one for one in found.values() if isinstance(one, Unknown)), Unknown("no valid row"))
-    last, best = known[max(known)], max(known.values(), key=lambda one: one.value)
-    if best.value <= 1:
-        return Range(last.value, last.low, last.high, SHARE)
-    if best is last:
+def _share(found: Retention) -> Figure:
+    if found.failed:
+        return Unknown(f"no valid row with {', '.join(map(units.count, found.failed))} in flight")
+    if found.interval is None:
         return Range(1, 1, 1, SHARE)
-    if best.low <= 0:
-        return Unknown("one round")
-    return Range(last.value / best.value, last.low / best.high, last.high / best.low, SHARE)
+    return Range(found.share, *found.ends, SHARE) if found.ends else Unknown("one round")
 
 
 def gevent_like_threads(rows: Sequence[Row]) -> Outcome:
