@@ -39,7 +39,7 @@ GROUPS = {
     "threads": "other ways to use threads",
     "asyncio": "asyncio, step by step: what each layer costs",
     "clients": "HTTP clients, each with a stack of its own",
-    PARTS: "no models, but parts of a page: what the kernel and the shared core cost",
+    PARTS: "parts of a page, for comparison: what the kernel and the shared core cost",
     ELSEWHERE: "strategies from files, modules and installed packages",
 }
 _CONSTANTS = (

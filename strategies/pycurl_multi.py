@@ -30,13 +30,13 @@ EVENTS = {
     pycurl.POLL_OUT: selectors.EVENT_WRITE,
     pycurl.POLL_INOUT: selectors.EVENT_READ | selectors.EVENT_WRITE,
 }
-"""What curl asks to be told of a socket, as a selector says it."""
+"""Events that libcurl waits for, as the selector's events."""
 READY = {
     selectors.EVENT_READ: pycurl.CSELECT_IN,
     selectors.EVENT_WRITE: pycurl.CSELECT_OUT,
     selectors.EVENT_READ | selectors.EVENT_WRITE: pycurl.CSELECT_IN | pycurl.CSELECT_OUT,
 }
-"""What is told."""
+"""Events of the selector, as libcurl's."""
 FAILURES: dict[int, type[OSError | ProtocolError]] = {
     pycurl.E_COULDNT_RESOLVE_HOST: socket.gaierror,
     pycurl.E_OPERATION_TIMEDOUT: TimeoutError,

@@ -19,7 +19,7 @@ MOST_CAPS = 5
 SURE = f"{CONFIDENCE * 100:.0f} %"
 
 
-_HEADINGS = {"shared": "", "own": "with an HTTP stack of their own", "none": "no models, but parts of a page"}
+_HEADINGS = {"shared": "", "own": "with an HTTP stack of their own", "none": "parts of a page, for comparison"}
 """Headings of the lines of strategies by their stack, in this order."""
 
 
