@@ -22,7 +22,7 @@ Key = tuple[str, str, str, int]
 def key_of(trial: AnyTrial | RowTrial) -> Key:
     """Return the key of a trial, or of a part of it that becomes a row."""
     arms = trial.arms if isinstance(trial, BlockTrial) else ()
-    name = ", ".join(sorted(arm.name for arm in arms)) or trial.strategy
+    name = ", ".join(sorted(f"{arm.name}: {arm.label}" for arm in arms)) or trial.strategy
     return _key(trial.kind, name, trial.values, trial.round)
 
 
