@@ -52,7 +52,9 @@ def title(found: Sequence[Sequence[Lag]]) -> str:
     if not own:
         return "How late a timer fires while a model crawls"
     first, last = own[0], own[-1]
-    told = [f"{units.duration(one.p50_ns or 0, 2)} late in {words.name(one.cell.strategy)}" for one in (first, last)]
+    told = [
+        f"{units.duration(one.p50_ns or 0, 2)} late in {words.plain(one.cell.strategy, 40)}" for one in (first, last)
+    ]
     which = words.in_flight(first.cell.in_flight)
     return f"With {which}, half of all timers fire at least {' and '.join(told if first is not last else told[:1])}"
 
