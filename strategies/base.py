@@ -64,6 +64,10 @@ class Strategy(Protocol):
 
     ``consume`` is a function of ``inflight.strategies.core.work``. Call it once per response, without holding a lock.
 
+    A model with an event loop of its own fires ``frontier.timer``, unless it is None, by the means by which it finds
+    deadlines: it waits no longer than until ``timer.due_ns``, and then calls ``timer.fire(now)``. Loops of asyncio,
+    uvloop, trio and gevent need nothing, if the crawl calls ``frontier.roots()`` within the loop.
+
     ``inflight check NAME`` tests these rules.
 
     A model with a maximum number in flight sets it in the module constant ``MOST_IN_FLIGHT``; the plan leaves out

@@ -267,6 +267,8 @@ class Crawler:
         for connection in late:
             connection.on_error(TimeoutError())
         self.next_check_ns = next(iter(self.deadlines.values()), 0)
+        if self.frontier.timer is not None:
+            self.next_check_ns = min(self.next_check_ns, self.frontier.timer.fire(now))
 
     def look_up(self, origin: Origin) -> list[Address]:
         """Look up the addresses of a host, once. This blocks the loop, because getaddrinfo has no other form."""

@@ -20,6 +20,7 @@ from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
 from inflight.strategies.core.kept import Kept
+from inflight.strategies.core.lag import Timer
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
 
@@ -37,6 +38,8 @@ def crawl(job: Job, frontier: Frontier) -> None:
     """Run one main task and its workers until all of them have ended."""
     loop = Loop()
     Task(loop, main(loop, job, frontier))
+    if frontier.timer is not None:
+        loop.set_timer(frontier.timer.due_ns, frontier.timer)
     try:
         loop.run()
     finally:
@@ -166,7 +169,7 @@ class Loop:
         self.selector = selectors.DefaultSelector()
         self.ready: deque[Task] = deque()
         self.tasks: set[Task] = set()
-        self.timers: list[tuple[int, int, Deadline]] = []
+        self.timers: list[tuple[int, int, Deadline | Timer]] = []
         self.tie_breaker = itertools.count()
         self.current: Task
 
@@ -192,9 +195,16 @@ class Loop:
             raise RuntimeError("every task waits, and nothing is left that could wake one")
         return None
 
+    def set_timer(self, at_ns: int, timer: "Deadline | Timer") -> None:
+        heapq.heappush(self.timers, (at_ns, next(self.tie_breaker), timer))
+
     def fire_timers(self, now: int) -> None:
+        """Fire the timers that are due, and set those again that say when."""
         while self.timers and self.timers[0][0] <= now:
-            heapq.heappop(self.timers)[2].fire(now)
+            timer = heapq.heappop(self.timers)[2]
+            again_ns = timer.fire(now)
+            if again_ns is not None:
+                self.set_timer(again_ns, timer)
 
     def close(self) -> None:
         """Close the coroutines that have not ended (there are some only after an error), and the selector."""
@@ -374,21 +384,20 @@ class Deadline:
     def set(self, at_ns: int) -> None:
         self.at_ns = at_ns
         if not self.armed:
-            self.arm()
+            self.armed = True
+            self.loop.set_timer(at_ns, self)
 
     def clear(self) -> None:
         self.at_ns = 0
 
-    def arm(self) -> None:
-        self.armed = True
-        heapq.heappush(self.loop.timers, (self.at_ns, next(self.loop.tie_breaker), self))
-
-    def fire(self, now: int) -> None:
-        self.armed = False
+    def fire(self, now: int) -> int | None:
+        """Raise Expired if the deadline has passed; return when to fire again if it has moved."""
         if self.at_ns > now:
-            self.arm()
-        elif self.at_ns:
+            return self.at_ns
+        self.armed = False
+        if self.at_ns:
             self.task.throw(Expired())
+        return None
 
 
 class JoinableQueue:

@@ -18,6 +18,7 @@ from inflight.strategies.client import request_headers
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, TooLargeError, make_response
 from inflight.strategies.core.kept import MAX_KEPT
+from inflight.strategies.core.lag import Timer
 from inflight.strategies.core.page import Fetch
 from inflight.strategies.core.work import consume
 
@@ -50,7 +51,7 @@ FAILURES: dict[int, type[OSError | ProtocolError]] = {
 
 def crawl(job: Job, frontier: Frontier) -> None:
     """Start what waits, up to the cap; let curl work on each socket that is ready; collect what has ended."""
-    loop = Loop(job, frontier)
+    loop = Loop(job, frontier) if frontier.timer is None else TimedLoop(job, frontier, frontier.timer)
     try:
         with loop.interruptible():
             loop.run()
@@ -79,10 +80,9 @@ class Loop:
     def run(self) -> None:
         self.start()
         while not self.frontier.done:
-            ready = self.selector.select(self.patience())
-            for key, events in ready:
+            for key, events in self.selector.select(self.patience()):
                 self.act(key.fd, READY[events])
-            if not ready or (self.due_ns is not None and time.monotonic_ns() >= self.due_ns):
+            if self.due_ns is not None and time.monotonic_ns() >= self.due_ns:
                 self.due_ns = None
                 self.act(pycurl.SOCKET_TIMEOUT, 0)
             self.collect()
@@ -170,6 +170,20 @@ class Loop:
             curl.close()  # takes it out of the multi handle first, if it is under way
         self.multi.close()
         self.selector.close()
+
+
+class TimedLoop(Loop):
+    """The loop with one more timer, by which its lag is measured."""
+
+    def __init__(self, job: Job, frontier: Frontier, timer: Timer) -> None:
+        super().__init__(job, frontier)
+        self.timer = timer
+
+    def patience(self) -> float:
+        """Fire the timer if it is due, and wait no longer than until it is."""
+        now = time.perf_counter_ns()
+        left, curls = max(0, self.timer.fire(now) - now) / 1e9, super().patience()
+        return left if curls is None else min(left, curls)
 
 
 class Transfer:

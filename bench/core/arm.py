@@ -51,6 +51,8 @@ class Arm:
     """Number of cores for the worker; if more than one, the last may be the server's."""
     busy_threads: int = 0
     """Number of threads of the worker that compute while it crawls, without ever waiting."""
+    lag: bool = False
+    """Whether to measure how late a timer fires in the loop of the worker while it crawls."""
     planted_loops: int | None = None
     """A planted slowdown in iterations of an empty loop per page; only ``inflight selftest`` uses it."""
 
@@ -67,6 +69,7 @@ class Arm:
             *(f"{key}={value}" for key, value in self.variables.items()),
             *([f"cores={self.cores}"] if self.cores != 1 else []),
             *([f"busy_threads={self.busy_threads}"] if self.busy_threads else []),
+            *(["lag"] if self.lag else []),
             *([f"{self.planted_loops} loops planted"] if self.planted_loops else []),
         ]
         return f"{name} ({', '.join(told)})" if told else name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from inflight.bench.core import units, workloads
-from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread, memory_slope, spread
+from inflight.bench.core.figures import P50_SAMPLES, STEADY, NoSlope, Slope, Spread, memory_slope, spread
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Interval, Logs, compare, t_interval
 
@@ -150,6 +150,12 @@ def pages_per_s(row: Row) -> float | None:
 def cpu_per_page_ns(row: Row) -> float | None:
     """Return the client's CPU time per page, user and system."""
     return _measured(row, "cpu_per_page_ns")
+
+
+def lag_ns(row: Row) -> float | None:
+    """Return the median lateness of an arm's timer, at least 1 ns; None without a timer or with too few due times."""
+    lag = getattr(row.measured, "lag", None)
+    return max(1, lag.p50_ns) if lag is not None and lag.count >= P50_SAMPLES else None
 
 
 def server_ceiling(row: Row) -> float | None:

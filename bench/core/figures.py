@@ -16,8 +16,8 @@ LEAST_SIZES = 5
 """Minimum number of different numbers in flight for a slope."""
 BEND = 0.20
 """Maximum difference between the slopes of the two halves of a straight line, as a share of the whole slope."""
-P99_SAMPLES = 1000
-"""Minimum number of samples for a p99; the validity check of the same name uses it too."""
+P50_SAMPLES, P90_SAMPLES, P99_SAMPLES = 20, 100, 1000
+"""Minimum number of samples for a quantile, ten of which are beyond it; the validity check uses the same numbers."""
 
 STEADY = 0.02
 """A figure that is uncertain by more than this share is shown with two digits instead of three."""

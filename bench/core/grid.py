@@ -30,15 +30,17 @@ CYCLES, MOST_CYCLES = 12, 1000
 """Slices per arm of a block: default and maximum."""
 
 _KEYS = ("latency", "in_flight", "connection", "seconds", "pages", "rounds", "strategies", "site")
+_SET = ("python", "variables", "cores", "busy_threads", "lag")
+"""Settings of arms that are keys of a [[throughput]] table."""
 _KEYS_OF = {
     "crawl": (*_KEYS, "cpu"),
     "memory": (*_KEYS, "waves", "parked"),
     "throughput": (
         *("latency", "in_flight", "connection", "cpu", "cycles", "rounds", "strategies", "site"),
-        *("python", "variables", "cores", "busy_threads", "against", "patience_s"),
+        *(*_SET, "against", "patience_s"),
     ),
 }
-_AGAINST = ("in_flight", "connection", "python", "variables", "cores", "busy_threads")
+_AGAINST = ("in_flight", "connection", *_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class Grid:
     cycles: int = CYCLES
     """In blocks: number of slices per arm."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """In blocks: further settings of the arms (see ``bench.core.arm.Arm``): python, variables, cores, busy_threads."""
+    """In blocks: further settings of the arms (see ``bench.core.arm.Arm``): those of ``_SET``."""
     against: Mapping[str, Any] | None = None
     """In blocks: settings of the reference arm that differ; each strategy then has its own blocks, against itself."""
     patience_s: float | None = None
@@ -213,7 +215,7 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.truth(table.get("parked", False), f"{where}: parked"),
         judge.distinct((_work(text, f"{where}: cpu") for text in cpu), f"{where}: cpu"),
         judge.whole(table.get("cycles", CYCLES), 1, MOST_CYCLES, f"{where}: cycles"),
-        _settings(table, ("python", "variables", "cores", "busy_threads"), where),
+        _settings(table, _SET, where),
         None if "against" not in table else _against(table["against"], f"{where}: against"),
         judge.seconds(table.get("patience_s"), f"{where}: patience_s"),
     )
@@ -267,6 +269,7 @@ _SETTINGS: dict[str, Callable[[Any, str], Any]] = {
     "variables": _variables,
     "busy_threads": lambda value, where: judge.whole(value, 0, MOST_BUSY, where),
     "cores": lambda value, where: judge.whole(value, 1, MOST_CORES, where),
+    "lag": judge.truth,
 }
 
 

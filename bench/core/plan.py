@@ -17,6 +17,7 @@ _FETCH_NS = {"shared": 45_000, "own": 140_000, "none": 45_000}
 _MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
 """For each memory trial, and for each fetch that it holds: without and with a thread of its own."""
 _SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 22, 20, 4
+_LAG_SLICE_NS = 300_000_000
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several turns of all fetches in flight, at most _MOST_SLICE_NS."""
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
@@ -252,7 +253,8 @@ def _round_ns(arm: Arm, threaded: Collection[str]) -> int:
     """Return the estimated CPU time of the pages in one slice of an arm."""
     if arm.strategy in threaded and arm.in_flight > _CROWD_OF_THREADS:
         return _EACH_THREAD_NS * arm.in_flight
-    return max(_SLICE_NS, min(_MOST_SLICE_NS, _CROWD_NS * arm.in_flight))
+    least_ns = _LAG_SLICE_NS if arm.lag else _SLICE_NS
+    return max(least_ns, min(_MOST_SLICE_NS, _CROWD_NS * arm.in_flight))
 
 
 def _arm(strategy: Description, workload: Workload, settings: Mapping[str, Any], on: _On = _On()) -> Arm:  # noqa: B008

@@ -60,6 +60,7 @@ STUDIES = (
     Study("decision_map", key="map", replaces="throughput"),
     Study("interpreters", key="interpreters", replaces="throughput"),
     Study("throughput"),
+    Study("lag", key="lag"),
     Study("memory"),
     Study("limits", key="limits"),
     Study("probes", key="probes"),

@@ -20,6 +20,7 @@ from inflight.strategies.core.page import Fetch, Origin, Page
 
 if TYPE_CHECKING:
     from inflight.strategies.base import Job
+    from inflight.strategies.core.lag import Timer
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 
@@ -46,6 +47,9 @@ class Frontier:
     ``in_flight`` counts the fetches started and not yet finished, ``peak_in_flight`` the most there ever were;
     ``finished`` holds them with their timestamps (nanoseconds of ``clock``), in the order in which they ended.
     """
+
+    timer: "Timer | None" = None
+    """The timer by which the lag of an event loop is measured; None: it is not measured."""
 
     def __init__(self, job: "Job", clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self.in_flight = 0

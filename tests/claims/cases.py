@@ -199,6 +199,7 @@ def loops() -> Iterator[Case]:
     yield "convoy", "across two hundred", _convoy(200, swing=0.2), UNSURE
     yield "convoy", "none without the thread", [row for row in _convoy(80) if row.workload.arm.busy_threads], UNSURE
     yield "convoy", "skipped", _skipped(_convoy(80)), NOT_TESTED
+    yield "convoy", "arms with a timer do not decide", [*_convoy(80), *_convoy(5_000, asked={"lag": True})], HOLDS
 
 
 def libraries() -> Iterator[Case]:
@@ -466,13 +467,13 @@ def _layers(streams: float, sockets: float, only: str | None = None, swing: floa
     return _on_sites(times, only, swing)
 
 
-def _convoy(per_s: float, swing: float = 0.01) -> list[Row]:
+def _convoy(per_s: float, swing: float = 0.01, **same: Any) -> list[Row]:
     """Make the blocks of convoy: pages per second beside a thread that computes, of 10,000 without it."""
     return [
         row
         for threads, rates in ((0, _around(10_000.0, 0.0)), (1, _around(per_s, swing)))
         for name in ("native_asyncio", "callbacks", "thread_pool")
-        for row in arm_rows(name, *rates, read="pages_per_s", in_flight=1, busy_threads=threads, cell=name)
+        for row in arm_rows(name, *rates, read="pages_per_s", in_flight=1, busy_threads=threads, cell=name, **same)
     ]
 
 

@@ -125,6 +125,7 @@ def arm_rows(
     gil: bool = True,
     cores: int = 1,
     busy_threads: int = 0,
+    asked: dict[str, Any] | None = None,
     connection: str = "keep-alive",
     changes: dict[str, Any] | None = None,
     **more: Any,
@@ -139,7 +140,7 @@ def arm_rows(
     arm = {"name": strategy, "strategy": strategy, "role": role, "label": strategy} | (
         {"cores": 2} if cores > 1 else {}
     )
-    arm |= {"busy_threads": busy_threads} if busy_threads else {}
+    arm |= ({"busy_threads": busy_threads} if busy_threads else {}) | (asked or {})
     found = []
     for row in timed:
         block = f"{cell or (latency, in_flight)}/round={row.round}"

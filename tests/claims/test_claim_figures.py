@@ -14,6 +14,7 @@ from inflight.bench.studies import claims
 from inflight.bench.studies.claims.command import judge, work_out
 from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.verdicts import Value, load
+from inflight.strategies.core import record
 from tests.claims.cases import left_behind
 from tests.claims.made_claim_rows import (
     arm_rows,
@@ -242,7 +243,30 @@ def cancelling() -> Case:
     )
 
 
+def late_timers() -> Case:
+    """Return the arms of asyncio that have a timer: alone and beside a thread, with the global lock and without it."""
+    rows = [
+        row
+        for asked, gil, late in (({}, True, (1, 30)), ({"python": "free-threaded"}, False, (2, 4)))
+        for threads, late_ms in enumerate(late)
+        for row in arm_rows(
+            "native_asyncio", 100.0, 100.0, read="pages_per_s", in_flight=1, busy_threads=threads, gil=gil,
+            asked={"lag": True, **asked}, changes={"lag": record.summary([late_ms * MS] * 30)},
+        )
+    ]  # fmt: skip
+    known = {"locked_alone": MS, "locked_beside": 30 * MS, "free_alone": 2 * MS, "free_beside": 4 * MS}
+    names = ("asyncio", "callbacks", "threads")
+    return (
+        "convoy",
+        rows,
+        {f"asyncio_{name}_lag_ns": late_ns for name, late_ns in known.items()}
+        | {f"{name}_{one}_lag_ns": None for name in names[1:] for one in known}
+        | {f"{name}_{figure}": None for name in names for figure in ("per_s", "ratio")},
+    )
+
+
 MADE = (
+    late_timers,
     sockets,
     sockets_beyond_prediction,
     ten_thousand,

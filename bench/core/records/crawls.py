@@ -62,6 +62,8 @@ class ArmOf(Closed, frozen=True, kw_only=True):
     """Number of cores for its worker; absent: 1."""
     busy_threads: Maybe[PositiveCount] = None
     """Number of threads of its worker that compute while it crawls; absent: none."""
+    lag: Maybe[Literal[True]] = None
+    """Whether the lag of its loop is measured."""
     planted_loops: Maybe[Count] = None
     """A planted slowdown: number of empty loop iterations added to each page; absent: none."""
 

@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -47,6 +47,8 @@ DRAIN_S, EACH_S = 20.0, 0.01
 """
 DRAIN_ROUNDS = 5
 """Allowed multiple of the CPU work of all fetches in flight, on a core that others use too."""
+LAG_WINDOW_NS = 250 * MS
+"""Minimum length of all windows of a block in which the lag is measured: 25 due times of the timer."""
 PAGES, MOST_WINDOWS = 20, 20
 """Minimum number of pages of a window. A window with fewer is extended by its own length, up to ``MOST_WINDOWS`` in
 all.
@@ -109,6 +111,8 @@ class Slice:
     server_cpu_ns: int
     requests: int
     """Requests that the server received from the arm."""
+    rest_ns: int = 0
+    """When all its fetches were held again."""
 
 
 @dataclass(slots=True)
@@ -225,8 +229,16 @@ def _order(one: Running, block: BlockTrial, site: SiteConfig, unit_ns: float | N
         "job": job.to_dict(),
         "planted_loops": one.arm.planted_loops,
         "busy_threads": one.arm.busy_threads,
+        "lag": _lag(one),
         "variables": sorted(one.prepared.runtime.variables),
     }
+
+
+def _lag(one: Running) -> str | None:
+    """Return where the timer of an arm fires: in its loop, or in a thread beside its threads."""
+    if not one.arm.lag:
+        return None
+    return "thread" if one.prepared.described.threads_each else "loop"
 
 
 @contextmanager
@@ -327,7 +339,9 @@ def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | N
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
     cost_ns = (_cpu_ns(new, one) - _cpu_ns(old, one)) / max(1, new["requests"] - old["requests"])
     threads = one.prepared.described.threads_each > 0
-    one.lengths = fixed or lengths(cost_ns, one.cap, latency_ns, block.workload.cpu_ns, threads=threads)
+    found = fixed or lengths(cost_ns, one.cap, latency_ns, block.workload.cpu_ns, threads=threads)
+    least_ns = LAG_WINDOW_NS if any(arm.lag for arm in block.arms) else 0
+    one.lengths = replace(found, window_ns=max(found.window_ns, least_ns))
 
 
 def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
@@ -341,7 +355,7 @@ def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Ra
             break
     after = server.tell("pass", port=None)
     old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
-    _await_cap(one, block, server)
+    rest_ns = _await_cap(one, block, server)["clock_ns"]
     _rest(one)
     one.slices.append(
         Slice(
@@ -351,19 +365,25 @@ def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Ra
             _cpu_ns(new, one) - _cpu_ns(old, one),
             after["server_cpu_ns"] - before["server_cpu_ns"],
             _pages_since(before, after, one),
+            rest_ns,
         )
     )
 
 
+def _is_restless(one: Running) -> bool:
+    """Return whether an arm does something while its gate is closed: its threads compute, or its timer fires."""
+    return bool(one.arm.busy_threads) or one.arm.lag
+
+
 def _rest(one: Running) -> None:
-    """Stop the process of an arm with busy threads, which would disturb the slices of the others."""
-    if one.arm.busy_threads:
+    """Stop the process of a restless arm, which would disturb the slices of the others."""
+    if _is_restless(one):
         _signal(one, signal.SIGSTOP)
 
 
 def _wake(one: Running) -> None:
-    """Let the process of an arm with busy threads go on."""
-    if one.arm.busy_threads:
+    """Let the process of a restless arm go on."""
+    if _is_restless(one):
         _signal(one, signal.SIGCONT)
 
 
@@ -371,7 +391,7 @@ def _relieve(one: Running) -> None:
     """End the busy threads of an arm, so that its crawl ends soon."""
     if one.arm.busy_threads:
         _signal(one, signal.SIGUSR1)
-        _signal(one, signal.SIGCONT)
+    _wake(one)
 
 
 def _signal(one: Running, number: signal.Signals) -> None:
@@ -406,7 +426,8 @@ def _ask_for_report(one: Running, block: BlockTrial) -> None:
     """Wait until the crawl has ended, because pages have no more links, and ask for the report."""
     worker = _speaking(one, "crawled", block)
     worker.crawled()
-    worker.send({"do": "report", "windows": [[each.begin_ns, each.end_ns] for each in one.slices]})
+    windows, rest_ns = [[each.begin_ns, each.end_ns] for each in one.slices], [each.rest_ns for each in one.slices]
+    worker.send({"do": "report", "windows": windows, "rest_ns": rest_ns})
 
 
 def _report(one: Running, block: BlockTrial) -> None:

@@ -97,7 +97,7 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
 
 _COUNTED = (
     *("pages", "failed_pages", "tries", "peak_in_flight", "service"),
-    *("work_units", "work_ns", "worked_pages"),
+    *("work_units", "work_ns", "worked_pages", "lag"),
 )
 
 
@@ -126,7 +126,7 @@ def _windows(block: BlockTrial, one: Running) -> list[dict[str, Any]]:
 def _window(each: Slice, pages: float) -> dict[str, Any]:
     values = asdict(each)
     wall_ns = values.pop("end_ns") - each.begin_ns
-    del values["requests"]
+    del values["requests"], values["rest_ns"]
     return values | {"wall_ns": wall_ns, "pages": round(pages, 3)}
 
 

@@ -10,13 +10,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inflight.bench.measure.worker import Say, serve
 from inflight.bench.measure.worker.crawl import StrategyPart, path_of, totals, worked
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
+
+if TYPE_CHECKING:
+    from inflight.strategies.core.lag import Timer
 
 FREED_BYTES = 1024 * 1024
 """Size of the block that each worker allocates and frees before it crawls."""
@@ -32,6 +35,8 @@ class ArmPart(StrategyPart):
         if order["planted_loops"] is not None:
             plant(self.frontier, order["planted_loops"])
         self._busy_threads = order.get("busy_threads", 0)
+        self._lag = order.get("lag")
+        self._timer: Timer | None = None
         self._variables = {name: os.environ.get(name) for name in order["variables"]}
         age_allocator()
 
@@ -41,13 +46,26 @@ class ArmPart(StrategyPart):
 
     def crawl(self) -> dict[str, Any]:
         """Crawl until the site has no more links."""
-        with computing(self._busy_threads):
+        with computing(self._busy_threads), self._lagging():
             timed = self.timed()
         return {"event": "crawled", "error": timed["error"], "cause": timed["cause"]}
 
-    def report(self, windows: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """Return the counts of the whole crawl and of its windows."""
-        return {"event": "outcome", **outcome(self.frontier, windows), **worked(self.job)}
+    def report(self, windows: Sequence[Sequence[int]], rest_ns: Sequence[int]) -> dict[str, Any]:
+        """Return the counts of the whole crawl and of its windows; after each of these, the crawl came to rest."""
+        late_ns = [] if self._timer is None else self._timer.lateness_ns(windows, rest_ns)
+        late = {"lag": record.summary(late_ns)} if late_ns else {}
+        return {"event": "outcome", **outcome(self.frontier, windows), **worked(self.job), **late}
+
+    @contextmanager
+    def _lagging(self) -> Iterator[None]:
+        """Have a timer fire in the crawl, if the lag is asked for."""
+        if self._lag is None:
+            yield
+            return
+        from inflight.bench.measure.worker import lag  # strategies of older revisions have no timer
+
+        with lag.timed(self.frontier, self._lag) as self._timer:
+            yield
 
 
 @contextmanager

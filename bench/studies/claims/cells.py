@@ -21,9 +21,11 @@ Key = tuple[str, str, str, int]
 
 def key_of(trial: AnyTrial | RowTrial) -> Key:
     """Return the key of a trial, or of a part of it that becomes a row."""
-    arms = trial.arms if isinstance(trial, BlockTrial) else ()
-    name = ", ".join(sorted(arm.name for arm in arms)) or trial.strategy
-    return _key(trial.kind, name, trial.values, trial.round)
+    if not isinstance(trial, BlockTrial):
+        return _key(trial.kind, trial.strategy, trial.values, trial.round)
+    name = ", ".join(sorted(arm.name for arm in trial.arms))
+    settings = sorted(arm.label for arm in trial.arms)  # not all are in the names
+    return _key(trial.kind, name, trial.values | {"arms": settings}, trial.round)
 
 
 def key_of_row(row: Row) -> Key:

@@ -75,6 +75,9 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     """Resident memory of the worker at the end of its slices."""
     service: Maybe[Times] = None
     """Service times of the fetches that were started and finished within one window."""
+    lag: Maybe[Times] = None
+    """How late a timer of 10 ms fired in the model's loop, at each due time within a window; of threads, how late a
+    thread that sleeps woke up. Absent: not asked for, or the model has no timer."""
     work_units: Maybe[PositiveCount] = None
     """The CPU work of each page, in units of inflight.strategies.core.work; absent for none."""
     work_ns: Maybe[Ns] = None

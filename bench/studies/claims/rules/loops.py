@@ -6,10 +6,11 @@ outside of it, so small pages are the case in favour of these claims.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from inflight.bench.core.cells import cpu_per_page_ns, pages_per_s
+from inflight.bench.core.cells import cpu_per_page_ns, lag_ns, pages_per_s
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import (
     PER_S,
+    SPAN,
     Figure,
     Range,
     arms,
@@ -88,11 +89,21 @@ def eager_tasks(rows: Sequence[Row]) -> Outcome:
 
 
 def convoy(rows: Sequence[Row]) -> Outcome:
-    """Judge whether a loop beside a thread that computes fetches about 100 pages per second, a tenth of those alone."""
-    busy = {name: _beside(rows, strategy, is_busy=True) for name, strategy in CONVOYED.items()}
+    """Judge whether a loop beside a thread that computes fetches about 100 pages per second, a tenth of those alone.
+
+    The lateness of a timer, in arms of their own, with the global lock and without it, completes the answer.
+    """
+    decisive = [row for row in rows if not row.workload.arm.lag]
+    late = {
+        f"{name}_{where}_{side}": over_rounds(_beside(own, strategy, is_busy=side == "beside"), lag_ns, SPAN)
+        for where, own in _lagging(rows).items()
+        for name, strategy in CONVOYED.items()
+        for side in ("alone", "beside")
+    }
+    busy = {name: _beside(decisive, strategy, is_busy=True) for name, strategy in CONVOYED.items()}
     rates = {name: over_rounds(own, pages_per_s, PER_S) for name, own in busy.items()}
     left = {
-        name: ratio(busy[name], _beside(rows, strategy, is_busy=False), pages_per_s)
+        name: ratio(busy[name], _beside(decisive, strategy, is_busy=False), pages_per_s)
         for name, strategy in CONVOYED.items()
     }
     of, told = "pages per second beside the thread", "asyncio"
@@ -102,7 +113,27 @@ def convoy(rows: Sequence[Row]) -> Outcome:
         compared(told, rates["asyncio"], "below", HUNDRED * 2, of=of),
     ]
     others = [f"{name}: {found}" for name, found in rates.items() if name != told and isinstance(found, Range)]
-    return outcome(rows, parts, values("_per_s", rates) | values("_ratio", left), others)
+    others += [f"timer late, {name}: {found}" for name, found in _told_lags(late).items()]
+    found = values("_per_s", rates) | values("_ratio", left) | values("_lag_ns", late)
+    return outcome(decisive, parts, found, others)
+
+
+def _told_lags(late: Mapping[str, Figure]) -> dict[str, Range]:
+    """Return the lateness of the timers of asyncio by their names as text, as far as they are known."""
+    return {
+        name.replace("_locked_", " with the lock, ").replace("_free_", " without it, "): found
+        for name, found in late.items()
+        if name.startswith("asyncio") and isinstance(found, Range)
+    }
+
+
+def _lagging(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the arms whose lag was measured: with the global lock, and without it."""
+    found = [row for row in arms(rows) if row.workload.arm.lag]
+    return {
+        "locked": [row for row in found if row.workload.arm.python is None],
+        "free": [row for row in found if row.workload.arm.python is not None and row.knobs.gil is False],
+    }
 
 
 def _beside(rows: Sequence[Row], strategy: str, *, is_busy: bool) -> list[Row]:

@@ -1,0 +1,1 @@
+"""How late a timer fires in the loop of each model while it crawls."""
