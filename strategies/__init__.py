@@ -39,6 +39,7 @@ GROUPS = {
     "threads": "other ways to use threads",
     "asyncio": "asyncio, step by step: what each layer costs",
     "clients": "HTTP clients, each with a stack of its own",
+    "cores": "models that use more than one core",
     PARTS: "no models, but parts of a page: what the kernel and the shared core cost",
     ELSEWHERE: "strategies from files, modules and installed packages",
 }

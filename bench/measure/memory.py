@@ -9,7 +9,7 @@ marked when something else has changed them.
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import psutil
@@ -35,6 +35,12 @@ def of_process(pid: int, root: Path = Path("/proc")) -> Layers:
         "pss_bytes": getattr(full, "pss", None),
         "page_tables_bytes": procfs.sizes(procfs.text_of(root / str(pid) / "status")).get("VmPTE"),
     }
+
+
+def proportional(pids: Iterable[int]) -> int | None:
+    """Return the memory of processes together (PSS); what they share is counted once. None where it is unknown."""
+    found = [of_process(pid)["pss_bytes"] for pid in pids]
+    return sum(one for one in found if one is not None) if None not in found else None
 
 
 def of_system(root: Path = Path("/proc")) -> Layers:
