@@ -11,7 +11,7 @@ from typing import Any, Literal
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
-from inflight.strategies.core.kept import Kept
+from inflight.strategies.core.kept import MAX_KEPT, Kept
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
 
@@ -148,7 +148,7 @@ class Loop:
     def __init__(self, shared: Shared, share: int) -> None:
         self.shared = shared
         self.share = share
-        self.kept: Kept[Open] = Kept()
+        self.kept: Kept[Open] = Kept(MAX_KEPT // shared.most)
         self.connecting = asyncio.Semaphore(CONNECTING)
         self.loop: asyncio.AbstractEventLoop | None = None
         self.task: asyncio.Task[None] | None = None
@@ -186,7 +186,7 @@ class Loop:
 
     def wake(self, idle: "asyncio.Future[None]") -> None:
         """Let a worker of this loop go on, from any thread. Needs the lock."""
-        self.call(lambda: idle.done() or idle.set_result(None))
+        self.call(lambda: set_unless_done(idle))
 
     def cancel(self) -> None:
         """Cancel what runs in this loop, from any thread. Needs the lock."""
@@ -198,6 +198,12 @@ class Loop:
         if self.loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 self.loop.call_soon_threadsafe(function)
+
+
+def set_unless_done(idle: "asyncio.Future[None]") -> None:
+    """Set a future, unless its worker has been cancelled meanwhile."""
+    if not idle.done():
+        idle.set_result(None)
 
 
 class Reader(asyncio.StreamReader):

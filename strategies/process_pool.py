@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
-from inflight.strategies.core.kept import Kept
+from inflight.strategies.core.kept import MAX_KEPT, Kept
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume, consumed_elsewhere
 
@@ -86,7 +86,7 @@ class Pool:
         member = Member(ours, share, process)
         self.members.append(member)
         self.selector.register(ours, selectors.EVENT_READ, member)
-        member.send((self.job, share))
+        member.send((self.job, share, MAX_KEPT // self.most))
 
     def hand_out(self, waiting: deque[Fetch], frontier: Frontier) -> None:
         """Start fetches, each in the process with the fewest in flight; send a batch to each."""
@@ -175,18 +175,17 @@ async def main(sock: socket.socket) -> None:
     """Fetch what the parent sends, until it closes the socket: what each process runs."""
     reader, writer = await asyncio.open_connection(sock=sock)
     try:
-        job, share = await receive(reader)
-        await work_for(reader, Home(writer), job, share)
+        job, share, most_kept = await receive(reader)
+        await work_for(reader, Home(writer), Own(job, most_kept), share)
     except asyncio.IncompleteReadError:
         pass  # the parent has closed its end, or has ended itself
     finally:
         await abort(writer)
 
 
-async def work_for(reader: asyncio.StreamReader, home: "Home", job: Job, share: int) -> None:
+async def work_for(reader: asyncio.StreamReader, home: "Home", own: "Own", share: int) -> None:
     """Start the workers, and put the orders of the parent into their queue; ends by IncompleteReadError."""
     queue: asyncio.Queue[Order] = asyncio.Queue()
-    own = Own(job)
     workers = [asyncio.create_task(work(home, queue, Connection(own))) for _ in range(share)]
     home.send([])
     try:
@@ -256,10 +255,10 @@ class Home:
 class Own:
     """What the workers of one process share."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, most_kept: int) -> None:
         self.job = job
         self.connecting = asyncio.Semaphore(CONNECTING)
-        self.kept: Kept[Open] = Kept()
+        self.kept: Kept[Open] = Kept(most_kept)
         self.origins: dict[tuple[str, int], Origin] = {}
 
     def origin(self, order: Order) -> Origin:

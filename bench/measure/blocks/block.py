@@ -187,7 +187,8 @@ def missing(arms: Sequence[Running]) -> dict[int, float]:
     """Return for each cycle the share of its windows in which no worker ran.
 
     The arms are the same in all cycles, and so is the time for which they wait by themselves. Any excess was taken by
-    others. The share is CPU time over wall time, times the cores of the arm, and does not use pages, so it is independent of what is compared.
+    others. The share is CPU time over wall time, times the cores of the arm. It does not use pages, so it does not
+    depend on what is compared.
     """
     cpu_ns: dict[int, int] = {}
     wall_ns: dict[int, int] = {}
@@ -411,7 +412,10 @@ def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
 
 
 def _weigh(one: Running, cpus: set[int] | None) -> None:
-    """Read the memory of an arm after its slices, behind its gate. It may end on any core, because nothing more is measured."""
+    """Read the memory of an arm after its slices, at rest behind its gate.
+
+    It may end on any core, because nothing more is measured.
+    """
     assert one.worker is not None
     processes = [psutil.Process(pid) for pid in one.pids]
     one.memory = {"peak_threads": sum(each.num_threads() for each in processes)}
