@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, InterpreterPoolExecutor  # type: ignore[attr-defined]  # since 3.14
 from itertools import count
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, cast
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -148,13 +148,7 @@ class Member:
         if not data:
             self.lost()
         self.unread += data
-        while len(self.unread) >= SIZE.size:
-            end = SIZE.size + SIZE.unpack_from(self.unread)[0]
-            if len(self.unread) < end:
-                break
-            message = pickle.loads(self.unread[SIZE.size : end])  # noqa: S301  (from code of ours)
-            del self.unread[:end]
-            yield message
+        yield from whole(self.unread)
 
     def lost(self, error: OSError | None = None) -> NoReturn:
         """Raise: it has ended, though nobody told it to."""
@@ -163,38 +157,29 @@ class Member:
 
 async def main(sock: socket.socket) -> None:
     """Fetch what the parent sends, until it closes the socket: what each interpreter runs."""
-    reader, writer = await asyncio.open_connection(sock=sock)
+    home: Home
+    _, home = await asyncio.get_running_loop().create_connection(Home, sock=sock)
+    workers: list[asyncio.Task[None]] = []
+    own = None
     try:
-        job, share, most_kept = await receive(reader)
-        await work_for(reader, Home(writer), Own(job, most_kept), share)
-    except asyncio.IncompleteReadError:
-        pass  # the parent has closed its end
-    finally:
-        await abort(writer)
-
-
-async def work_for(reader: asyncio.StreamReader, home: "Home", own: "Own", share: int) -> None:
-    """Start the workers, and put the orders of the parent into their queue; ends by IncompleteReadError."""
-    queue: asyncio.Queue[Order] = asyncio.Queue()
-    workers = [asyncio.create_task(work(home, queue, Connection(own))) for _ in range(share)]
-    home.send([])
-    try:
-        while True:
-            for order in await receive(reader):
-                queue.put_nowait(Order(*order))
+        job, share, most_kept = await home.told
+        own = Own(job, most_kept)
+        workers = [asyncio.create_task(work(home, Connection(own))) for _ in range(share)]
+        home.send([])
+        await home.over
     finally:
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-        for _, kept, _ in own.kept:
-            await abort(kept)
+        for _, writer, _ in own.kept if own else ():
+            await abort(writer)
 
 
-async def work(home: "Home", queue: "asyncio.Queue[Order]", connection: "Connection") -> None:
+async def work(home: "Home", connection: "Connection") -> None:
     """Fetch one URL after another until cancelled; an exception that is no failed fetch goes home as text."""
     try:
         while True:
-            order = await queue.get()
+            order = await home.orders.get()
             try:
                 async with asyncio.timeout((order.deadline_ns - time.perf_counter_ns()) / 1e9):
                     response = await connection.fetch(order)
@@ -221,12 +206,34 @@ class Order(NamedTuple):
     """On the clock of perf_counter, which all interpreters share."""
 
 
-class Home:
-    """The way home: all that is done in one turn of the loop goes in one message."""
+class Home(asyncio.Protocol):
+    """The connection to the parent. All that is done in one turn of the loop goes home in one message."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self.writer = writer
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.told: asyncio.Future[tuple[Job, int, int]] = loop.create_future()
+        self.over: asyncio.Future[None] = loop.create_future()
+        self.orders: asyncio.Queue[Order] = asyncio.Queue()
         self.done: list[tuple[int, Done]] = []
+        self.unread = bytearray()
+        self.transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.unread += data
+        for message in whole(self.unread):
+            if not self.told.done():
+                self.told.set_result(message)
+                continue
+            for order in message:
+                self.orders.put_nowait(Order(*order))
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.told.cancel()  # which does nothing once it is done
+        if not self.over.done():
+            self.over.set_result(None)
 
     def add(self, number: int, done: "Done") -> None:
         if not self.done:
@@ -239,7 +246,7 @@ class Home:
 
     def send(self, done: "list[tuple[int, Done]]") -> None:
         """Send what is done; without waiting, because the parent always reads on."""
-        self.writer.write(packed(done))
+        self.transport.write(packed(done))
 
 
 class Own:
@@ -349,10 +356,15 @@ async def abort(writer: asyncio.StreamWriter) -> None:
         await writer.wait_closed()
 
 
-async def receive(reader: asyncio.StreamReader) -> Any:
-    """Return the next message. Raises IncompleteReadError at the end."""
-    (size,) = SIZE.unpack(await reader.readexactly(SIZE.size))
-    return pickle.loads(await reader.readexactly(size))  # noqa: S301  (from code of ours)
+def whole(unread: bytearray) -> Iterator[Any]:
+    """Take the messages that have arrived whole out of a buffer."""
+    while len(unread) >= SIZE.size:
+        end = SIZE.size + SIZE.unpack_from(unread)[0]
+        if len(unread) < end:
+            break
+        message = pickle.loads(unread[SIZE.size : end])  # noqa: S301  (from code of ours)
+        del unread[:end]
+        yield message
 
 
 def packed(message: object) -> bytes:
@@ -368,4 +380,5 @@ def usable_cores() -> int:
 
 def serve(descriptor: int) -> None:
     """Run one interpreter of the pool."""
-    asyncio.run(main(socket.socket(fileno=descriptor)))
+    with contextlib.suppress(asyncio.CancelledError):  # the parent was gone before it had told anything
+        asyncio.run(main(socket.socket(fileno=descriptor)))

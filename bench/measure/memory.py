@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from inflight.bench.measure import procfs
+from inflight.bench.measure import host, procfs
 
 Layers = dict[str, int | None]
 
@@ -37,10 +37,14 @@ def of_process(pid: int, root: Path = Path("/proc")) -> Layers:
     }
 
 
-def proportional(pids: Iterable[int]) -> int | None:
-    """Return the memory of processes together (PSS); what they share is counted once. None where it is unknown."""
-    found = [of_process(pid)["pss_bytes"] for pid in pids]
-    return sum(one for one in found if one is not None) if None not in found else None
+def of_processes(pids: Iterable[int]) -> Layers:
+    """Return the memory of processes together; None for what is unknown of one. RSS counts what they share twice."""
+    each = [of_process(pid) for pid in pids]
+    return {
+        name: sum(one for one in sizes if one is not None) if None not in sizes else None
+        for name in each[0]
+        for sizes in [[layers[name] for layers in each]]
+    }
 
 
 def of_system(root: Path = Path("/proc")) -> Layers:
@@ -81,11 +85,12 @@ def unused_bytes(root: Path = Path("/proc")) -> int:
 
 
 def at_rest(pid: int, deadline_s: float) -> tuple[Layers, Layers]:
-    """Return the layers of a process and of the system once two readings agree, or the last ones at the deadline.
+    """Return the layers of a process with its children, and of the system, once two readings agree.
 
+    At the deadline, the last reading is returned.
     ``deadline_s`` is on the clock of time.monotonic().
     """
-    return settled(lambda: (of_process(pid), of_system()), deadline_s, time.sleep)
+    return settled(lambda: (of_processes(host.family(pid)), of_system()), deadline_s, time.sleep)
 
 
 def settled(

@@ -297,7 +297,7 @@ def _fill(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None
 def _watch_children(one: Running, server: Server) -> None:
     """Let the server read the CPU time of the worker's children, too, of which a model may have some."""
     assert one.worker is not None
-    found = [one.worker.pid, *(child.pid for child in psutil.Process(one.worker.pid).children(recursive=True))]
+    found = host.family(one.worker.pid)
     if found != one.pids:
         one.pids = found
         server.tell("watch", port=one.port, pids=found)
@@ -423,7 +423,7 @@ def _weigh(one: Running, cpus: set[int] | None) -> None:
         one.memory["rss_bytes"] = processes[0].memory_info().rss
     else:
         one.memory["processes"] = len(processes)
-    if (shared := memory.proportional(one.pids)) is not None:
+    if (shared := memory.of_processes(one.pids)["pss_bytes"]) is not None:
         one.memory["pss_bytes"] = shared
     for pid in one.pids:
         process.pin(pid, _start_cpus(cpus))
