@@ -87,7 +87,7 @@ def test_the_title_says_which_model_gains_and_from_which_work_on() -> None:
 def test_the_section_says_that_the_server_shared_the_last_core() -> None:
     (section,) = show.sections(rows())
 
-    shown = str(text(section, 120))
+    shown = " ".join(str(text(section, 120)).split())
     assert "60 % at no CPU work, 2 % at 1 ms of CPU work" in shown
     assert "1.90x" in shown
     assert "The reference under another name, over itself: " in shown
