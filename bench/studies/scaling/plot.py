@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from inflight.bench.core import units
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, name_looks, page, words
 from inflight.bench.present.marks import Point
@@ -14,6 +15,9 @@ from inflight.bench.studies.scaling.read import Scaling
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+ASIDE = 0.035
+"""Distance between the points of two strategies at one amount of CPU work; the amounts are 1 apart."""
 
 
 def plots(rows: Sequence[Row], _looks: Mapping[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
@@ -41,8 +45,8 @@ def draw(found: Scaling, footer: str) -> "Figure":
     labels.share_width(sheet, len(interpreters), map(labels.name_of, names), left=0.9)
     for axes, interpreter in zip(panels, interpreters, strict=True):
         ends = []
-        for name in names:
-            points = _points(found, (name, interpreter))
+        for number, name in enumerate(names):
+            points = _points(found, (name, interpreter), ASIDE * (number - (len(names) - 1) / 2))
             end = marks.series(axes, name, points, looks.get(name))
             ends += [end] if end else []
         _scales(axes, found)
@@ -53,14 +57,14 @@ def draw(found: Scaling, footer: str) -> "Figure":
     return sheet
 
 
-def _points(found: Scaling, series: read.Series) -> list[Point]:
-    """Return the speed-ups of a strategy."""
+def _points(found: Scaling, series: read.Series, aside: float) -> list[Point]:
+    """Return the speed-ups of a strategy, a little aside from the ticks, so that intervals are not on one another."""
     points = []
     for place, work in enumerate(found.works):
         ratio = work.speed_up(series, found.cores[-1], found.cores[0])
         if ratio is not None:
             low, high = (ratio.low, ratio.high) if math.isfinite(ratio.high) else (math.nan, math.nan)
-            points.append(Point(place, ratio.estimate, low, high))
+            points.append(Point(place + aside, ratio.estimate, low, high))
     return points
 
 
@@ -71,6 +75,7 @@ def _scales(axes: "Axes", found: Scaling) -> None:
     axes.set_xticks(range(len(found.works)), [show.work_text(work) for work in found.works])
     axes.set_xlabel("CPU work per page")
     axes.set_ylim(0, 1.12 * ideal)
+    axes.yaxis.set_major_formatter(lambda ratio, _: units.times(ratio) if ratio else "0")
     axes.axhline(1, color="black", linewidth=1.2, zorder=1)
     axes.axhline(ideal, color=page.GREY, linewidth=1.2, linestyle=":", zorder=1)
     marks.small(axes, f"all of {found.cores[-1]} cores", (len(found.works) - 1, ideal), ha="right")
