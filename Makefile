@@ -8,7 +8,7 @@ PART   :=
 ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
 
-.PHONY: help run goldens memory c10k locust c100k c1m map models clients race limits claims selftest selftest-long test test-long fuzz check speed lock readme schema lessons pictures bench clean
+.PHONY: help run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz check speed lock readme schema lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ models: $(VENV)/.strategies ## measure what each layer costs: callbacks, await, 
 
 clients: $(VENV)/.strategies ## measure which HTTP client keeps its throughput with 1 to 2,048 in flight (ten minutes)
 	$(BIN)/inflight run clients
+
+scaling: $(VENV)/.run ## measure which model turns a second core into pages, and from which CPU work per page on (six minutes)
+	$(BIN)/inflight run scaling
 
 race: $(VENV)/.run   ## let the strategies crawl side by side, and watch it
 	$(BIN)/inflight race

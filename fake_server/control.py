@@ -9,7 +9,9 @@
     {"do": "warm"}                      render pages in order of number until the cache is full
     {"do": "move"}                      listen at new ports instead of the old ones
     {"do": "move", "gates": 7}          the same with 7 ports, each with its own gate
-    {"do": "watch", "port": 1, "pid": 2} read the CPU time of process 2 with the gate of port 1
+    {"do": "watch", "port": 1, "pids": [2, 3]}
+                                        read the CPU time of these processes, and of children of theirs that have
+                                        ended, with the gate of port 1; the first one's gives null when it has ended
     {"do": "pass", "port": 1, "over_ns": 3}
                                         shut all gates except that of port 1, and open this one: its requests
                                         are answered evenly over the time; "port": null opens none
@@ -19,8 +21,8 @@
 
 Every answer has "ok"; most are {"ok": true}. move answers {"ok": true, "port": 40000, "ports": [40000]}. pass and read
 answer, as of one moment, with clock_ns (monotonic clock), server_cpu_ns (CPU time of this process) and "gates". These
-are by port, with requests (received), held (waiting behind the gate) and cpu_ns (of the watched process; null if
-unknown). stats answers {"ok": true, "stats": {...}} with
+are by port, with requests (received), held (waiting behind the gate) and cpu_ns (of the watched processes; null
+if unknown). stats answers {"ok": true, "stats": {...}} with
 
     requests, in_flight, peak_in_flight          received; received and not answered, held ones included
     connections, peak_connections, total_connections
@@ -98,7 +100,10 @@ class Control:
         return {"port": ports[0], "ports": ports}
 
     def _watch(self, message: dict[str, Any]) -> None:
-        self._server.gate(_whole(message, "port")).pid = _whole(message, "pid")
+        pids = message.get("pids")
+        if not isinstance(pids, list) or not all(type(pid) is int and pid > 0 for pid in pids):
+            raise ValueError(f'"pids" must be a list of process ids, not {pids!r:.80}')
+        self._server.gate(_whole(message, "port")).pids = pids
 
     def _pass(self, message: dict[str, Any]) -> dict[str, Any]:
         port = None if message.get("port") is None else _whole(message, "port")

@@ -39,6 +39,7 @@ GROUPS = {
     "threads": "other ways to use threads",
     "asyncio": "asyncio, step by step: what each layer costs",
     "clients": "HTTP clients, each with a stack of its own",
+    "cores": "models that use more than one core",
     PARTS: "parts of a page, for comparison: what the kernel and the shared core cost",
     ELSEWHERE: "strategies from files, modules and installed packages",
 }

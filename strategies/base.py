@@ -54,7 +54,8 @@ class Strategy(Protocol):
         waiting += frontier.fail(fetch, error)          # a retry, or nothing
 
     A strategy catches ``OSError`` and ``ProtocolError`` of a fetch and passes them to ``frontier.fail``. Any other
-    exception is a bug and leaves ``crawl``. No thread, task or descriptor may outlive ``crawl``, even after an error.
+    exception is a bug and leaves ``crawl``. No thread, task, process or descriptor may outlive ``crawl``, even after an
+    error.
 
     A redirect is a response: pass it to ``frontier.finish``, which offers its target. Read a response in any framing of
     HTTP/1.1, and whatever its status. A fetch fails when its response is not complete at its deadline. A fetch fails

@@ -86,7 +86,7 @@ def code_of(strategy: Strategy) -> ModuleType:
 
 @contextmanager
 def nothing_left_behind() -> Iterator[None]:
-    """Check that no thread, task or descriptor outlives the block, however it ends. Raises BrokenRuleError."""
+    """Check that no thread, task, process or descriptor outlives the block, however it ends. Raises BrokenRuleError."""
     before = resources()
     gc.freeze()  # the collector looks through what the block makes only, not through all that the suite has loaded
     ended = "returned"
@@ -103,16 +103,18 @@ def nothing_left_behind() -> Iterator[None]:
 
 def resources() -> dict[str, Any]:
     """Return the resources that this process holds, besides objects."""
-    return {"threads": set(threading.enumerate()), "descriptors": psutil.Process().num_fds()}
+    own = psutil.Process()
+    return {"threads": set(threading.enumerate()), "descriptors": own.num_fds(), "children": set(own.children())}
 
 
 def left_behind(before: dict[str, Any]) -> list[str]:
     """Return in words what this process holds now that it did not hold ``before``, or the reverse."""
     now = resources()
     threads = [f"the thread {thread.name}" for thread in now["threads"] - before["threads"]]
+    children = [f"the process {child.pid}" for child in now["children"] - before["children"]]
     number = now["descriptors"] - before["descriptors"]
     descriptors = [f"{number:+d} descriptor{'' if abs(number) == 1 else 's'}"] if number else []
-    return threads + descriptors + [f"the task {task.get_name()}" for task in unfinished_tasks()]
+    return threads + children + descriptors + [f"the task {task.get_name()}" for task in unfinished_tasks()]
 
 
 def unfinished_tasks() -> list["asyncio.Task[Any]"]:

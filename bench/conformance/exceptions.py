@@ -83,6 +83,15 @@ A test is the name of its function, or ``name[value]`` for its cases with this v
 neighbouring values are written as pytest writes them: ``test_every_fault_ends_as_the_site_says[reset-mid-keep-alive]``.
 """
 
+OUT_OF_REACH = {
+    "process_pool": "in processes of its own",
+    "interpreter_pool": "in interpreters of its own",
+}
+"""Strategy -> where it fetches, if it is not in the process and the interpreter of the tests.
+
+A test there can replace neither the parser nor the function that looks up names, so it is skipped.
+"""
+
 
 class Limit(NamedTuple):
     """Why a library cannot pass a case of a test, and whether a strategy that passes is an error of the table."""

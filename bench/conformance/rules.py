@@ -15,7 +15,7 @@ RULES = {
     "connections": "With ``keep-alive``, use connections again; with ``per-fetch``, open one for each fetch.",
     "stale": "A kept connection that the server has closed costs no try.",
     "bugs": "Any other exception is a bug and leaves ``crawl``.",
-    "cleanup": "No thread, task or descriptor may outlive ``crawl``, even after an error.",
+    "cleanup": "No thread, task, process or descriptor may outlive ``crawl``, even after an error.",
     "work": "Call it once per response, without holding a lock.",
 }
 """Each rule with its sentence in the docstring of ``inflight.strategies.base.Strategy``, in the order of the checks."""

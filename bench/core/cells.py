@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from inflight.bench.core import units, workloads
 from inflight.bench.core.figures import P50_SAMPLES, STEADY, NoSlope, Slope, Spread, memory_slope, spread
+from inflight.bench.core.records.crawls import ArmOf
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Interval, Logs, compare, t_interval
 
@@ -349,6 +350,12 @@ def of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
     """Return the rows of one kind, sorted by workload and round, without comparisons."""
     found = (row for row in rows if row.kind == kind and not row.of_comparison)
     return sorted(found, key=lambda row: (row.workload.id, row.round))
+
+
+def arm_of(row: Row) -> ArmOf | None:
+    """Return the arm of a row; None for rows without one."""
+    found: ArmOf | None = getattr(row.workload, "arm", None)
+    return found
 
 
 def is_placebo(row: Row) -> bool:

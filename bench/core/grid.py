@@ -116,6 +116,8 @@ class Grid:
     """In blocks: settings of the reference arm that differ; each strategy then has its own blocks, against itself."""
     patience_s: float | None = None
     """In blocks: see ``BlockTrial.patience_s``."""
+    cores: tuple[int, ...] = ()
+    """In blocks: numbers of cores; each strategy has an arm with each of them. Empty: that of the settings."""
 
     def workloads(self, prefix: str) -> list[Workload]:
         """Return the cells in the order of the lists."""
@@ -151,6 +153,7 @@ class Grid:
             "cycles": self.cycles if self.kind == "throughput" else None,
             "against": self.against,
             "patience_s": self.patience_s,
+            "cores": list(self.cores) or None,
             **self.settings,
         }
         return table | {key: value for key, value in optional.items() if value is not None}
@@ -193,6 +196,7 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.whole(number, 1, MOST_IN_FLIGHT, f"{where}: in_flight")
     cpu = table.get("cpu", ["0"])
     judge.check_list(cpu, str, f"{where}: cpu")
+    cores = _cores(table, where)
     site_values = common_site | own_site | ({"pages": table["pages"]} if "pages" in table else {})
     judge.need("delay" not in site_values, f'{where}: the site\'s delay is given as "latency" here')
     judge.need("endless" not in site_values, f"{where}: the site of [[throughput]] is endless, that of others is not")
@@ -215,9 +219,10 @@ def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str
         judge.truth(table.get("parked", False), f"{where}: parked"),
         judge.distinct((_work(text, f"{where}: cpu") for text in cpu), f"{where}: cpu"),
         judge.whole(table.get("cycles", CYCLES), 1, MOST_CYCLES, f"{where}: cycles"),
-        _settings(table, _SET, where),
+        _settings(table, [name for name in _SET if not (cores and name == "cores")], where),
         None if "against" not in table else _against(table["against"], f"{where}: against"),
         judge.seconds(table.get("patience_s"), f"{where}: patience_s"),
+        cores,
     )
 
 
@@ -229,6 +234,16 @@ def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
     while lap < in_flight:
         lap *= 10
     return SiteConfig.from_dict(site.to_dict() | {"endless": True, "pages": lap})
+
+
+def _cores(table: Mapping[str, Any], where: str) -> tuple[int, ...]:
+    """Return the numbers of cores of a table with a list of them; empty where one number is a setting of all arms."""
+    numbers = table.get("cores")
+    if not isinstance(numbers, list):
+        return ()
+    judge.check_list(numbers, int, f"{where}: cores")
+    judge.need("against" not in table, f"{where}: cores is one number where there is a table against")
+    return judge.distinct((judge.whole(one, 1, MOST_CORES, f"{where}: cores") for one in numbers), f"{where}: cores")
 
 
 def _against(table: Any, where: str) -> dict[str, Any]:

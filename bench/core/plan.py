@@ -153,14 +153,21 @@ def _crawled(experiment: Experiment, described: dict[str, Description], number: 
 
 
 class _On(NamedTuple):
-    """An interpreter of a run that compares several."""
+    """What each strategy has an arm on: an interpreter of a run that compares several, and a number of cores."""
 
     label: str = ""
     python: str | None = None
+    cores: int | None = None
+    """None: that of the settings."""
 
     def name(self, strategy: str) -> str:
-        """Return the name of a strategy on this interpreter."""
-        return f"{strategy} {self.label}".strip()
+        """Return the name of a strategy on this interpreter and these cores."""
+        cores = "" if self.cores in {None, 1} else f" (cores={self.cores})"
+        return f"{strategy} {self.label}".strip() + cores
+
+    def with_cores(self, numbers: Sequence[int]) -> list["_On"]:
+        """Return this interpreter with each of the numbers of cores; alone if there are none."""
+        return [self._replace(cores=number) for number in numbers] or [self]
 
 
 def _interpreters(experiment: Experiment) -> list[_On]:
@@ -178,7 +185,7 @@ def _blocks(
         if grid.against is not None:
             blocks = [_against_itself(grid, workload, one, number) for one in chosen]
         else:
-            on = _interpreters(experiment)
+            on = [one for each in _interpreters(experiment) for one in each.with_cores(grid.cores)]
             blocks = [block_of(workload, chosen, grid.cycles, number, grid.settings, on)] if chosen else []
         found += blocks if grid.patience_s is None else [_patient(block, grid.patience_s) for block in blocks]
     return found
@@ -200,7 +207,7 @@ def block_of(
 ) -> BlockTrial:
     """Return the block of strategies on a workload; the reference is ``callbacks``, or else the first strategy.
 
-    With several interpreters, each strategy has an arm on each of them; the reference is on the first.
+    With several interpreters or numbers of cores, each strategy has an arm on each; the reference is on the first.
     """
     first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
     ordered = [first, *(one for one in chosen if one is not first)]
@@ -258,7 +265,8 @@ def _round_ns(arm: Arm, threaded: Collection[str]) -> int:
 
 
 def _arm(strategy: Description, workload: Workload, settings: Mapping[str, Any], on: _On = _On()) -> Arm:  # noqa: B008
-    own = {"python": on.python, "interpreter": on.label} if on.label else {}
+    own: dict[str, Any] = {"python": on.python, "interpreter": on.label} if on.label else {}
+    own |= {} if on.cores is None else {"cores": on.cores}
     return Arm(
         on.name(strategy.name),
         strategy.name,

@@ -74,7 +74,7 @@ def layers(stage: str, worker: process.Worker, server: Server) -> dict[str, Any]
     found: Layers = {
         **own,
         **system,
-        "threads": psutil.Process(worker.pid).num_threads(),
+        "threads": sum(psutil.Process(pid).num_threads() for pid in host.family(worker.pid)),
         "connections": server.stats()["connections"],
         **{f"server_{name}": value for name, value in memory.of_process(server.process.pid).items()},
     }

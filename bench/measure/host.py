@@ -99,6 +99,11 @@ def cpu_in_ticks_ns(pid: int) -> int:
     return round((times.user + times.system) * 1e9)
 
 
+def family(pid: int) -> list[int]:
+    """Return a process, its children and theirs."""
+    return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+
+
 def machine(neighbour: str | None = None) -> dict[str, Any]:
     """Return a description of machine and software for ``machine.json``; unknown values are None.
 

@@ -9,12 +9,12 @@ marked when something else has changed them.
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import psutil
 
-from inflight.bench.measure import procfs
+from inflight.bench.measure import host, procfs
 
 Layers = dict[str, int | None]
 
@@ -34,6 +34,16 @@ def of_process(pid: int, root: Path = Path("/proc")) -> Layers:
         "rss_bytes": full.rss,
         "pss_bytes": getattr(full, "pss", None),
         "page_tables_bytes": procfs.sizes(procfs.text_of(root / str(pid) / "status")).get("VmPTE"),
+    }
+
+
+def of_processes(pids: Iterable[int]) -> Layers:
+    """Return the memory of processes together; None for what is unknown of one. RSS counts what they share twice."""
+    each = [of_process(pid) for pid in pids]
+    return {
+        name: sum(one for one in sizes if one is not None) if None not in sizes else None
+        for name in each[0]
+        for sizes in [[layers[name] for layers in each]]
     }
 
 
@@ -75,11 +85,12 @@ def unused_bytes(root: Path = Path("/proc")) -> int:
 
 
 def at_rest(pid: int, deadline_s: float) -> tuple[Layers, Layers]:
-    """Return the layers of a process and of the system once two readings agree, or the last ones at the deadline.
+    """Return the layers of a process with its children, and of the system, once two readings agree.
 
+    At the deadline, the last reading is returned.
     ``deadline_s`` is on the clock of time.monotonic().
     """
-    return settled(lambda: (of_process(pid), of_system()), deadline_s, time.sleep)
+    return settled(lambda: (of_processes(host.family(pid)), of_system()), deadline_s, time.sleep)
 
 
 def settled(

@@ -58,6 +58,7 @@ class Study:
 
 STUDIES = (
     Study("decision_map", key="map", replaces="throughput"),
+    Study("scaling", key="scaling", replaces="throughput"),
     Study("interpreters", key="interpreters", replaces="throughput"),
     Study("throughput"),
     Study("lag", key="lag"),

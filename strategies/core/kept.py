@@ -17,9 +17,10 @@ T = TypeVar("T")
 
 
 class Kept(Generic[T]):
-    """The connections put aside, the newest last."""
+    """The connections put aside, the newest last; at most ``most``, where a model has several of these."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_KEPT) -> None:
+        self._most = most
         self._connections: list[tuple[Origin, T]] = []
 
     def __iter__(self) -> Iterator[T]:
@@ -29,7 +30,7 @@ class Kept(Generic[T]):
     def put(self, origin: Origin, connection: T) -> T | None:
         """Put a connection aside; return the one to close for it, if any."""
         self._connections.append((origin, connection))
-        return self._connections.pop(0)[1] if len(self._connections) > MAX_KEPT else None
+        return self._connections.pop(0)[1] if len(self._connections) > self._most else None
 
     def take(self, origin: Origin) -> T | None:
         """Remove and return the newest connection to an origin, if any."""

@@ -50,6 +50,12 @@ def consume(job: "Job") -> None:
         next(_consumed)
 
 
+def consumed_elsewhere(job: "Job") -> None:
+    """Count a page whose CPU work was done in another process or interpreter, which called ``consume``."""
+    if job.work_units:
+        next(_consumed)
+
+
 def consumed_pages() -> int:
     """Return the number of pages with the CPU work done. This ends the count, so it can be called only once."""
     return next(_consumed)

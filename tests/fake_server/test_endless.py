@@ -115,7 +115,7 @@ def test_passing_on_opens_one_gate_and_shuts_the_others(server: Running, over_ns
 
 def test_a_gate_reads_the_cpu_time_of_the_process_it_watches(server: Running) -> None:
     with two_gates(server) as ((one, _), (_, _)):
-        server.do("watch", port=one, pid=os.getpid())
+        server.do("watch", port=one, pids=[os.getpid()])
 
         first, second = (gate["cpu_ns"] for gate in server.do("read")["gates"].values())
 
@@ -141,7 +141,7 @@ def test_endless_crawls_run_out_behind_all_gates(server: Running) -> None:
 
 @pytest.mark.parametrize(
     ("command", "values"),
-    [("pass", {"port": 1}), ("pass", {"port": "x"}), ("watch", {"port": 1, "pid": 1})],
+    [("pass", {"port": 1}), ("pass", {"port": "x"}), ("watch", {"port": 1, "pids": [1]})],
 )
 def test_a_port_without_a_gate_is_refused(server: Running, command: str, values: dict[str, Any]) -> None:
     assert server.do(command, **values)["ok"] is False

@@ -22,7 +22,7 @@ import psutil
 
 from inflight.bench.core.arm import Arm, BlockTrial
 from inflight.bench.core.grid import endless
-from inflight.bench.measure import host, process
+from inflight.bench.measure import host, memory, process
 from inflight.bench.measure.blocks.order import balanced
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.expected import root_paths
@@ -107,7 +107,7 @@ class Slice:
     """On the monotonic clock, which workers, server and harness share."""
     end_ns: int
     cpu_ns: int
-    """CPU time of the arm's worker, all threads, user and system."""
+    """CPU time of the arm's worker and its children, all threads, user and system."""
     server_cpu_ns: int
     requests: int
     """Requests that the server received from the arm."""
@@ -128,6 +128,8 @@ class Running:
     knobs: dict[str, Any] = field(default_factory=dict)
     outcome: dict[str, Any] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
+    pids: list[int] = field(default_factory=list)
+    """Its processes: the worker, its children and theirs."""
     requests: int = 0
     """Requests that the server received from the arm in the whole block."""
     failure: Exception | None = None
@@ -189,14 +191,15 @@ def missing(arms: Sequence[Running]) -> dict[int, float]:
     """Return for each cycle the share of its windows in which no worker ran.
 
     The arms are the same in all cycles, and so is the time for which they wait by themselves. Any excess was taken by
-    others. The share is CPU time over wall time and does not use pages, so it is independent of what is compared.
+    others. The share is CPU time over wall time, times the cores of the arm. It does not use pages, so it does not
+    depend on what is compared.
     """
     cpu_ns: dict[int, int] = {}
     wall_ns: dict[int, int] = {}
     for one in arms:
         for each in one.slices:
             cpu_ns[each.cycle] = cpu_ns.get(each.cycle, 0) + each.cpu_ns
-            wall_ns[each.cycle] = wall_ns.get(each.cycle, 0) + each.end_ns - each.begin_ns
+            wall_ns[each.cycle] = wall_ns.get(each.cycle, 0) + (each.end_ns - each.begin_ns) * one.arm.cores
     return {cycle: max(0.0, 1 - cpu_ns[cycle] / wall_ns[cycle]) for cycle in wall_ns}
 
 
@@ -287,9 +290,9 @@ def _begin(one: Running, block: BlockTrial, server: Server, cpus: set[int] | Non
     worker = _speaking(one, "ready", block)
     one.knobs = worker.expect("ready", "knobs")["knobs"]
     if cpus is not None:
-        process.pin(worker.pid, one.prepared.runtime.cpus or cpus)
-        one.knobs["cpus"] = sorted(os.sched_getaffinity(worker.pid))
-    server.tell("watch", port=one.port, pid=worker.pid)
+        process.pin(worker.pid, one.prepared.runtime.cpus or cpus)  # children inherit it
+    one.pids = [worker.pid]
+    server.tell("watch", port=one.port, pids=one.pids)
     worker.send({"do": "crawl"})
 
 
@@ -297,7 +300,19 @@ def _fill(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None
     """Let an arm begin, and wait until it has its cap in flight. Arms do so one by one, each with a core of its own."""
     _begin(one, block, server, cpus)
     _await_cap(one, block, server)
+    _watch_children(one, server)
+    if cpus is not None:
+        one.knobs["cpus"] = sorted(set[int]().union(*map(os.sched_getaffinity, one.pids)))
     _rest(one)
+
+
+def _watch_children(one: Running, server: Server) -> None:
+    """Let the server read the CPU time of the worker's children, too, of which a model may have some."""
+    assert one.worker is not None
+    found = host.family(one.worker.pid)
+    if found != one.pids:
+        one.pids = found
+        server.tell("watch", port=one.port, pids=found)
 
 
 def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
@@ -345,6 +360,8 @@ def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | N
 
 
 def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
+    if len(one.pids) > 1:
+        _watch_children(one, server)
     _wake(one)
     server.tell("pass", port=one.port, over_ns=round(block.workload.mean_latency_ns))
     _sleep_ns(one.lengths.settle_ns + draw.random() * one.lengths.jitter_ns)
@@ -415,11 +432,21 @@ def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
 
 
 def _weigh(one: Running, cpus: set[int] | None) -> None:
-    """Read the memory of an arm after its slices. It may end on any core, because nothing more is measured."""
+    """Read the memory of an arm after its slices, at rest behind its gate.
+
+    It may end on any core, because nothing more is measured.
+    """
     assert one.worker is not None
-    one.memory = {"rss_bytes": psutil.Process(one.worker.pid).memory_info().rss}
-    one.memory["peak_threads"] = psutil.Process(one.worker.pid).num_threads()
-    process.pin(one.worker.pid, _start_cpus(cpus))
+    processes = [psutil.Process(pid) for pid in one.pids]
+    one.memory = {"peak_threads": sum(each.num_threads() for each in processes)}
+    if len(processes) == 1:
+        one.memory["rss_bytes"] = processes[0].memory_info().rss
+    else:
+        one.memory["processes"] = len(processes)
+    if (shared := memory.of_processes(one.pids)["pss_bytes"]) is not None:
+        one.memory["pss_bytes"] = shared
+    for pid in one.pids:
+        process.pin(pid, _start_cpus(cpus))
 
 
 def _ask_for_report(one: Running, block: BlockTrial) -> None:

@@ -77,6 +77,7 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
         | one.memory
         | dict(done.outside)
         | dict(done.cycles)
+        | _shared_core(one, done.setting)
         | _figures(windows)
         | {
             "block": block.id,
@@ -93,6 +94,12 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
     }
     seen.wrong = answer_difference(blocks.site_of(block), one.outcome["answer"])
     seen.checks = judge(CHECKS, _evidence(block, one, done.setting, seen))
+
+
+def _shared_core(one: Running, setting: Setting) -> dict[str, Any]:
+    """Say that a core of the arm is the server's, too, where it is."""
+    cpus = one.prepared.runtime.cpus
+    return {"beside_server": True} if cpus is not None and setting.cpus.server and cpus & setting.cpus.server else {}
 
 
 _COUNTED = (

@@ -47,14 +47,20 @@ class StrategyPart(Part):
     def timed(self) -> dict[str, Any]:
         """Crawl between two readings of the clocks; return the readings, and the exception if one was raised."""
         error = cause = None
-        cpu_before_ns, begin_ns = time.process_time_ns(), time.perf_counter_ns()
+        cpu_before_ns, begin_ns = _cpu_ns(), time.perf_counter_ns()
         try:
             self.strategy.crawl(self.job, self.frontier)
         except BaseException as bug:  # noqa: BLE001  (reported with its traceback; ends the trial)
             traceback.print_exc()
             error, cause = last_line(bug), cause_of(bug)
-        end_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns() - cpu_before_ns
+        end_ns, cpu_ns = time.perf_counter_ns(), _cpu_ns() - cpu_before_ns
         return {"error": error, "cause": cause, "begin_ns": begin_ns, "end_ns": end_ns, "cpu_ns": cpu_ns}
+
+
+def _cpu_ns() -> int:
+    """Return the CPU time of this process and of its children that have ended, as a model's have after its crawl."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time_ns() + round((ended.ru_utime + ended.ru_stime) * 1e9)
 
 
 class Crawl(StrategyPart):

@@ -7,7 +7,7 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import layers
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import NoSlope, Slope
-from inflight.bench.core.records.crawls import ArmOf, Memory
+from inflight.bench.core.records.crawls import Memory
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Interval
 
@@ -37,8 +37,8 @@ def matrices(rows: Sequence[Row]) -> list[Matrix]:
         return []
     found: dict[tuple[object, ...], dict[tuple[str, str], Cell]] = {}
     for cell in c.cells(rows):
-        arm = arm_of(cell.rows[0])
-        if arm is not None and arm.interpreter:
+        arm = c.arm_of(cell.rows[0])
+        if arm is not None and arm.interpreter and (arm.cores or 1) == 1:  # a study of cores has the others
             workload = cell.setting, cell.mean_latency_ns, cell.latency, cell.in_flight
             found.setdefault(workload, {})[arm.strategy, arm.interpreter] = cell
     return [Matrix(next(iter(own.values())), labels, _ordered(own, labels[0]), own) for own in found.values()]
@@ -46,23 +46,17 @@ def matrices(rows: Sequence[Row]) -> list[Matrix]:
 
 def interpreters(rows: Iterable[Row]) -> tuple[str, ...]:
     """Return the labels of the interpreters, that of the reference arm first, then by version."""
-    arms = [arm for row in rows if (arm := arm_of(row)) is not None and arm.interpreter]
+    arms = [arm for row in rows if (arm := c.arm_of(row)) is not None and arm.interpreter]
     first = {arm.interpreter for arm in arms if arm.role == "reference"}
     labels = {arm.interpreter for arm in arms if arm.interpreter}
     return tuple(sorted(labels, key=lambda label: (label not in first, _numbers(label), label)))
-
-
-def arm_of(row: Row) -> ArmOf | None:
-    """Return the arm of a row; None for rows without one."""
-    found: ArmOf | None = getattr(row.workload, "arm", None)
-    return found
 
 
 def memory(rows: Sequence[Row]) -> dict[tuple[str, str], Slope | NoSlope]:
     """Return the memory per additional fetch in flight, in all layers, of each strategy on each interpreter."""
     own: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        arm = arm_of(row)
+        arm = c.arm_of(row)
         if isinstance(row, Memory) and row.status == "ok" and arm is not None and arm.interpreter:
             own.setdefault((arm.strategy, arm.interpreter), []).append(row)
     return {key: layers.cost(some, "held").full for key, some in own.items()}
@@ -72,7 +66,7 @@ def samples(rows: Iterable[Row]) -> dict[str, Row]:
     """Return a row of each interpreter whose worker reported its settings."""
     found: dict[str, Row] = {}
     for row in rows:
-        arm = arm_of(row)
+        arm = c.arm_of(row)
         if arm is not None and arm.interpreter and c.knob(row, "python"):
             found.setdefault(arm.interpreter, row)
     return found

@@ -54,11 +54,11 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     settle_ns: Maybe[Ns] = None
     """How long the gate was open before each window."""
     cpu_per_page_ns: Maybe[Ns] = None
-    """CPU time of the worker per page, in the windows."""
+    """CPU time of the worker and its children per page, in the windows."""
     pages_per_s: Maybe[Number] = None
     """Pages per second in the windows."""
     cpu_share: Maybe[Number] = None
-    """CPU time of the worker as a share of the time, in the windows."""
+    """CPU time of the worker and its children as a share of the time, in the windows; with several cores, above 1."""
     missing_share: Maybe[Share] = None
     """Share of the time of all the block's windows in which no arm ran: it waited, or others had the core."""
     disturbed: Maybe[Count] = None
@@ -70,9 +70,16 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     held_in_flight: Maybe[Count] = None
     """How many were held behind the arm's gate after each of its slices."""
     peak_threads: Maybe[PositiveCount] = None
-    """Threads of the worker at the end of its slices."""
+    """Threads of the worker and its children at the end of its slices."""
     rss_bytes: Maybe[Bytes] = None
-    """Resident memory of the worker at the end of its slices."""
+    """Resident memory of the worker at the end of its slices; absent if it has children."""
+    pss_bytes: Maybe[Bytes] = None
+    """Memory of the worker and its children then, with its share of what other processes use too (PSS). Older rows lack
+    it."""
+    processes: Maybe[PositiveCount] = None
+    """Number of processes: the worker and its children; absent: 1."""
+    beside_server: Maybe[Literal[True]] = None
+    """One of its cores was also the server's; absent: none was."""
     service: Maybe[Times] = None
     """Service times of the fetches that were started and finished within one window."""
     lag: Maybe[Times] = None

@@ -1,0 +1,210 @@
+"""The sections of scaling: pages per second on several cores, speed-up, efficiency and memory. Pure."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import Interval
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.scaling import read
+from inflight.bench.studies.scaling.read import GAIN, Scaling, Series, Work
+
+MOST_NAMED = 3
+"""Maximum number of strategies named in a title."""
+NEARLY_IDLE = 0.1
+"""Share of its core below which the server hardly disturbs a client on the same core."""
+
+_ABOUT_SPEED_UP = (
+    "A speed-up compares the pages per second of a model with its own on {}, within the same blocks, with its 95 % "
+    "interval. The efficiency is the speed-up divided by the ratio of cores."
+)
+_ABOUT_MEMORY = (
+    "Memory: all processes of a model together, at rest with all fetches in flight. Pages of memory that several "
+    "processes use are divided between them (PSS), also between the arms of the block."
+)
+
+
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return a section for each group of workloads that differ in their CPU work alone."""
+    return [_section(one) for one in read.scalings(rows)]
+
+
+def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return one object per strategy, interpreter, CPU work and number of cores.
+
+    ``speed_up`` is a ratio of pages per second to those on the fewest cores, within blocks: ``estimate``, ``low`` and
+    ``high``; ``placebo`` is that of the reference to itself. ``memory_bytes`` is that of all processes together (PSS).
+    """
+    return [
+        {
+            "strategy": strategy,
+            "interpreter": label or None,
+            "cpu": work.cpu,
+            "in_flight": one.in_flight,
+            "latency": one.latency,
+            "cores": cores,
+            "pages_per_s": _estimate(work, (strategy, label), cores, c.pages_per_s),
+            "speed_up": _json(work.speed_up((strategy, label), cores, one.cores[0])),
+            "efficiency": _efficiency(one, work, (strategy, label), cores),
+            "memory_bytes": _estimate(work, (strategy, label), cores, memory),
+            "server_share_of_shared_core": work.server_share((strategy, label), cores),
+            "placebo": _json(work.placebo),
+        }
+        for one in read.scalings(rows)
+        for work in one.works
+        for (strategy, label), cores in work.cells
+    ]
+
+
+def memory(row: Row) -> float | None:
+    """Return the memory of all processes of an arm together, at rest behind its gate."""
+    found: float | None = getattr(row.measured, "pss_bytes", None)
+    return found
+
+
+def title(found: Scaling) -> str:
+    """Return the finding: which strategies use all cores, by how much, and from which CPU work per page on."""
+    fewest, most = found.cores[0], found.cores[-1]
+    start = f"{words.counted(most, 'core')} instead of {units.count(fewest)}"
+    gaining = {series: work for series in found.series if (work := found.gains_from(series)) is not None}
+    others = len([series for series in found.series if series not in gaining and found.best(series) is not None])
+    if not gaining:
+        return f"{start}: no model gets {GAIN:g}x the pages per second"
+    told = [
+        f"{name_of(series)} up to {found.best(series):.2f}x the pages per second ({_from(found, work)})"
+        for series, work in list(gaining.items())[:MOST_NAMED]
+    ]
+    told += [f"{len(gaining) - MOST_NAMED} more models gain too"] if len(gaining) > MOST_NAMED else []
+    told += [f"{words.counted(others, 'model')} not {GAIN:g}x"] if others else []
+    return f"{start}: {'; '.join(told)}"
+
+
+def name_of(series: Series) -> str:
+    """Return the name of a strategy on its interpreter."""
+    return words.name(" ".join(filter(None, series)))
+
+
+def work_text(work: Work) -> str:
+    """Return the CPU work per page as it is shown."""
+    return units.duration_tick(work.cpu_ns) if work.cpu_ns else "none"
+
+
+def about_server(found: Scaling) -> str:
+    """Say where the last core of the arms was also the server's, and how busy the server was there; else empty."""
+    most = found.cores[-1]
+    shares = {
+        work.cpu: max((work.server_share(one, most) for one in found.series), default=0.0) for work in found.works
+    }
+    if not any(shares.values()):
+        return ""
+    told = [f"{share:.0%} at {_at(work)}".replace("%", " %") for work in found.works if (share := shares[work.cpu])]
+    return (
+        f"This machine has no other core, so the last core of the arms was also the server's, which used up to "
+        f"{', '.join(told)}: there, such an arm had less than {units.count(most)} cores."
+    )
+
+
+def _section(found: Scaling) -> Section:
+    tables = [
+        *(_table(found, f"Speed-up on {cores} cores{where(found)}", _speed_up(found, cores)) for cores in _more(found)),
+        *(_table(found, f"Efficiency on {cores} cores", _percent(found, cores)) for cores in _more(found)),
+        *(_table(found, f"Pages per second, {_cores(n)}", _value(n, c.pages_per_s, units.number)) for n in found.cores),
+        *(_table(found, f"Memory, {_cores(n)}", _value(n, memory, units.size)) for n in found.cores),
+    ]
+    placebos = [_interval(work.placebo) for work in found.works if work.placebo is not None]
+    notes = (
+        _ABOUT_SPEED_UP.format(_cores(found.cores[0])),
+        _ABOUT_MEMORY,
+        about_server(found),
+        f"The reference under another name, over itself: {', '.join(placebos)}." if placebos else "",
+    )
+    return Section(title(found), tuple(tables), tuple(filter(None, notes)))
+
+
+def where(found: Scaling) -> str:
+    """Return the workload in words."""
+    return f" {words.at_latency(found.latency)}, {words.in_flight(found.in_flight)}"
+
+
+def _more(found: Scaling) -> tuple[int, ...]:
+    return found.cores[1:]
+
+
+def _cores(number: int) -> str:
+    return words.counted(number, "core")
+
+
+def _table(found: Scaling, caption: str, write: Callable[[Work, Series], str]) -> Table:
+    heads = ("CPU work per page", *map(work_text, found.works))
+    lines = tuple((name_of(series), *(write(work, series) for work in found.works)) for series in found.series)
+    return Table(caption, heads, lines)
+
+
+def _speed_up(found: Scaling, cores: int) -> Callable[[Work, Series], str]:
+    return lambda work, series: (
+        _interval(ratio)
+        if (ratio := work.speed_up(series, cores, found.cores[0])) is not None
+        else _missing(work, series, cores)
+    )
+
+
+def _percent(found: Scaling, cores: int) -> Callable[[Work, Series], str]:
+    def write(work: Work, series: Series) -> str:
+        share = _efficiency(found, work, series, cores)
+        return "-" if share is None else f"{100 * share:.0f} %"
+
+    return write
+
+
+def _value(cores: int, figure: c.Read, text: Callable[[float, int], str]) -> Callable[[Work, Series], str]:
+    def write(work: Work, series: Series) -> str:
+        cell = work.cells.get((series, cores))
+        found = cell.figure(figure) if cell else None
+        if found is None:
+            return _missing(work, series, cores)
+        return f"{text(found.estimate, found.digits)}{'' if found.valid else '✗'}"
+
+    return write
+
+
+def _missing(work: Work, series: Series, cores: int) -> str:
+    cell = work.cells.get((series, cores))
+    return "-" if cell is None else next((row.status for row in cell.rows if row.status != "ok"), "-")
+
+
+def _interval(ratio: Interval) -> str:
+    estimate = f"{ratio.estimate:.2f}x"
+    return estimate if math.isinf(ratio.high) else f"{estimate} ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def _from(found: Scaling, work: Work) -> str:
+    if work is found.works[0]:
+        return "with any CPU work per page" if work.cpu_ns else "even without CPU work"
+    return f"{GAIN:g}x from {units.duration_tick(work.cpu_ns)} of CPU work per page on"
+
+
+def _at(work: Work) -> str:
+    return f"{work_text(work)} of CPU work" if work.cpu_ns else "no CPU work"
+
+
+def _estimate(work: Work, series: Series, cores: int, figure: c.Read) -> float | None:
+    cell = work.cells.get((series, cores))
+    found = cell.valid_figure(figure) if cell else None
+    return None if found is None else found.estimate
+
+
+def _efficiency(found: Scaling, work: Work, series: Series, cores: int) -> float | None:
+    ratio = work.speed_up(series, cores, found.cores[0])
+    return None if ratio is None else ratio.estimate * found.cores[0] / cores
+
+
+def _json(interval: Interval | None) -> dict[str, Any] | None:
+    if interval is None:
+        return None
+    low, high = (interval.low, interval.high) if math.isfinite(interval.high) else (None, None)
+    return {"estimate": interval.estimate, "low": low, "high": high, "blocks": interval.n}

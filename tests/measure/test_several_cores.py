@@ -1,0 +1,157 @@
+"""Models that use several cores: their arms in a plan, and the CPU time and the memory of all their processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import psutil
+import pytest
+
+from inflight.bench.core.arm import Arm, BlockTrial
+from inflight.bench.core.experiment import Experiment, ExperimentError, parse
+from inflight.bench.core.plan import expand
+from inflight.bench.measure.server import Server
+from inflight.fake_server.gate import cpu_of_all_ns
+from inflight.strategies import describe
+from tests.measure.made_engine import GOOD_CAP, assert_good, block_of, run, running
+from tests.patience import HANG_S
+
+TABLE = {"cores": [1, 2], "cpu": ["0", "1ms"], "in_flight": [10]}
+
+
+def experiment(table: dict[str, Any], **others: Any) -> Experiment:
+    values = {"strategies": ["thread_pool", "callbacks"], "throughput": [table], **others}
+    return parse(values, "x", ["thread_pool", "callbacks"], "x.toml")
+
+
+def blocks(asked: Experiment) -> list[BlockTrial]:
+    described = {name: describe(name) for name in asked.strategies}
+    return [trial for trial in expand(asked, described) if isinstance(trial, BlockTrial)]
+
+
+def test_each_strategy_has_an_arm_with_each_number_of_cores_in_one_block() -> None:
+    first, second = blocks(experiment(TABLE))
+
+    assert {first.workload.cpu, second.workload.cpu} == {"0", "1ms"}
+    assert [(arm.name, arm.cores, arm.role) for arm in first.arms] == [
+        ("callbacks", 1, "reference"),
+        ("callbacks again", 1, "placebo"),
+        ("thread_pool", 1, "compared"),
+        ("callbacks (cores=2)", 2, "compared"),
+        ("thread_pool (cores=2)", 2, "compared"),
+    ]
+
+
+def test_cores_are_crossed_with_interpreters() -> None:
+    first, _ = blocks(experiment(TABLE, python={"3.11": "python3.11", "3.13": "python3.13"}))
+
+    assert {arm.name for arm in first.arms if arm.strategy == "thread_pool"} == {
+        "thread_pool 3.11",
+        "thread_pool 3.11 (cores=2)",
+        "thread_pool 3.13",
+        "thread_pool 3.13 (cores=2)",
+    }
+
+
+def test_a_list_of_cores_is_written_as_it_was_read() -> None:
+    asked = experiment(TABLE)
+
+    assert asked.to_dict()["throughput"][0]["cores"] == [1, 2]
+    assert parse(asked.to_dict(), "x", ["thread_pool", "callbacks"], "x.toml").grids == asked.grids
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"cores": []}, "cores"),
+        ({"cores": [0]}, "must be a whole number from 1 to 1024, not 0"),
+        ({"cores": [1, 1]}, "cores"),
+        ({"cores": [1, 2], "against": {"in_flight": 5}}, "cores is one number where there is a table against"),
+    ],
+)
+def test_wrong_cores_are_refused(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
+        experiment(table)
+
+
+def test_the_rows_of_an_arm_count_all_its_processes(fake: Server) -> None:
+    names = ("callbacks", "loop_per_thread", "process_pool")
+    arms = [Arm(name, name, "reference" if name == "callbacks" else "compared", in_flight=GOOD_CAP) for name in names]
+    processes = 1 + len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+
+    rows = run(block_of(arms, latency="0", cpu="1ms"), fake)
+
+    for row in rows.values():
+        assert_good(row)
+        assert row.measured.worked_pages == row.measured.pages
+        assert row.measured.beside_server is None
+    one, pool = rows["callbacks"].measured, rows["process_pool"].measured
+    assert (one.processes, pool.processes) == (None, processes)
+    assert one.rss_bytes is not None
+    assert pool.rss_bytes is None
+    if one.pss_bytes is not None:
+        assert pool.pss_bytes > one.pss_bytes
+    # Almost all its CPU time is that of the children, which do the work of the pages.
+    assert pool.cpu_per_page_ns > pool.work_ns / 2
+
+
+def test_the_cpu_time_of_a_child_that_has_ended_still_counts() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import time\nwhile time.process_time() < .1: pass\ninput()"],
+                             stdin=subprocess.PIPE)  # fmt: skip
+    assert child.stdin is not None
+    pids = [os.getpid(), child.pid]
+    clock = cpu_of_all_ns([child.pid])
+    while clock is not None and clock < 100_000_000:
+        time.sleep(0.01)
+        clock = cpu_of_all_ns([child.pid])
+    before = cpu_of_all_ns(pids)
+    child.communicate(b"\n", timeout=HANG_S)
+    after = cpu_of_all_ns(pids)
+
+    if sys.platform == "linux":
+        assert before is not None
+        assert after is not None
+        assert after > before - 20_000_000, "two counters in ticks"
+    else:
+        assert before is after is None
+
+
+def test_the_cpu_time_of_a_process_that_is_gone_is_unknown() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+
+    assert cpu_of_all_ns([child.pid]) is None
+    assert cpu_of_all_ns([]) is None
+
+
+_CRAWL = """
+import sys
+from inflight.strategies import load
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
+job = Job((sys.argv[1],), max_in_flight=8)
+load("process_pool").crawl(job, Frontier(job))
+"""
+
+
+def test_the_processes_of_a_pool_end_when_their_parent_is_killed(fake: Server) -> None:
+    fake.tell("hold")
+    with subprocess.Popen([sys.executable, "-c", _CRAWL, f"{fake.base}/"]) as crawl:
+        try:
+            while not fake.stats()["in_flight"]:
+                assert crawl.poll() is None
+                time.sleep(0.01)
+            pool = set(psutil.Process(crawl.pid).children(recursive=True))
+            assert pool
+        finally:
+            crawl.send_signal(signal.SIGKILL)
+    try:
+        give_up_s = time.monotonic() + HANG_S
+        while (left := running(pool)) and time.monotonic() < give_up_s:
+            time.sleep(0.01)
+        assert not left
+    finally:
+        fake.tell("release")
