@@ -358,7 +358,13 @@ def limits(**options: Any) -> None:
 @click.option("--quick", is_flag=True, help="Test only the claims that have a short experiment.")
 @JSON
 @click.option("--fresh", is_flag=True, help="Measure everything, even if stored rows exist.")
-@click.option("--free-threaded", metavar="PATH", help="Interpreter without a global lock, for the claim no-gil.")
+@click.option(
+    "--python",
+    multiple=True,
+    metavar="PATH",
+    help="Interpreter that the claims on interpreters look at first (repeatable); others are found on this machine.",
+)
+@click.option("--free-threaded", metavar="PATH", help="The same for an interpreter that must have no global lock.")
 @click.option(
     "--strategy",
     multiple=True,

@@ -167,7 +167,7 @@ def execute(
     experiment: Experiment,
     trials: list[AnyTrial],
     budget_bytes: int | None = None,
-    free_threaded: str | None = None,
+    given: tuple[str, ...] = (),
     *,
     hosting: Hosting | None = None,
     tell: Callable[[str], None] | None = None,
@@ -179,7 +179,7 @@ def execute(
     waiting = [trial for trial in trials if trial.id not in done]
     try:
         with interruptible(), of_trials(waiting) as report:
-            runs.execute(folder, experiment, trials, report, budget_bytes, free_threaded, hosting, tell)
+            runs.execute(folder, experiment, trials, report, budget_bytes, given, hosting, tell)
     except KeyboardInterrupt:
         return True
     return False

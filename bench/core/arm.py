@@ -12,8 +12,14 @@ from typing import Any, Literal
 from inflight.bench.core.grid import Workload
 
 Role = Literal["reference", "placebo", "compared"]
-FREE_THREADED = "free-threaded"
-"""Name of an interpreter without a global lock, which a run is given or finds."""
+FREE_THREADED, WITH_THE_LOCK = "free-threaded", "with-the-lock"
+"""Names of interpreters in a table: a build without a global lock, and the build of the same source with it."""
+OLDEST, NEWEST = "oldest", "newest"
+"""The oldest and the newest release of one origin, such as pyenv."""
+INCREMENTAL, GENERATIONAL = "incremental-gc", "generational-gc"
+"""A version with the incremental garbage collector, and the nearest version without it."""
+PAIRS = ((FREE_THREADED, WITH_THE_LOCK), (OLDEST, NEWEST), (INCREMENTAL, GENERATIONAL))
+"""``bench.measure.interpreters.choice`` finds the two of a pair together."""
 REFERENCE = "callbacks"
 """The reference strategy, if it takes part."""
 IN_FLIGHT = 100
@@ -40,7 +46,7 @@ class Arm:
     repository: Path | None = None
     """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
     python: str | None = None
-    """Interpreter of the worker (a path, a name, FREE_THREADED or ``>=3.12``); None: that of the harness."""
+    """Interpreter of the worker (a path, a name, ``>=3.12`` or a name of PAIRS); None: that of the harness."""
     interpreter: str = ""
     """Label of the interpreter in a run that compares several, such as 3.13.0."""
     requirements: tuple[str, ...] = ()

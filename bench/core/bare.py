@@ -76,10 +76,12 @@ def parse(kind: BareKind, table: Any, where: str) -> BareGrid:
     return BareGrid(kind, dict(table), tuple(_READERS[kind](table, where)), judge.rounds(table, where))
 
 
-def block(name: str, n: int) -> Bare:
-    """Return the cell of one building block at one N."""
+def block(name: str, n: int, variables: Mapping[str, str] | None = None) -> Bare:
+    """Return the cell of one building block at one N, in a process with these environment variables."""
     each_ns = _EACH_NS.get(name, _COROUTINE_NS)
-    return Bare("block", name, {"id": f"block/{name}/n={n}", "block": name, "n": n}, _BLOCK_NS + n * each_ns)
+    told = "".join(f"/{key}={value}" for key, value in sorted((variables or {}).items()))
+    values = {"id": f"block/{name}/n={n}{told}", "block": name, "n": n}
+    return Bare("block", name, values | ({"variables": dict(variables)} if variables else {}), _BLOCK_NS + n * each_ns)
 
 
 def probe(name: str, arguments: Mapping[str, Any]) -> Bare:
@@ -97,14 +99,15 @@ def limit(resource: str, *, through_shared: bool) -> Bare:
 
 
 def _blocks(table: dict[str, Any], where: str) -> Iterable[Bare]:
-    judge.check_keys(table, ("blocks", "n", "rounds"), where)
+    judge.check_keys(table, ("blocks", "n", "variables", "rounds"), where)
     blocks, sizes = table.get("blocks", list(BLOCKS)), table.get("n")
     judge.check_list(blocks, str, f"{where}: blocks")
     judge.check_list(sizes, int, f"{where}: n")
+    variables = judge.variables(table.get("variables", {}), f"{where}: variables")
     for name in judge.distinct(blocks, f"{where}: blocks"):
         judge.check_known(name, BLOCKS, "block", where)
         for n in judge.distinct(sizes or (), f"{where}: n"):
-            yield block(name, judge.whole(n, 1, MOST_N, f"{where}: n"))
+            yield block(name, judge.whole(n, 1, MOST_N, f"{where}: n"), variables)
 
 
 def _probes(table: dict[str, Any], where: str) -> Iterable[Bare]:

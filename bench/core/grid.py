@@ -34,7 +34,7 @@ _SET = ("python", "variables", "cores", "busy_threads", "lag")
 """Settings of arms that are keys of a [[throughput]] table."""
 _KEYS_OF = {
     "crawl": (*_KEYS, "cpu"),
-    "memory": (*_KEYS, "waves", "parked"),
+    "memory": (*_KEYS, "waves", "parked", "python", "variables"),
     "throughput": (
         *("latency", "in_flight", "connection", "cpu", "cycles", "rounds", "strategies", "site"),
         *(*_SET, "against", "patience_s"),
@@ -111,7 +111,7 @@ class Grid:
     cycles: int = CYCLES
     """In blocks: number of slices per arm."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """In blocks: further settings of the arms (see ``bench.core.arm.Arm``): those of ``_SET``."""
+    """Further settings of the arms (see ``bench.core.arm.Arm``): python, variables; in blocks all of ``_SET``."""
     against: Mapping[str, Any] | None = None
     """In blocks: settings of the reference arm that differ; each strategy then has its own blocks, against itself."""
     patience_s: float | None = None
@@ -262,12 +262,6 @@ def _connection(value: Any, where: str) -> str:
     return str(value)
 
 
-def _variables(value: Any, where: str) -> dict[str, str]:
-    fine = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-    judge.need(fine, f"{where} must be a table of texts, not {value!r}")
-    return dict(value)
-
-
 def _interpreter(value: Any, where: str) -> str:
     """Return the name of an interpreter; a version after ``>=`` must be one."""
     name = judge.text(value, where)
@@ -281,7 +275,7 @@ _SETTINGS: dict[str, Callable[[Any, str], Any]] = {
     "in_flight": lambda value, where: judge.whole(value, 1, MOST_IN_FLIGHT, where),
     "connection": _connection,
     "python": _interpreter,
-    "variables": _variables,
+    "variables": judge.variables,
     "busy_threads": lambda value, where: judge.whole(value, 0, MOST_BUSY, where),
     "cores": lambda value, where: judge.whole(value, 1, MOST_CORES, where),
     "lag": judge.truth,

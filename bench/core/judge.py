@@ -90,6 +90,13 @@ def truth(value: Any, where: str) -> bool:
     return cast("bool", value)
 
 
+def variables(value: Any, where: str) -> dict[str, str]:
+    """Return environment variables, whose values are texts."""
+    fine = isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    need(fine, f"{where} must be a table of texts, not {value!r}")
+    return dict(value)
+
+
 def seconds(value: Any, where: str) -> float | None:
     """Return a number of seconds, or None for None."""
     number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -43,7 +43,7 @@ class Trial:
     said: Mapping[str, Any] = field(default_factory=dict)
     """Further values of the workload in its row, such as its comparison."""
     arm: Arm | None = None
-    """The strategy with its interpreter, in a run that compares several; its name is then ``strategy``."""
+    """The strategy with its settings; in a run that compares interpreters with one of them, and named ``strategy``."""
 
     @property
     def module(self) -> str:
@@ -143,7 +143,7 @@ def _crawled(experiment: Experiment, described: dict[str, Description], number: 
         replace(
             trial_of(f"{workload.id}/{on.name(name)}/round={number}", number, workload, described[name]),
             strategy=on.name(name),
-            arm=_arm(described[name], workload, {}, on) if on.label else None,
+            arm=_arm(described[name], workload, grid.settings, on) if on.label or grid.settings else None,
         )
         for grid, workload in experiment.cells()
         for on in _interpreters(experiment)
@@ -229,7 +229,8 @@ def _against_itself(grid: Grid, workload: Workload, strategy: Description, numbe
 def _named(arm: Arm, keys: Iterable[str]) -> str:
     values = {key: getattr(arm, key) for key in keys}
     settings = values.pop("variables", {}) | values
-    return f"{arm.strategy} ({', '.join(f'{key}={value}' for key, value in settings.items())})"
+    told = ", ".join(f"{key}={value}" for key, value in settings.items())
+    return f"{arm.strategy} ({told})" if told else arm.strategy
 
 
 def _block(

@@ -142,6 +142,7 @@ def evidence_of(
     crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
     expected = expected_answer(*crawl)
     wanted: dict[str, Any] = {"strategy": trial.module} | interpreters.wanted_knobs(runtime)
+    wanted |= {"variables": dict(runtime.variables)} if runtime.variables else {}
     if cpus.client is not None:
         wanted["cpus"] = sorted(cpus.client)
     return validity.Evidence(

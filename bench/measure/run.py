@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -20,9 +19,8 @@ import tomli_w
 
 from inflight import strategies
 from inflight.bench.core import rows
-from inflight.bench.core.arm import FREE_THREADED, Arm, ArmTrial, BlockTrial
+from inflight.bench.core.arm import Arm, ArmTrial, BlockTrial
 from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.grid import AT_LEAST
 from inflight.bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import MACHINE_FILE, Cause, Kind, Row
@@ -30,6 +28,7 @@ from inflight.bench.measure import host, interpreters, process
 from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.crawl import run_trial
+from inflight.bench.measure.interpreters import choice
 from inflight.bench.measure.locust.hosting import ALONE, Hosting, locust_lack
 from inflight.bench.measure.places import without_places
 from inflight.bench.measure.preflight import shortage
@@ -144,14 +143,14 @@ def execute(
     trials: list[AnyTrial],
     report: Report,
     budget_bytes: int | None = None,
-    free_threaded: str | None = None,
+    given: tuple[str, ...] = (),
     hosting: Hosting | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> None:
     """Run the trials that have no row yet; append and report each row as its trial ends.
 
     A trial that takes more memory than ``budget_bytes`` is ended. The default is half of the available memory, for a
-    swarm nine tenths. ``free_threaded`` is the interpreter for arms that need a free-threaded one, ``hosting`` are the
+    swarm nine tenths. ``given`` are the interpreters among which ``choice`` looks first, ``hosting`` are the
     participants of a swarm, and ``tell`` is called with its progress. Raises RunError when the server cannot be started
     or a row cannot be written.
     """
@@ -173,7 +172,7 @@ def execute(
         swarm = replace(setting, budget_bytes=of_swarms, halves=host.halves(pin=experiment.pin))
         settings = {"swarm": swarm if tell is None else replace(swarm, tell=tell)}
         missing = [trial for trial in trials if trial.id not in done]
-        _run_missing(folder, cpus, lambda trial: settings.get(trial.kind, setting), missing, report, free_threaded)
+        _run_missing(folder, cpus, lambda trial: settings.get(trial.kind, setting), missing, report, given)
 
 
 def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float | None:
@@ -247,9 +246,9 @@ def _run_missing(
     setting_of: SettingOf,
     trials: list[AnyTrial],
     report: Report,
-    free_threaded: str | None,
+    given: tuple[str, ...],
 ) -> None:
-    reasons = _reasons_to_skip(trials, free_threaded)
+    reasons = _reasons_to_skip(trials, given)
     with ServerKeeper(cpus) as keeper:
         for number, trial in enumerate(trials, start=1):
             left_out = [part for part in row_trials(trial) if part.id in reasons]
@@ -262,16 +261,16 @@ def _run_missing(
                             trial.without({part.strategy for part in left_out}),
                             keeper,
                             setting_of(trial),
-                            free_threaded,
+                            given,
                         )
                     else:
-                        found.append(_run_one(trial, keeper, setting_of(trial), free_threaded))
+                        found.append(_run_one(trial, keeper, setting_of(trial), given))
             for row in found:
                 _append(folder, row)
             report(number, len(trials), found)
 
 
-def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[str, tuple[Cause, str]]:
+def _reasons_to_skip(trials: list[AnyTrial], given: tuple[str, ...]) -> dict[str, tuple[Cause, str]]:
     """Return the reason of each trial or arm that cannot run on this machine."""
     parts = [part for trial in trials for part in row_trials(trial) if part.kind in {"crawl", "memory", "swarm", "arm"}]
     found: dict[str, tuple[Cause, str]] = {part: ("limit", reason) for part, reason in shortages(trials).items()}
@@ -280,13 +279,13 @@ def _reasons_to_skip(trials: list[AnyTrial], free_threaded: str | None) -> dict[
         arm = part.arm if isinstance(part, ArmTrial | Trial) else None
         key = (part.strategy, None, 1) if arm is None else (arm.strategy, arm.python, arm.cores)
         if key not in known:
-            known[key] = _lack(*key, free_threaded)
+            known[key] = _lack(*key, given)
         if (lack := known[key]) is not None:
             found[part.id] = lack
     return found
 
 
-def _lack(strategy: str, python: str | None, cores: int, free_threaded: str | None) -> tuple[Cause, str] | None:
+def _lack(strategy: str, python: str | None, cores: int, given: tuple[str, ...]) -> tuple[Cause, str] | None:
     """Return why a strategy cannot run on an interpreter and cores of this machine; None when it can."""
     if cores > (usable := len(host.usable_cores())):
         return "limit", f"it needs {cores} cores, and this process may use {usable}"
@@ -294,7 +293,7 @@ def _lack(strategy: str, python: str | None, cores: int, free_threaded: str | No
     if python is None:
         return ("not installed", described.lack) if described.lack else None
     try:
-        path = _python(python, free_threaded)
+        path = choice.path_of(python, given)
         if path is None:
             return ("not installed", described.lack) if described.lack else None
         if lack := described.lack_on(interpreters.ask(path).numbers):
@@ -305,19 +304,6 @@ def _lack(strategy: str, python: str | None, cores: int, free_threaded: str | No
     return None
 
 
-def _python(name: str, free_threaded: str | None) -> str | None:
-    """Return the path of an interpreter; None: that of the harness. Raises ExperimentError when it is missing."""
-    if name.startswith(AT_LEAST):
-        return interpreters.at_least(name.removeprefix(AT_LEAST))
-    if name != FREE_THREADED:
-        return interpreters.ask(name).executable
-    names = interpreters.FREE_THREADED_NAMES
-    found = free_threaded or next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        raise ExperimentError(f"no free-threaded interpreter (such as {names[-1]}) is on the PATH")
-    return found
-
-
 def _with_libraries(path: str, described: strategies.Description) -> str:
     """Return the interpreter of an environment that has what a strategy needs. Raises ExperimentError."""
     if not described.requires or path == sys.executable:
@@ -325,27 +311,27 @@ def _with_libraries(path: str, described: strategies.Description) -> str:
     return interpreters.environment_for(path, described.requires)
 
 
-def _runtime(arm: Arm, cpus: frozenset[int] | None, free_threaded: str | None) -> Runtime:
+def _runtime(arm: Arm, cpus: frozenset[int] | None, given: tuple[str, ...]) -> Runtime:
     """Return the runtime of an arm whose strategy is one of this harness."""
-    path = None if arm.python is None else _python(arm.python, free_threaded)
+    path = None if arm.python is None else choice.path_of(arm.python, given)
     if path is not None:
         path = _with_libraries(path, strategies.describe(arm.strategy))
     return Runtime(path, None, arm.variables, cpus)
 
 
-def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting, free_threaded: str | None) -> list[Row]:
+def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting, given: tuple[str, ...]) -> list[Row]:
     """Run a block whose arms are strategies of this harness."""
     prepared = {}
     for arm in block.arms:
         cpus = setting.cpus.of_client(arm.cores) if arm.cores > 1 else None
-        runtime = _runtime(arm, cpus, free_threaded)
+        runtime = _runtime(arm, cpus, given)
         prepared[arm.name] = Prepared(arm, strategies.describe(arm.strategy), runtime, None)
     return arms.run(block, prepared, keeper.server(), setting)
 
 
-def _run_one(trial: Trial | BareTrial, keeper: "ServerKeeper", setting: Setting, free_threaded: str | None) -> Row:
+def _run_one(trial: Trial | BareTrial, keeper: "ServerKeeper", setting: Setting, given: tuple[str, ...]) -> Row:
     if isinstance(trial, Trial) and trial.arm is not None:
-        setting = replace(setting, runtime=_runtime(trial.arm, None, free_threaded))
+        setting = replace(setting, runtime=_runtime(trial.arm, None, given))
     if (alone := _ALONE.get(trial.kind)) is not None:
         return alone(trial, setting)
     return _ON_THE_SERVER[trial.kind](trial, keeper.server(), setting)

@@ -157,6 +157,8 @@ def working(
     trial: AnyTrial, setting: Setting, program: str, order: Mapping[str, Any], seen: Observation
 ) -> Iterator[Worker]:
     """Start the worker of a trial and wait until it is ready; kill it in the end."""
+    if setting.runtime.variables:
+        order = {**order, "variables": sorted(setting.runtime.variables)}
     with running([program], order, setting.cpus.client, setting.deadline_s(trial), setting.runtime) as worker:
         seen.knobs = worker.expect("ready", "knobs")["knobs"]
         yield worker

@@ -71,7 +71,8 @@ def script(folder: Path, text: str) -> str:
 def says(version: str) -> str:
     """Return a shell command that prints what an interpreter of this version says of itself."""
     facts = {"executable": "", "version": version, "implementation": "cpython", "build": "", "compiler": "cc",
-             "optimised": False, "debug": False, "free_threaded": False, "allocator": "pymalloc"}  # fmt: skip
+             "optimised": False, "debug": False, "free_threaded": False, "allocator": "pymalloc",
+             "incremental_gc": False}  # fmt: skip
     return f"echo '{json.dumps(facts)}'"
 
 

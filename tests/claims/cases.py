@@ -3,10 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from inflight.bench.core.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, WITH_THE_LOCK
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Cause, Row
 from inflight.bench.studies.claims.rules import RULES
+from inflight.bench.studies.claims.rules.interpreters import CORE, SCALING
 from inflight.bench.studies.claims.rules.loops import SITES, USES
+from inflight.bench.studies.claims.rules.memory import by_variables
 from inflight.bench.studies.claims.verdicts import Word
 from tests.claims.made_claim_rows import (
     arm_rows,
@@ -66,6 +69,12 @@ def memory() -> Iterator[Case]:
     yield "thread-megabytes", "a megabyte each", block_rows("thread", 1_000_000), HOLDS
     yield "thread-megabytes", "across a gigabyte", block_rows("thread", 100_000, jitter=0.2), UNSURE
     yield "thread-megabytes", "no threads", block_rows("thread", 45_000)[:4], UNSURE
+    yield "arena-max", "cured", _arenas(0.4, 0.4, 0.4), HOLDS
+    yield "arena-max", "less", _arenas(0.6, 0.6, 0.6), DIFFERS
+    yield "arena-max", "less after a crawl", _arenas(1.0, 1.0, 0.6), DIFFERS
+    yield "arena-max", "the same", _arenas(1.0, 1.01, 0.97), NOT_HERE
+    yield "arena-max", "across", _arenas(0.8, 1.0, 1.0, jitter=0.2), UNSURE
+    yield "arena-max", "none without the variable", by_variables(_arenas(0.4, 0.4, 0.4))[0], UNSURE
     yield "many-coroutines", "all start", _started(9 * S), HOLDS
     yield "many-coroutines", "in more than a minute", _started(61 * S), DIFFERS
     yield "many-coroutines", "one kind does not", [*_started(9 * S)[:-1], _not_started("limit")], DIFFERS
@@ -200,6 +209,34 @@ def loops() -> Iterator[Case]:
     yield "convoy", "none without the thread", [row for row in _convoy(80) if row.workload.arm.busy_threads], UNSURE
     yield "convoy", "skipped", _skipped(_convoy(80)), NOT_TESTED
     yield "convoy", "arms with a timer do not decide", [*_convoy(80), *_convoy(5_000, asked={"lag": True})], HOLDS
+
+
+def interpreters() -> Iterator[Case]:
+    """Yield the cases of interpreters.py."""
+    yield "free-threading-cost", "cheap", _builds(1.04, 1.0, 1.03), HOLDS
+    yield "free-threading-cost", "cheap in part", _builds(1.04, 1.0, 1.4), DIFFERS
+    yield "free-threading-cost", "dear", _builds(1.3, 1.4, 1.6), NOT_HERE
+    yield "free-threading-cost", "across", _builds(1.1, 1.4, 1.6), UNSURE
+    yield "free-threading-cost", "noisy", _builds(1.04, 1.0, 1.03, swing=0.2), UNSURE
+    yield "free-threading-cost", "one model is missing", _builds(1.3, 1.4, 1.6)[:20], UNSURE
+    yield "free-threading-cost", "no interpreter", _skipped(_builds(1.3, 1.4, 1.6)), NOT_TESTED
+    yield "free-threading-scales", "without the lock", _scaling(1.6, 1.0), HOLDS
+    yield "free-threading-scales", "with the lock as well", _scaling(1.6, 1.6), DIFFERS
+    yield "free-threading-scales", "not at all", _scaling(1.0, 1.0), NOT_HERE
+    yield "free-threading-scales", "nothing is free", _scaling(1.0, 1.0, share=0.5), UNSURE
+    yield "free-threading-scales", "across", _scaling(1.25, 1.0, swing=0.1), UNSURE
+    yield "free-threading-scales", "no build with the lock", _scaling(1.6, 1.0)[:20], UNSURE
+    yield "free-threading-scales", "no interpreter", _skipped(_scaling(1.6, 1.0)), NOT_TESTED
+    yield "newer-is-faster", "all", _releases(1.25, 1.4, 1.2), HOLDS
+    yield "newer-is-faster", "one", _releases(1.0, 1.4, 1.0), DIFFERS
+    yield "newer-is-faster", "none", _releases(0.97, 1.0, 0.9), NOT_HERE
+    yield "newer-is-faster", "across", _releases(1.05, 1.0, 1.0, swing=0.03), UNSURE
+    yield "newer-is-faster", "only one release", _skipped(_releases(1.25, 1.4, 1.2)), NOT_TESTED
+    yield "incremental-gc-memory", "twice", _collectors(2.0, 2.0), HOLDS
+    yield "incremental-gc-memory", "twice with fresh connections", _collectors(1.1, 2.0), DIFFERS
+    yield "incremental-gc-memory", "a tenth", _collectors(1.05, 1.1), NOT_HERE
+    yield "incremental-gc-memory", "across", _collectors(1.25, 1.1, swing=0.1), UNSURE
+    yield "incremental-gc-memory", "no such version", _skipped(_collectors(2.0, 2.0)), NOT_TESTED
 
 
 def libraries() -> Iterator[Case]:
@@ -393,17 +430,91 @@ def _skipped(rows: Sequence[Row]) -> list[Row]:
 def _gil(gain: float, price: float, swing: float = 0.01, share: float = 0.95) -> list[Row]:
     rows = []
     for cores, read, times in ((1, "cpu_per_page_ns", price), (2, "pages_per_s", gain)):
-        for gil, value, own in ((True, 20_000.0, 0.0), (False, 20_000 * times, swing)):
-            rows += arm_rows(
-                "thread_pool",
-                *_around(value, own),
-                read=read,
-                in_flight=10,
-                gil=gil,
-                cores=cores,
-                changes={"cpu_share": share if gil else 1.9},
+        for python, value, own in ((WITH_THE_LOCK, 20_000.0, 0.0), (FREE_THREADED, 20_000 * times, swing)):
+            in_flight = 10 if cores > 1 else 100
+            made = arm_rows(
+                "thread_pool", *_around(value, own), read=read, in_flight=in_flight, python=python, cores=cores
             )
+            rows += [_in_slices(row, share if python == WITH_THE_LOCK else 1.9) for row in made]
     return rows
+
+
+def _in_slices(row: Row, share: float) -> Row:
+    """Return an arm with eight slices: in two of them its worker had this share of a core, in the others hardly any."""
+    rate = row.measured.pages_per_s
+    free = {"begin_ns": 0, "wall_ns": S, "cpu_ns": round(share * S), "server_cpu_ns": 0, "pages": rate}
+    taken = free | {"cpu_ns": S // 10, "pages": 1.0}
+    slices = [(taken, free)[n % 4 == 0] | {"cycle": n} for n in range(8)]
+    return edited(row, measured={"windows": slices, "cpu_share": share})
+
+
+def _builds(*ratios: float, swing: float = 0.01) -> list[Row]:
+    """Make the blocks of free-threading-cost: CPU time per page as a multiple of that with the lock."""
+    return _two_sides(dict(zip(CORE, ratios, strict=True)), (WITH_THE_LOCK, FREE_THREADED), swing)
+
+
+def _releases(*gains: float, swing: float = 0.01) -> list[Row]:
+    """Make the blocks of newer-is-faster: CPU time per page on the oldest as a multiple of that on the newest."""
+    return _two_sides(dict(zip(CORE, gains, strict=True)), (NEWEST, OLDEST), swing)
+
+
+def _two_sides(ratios: dict[str, float], pythons: tuple[str, str], swing: float) -> list[Row]:
+    return [
+        row
+        for name, times in ratios.items()
+        for python, value, own in ((pythons[0], 20_000.0, 0.0), (pythons[1], 20_000 * times, swing))
+        for row in arm_rows(name, *_around(value, own), python=python, cell=name)
+    ]
+
+
+def _scaling(free: float, locked: float, swing: float = 0.01, share: float = 0.95) -> list[Row]:
+    """Make the blocks of free-threading-scales: pages per second on two cores as a multiple of those on one."""
+    return [
+        _in_slices(row, share)
+        for python, times in ((FREE_THREADED, free), (WITH_THE_LOCK, locked))
+        for name in SCALING
+        for cores, rate, own in ((1, 900.0, 0.0), (2, 900 * times, swing))
+        for row in arm_rows(
+            name,
+            *_around(rate, own),
+            read="pages_per_s",
+            in_flight=10,
+            python=python,
+            cores=cores,
+            cell=f"{name} {python}",
+        )
+    ]
+
+
+def _collectors(kept: float, fresh: float, swing: float = 0.01) -> list[Row]:
+    """Make the blocks of incremental-gc-memory: resident memory as a multiple of that without the collector."""
+    return [
+        row
+        for use, times in (("keep-alive", kept), ("per-fetch", fresh))
+        for python, size, own in ((GENERATIONAL, 30_000_000.0, 0.0), (INCREMENTAL, 30_000_000 * times, swing))
+        for row in _resident("native_asyncio", _around(size, own), python=python, connection=use, cell=use)
+    ]
+
+
+ARENAS = {"MALLOC_ARENA_MAX": "2"}
+
+
+def _arenas(parked: float, flying: float, crawled: float, jitter: float = 0.0) -> list[Row]:
+    """Make the rows of arena-max: memory with the variable as a multiple of that without."""
+    return [
+        *block_rows("thread", 45_000, user=0.4),
+        *block_rows("thread", round(45_000 * parked), user=0.4, jitter=jitter, variables=ARENAS),
+        *held_rows("thread_pool", 57_000),
+        *held_rows("thread_pool", round(57_000 * flying), variables=ARENAS),
+        *_resident("thread_pool", _around(45_000_000.0, 0.0)),
+        *_resident("thread_pool", _around(45_000_000 * crawled), variables=ARENAS),
+    ]
+
+
+def _resident(strategy: str, sizes: Sequence[float], **more: Any) -> list[Row]:
+    """Make the rows of an arm with these sizes of its process after its slices."""
+    made = arm_rows(strategy, *(20_000.0 for _ in sizes), **more)
+    return [edited(row, measured={"rss_bytes": round(size)}) for row, size in zip(made, sizes, strict=True)]
 
 
 def _sleepy(speed: float, cpu: float, memory: int = 10_000) -> list[Row]:
@@ -649,6 +760,6 @@ def untested() -> Iterator[Case]:
 
 
 CASES: list[Case] = [
-    *memory(), *ceilings(), *speed(), *loops(), *libraries(), *crowds(),
+    *memory(), *ceilings(), *speed(), *loops(), *interpreters(), *libraries(), *crowds(),
     *demonstrations(), *programs(), *behaviour(), *untested(),
 ]  # fmt: skip

@@ -23,14 +23,16 @@ def block_rows(
     jitter: float = 0.0,
     ps_bytes: int | None = None,
     start_ns: int = MS,
+    variables: dict[str, str] | None = None,
     **more: Any,
 ) -> list[Row]:
     """Make two rounds of a ladder: ``user`` is the share of user memory; the rounds differ by ``jitter`` either way."""
+    asked = {"block": block} | ({"variables": variables} if variables else {})
     return [
         bare_row(
             "block",
             block,
-            {"block": block, "n": n},
+            asked | {"n": n},
             _layers(n, each_bytes * (1 + (jitter if number == 1 else -jitter)), user)
             | {"started": n, "start_ns": start_ns, "cpu_ns": start_ns}
             | {"ps_rss_bytes": _BASE + n * (each_bytes if ps_bytes is None else ps_bytes)},
@@ -69,6 +71,7 @@ def held_row(
     changes: dict[str, Any] | None = None,
     server: dict[str, Any] | None = None,
     site: dict[str, Any] | None = None,
+    variables: dict[str, str] | None = None,
     **more: Any,
 ) -> Row:
     """Make the row of one memory trial."""
@@ -76,7 +79,9 @@ def held_row(
     if made.status != "ok":
         return made
     measured = _layers(n, each_bytes, 0.5) | {"reach_ns": 700 * MS, "listen_drops": 0} | (changes or {})
-    return edited(made, measured=measured, server=server or {}, workload={"site": site or {}})
+    arm = {"name": strategy, "strategy": strategy, "role": "compared", "label": strategy, "variables": variables}
+    workload = {"site": site or {}} | ({"arm": arm} if variables else {})
+    return edited(made, measured=measured, server=server or {}, workload=workload)
 
 
 def timed_rows(
@@ -125,6 +130,8 @@ def arm_rows(
     gil: bool = True,
     cores: int = 1,
     busy_threads: int = 0,
+    python: str | None = None,
+    variables: dict[str, str] | None = None,
     asked: dict[str, Any] | None = None,
     connection: str = "keep-alive",
     changes: dict[str, Any] | None = None,
@@ -137,10 +144,12 @@ def arm_rows(
     timed = timed_rows(
         strategy, *values, latency=latency, in_flight=in_flight, read=read, connection=connection, gil=gil, **more
     )
-    arm = {"name": strategy, "strategy": strategy, "role": role, "label": strategy} | (
-        {"cores": 2} if cores > 1 else {}
-    )
-    arm |= ({"busy_threads": busy_threads} if busy_threads else {}) | (asked or {})
+    arm: dict[str, Any] = {"name": strategy, "strategy": strategy, "role": role, "label": strategy}
+    arm |= {"cores": 2} if cores > 1 else {}
+    arm |= {"busy_threads": busy_threads} if busy_threads else {}
+    arm |= {"python": python} if python else {}
+    arm |= {"variables": variables} if variables else {}
+    arm |= asked or {}
     found = []
     for row in timed:
         block = f"{cell or (latency, in_flight)}/round={row.round}"

@@ -34,6 +34,8 @@ CLOSE = {
     "await-is-free": {"alike", "dearer with small pages", "dearer"},
     "eager-tasks": {"twice", "a little", "no gain"},
     "diminishing-returns": {"one falls", "none falls"},
+    "free-threading-cost": {"cheap", "cheap in part"},
+    "newer-is-faster": {"one", "none"},
     "xkcd": {"all", "some", "none"},
     "spin-wastes": {"half a core", "nobody rests", "does not"},
     "select-scales": {"as claimed", "epoll grows", "poll does not"},

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from inflight import strategies
+from inflight.bench.core.arm import BlockTrial
 from inflight.bench.core.experiment import ExperimentError, parse
 from inflight.bench.core.plan import estimate_ns, row_trials
 from inflight.bench.core.records import changed
@@ -169,3 +170,13 @@ def test_a_claim_that_takes_strategies_measures_them_beside_its_own() -> None:
     }
     with pytest.raises(ExperimentError, match=r"^diminishing-returns compares what its text names"):
         claim.with_strategies(["generators"])
+
+
+def test_blocks_of_equal_names_on_different_interpreters_are_different_trials() -> None:
+    claim = claims.load("free-threading-scales", KNOWN)
+
+    needed = work_out([claim], quick=False)
+
+    pythons = [{arm.python for arm in trial.arms} for trial in needed.trials.values() if isinstance(trial, BlockTrial)]
+    blocks = len(claim.experiment.strategies) * claim.experiment.rounds
+    assert [pythons.count({name}) for name in ("free-threaded", "with-the-lock")] == [blocks, blocks]

@@ -1,6 +1,8 @@
 """Which rows of earlier runs are used again."""
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +10,19 @@ import pytest
 
 from inflight import strategies
 from inflight.bench.core import rows
+from inflight.bench.core.arm import BlockTrial
 from inflight.bench.core.plan import AnyTrial, row_trials
 from inflight.bench.core.records import changed
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import Row, Status
-from inflight.bench.measure import host
+from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
+from inflight.bench.measure.interpreters import choice
 from inflight.bench.studies import claims
 from inflight.bench.studies.claims import reuse
 from inflight.bench.studies.claims.cells import Key
 from inflight.bench.studies.claims.command import Needed, work_out
+from tests.claims.made_claim_rows import arm_rows
 from tests.made_rows import RED, crawl_row
 
 LATER = "2026-02-02T00:00:00.000+00:00"
@@ -107,6 +112,28 @@ def test_a_valid_row_is_preferred_to_newer_red_ones(tmp_path: Path, needed: Need
     make_run(tmp_path, row_of(trial), row_of(trial, red=True, started_at=LATER))
 
     assert reuse.find(tmp_path, needed.trials)[key][0].valid
+
+
+@pytest.mark.parametrize(("version", "reused"), [("3.13.0", True), ("3.12.1", False)])
+def test_an_arm_is_reused_if_its_interpreter_is_the_one_that_it_would_have_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, *, reused: bool
+) -> None:
+    needed = work_out([claims.load("newer-is-faster", strategies.names())], quick=False)
+    key, block = trial_of(needed, "arm")
+    assert isinstance(block, BlockTrial)
+    measured = [
+        changed(
+            arm_rows(part.strategy, 1000)[0], workload=part.values, round=part.round,
+            knobs=plain_values(arm_rows(part.strategy, 1000)[0].knobs) | {"python": version, "free_threaded": False},
+        )
+        for part in block.trials
+    ]  # fmt: skip
+    make_run(tmp_path, *measured)
+    monkeypatch.setattr(choice, "path_of", lambda _name, _given: sys.executable)
+    now = replace(interpreters.ask(sys.executable), version="3.13.0")
+    monkeypatch.setattr(interpreters, "ask", lambda _path: now)
+
+    assert (key in reuse.find(tmp_path, needed.trials)) is reused
 
 
 def test_a_skipped_trial_is_tried_again(tmp_path: Path, needed: Needed) -> None:

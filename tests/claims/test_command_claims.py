@@ -1,7 +1,6 @@
 """``inflight claims`` from end to end."""
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,7 @@ def test_fresh_measures_again_and_json_is_the_only_output(first: Done, folder: P
     assert {row.run for row in rows.read(newest(folder))} == {newest(folder).name}
 
 
-FREE_THREADED = next(filter(None, map(shutil.which, interpreters.FREE_THREADED_NAMES)), None)
+FREE_THREADED = next((one.executable for one in interpreters.on_this_machine() if one.free_threaded), None)
 
 
 @pytest.mark.skipif(FREE_THREADED is not None, reason="there is a free-threaded interpreter")
@@ -83,6 +82,7 @@ def test_without_an_interpreter_no_gil_is_not_tested(tmp_path: Path) -> None:
     (verdict,) = load(newest(tmp_path)).claims
     assert verdict.verdict == "not tested"
     assert {(row.status, row.cause) for row in rows.read(newest(tmp_path))} == {("skipped", "no interpreter")}
+    assert verdict.reason.count("needs a free-threaded interpreter, such as python3.14t; give it with --python") == 1
 
 
 TWO_BLOCKS = """
@@ -98,9 +98,7 @@ against = { variables = { PYTHON_GIL = "1" } }
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    FREE_THREADED is None, reason=f"none of {', '.join(interpreters.FREE_THREADED_NAMES)} is on the path"
-)
+@pytest.mark.skipif(FREE_THREADED is None, reason="there is no free-threaded interpreter")
 def test_one_interpreter_is_measured_with_and_without_its_lock(tmp_path: Path) -> None:
     (tmp_path / "lock.toml").write_text(TWO_BLOCKS, encoding="utf-8")
 
@@ -181,6 +179,7 @@ def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:
     [
         (("--memory-budget", "much"), "--memory-budget must be a size such as 500MB or 2GB, not 'much'"),
         (("--free-threaded", "python-of-nobody"), "--free-threaded: there is no program python-of-nobody"),
+        (("--python", "python-of-nobody"), "--python: there is no program python-of-nobody"),
     ],
 )
 def test_invalid_options_are_refused_in_one_sentence(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:

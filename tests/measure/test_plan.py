@@ -234,6 +234,37 @@ def test_a_table_against_itself_reads_back_as_it_was_written() -> None:
     assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment
 
 
+def test_an_arm_without_variables_has_the_name_of_its_strategy() -> None:
+    (first, *_) = blocks_of({"variables": {"MALLOC_ARENA_MAX": "2"}, "against": {"variables": {}}})
+
+    assert [arm.name for arm in first.arms] == ["many", "many again", "many (MALLOC_ARENA_MAX=2)"]
+
+
+def test_a_memory_trial_has_the_settings_of_its_table() -> None:
+    tables = [{"in_flight": [5], "variables": {"A": "1"}, "python": "3.13"}, {"in_flight": [5]}]
+    experiment = parse({"strategies": ["many"], "memory": tables}, "x", DESCRIBED, "x.toml")
+
+    own, plain = sorted(expand(experiment, DESCRIBED), key=lambda trial: trial.id)
+
+    assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment
+    assert isinstance(own, Trial)
+    assert own.arm is not None
+    assert (own.strategy, own.module, own.arm.python, own.arm.variables) == ("many", "many", "3.13", {"A": "1"})
+    assert "arm" not in plain.values
+
+
+def test_building_blocks_with_other_variables_are_other_cells() -> None:
+    table = {"blocks": ["thread"], "n": [10]}
+    values = {"strategies": [], "block": [table, table | {"variables": {"A": "1"}}]}
+    experiment = parse(values, "x", DESCRIBED, "x.toml")
+
+    trials = expand(experiment, DESCRIBED)
+
+    assert {trial.id for trial in trials} == {"block/thread/n=10/round=1", "block/thread/n=10/A=1/round=1"}
+    assert sorted(map(str, (trial.values.get("variables") for trial in trials))) == ["None", "{'A': '1'}"]
+    assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment
+
+
 def test_the_preset_clients_compares_clients_alone_with_aiohttp() -> None:
     preset = load("clients", names())
     blocks = [one for one in expand(preset, {name: describe(name) for name in names()}) if isinstance(one, BlockTrial)]

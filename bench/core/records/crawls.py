@@ -214,6 +214,8 @@ class BlockWorkload(Workload, frozen=True, kw_only=True):
     """Name of the building block."""
     n: PositiveCount
     """Number of blocks to start."""
+    variables: Maybe[dict[Name, Text]] = None
+    """Environment variables of the process; absent: none."""
 
 
 _ANSWER = (

@@ -4,7 +4,7 @@ The task is a ``Part``, a module that is run as a program. All parts exchange li
 standard input and on a private copy of standard output (what a strategy prints goes to standard error)::
 
     harness                                 worker
-    {..., "lifetime_s"}                                                   the part's order
+    {..., "lifetime_s"}                                                   the part's order, with "variables" to report
                                             {"event": "ready", "knobs": {...}}
     {"do": NAME, ...}
                                             {"event": ...}                what the part's method NAME returns
@@ -45,7 +45,8 @@ def serve(kind: Callable[[dict[str, Any], Say], Part]) -> None:
     """Run a worker: follow the orders on standard input until it ends."""
     say, order = take_order()
     part = kind(order, say)
-    say({"event": "ready", "knobs": part.knobs()})
+    seen = {"variables": {name: os.environ.get(name) for name in order["variables"]}} if "variables" in order else {}
+    say({"event": "ready", "knobs": part.knobs() | seen})
     try:
         for asked in part.orders():
             say(getattr(part, asked.pop("do"))(**asked))

@@ -3,7 +3,6 @@
 The harness orders ``crawl``, and at the end ``report``, with the measuring windows of the arm.
 """
 
-import os
 import signal
 import threading
 from bisect import bisect_left, bisect_right
@@ -37,12 +36,7 @@ class ArmPart(StrategyPart):
         self._busy_threads = order.get("busy_threads", 0)
         self._lag = order.get("lag")
         self._timer: Timer | None = None
-        self._variables = {name: os.environ.get(name) for name in order["variables"]}
         age_allocator()
-
-    def knobs(self) -> dict[str, Any]:
-        """Return also the path of the interpreter, and the values of the variables that were set."""
-        return super().knobs() | {"variables": self._variables}
 
     def crawl(self) -> dict[str, Any]:
         """Crawl until the site has no more links."""

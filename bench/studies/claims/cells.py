@@ -21,11 +21,10 @@ Key = tuple[str, str, str, int]
 
 def key_of(trial: AnyTrial | RowTrial) -> Key:
     """Return the key of a trial, or of a part of it that becomes a row."""
-    if not isinstance(trial, BlockTrial):
-        return _key(trial.kind, trial.strategy, trial.values, trial.round)
-    name = ", ".join(sorted(arm.name for arm in trial.arms))
-    settings = sorted(arm.label for arm in trial.arms)  # not all are in the names
-    return _key(trial.kind, name, trial.values | {"arms": settings}, trial.round)
+    arms = trial.arms if isinstance(trial, BlockTrial) else ()
+    name = ", ".join(sorted(arm.name for arm in arms)) or trial.strategy
+    settings = {"labels": sorted(arm.label for arm in arms)} if arms else {}  # names have only what differs
+    return _key(trial.kind, name, trial.values | settings, trial.round)
 
 
 def key_of_row(row: Row) -> Key:
@@ -58,7 +57,8 @@ def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
     for experiment in many:
         for grid, workload in experiment.cells():
             names = [one for one in grid.strategies or experiment.strategies if one in experiment.strategies]
-            *_, rounds = crawled.setdefault(_cell_key(grid, workload, names), (grid, workload, {}))
+            together = names if grid.kind == "throughput" and grid.against is None else ()
+            *_, rounds = crawled.setdefault(_cell_key(grid, workload, together), (grid, workload, {}))
             rounds |= {name: max(_rounds(experiment, grid.rounds), rounds.get(name, 0)) for name in names}
         for table in experiment.bare:
             for one in table.cells:
@@ -80,11 +80,11 @@ def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
     )
 
 
-def _cell_key(grid: Grid, workload: Workload, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the identity of a cell: its workload, and for a block all its arms."""
-    whole = (*names, repr(replace(grid, latency=(), in_flight=(), connection=(), cpu=(), rounds=None, strategies=None)))
-    of_block = whole if grid.kind == "throughput" else ()
-    return grid.kind, *_key(workload.kind, "", workload.to_dict(), 0)[1:3], *of_block
+def _cell_key(grid: Grid, workload: Workload, together: Iterable[str]) -> tuple[str, ...]:
+    """Return the identity of a cell: its workload, its settings, and the strategies that are in one block."""
+    whole = replace(grid, latency=(), in_flight=(), connection=(), cpu=(), rounds=None, strategies=None)
+    settings = repr(whole) if grid.kind == "throughput" else repr(grid.settings)
+    return grid.kind, *_key(workload.kind, "", workload.to_dict(), 0)[1:3], *together, settings
 
 
 def _grid(grid: Grid, workload: Workload, rounds: Mapping[str, int], number: int) -> Grid:
@@ -111,6 +111,7 @@ def _table(one: Bare, rounds: int) -> BareGrid:
     values = one.values
     if one.kind == "block":
         table: dict[str, Any] = {"blocks": [values["block"]], "n": [values["n"]]}
+        table |= {"variables": values["variables"]} if "variables" in values else {}
     elif one.kind == "probe":
         table = {"probe": values["probe"], "each": {name: [value] for name, value in values["arguments"].items()}}
     else:

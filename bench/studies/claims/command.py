@@ -48,6 +48,7 @@ def run(
     quick: bool,
     as_json: bool,
     fresh: bool,
+    python: Sequence[str],
     free_threaded: str | None,
     strategy: Sequence[str],
     out: Path,
@@ -59,12 +60,13 @@ def run(
     Returns 0 whatever the verdicts, 1 if a claim could not be tested, 130 if interrupted.
     """
     budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
-    interpreter = None if free_threaded is None else interpreters.free_threaded(free_threaded)
+    given = [] if free_threaded is None else [interpreters.free_threaded(free_threaded)]
+    given += [interpreters.ask(name).executable for name in python]
     needed = work_out(_claims(chosen, strategy), quick=quick)
     if only_list:
         return _list(needed)
     together = [cells.trials_of(experiment) for _, experiment in needed.experiments]
-    found = {} if fresh else reuse.find(out, needed.trials, together)
+    found = {} if fresh else reuse.find(out, needed.trials, together, tuple(given))
     folder = runs.new_folder(out, needed.experiment)
     there = [row for key, own in found.items() for row in reuse.as_rows_of(needed.trials[key], own)]
     for row in there:
@@ -74,7 +76,7 @@ def run(
     commands.say_shortages(runs.shortages(missing))
     try:
         trials = list(needed.trials.values())
-        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, interpreter)
+        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, tuple(given))
     except runs.RunError as error:
         complain(f"inflight: {error}")
         return 1

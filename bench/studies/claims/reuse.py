@@ -1,16 +1,19 @@
 """Rows of earlier runs that can be reused: from this machine, with the same versions, of the same trials."""
 
 import json
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from inflight.bench.core import rows
+from inflight.bench.core.judge import ExperimentError
 from inflight.bench.core.plan import AnyTrial, row_trials
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import FORMAT, Row, RowsError
-from inflight.bench.measure import host
+from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
+from inflight.bench.measure.interpreters import choice
 from inflight.bench.studies.claims.cells import Key, key_of, key_of_row, parts_of
 
 SAME_MACHINE = ("system", "cpu", "usable_cores", "python", "versions", "neighbour")
@@ -23,7 +26,12 @@ Found = list[Row]
 """The rows of one trial in one run; of a block those of all its arms."""
 
 
-def find(out: Path, wanted: Mapping[Key, AnyTrial], together: Iterable[Iterable[Key]] = ()) -> dict[Key, Found]:
+def find(
+    out: Path,
+    wanted: Mapping[Key, AnyTrial],
+    together: Iterable[Iterable[Key]] = (),
+    given: tuple[str, ...] = (),
+) -> dict[Key, Found]:
     """Return for each wanted trial the rows to reuse, if any: the newest valid ones.
 
     Without valid rows they are the newest invalid ones, if there are ONCE_MORE of them. Skipped trials are not reused:
@@ -32,9 +40,13 @@ def find(out: Path, wanted: Mapping[Key, AnyTrial], together: Iterable[Iterable[
     ``together`` has the trials of each claim. Times of different runs are never compared (docs/method.md), because the
     load of a machine changes. So the timed trials of a claim in one round are reused if one run has all of them, as are
     those of claims that share some; else none is. A block has all its comparisons in itself.
+
+    Rows of another interpreter than a trial would have now are not reused; ``given`` are those that the user gives.
     """
     moments: dict[tuple[str, str], dict[Key, Row]] = {}
     for row in _rows_of_this_machine(out):
+        if not _has_its_interpreter(row, given):
+            continue
         moments.setdefault((row.run, row.started_at), {})[key_of_row(row)] = row  # a reused row is in several folders
     there: dict[Key, list[dict[Key, Row]]] = {}
     for _, moment in sorted(moments.items(), key=lambda item: item[0][1]):
@@ -90,6 +102,19 @@ def _of_one_run(group: set[Key], found: Mapping[Key, list[Found]]) -> dict[Key, 
     newest = max(common)  # a run's name begins with its time
     chosen = zip(group, (own[newest] for own in runs_of), strict=True)
     return {key: one for key, one in chosen if not _is_skipped(one)}
+
+
+def _has_its_interpreter(row: Row, given: tuple[str, ...]) -> bool:
+    """Tell whether a row's interpreter is the one that its trial would have now; also if none is found now."""
+    arm = getattr(row.workload, "arm", None)
+    if arm is None or arm.python is None or row.knobs.python is None:
+        return True
+    try:
+        path = choice.path_of(arm.python, given)
+    except ExperimentError:
+        return True
+    now = interpreters.ask(path or sys.executable)
+    return (row.knobs.python, bool(row.knobs.free_threaded)) == (now.version, now.free_threaded)
 
 
 def _is_valid(one: Found) -> bool:

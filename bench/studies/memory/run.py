@@ -2,8 +2,11 @@
 
 import os
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -11,7 +14,7 @@ from inflight.bench.core.bare import WITH_SOCKET
 from inflight.bench.core.plan import BareTrial
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import process
-from inflight.bench.measure.checks import Judgement, judge, passed_if
+from inflight.bench.measure.checks import Judgement, judge, knobs, passed_if
 from inflight.bench.measure.held import Guard, layers, layers_since
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
@@ -26,6 +29,8 @@ def run_building_block(trial: BareTrial, server: Server, setting: Setting) -> Ro
 
 def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
     server.clear()
+    variables = trial.values.get("variables", {})
+    setting = replace(setting, runtime=replace(setting.runtime, variables=variables))
     order = {"block": trial.values["block"], "n": trial.values["n"], "port": server.port}
     with working(trial, setting, PROGRAM, order, seen) as worker:
         seen.measured |= layers("base", worker, server)
@@ -38,7 +43,8 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         if trial.strategy in WITH_SOCKET:
             _wait_for_the_server(server, seen.measured["base_connections"] + trial.values["n"], worker.deadline_s)
         seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
-    seen.checks = judge(CHECKS, (trial.values["n"], seen.measured["started"]))
+    wanted = {"block": trial.strategy} | ({"variables": variables} if variables else {})
+    seen.checks = judge(CHECKS, Evidence(trial.values["n"], seen.measured["started"], wanted, seen.knobs))
 
 
 def _wait_for_the_server(server: Server, connections: int, deadline_s: float) -> None:
@@ -60,10 +66,22 @@ def _rss_by_ps(pid: int) -> int | None:
         return psutil.Process(pid).memory_info().rss
 
 
-def _all_started(numbers: tuple[int, int]) -> Judgement:
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the checks look at."""
+
+    wanted: int
+    started: int
+    wanted_knobs: Mapping[str, Any]
+    knobs: Mapping[str, Any]
+
+
+def _all_started(seen: Evidence) -> Judgement:
     """Check that all were started."""
-    wanted, started = numbers
-    return passed_if(started == wanted, f"{started:,} of {wanted:,}")
+    return passed_if(seen.started == seen.wanted, f"{seen.started:,} of {seen.wanted:,}")
 
 
-CHECKS = {"all were started": _all_started}
+CHECKS = {
+    "all were started": _all_started,
+    "knobs reached the worker": lambda seen: knobs(seen.wanted_knobs, seen.knobs),
+}

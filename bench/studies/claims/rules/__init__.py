@@ -8,7 +8,7 @@ matters, the outcome is ``inconclusive``; if no trial was started, it is ``not t
 from collections.abc import Callable, Sequence
 
 from inflight.bench.core.rows import Row
-from inflight.bench.studies.claims.rules import crawls, libraries, limits, loops, memory, programs, speed
+from inflight.bench.studies.claims.rules import crawls, interpreters, libraries, limits, loops, memory, programs, speed
 from inflight.bench.studies.claims.verdicts import Outcome
 
 Rule = Callable[[Sequence[Row]], Outcome]
@@ -33,7 +33,7 @@ RULES: dict[str, Rule] = {
     "races": programs.races,
     "redirects-coalesce": crawls.redirects_coalesce,
     "cancel-workers": programs.cancel_workers,
-    "no-gil": speed.no_gil,
+    "no-gil": interpreters.no_gil,
     "xkcd": crawls.xkcd,
     "uvloop-faster": loops.uvloop_faster,
     "streams-cost": loops.streams_cost,
@@ -43,5 +43,10 @@ RULES: dict[str, Rule] = {
     "gevent-like-threads": libraries.gevent_like_threads,
     "convoy": loops.convoy,
     "thread-megabytes": memory.thread_megabytes,
+    "free-threading-cost": interpreters.free_threading_cost,
+    "free-threading-scales": interpreters.free_threading_scales,
+    "newer-is-faster": interpreters.newer_is_faster,
+    "incremental-gc-memory": interpreters.incremental_gc_memory,
+    "arena-max": memory.arena_max,
 }
 """The rule of each claim, by the claim's id."""

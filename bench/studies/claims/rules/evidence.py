@@ -105,9 +105,14 @@ def ratio(one: Iterable[Row], other: Iterable[Row], read: Read) -> Figure:
     Arms of the same block, and other trials of the same round, are pairs.
     """
     logs = [{_place(row): math.log(size) for row in side if row.valid and (size := read(row))} for side in (one, other)]
-    if not all(logs):
+    return ratio_of(*logs)
+
+
+def ratio_of(one: stats.Logs, other: stats.Logs) -> Figure:
+    """Return the ratio of one side's values to the other's, given by their logarithms, with its 95 % t interval."""
+    if not one or not other:
         return Unknown("no valid row of one side")
-    found = stats.compare(*logs).interval().ratio()
+    found = stats.compare(one, other).interval().ratio()
     return Range(found.estimate, found.low, found.high, TIMES)
 
 
@@ -146,6 +151,12 @@ def over_rounds(rows: Iterable[Row], read: Read, unit: Unit, least: int = 2) -> 
         return Unknown("too few valid rounds")
     found = spread(values)
     return Range(found.median, found.low, found.high, unit)
+
+
+def resident_bytes(row: Row) -> float | None:
+    """Return the resident memory of a worker after its slices."""
+    size: float | None = row.measured.rss_bytes
+    return size
 
 
 # Which rows count

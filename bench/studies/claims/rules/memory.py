@@ -1,6 +1,6 @@
 """The claims on memory: per thread, per coroutine, their ratio, and how many coroutines start. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from inflight.bench.core import units
@@ -11,8 +11,12 @@ from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import (
     SPAN,
     Figure,
+    R,
     Range,
+    arms,
     of_type,
+    ratio,
+    resident_bytes,
     shows_a_limit,
     slope,
     slopes,
@@ -26,6 +30,8 @@ TENS_FROM, TENS_TO = 10_000, 100_000
 """Range of "tens of kilobytes"."""
 MANY_THREADS, CLAIMED_BYTES = 10_000, 10_000_000_000
 """The number of threads of thread-megabytes, and what they are said to take."""
+LESS, CURED = 0.8, 0.5
+"""Shares of the memory below which MALLOC_ARENA_MAX reduces it, and cures it."""
 MATCH = 1.25
 """Maximum factor between a figure and a published one with one significant digit ("around 50k")."""
 BARELY = 3_500
@@ -85,6 +91,32 @@ def thread_megabytes(rows: Sequence[Row]) -> Outcome:
         compared("parked", found, "at least", CLAIMED_BYTES / 2, of=of),
     ]
     return outcome(rows, parts, values("_bytes", {"all": found, "each": each}))
+
+
+def arena_max(rows: Sequence[Row]) -> Outcome:
+    """Judge whether MALLOC_ARENA_MAX=2 reduces the memory of threads: per thread, and after a crawl."""
+    parked, parked_plain = by_variables(of_type(rows, Block, "thread"))
+    flying, flying_plain = by_variables(of_type(rows, Memory, "thread_pool"))
+    crawled, crawled_plain = by_variables(arms(rows, "thread_pool"))
+    of = "memory with over without the variable"
+    found = {
+        "parked": slopes(cost(parked).full, cost(parked_plain).full),
+        "flying": slopes(cost(flying).full, cost(flying_plain).full),
+        "crawled": ratio(crawled, crawled_plain, resident_bytes),
+    }
+    named = {"parked": "per parked thread", "flying": "per thread in flight", "crawled": "process after a crawl"}
+    parts = [compared(named[name], one, "below", LESS, "less", of=of) for name, one in found.items()]
+    parts += [compared(named[name], one, "below", CURED, of=of, near=False) for name, one in found.items()]
+    return outcome(rows, parts, values("_ratio", found))
+
+
+def by_variables(rows: Iterable[R]) -> tuple[list[R], list[R]]:
+    """Return the rows whose process had environment variables, and those without."""
+    found: tuple[list[R], list[R]] = [], []
+    for row in rows:
+        settings = row.workload if row.kind == "block" else row.workload.arm
+        found[0 if settings is not None and settings.variables else 1].append(row)
+    return found
 
 
 def coroutine_memory(rows: Sequence[Row]) -> Outcome:

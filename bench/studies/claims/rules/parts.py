@@ -143,8 +143,15 @@ def _asked(row: Row) -> dict[str, Any]:
         "redirects": f"{workload.site.redirects:.0%}" if workload.site.redirects else None,
         "CPU work": units.latency(workload.cpu) if workload.cpu_ns else None,
         "cores": workload.arm and workload.arm.cores,
+        "Python": _python(row) if workload.arm and workload.arm.python else None,
     }
     return {name: value for name, value in asked.items() if value is not None}
+
+
+def _python(row: Row) -> str | None:
+    """Return the version of a worker's interpreter; None if it never reported it."""
+    version = row.knobs.python
+    return f"{version} free-threaded" if version and row.knobs.free_threaded else version
 
 
 def _between(values: Sequence[Any]) -> str:

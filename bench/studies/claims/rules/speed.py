@@ -1,4 +1,4 @@
-"""The claims on CPU time per page and throughput: asyncio, threads, callbacks, pools, no global lock. Pure.
+"""The claims on CPU time per page and throughput: asyncio, threads, callbacks, pools. Pure.
 
 Each is decided by primary cells that were fixed before the measurement, in blocks of arms.
 """
@@ -13,7 +13,6 @@ from inflight.bench.core.records.crawls import Memory
 from inflight.bench.core.rows import Row
 from inflight.bench.studies.claims.rules.evidence import (
     COROUTINES,
-    SHARE,
     SPAN,
     Figure,
     Range,
@@ -41,8 +40,6 @@ SAME_ORDER = 2.0
 """Ratio from which on no efficiency is called the same."""
 PAYS = 1.05
 """Minimum ratio that counts as a saving or a gain."""
-FREE = 0.8
-"""Minimum share of a core for threads with the lock; with less, no second core was free."""
 SAME = 1.05
 """Maximum ratio of pages/s that count as equal, by two one-sided tests."""
 LOSS = 0.95
@@ -100,23 +97,6 @@ def callbacks_efficient(rows: Sequence[Row]) -> Outcome:
     near = compared("the cheapest", cheapest, "below", SAME_ORDER, "near", of=f"{CPU} over callbacks")
     found = values("_cpu_ratio", dearer) | values("_memory_ratio", heavier) | {"callbacks_cpu_ns": value(base)}
     return outcome(rows, [*parts, replace(near, figure="")], found)
-
-
-def no_gil(rows: Sequence[Row]) -> Outcome:
-    """Judge whether threads do better without a global lock: the gain on two cores, and the price on one."""
-    busy = [row for row in arms(rows, "thread_pool") if (row.workload.arm.cores or 1) > 1]
-    alone = [row for row in arms(rows, "thread_pool") if (row.workload.arm.cores or 1) == 1]
-    gain = ratio(_gil(busy, on=False), _gil(busy, on=True), pages_per_s)
-    price = ratio(_gil(alone, on=False), _gil(alone, on=True), cpu_per_page_ns)
-    share = over_rounds(_gil(busy, on=True), lambda row: row.measured.cpu_share, SHARE, 1)
-    gains = compared("two cores", gain, "at least", PAYS, "gain", of="pages/s without over with the lock")
-    was_free = isinstance(share, Range) and share.value >= FREE
-    if gains.so is False and not was_free:
-        gains = replace(gains, so=None)
-    pays = compared("one core", price, "not clearly above", PAYS, of=f"{CPU} without over with the lock", near=False)
-    python = next((str(row.knobs.python) for row in _gil(arms(rows), on=False)), None)
-    figures = [] if was_free else [f"share of a core that threads with the lock had: {share}"]
-    return outcome(rows, [gains, pays], values("_ratio", {"gain": gain, "price": price}) | {"python": python}, figures)
 
 
 def pooling_pays(rows: Sequence[Row]) -> Outcome:
@@ -188,7 +168,3 @@ def _less(*costs: Figure) -> bool | None:
     """Tell whether one of the costs is surely lower; False if each is surely higher, else None."""
     sides = {found.side_of(1) if isinstance(found, Range) else "across" for found in costs}
     return True if "below" in sides else False if sides == {"above"} else None
-
-
-def _gil(rows: Sequence[Row], *, on: bool) -> list[Row]:
-    return [row for row in rows if row.knobs.gil is on]

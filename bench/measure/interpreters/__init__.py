@@ -22,10 +22,9 @@ from inflight.bench.measure.process import Runtime, environment
 
 LEAST_PYTHON = (3, 11)
 INSTALL_SECONDS = 600
-FREE_THREADED_NAMES = ("python3.14t", "python3.13t")
 _VERSION = re.compile(r"(?:python)?(\d+\.\d+[td]*)")
 _ASK = """
-import json, platform, sys, sysconfig
+import gc, json, platform, sys, sysconfig
 variable = sysconfig.get_config_var
 print(json.dumps({
     "executable": sys.executable,
@@ -36,10 +35,15 @@ print(json.dumps({
     "optimised": "--enable-optimizations" in (variable("CONFIG_ARGS") or ""),
     "debug": bool(variable("Py_DEBUG")),
     "free_threaded": bool(variable("Py_GIL_DISABLED")),
+    "incremental_gc": not variable("Py_GIL_DISABLED") and gc.get_threshold()[2] == 0,
     "allocator": "mimalloc" if variable("Py_GIL_DISABLED") else "pymalloc" if variable("WITH_PYMALLOC") else "malloc",
 }))
 """
-"""Free-threaded builds use mimalloc for all objects: docs.python.org, "Python support for free threading"."""
+"""Free-threaded builds use mimalloc for all objects: docs.python.org, "Python support for free threading".
+
+The incremental garbage collector has no third threshold: docs.python.org 3.14, gc.get_threshold(). Free-threaded builds
+show none either, and have another collector.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class Interpreter:
     """Whether it was built without the global interpreter lock; an extension can turn the lock on again."""
     allocator: str
     """Default allocator of objects."""
+    incremental_gc: bool = False
+    """Whether its garbage collector is incremental, as in Python 3.14.0 to 3.14.4."""
 
     @property
     def numbers(self) -> tuple[int, int]:
@@ -129,7 +135,7 @@ def path_of(name: str | None, option: str = "--python") -> str | None:
 
 
 def free_threaded(name: str) -> str:
-    """Return the path of a free-threaded interpreter. Raises ExperimentError when it has a global lock."""
+    """Return the path of a free-threaded interpreter. Raises ExperimentError when it was built with a global lock."""
     found = ask(name, "--free-threaded")
     if not found.free_threaded:
         raise ExperimentError(f"--free-threaded: {name} was built with a global interpreter lock")
