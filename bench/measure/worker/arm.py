@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
-from inflight.bench.measure.worker import Say, serve
+from inflight.bench.measure.worker import Say, has_lock, serve
 from inflight.bench.measure.worker.crawl import StrategyPart, path_of, totals, worked
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
@@ -47,7 +47,7 @@ class ArmPart(StrategyPart):
 
     def report(self, windows: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return the counts of the whole crawl and of its windows."""
-        return {"event": "outcome", **outcome(self.frontier, windows), **worked(self.job)}
+        return {"event": "outcome", "gil": has_lock(), **outcome(self.frontier, windows), **worked(self.job)}
 
 
 @contextmanager
