@@ -52,6 +52,7 @@ def _is_quotable(test: dict[str, Any]) -> bool:
         ]
         figures += [noise["cpu_per_page"] for noise in test["noise"].values()]
         fine = isinstance(test["machine"], dict) and isinstance(test["made_at"], str)
+        fine = fine and all(isinstance(label, str) for label in test.get("interpreters", ()))
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
     return fine and all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures)

@@ -102,6 +102,7 @@ RUBBISH: dict[str, object] = {
     "alarms_in_words": whole(false_alarms={"resampled": {"alarms": "none", "decisions": 1, "blocks": 1}}),
     "detection_of_what": whole(detection={"much": {"share": 1.0} | SEEN}),
     "size_in_words": whole(detection={"5": {"share": 1.0} | SEEN | {"low": "little"}}),
+    "interpreters_in_numbers": whole(interpreters=[3.11]),
     "detection_in_words": whole(detection={"5": {"share": "all"} | SEEN}),
 }
 
