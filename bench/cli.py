@@ -446,7 +446,7 @@ def history(**options: Any) -> None:
 
 @main.command(epilog=told("ab"))
 @click.argument("a", metavar="A", shell_complete=STRATEGY)
-@click.argument("b", metavar="B", shell_complete=STRATEGY)
+@click.argument("b", metavar="[B]", required=False, shell_complete=STRATEGY)
 @click.option(
     "--repo",
     "repositories",
@@ -487,16 +487,16 @@ def history(**options: Any) -> None:
 def ab(**options: Any) -> None:
     """Compare two sides, and decide whether B is worse than A.
 
-    The sides take turns in blocks. A side is a strategy, or strategy@revision of a git repository. --repo, --python,
-    --with, --set and --env can be given once, for both sides, or twice: first for A, then for B.
+    The sides take turns in blocks. A side is a strategy, or strategy@revision of a git repository; without B, both are
+    A. --repo, --python, --with, --set and --env can be given once, for both sides, or twice: first for A, then for B.
 
     \b
     inflight ab callbacks generators
     inflight ab callbacks@main callbacks                    main against the working tree
     inflight ab callbacks@HEAD~1 callbacks@HEAD --repo ~/my-fork --budget 5m
     inflight ab aiohttp_client aiohttp_client --with aiohttp==3.10.11 --with aiohttp==3.11.18
-    inflight ab native_asyncio native_asyncio --python python3.11 --python python3.13
-    inflight ab thread_pool thread_pool --set in_flight=10 --set in_flight=100
+    inflight ab native_asyncio --python python3.11 --python python3.13
+    inflight ab thread_pool --set in_flight=10 --set in_flight=100
     """
     _do("studies.compare.command", options)
 
@@ -551,6 +551,13 @@ def bisect(**options: Any) -> None:
 @click.option(
     "--strategy", default="callbacks", help="Strategy whose blocks give the error rates.", shell_complete=STRATEGY
 )
+@click.option(
+    "--python",
+    "pythons",
+    multiple=True,
+    metavar="PATH",
+    help="Interpreter of both sides; given twice: of A and of B, without their mean difference.",
+)
 @click.option("--quick", is_flag=True, help="Measure fewer blocks of one strategy; the bounds are wider.")
 @click.option("--disturbed", is_flag=False, flag_value="spin", **DISTURBED)
 @OUT
@@ -565,6 +572,7 @@ def selftest(**options: Any) -> None:
     \b
     inflight selftest                      takes about a quarter of an hour
     inflight selftest --quick
+    inflight selftest --python python3.13 --python python3.14t
 
     The results are stored. Every later verdict of `inflight ab` on this machine quotes them.
     """

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,21 @@ SAME = ("cpu", "system", "usable_cores", "python", "neighbour")
 """Values of ``machine.json`` that a self-test and a later run must share."""
 
 
-def latest(places: Iterable[Path], machine: dict[str, Any]) -> dict[str, Any] | None:
+def latest(
+    places: Iterable[Path], machine: dict[str, Any], interpreters: Collection[str] = ()
+) -> dict[str, Any] | None:
     """Return the newest self-test of the same machine in folders of results or their ``reference``; None without one.
 
-    An unreadable self-test is skipped.
+    ``interpreters`` are the labels of those of both sides; empty for that of the harness. An unreadable self-test is
+    skipped.
     """
     tests = (test for place in places for test in _readable(place))
-    found = [test for test in tests if all(test["machine"].get(key) == machine.get(key) for key in SAME)]
+    found = [
+        test
+        for test in tests
+        if all(test["machine"].get(key) == machine.get(key) for key in SAME)
+        and sorted(test.get("interpreters", ())) == sorted(interpreters)
+    ]
     return max(found, key=lambda test: str(test["made_at"]), default=None)
 
 
@@ -44,6 +52,7 @@ def _is_quotable(test: dict[str, Any]) -> bool:
         ]
         figures += [noise["cpu_per_page"] for noise in test["noise"].values()]
         fine = isinstance(test["machine"], dict) and isinstance(test["made_at"], str)
+        fine = fine and all(isinstance(label, str) for label in test.get("interpreters", ()))
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
     return fine and all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures)

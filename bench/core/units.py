@@ -80,7 +80,12 @@ def times(ratio: float, digits: int = 2) -> str:
 
 
 def change(logarithm: float) -> str:
-    """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; from ten times on as a ratio: ``12x``."""
+    """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; from ten times on as a ratio: ``12x``.
+
+    NaN is unknown.
+    """
+    if math.isnan(logarithm):
+        return "unknown"
     within = min(_MOST_LOG, max(-_MOST_LOG, logarithm))
     share = 100 * math.expm1(within)
     if within >= math.log(10) or share < -99.95:

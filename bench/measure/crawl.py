@@ -59,6 +59,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         worker.send({"do": "report"})
         outcome = worker.expect("outcome", "answer")
     del outcome["event"]
+    seen.knobs["gil"] = outcome.pop("gil")  # a library that the crawl imported may have turned the lock on
     records = outcome.pop("answer")
     answer: Answer = {path: (status, size) for path, status, size, _ in records}
     failed = sum(status is None for status, _ in answer.values())

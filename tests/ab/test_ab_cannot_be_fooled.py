@@ -11,11 +11,11 @@ import pytest
 
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.judge import ExperimentError
-from inflight.bench.measure import host
+from inflight.bench.measure import host, interpreters
 from inflight.bench.measure.blocks.sides import prepare
 from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.studies.compare import loop
-from inflight.bench.studies.compare.comparison import Comparison, Metric, comparison
+from inflight.bench.studies.compare.comparison import METRICS, Comparison, Metric, comparison
 from inflight.bench.studies.compare.read import Result
 from inflight.bench.studies.compare.rule import Rule
 from inflight.bench.studies.compare.run import Place
@@ -107,6 +107,18 @@ def test_a_side_that_ends_itself_by_a_signal_without_a_name_is_one_failed_block(
 def test_memory_alone_is_refused_for_a_model_with_one_fetch_in_flight(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="memory per fetch in flight is not defined"):
         loop.ready(compared(arm("sequential"), arm("sequential"), "memory"), tmp_path)
+
+
+def test_memory_is_left_out_on_a_free_threaded_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free_threaded = replace(interpreters.ask(sys.executable), free_threaded=True)
+    monkeypatch.setattr(interpreters, "ask", lambda _name, _option="--python": free_threaded)
+    side = arm("callbacks", python=sys.executable)
+
+    planned, _ = loop.ready(compared(arm("callbacks"), side, *METRICS), tmp_path / "first")
+
+    assert planned.metrics == ("cpu_per_page", "throughput")
+    with pytest.raises(ExperimentError, match="memory per fetch in flight is not compared on a free-threaded build"):
+        loop.ready(compared(side, side, "memory"), tmp_path / "second")
 
 
 def test_more_in_flight_than_there_are_descriptors_is_refused_by_the_limits_name(tmp_path: Path) -> None:

@@ -39,6 +39,15 @@ def test_a_side_is_a_strategy_of_the_working_tree() -> None:
     assert both() == (side("callbacks"), side("generators"))
 
 
+def test_without_b_both_sides_are_one_strategy_and_an_option_makes_the_difference() -> None:
+    found = from_words("callbacks", None, pythons=("python3.12", "python3.13"))
+
+    assert (found.a.strategy, found.a.python) == ("callbacks", "python3.12")
+    assert (found.b.strategy, found.b.python) == ("callbacks", "python3.13")
+    with pytest.raises(ExperimentError, match="name a second side, or give an option twice"):
+        from_words("callbacks", None, pythons=("python3.12",))
+
+
 def test_the_revision_is_after_the_first_at_sign() -> None:
     assert both("callbacks@v1.2", "callbacks@HEAD@{1}") == (
         side("callbacks", revision="v1.2"),

@@ -35,6 +35,16 @@ def test_without_a_self_test_there_is_none(tmp_path: Path) -> None:
     assert selftests.latest([tmp_path / "missing"], MACHINE) is None
 
 
+def test_the_self_test_of_two_interpreters_is_used_for_these_two_alone(tmp_path: Path) -> None:
+    crossed = whole(interpreters=["3.14.0t", "3.13.0"])
+    keep(tmp_path, "a", whole())
+    keep(tmp_path, "b", crossed)
+
+    assert selftests.latest([tmp_path], MACHINE) == whole()
+    assert selftests.latest([tmp_path], MACHINE, ["3.13.0", "3.14.0t"]) == crossed
+    assert selftests.latest([tmp_path], MACHINE, ["3.13.0", "3.13.0"]) is None
+
+
 def test_the_newest_self_test_is_used_whatever_the_names_of_the_folders(tmp_path: Path) -> None:
     keep(tmp_path, "b-old", whole("2026-01-01T00:00:00+00:00"))
     keep(tmp_path, "a-new", whole("2026-01-03T00:00:00+00:00"))
@@ -92,6 +102,7 @@ RUBBISH: dict[str, object] = {
     "alarms_in_words": whole(false_alarms={"resampled": {"alarms": "none", "decisions": 1, "blocks": 1}}),
     "detection_of_what": whole(detection={"much": {"share": 1.0} | SEEN}),
     "size_in_words": whole(detection={"5": {"share": 1.0} | SEEN | {"low": "little"}}),
+    "interpreters_in_numbers": whole(interpreters=[3.11]),
     "detection_in_words": whole(detection={"5": {"share": "all"} | SEEN}),
 }
 

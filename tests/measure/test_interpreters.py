@@ -156,8 +156,10 @@ def test_a_run_compares_the_same_interpreter_under_two_names(tmp_path: Path) -> 
     )
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
 
+    (tmp_path / "other").symlink_to(sys.executable)
+
     done = inflight(
-        "run", "mine.toml", "--python", sys.executable, "--python", sys.executable, "--json", folder=tmp_path, calm=True
+        "run", "mine.toml", "--python", sys.executable, "--python", "./other", "--json", folder=tmp_path, calm=True
     )
 
     assert done.code == 0, done.err

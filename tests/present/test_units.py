@@ -139,6 +139,7 @@ def test_any_size_can_be_written_with_any_error(value: float, error: float) -> N
         (math.log(2.3), "+130 %"),
         (3, "20x"),
         (-9, "0.00012x"),
+        (math.nan, "unknown"),
     ],
 )
 def test_changes_are_written_as_people_read_them(logarithm: float, text: str) -> None:

@@ -57,6 +57,24 @@ def test_runs_with_one_interpreter_have_no_such_section() -> None:
     assert show.figures(one) == []
 
 
+def test_the_section_begins_with_the_placebo_and_its_interval() -> None:
+    placebos = []
+    for number in range(1, 5):
+        row = arm_row(
+            "callbacks 3.11.7 again",
+            number=number,
+            cpu_per_page_ns=round((20_000 + 100 * number) * (1 + 0.01 * (-1) ** number)),
+            role="placebo",
+            asked={"strategy": "callbacks", "interpreter": "3.11.7", "python": "python3.11"},
+        )
+        placebos.append(edited(row, knobs={"python": "3.11.7", "gil": True, "build": ""}))
+
+    (section,) = show.sections([*rows(), *placebos])
+
+    assert section.first[0].startswith("3.11.7, measured twice: CPU per page 1.00x (0.98 to 1.02), pages per second ")
+    assert show.sections(rows())[0].first == ()
+
+
 def test_the_section_has_a_line_for_each_strategy_and_each_interpreter() -> None:
     (section,) = show.sections(rows())
 

@@ -26,7 +26,7 @@ def selftest(made: dict[str, list[Rows]]) -> dict[str, Any]:
             "real": {"alarms": 0, "decisions": 8} | counted,
         },
         "detection": {
-            size: self_test.detection(own) | {"share": 0.98, "decisions": 300} for size, own in sizes.items()
+            size: self_test.detection(own, {}) | {"share": 0.98, "decisions": 300} for size, own in sizes.items()
         },
     }
 

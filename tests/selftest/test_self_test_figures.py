@@ -20,7 +20,7 @@ from tools.document.stored import DocumentError
 
 
 def test_blocks_without_a_change_give_no_alarm_and_resampled_ones_are_counted_separately() -> None:
-    found = self_test.false_alarms(SAME)
+    found = self_test.false_alarms(SAME, {})
 
     assert (found["real"]["alarms"], found["resampled"]["alarms"]) == (0, 0)
     assert found["resampled"]["decisions"] == 1000
@@ -30,10 +30,23 @@ def test_blocks_without_a_change_give_no_alarm_and_resampled_ones_are_counted_se
 
 @pytest.mark.parametrize("size", [5, 10])
 def test_a_planted_slowdown_is_found_with_its_true_size(size: int) -> None:
-    found = self_test.detection(SLOWER[size])
+    found = self_test.detection(SLOWER[size], {})
 
     assert found["share"] > 0.95
     assert math.expm1(found["seen"]) == pytest.approx(size / 100, abs=0.01)
+
+
+def test_the_difference_of_two_interpreters_is_no_alarm_and_no_part_of_a_planted_slowdown() -> None:
+    apart = self_test.means(blocks(series(96, 0.3, memory_blocks=96)))
+
+    same, slower = blocks(series(96, 0.3, memory_blocks=96)), blocks(series(48, 0.3 + 0.0488, 0.02, seed=2))
+
+    assert apart["cpu_per_page"] == pytest.approx(0.3, abs=0.01)
+    assert self_test.false_alarms(same, {})["real"]["alarms"] == 8
+    found = self_test.false_alarms(same, apart)
+    assert (found["real"]["alarms"], found["resampled"]["alarms"]) == (0, 0)
+    assert math.expm1(self_test.detection(slower, apart)["seen"]) == pytest.approx(0.05, abs=0.01)
+    assert self_test.detection(slower, apart)["share"] > 0.95
 
 
 def test_blocks_that_are_left_out_are_counted_and_excluded_from_all_figures() -> None:
@@ -47,12 +60,12 @@ def test_blocks_that_are_left_out_are_counted_and_excluded_from_all_figures() ->
 
 
 def test_with_too_few_blocks_nothing_is_decided_and_no_bound_is_claimed() -> None:
-    found = self_test.false_alarms(blocks(series(5)))
+    found = self_test.false_alarms(blocks(series(5)), {})
 
     assert found["real"]["decisions"] == found["resampled"]["decisions"] == 0
     assert found["real"]["upper"] == 1.0
     assert self_test.resolves(SAME[:1]) == []
-    assert self_test.detection([]) | {"real": None} == {
+    assert self_test.detection([], {}) | {"real": None} == {
         **dict.fromkeys(("blocks", "share", "decisions", "mean_blocks"), 0),
         **dict.fromkeys(("loops", "seen", "low", "high", "real")),
     }  # fmt: skip

@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from inflight.bench.core import rows
+from inflight.bench.measure import interpreters
 from inflight.bench.measure.process import environment
 from inflight.bench.studies.selftest import command as selftest_command
 from tests.cli.command import INFLIGHT, inflight
@@ -29,6 +31,32 @@ def test_an_unknown_strategy_is_one_sentence(tmp_path: Path) -> None:
     assert (done.code, done.out) == (2, "")
     assert done.err.strip() == "inflight: --strategy: unknown strategy 'callback'; did you mean \"callbacks\"?"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_interpreters_of_sides_are_labelled_and_two_names_of_one_are_no_difference(tmp_path: Path) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    label = interpreters.ask(sys.executable).label
+
+    one, two = selftest_command.Plan("callbacks", selftest_command.QUICK, 1), (sys.executable, str(tmp_path / "python"))
+    named = replace(one, pythons=two)
+
+    assert (one.interpreters, one.differ) == ([], False)
+    assert (named.interpreters, named.differ) == ([label, label], False)
+    assert [arm.python for arm in named.arms("callbacks")] == list(two)
+    assert [arm.python for arm in replace(one, pythons=two[:1]).arms("callbacks")] == [sys.executable] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--python", "a", "--python", "b", "--python", "c"], "--python may be given once, for both sides, or twice"),
+        (["--python", "python3", "--strategy", "aiohttp_client"], "--python: aiohttp_client needs aiohttp; choose a"),
+    ],
+)
+def test_interpreters_that_cannot_be_tested_are_one_sentence(words: list[str], sentence: str, tmp_path: Path) -> None:
+    done = inflight("selftest", *words, "--out", tmp_path)
+
+    assert done.sentence.startswith(sentence)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
     windows = _windows(block, one)
     if not any(window["pages"] for window in windows):
         raise TrialError("no page was finished in any window")
+    seen.knobs["gil"] = one.outcome["gil"]  # a library that the crawl imported may have turned the lock on
     counted = {key: one.outcome[key] for key in _COUNTED if key in one.outcome}
     seen.measured = (
         counted

@@ -91,6 +91,12 @@ def raise_descriptor_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 10_240), hard))  # macOS grants no "unlimited"
 
 
+def has_lock() -> bool:
+    """Return whether the global lock is on now; importing an extension can turn it on at any time."""
+    enabled: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+    return enabled
+
+
 def knobs_of_interpreter() -> dict[str, Any]:
     """Return the settings of this interpreter."""
     return {
@@ -99,7 +105,7 @@ def knobs_of_interpreter() -> dict[str, Any]:
         "executable": sys.executable,
         "build": getattr(sys, "_git", ("", "", ""))[2],
         "free_threaded": "free-threading" in sys.version,
-        "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
+        "gil": has_lock(),
         "switch_interval_ns": round(sys.getswitchinterval() * 1e9),
         "gc_enabled": gc.isenabled(),
         "gc_thresholds": list(gc.get_threshold()),

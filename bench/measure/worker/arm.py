@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.measure.worker import Say, serve
+from inflight.bench.measure.worker import Say, has_lock, serve
 from inflight.bench.measure.worker.crawl import StrategyPart, path_of, totals, worked
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
@@ -48,7 +48,8 @@ class ArmPart(StrategyPart):
         """Return the counts of the whole crawl and of its windows; after each of these, the crawl came to rest."""
         late_ns = [] if self._timer is None else self._timer.lateness_ns(windows, rest_ns)
         late = {"lag": record.summary(late_ns)} if late_ns else {}
-        return {"event": "outcome", **outcome(self.frontier, windows), **worked(self.job), **late}
+        counted = outcome(self.frontier, windows)
+        return {"event": "outcome", "gil": has_lock(), **counted, **worked(self.job), **late}
 
     @contextmanager
     def _lagging(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from inflight import strategies
-from inflight.bench.measure.worker import Part, Say, knobs_of_interpreter, serve
+from inflight.bench.measure.worker import Part, Say, has_lock, knobs_of_interpreter, serve
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
@@ -79,6 +79,7 @@ class Crawl(StrategyPart):
         """Return the measurements and the answer."""
         return {
             "event": "outcome",
+            "gil": has_lock(),
             **_usage(self._before, self._after, self._timed["cpu_ns"]),
             **self._pauses.totals(),
             **_outcome(self.job, self.frontier, self._timed["begin_ns"], self._timed["end_ns"]),

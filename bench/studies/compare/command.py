@@ -13,7 +13,7 @@ from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, say_plots
 from inflight.bench.core import rows, selftests, units
 from inflight.bench.core.judge import ExperimentError, need
-from inflight.bench.measure import host
+from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.places import without_places
@@ -38,7 +38,7 @@ _SPARE = 1.05
 def run(
     *,
     a: str,
-    b: str,
+    b: str | None,
     repositories: tuple[Path, ...],
     pythons: tuple[str, ...],
     requirements: tuple[str, ...],
@@ -67,7 +67,7 @@ def run(
             for name in ("A", "B"):
                 say(f"{name}: {describe_commit(prepared[name])}")
             planned, calibration = loop.calibrated(planned, prepared, where, cycles)
-            rates = selftests.latest([out, RESULTS], machine)
+            rates = selftests.latest([out, RESULTS], machine, labels(planned))
             judged_by = rule_within(budget_s, calibration, planned)
             say(plan_text(planned, calibration, judged_by, rates))
             folder = runs.new_folder(out, planned, machine)
@@ -86,6 +86,12 @@ def run(
         complain(f"interrupted {kept if found else 'before the first block ended'}")
         return 130
     return conclude(folder, result, rates, markdown, as_json=as_json)
+
+
+def labels(planned: Comparison) -> list[str]:
+    """Return the labels of the interpreters of both sides; empty if both run on that of the harness."""
+    names = [arm.python for arm in (planned.a, planned.b)]
+    return [interpreters.ask(name or sys.executable).label for name in names] if any(names) else []
 
 
 def show_block(shown: progress.Progress, block: Block, line: str, block_ns: float) -> None:

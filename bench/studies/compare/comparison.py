@@ -96,13 +96,17 @@ def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = M
 
 
 def from_words(
-    a: str, b: str, *, latency: str = "0", links: int = 10, metrics: str | None = None, **options: Sequence[Any]
+    a: str, b: str | None, *, latency: str = "0", links: int = 10, metrics: str | None = None, **options: Sequence[Any]
 ) -> Comparison:
     """Return the comparison before calibration. Raises ExperimentError.
 
-    A side is ``strategy`` or ``strategy@revision``. ``options`` are those of ``_arm``; each has no value, one value for
-    both sides, or one for each side.
+    A side is ``strategy`` or ``strategy@revision``; without ``b``, both are ``a``. ``options`` are those of ``_arm``;
+    each has no value, one value for both sides, or one for each side.
     """
+    if b is None:
+        twice = any(len(values) == 2 for values in options.values())
+        need(twice, "name a second side, or give an option twice, as in --python python3.12 --python python3.13")
+        b = a
     delay = judged(lambda: parse_delay(latency), "--latency").text
     first, second = _arm(a, 0, **options), _arm(b, 1, **options)
     written_alike = a == b and all(len(set(values)) <= 1 for values in options.values())

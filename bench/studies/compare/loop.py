@@ -14,6 +14,7 @@ from pathlib import Path
 from inflight.bench.core import rows
 from inflight.bench.core.judge import ExperimentError
 from inflight.bench.core.rows import Row
+from inflight.bench.measure import interpreters
 from inflight.bench.measure.run import RunError
 from inflight.bench.studies.compare import read
 from inflight.bench.studies.compare.comparison import Comparison
@@ -31,16 +32,29 @@ OVERRUN = 1.5
 def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
     """Prepare the arms; return the comparison of what can be measured, and the arms. Raises ExperimentError.
 
-    Memory is not measured for a model that can have only one fetch in flight.
+    Memory is not measured where it has no figure, see ``_why_no_memory``.
     """
     prepared = prepare_arms(comparison, folder)
-    if any(one.described.most_in_flight is not None for one in prepared.values()):
+    if why := _why_no_memory(prepared):
         metrics = tuple(metric for metric in comparison.metrics if metric != "memory")
         comparison = replace(comparison, metrics=metrics)
-    if not comparison.metrics:
-        raise ExperimentError("memory per fetch in flight is not defined for a model that can have only one in flight")
+    if not comparison.metrics:  # memory alone was asked for
+        raise ExperimentError(why)
     a, b = (replace(arm, stack=prepared[arm.name].described.stack) for arm in (comparison.a, comparison.b))
     return replace(comparison, a=a, b=b), prepared
+
+
+def _why_no_memory(prepared: Arms) -> str:
+    """Return why two readings give no memory per fetch in flight; empty if they do.
+
+    On a free-threaded build, the heap varies by megabytes from process to process, more than by what fetches take.
+    """
+    if any(one.described.most_in_flight is not None for one in prepared.values()):
+        return "memory per fetch in flight is not defined for a model that can have only one in flight"
+    paths = {one.runtime.python for one in prepared.values()}
+    if any(path is not None and interpreters.ask(path).free_threaded for path in paths):
+        return "memory per fetch in flight is not compared on a free-threaded build: its heap varies more than that"
+    return ""
 
 
 def calibrated(

@@ -174,7 +174,9 @@ def _measured_told(rates: Rates, effects: Sequence[Effect]) -> str:
     if then is not None and now is not None:
         sds = units.change_size(then), units.change_size(now)
         told.append(f"SD of CPU time: {sds[0]} in its blocks, {sds[1]} in these")
-    of = f"{strategy}, {rates['machine'].get('python')}, {str(rates['made_at'])[:10]}"
+    labels = list(dict.fromkeys(rates.get("interpreters", ())))
+    on = words.listed(labels) if labels else rates["machine"].get("python")
+    of = f"{strategy}, {on}, {str(rates['made_at'])[:10]}"
     return f"error rates, measured on this machine ({of}): {'; '.join(told)}"
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import layers
+from inflight.bench.core import layers, workloads
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.records.crawls import Memory
 from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Interval
+from inflight.bench.core.stats import Interval, compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,18 @@ def matrices(rows: Sequence[Row]) -> list[Matrix]:
             workload = cell.setting, cell.mean_latency_ns, cell.latency, cell.in_flight
             found.setdefault(workload, {})[arm.strategy, arm.interpreter] = cell
     return [Matrix(next(iter(own.values())), labels, _ordered(own, labels[0]), own) for own in found.values()]
+
+
+def placebo(rows: Sequence[Row], matrix: Matrix, figure: c.Read) -> Interval | None:
+    """Return a figure of the placebo arm over that of its reference: one interpreter, measured twice; None without."""
+    first = next((cell for cell in matrix.cells.values() if c.role(cell.rows[0]) == "reference"), None)
+    original = None if first is None else first.valid_figure(figure)
+    if first is None or original is None:
+        return None
+    where = workloads.identity(first.rows[0].workload)
+    own = [row for row in rows if c.is_placebo(row) and row.valid and workloads.identity(row.workload) == where]
+    again = c.spread_of(own, figure)
+    return compare(again.logs, original.logs).interval().ratio() if again else None
 
 
 def interpreters(rows: Iterable[Row]) -> tuple[str, ...]:

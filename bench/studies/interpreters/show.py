@@ -1,7 +1,7 @@
 """The sections of interpreters: CPU time, throughput and memory of each strategy on each of them. Pure."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from inflight.bench.core import cells as c
@@ -28,7 +28,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     tables += [held] if held.lines else []
     first = found[0].interpreters[0]
     note = f"Ratios compare a strategy with itself on {first}, within the same blocks, with their 95 % intervals."
-    return [Section(title(found[0]), (*tables, _facts(rows)), (note,))]
+    return [Section(title(found[0]), (*tables, _facts(rows)), (note,), first=tuple(_placebo(rows, found[0])))]
 
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -55,6 +55,17 @@ def title(matrix: Matrix) -> str:
     first, *others = matrix.interpreters
     told = [f"{label}: {_changes(matrix, label)}" for label in others]
     return f"CPU time per page compared with {first}: {'; '.join(told)}"
+
+
+def _placebo(rows: Sequence[Row], matrix: Matrix) -> Iterator[str]:
+    """Say how much one interpreter differs from itself."""
+    found = {
+        "CPU per page": read.placebo(rows, matrix, c.cpu_per_page_ns),
+        "pages per second": read.placebo(rows, matrix, c.pages_per_s),
+    }
+    told = [f"{what} {_times(one)}" for what, one in found.items() if one is not None]
+    if told:
+        yield f"{matrix.interpreters[0]}, measured twice: {', '.join(told)} (placebo; ratios should include 1)."
 
 
 def _changes(matrix: Matrix, label: str) -> str:
@@ -107,6 +118,10 @@ def _ratio(matrix: Matrix, strategy: str, label: str, figure: c.Read) -> str:
     if found is None:
         cell = matrix.cells.get((strategy, label))
         return "-" if cell is None else next((row.status for row in cell.rows if row.status != "ok"), "-")
+    return _times(found)
+
+
+def _times(found: Interval) -> str:
     estimate = f"{found.estimate:.2f}x"
     return estimate if math.isinf(found.high) else f"{estimate} ({found.low:.2f} to {found.high:.2f})"
 

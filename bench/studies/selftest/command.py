@@ -3,14 +3,17 @@
 Blocks whose two sides are the same code (A/A) show its noise and its false alarms; blocks with a planted slowdown show
 what it detects. Blocks and decisions are those of ``inflight ab``. Other clients, Locust and wrk, show whether they get
 the same figures from the fake server as a strategy does.
+
+The sides may run on two interpreters. Then no side is slower by a known amount, so the mean difference of the blocks
+without a planted slowdown is subtracted from all blocks: what is left has the noise of this pair, and a known truth.
 """
 
 import json
 import math
 import statistics
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,10 +24,10 @@ from inflight.bench.commands.output import complain, say
 from inflight.bench.core import rows, selftests
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.experiment import Workload, named
-from inflight.bench.core.judge import ExperimentError
+from inflight.bench.core.judge import ExperimentError, need
 from inflight.bench.core.plan import estimate_ns, trial_of
 from inflight.bench.core.rows import Row
-from inflight.bench.measure import host, neighbour, process
+from inflight.bench.measure import host, interpreters, neighbour, process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.present import progress
@@ -81,7 +84,29 @@ class Plan:
     strategy: str
     numbers: Numbers
     client_rounds: int
+    pythons: tuple[str, ...] = ()
+    """Interpreters: none for that of the harness, one for both sides, or one for A and one for B."""
     name: str = "selftest"
+
+    @property
+    def interpreters(self) -> list[str]:
+        """Labels of the interpreters of A and B; empty for that of the harness."""
+        return [interpreters.ask(name).label for name in self._of_sides if name is not None]
+
+    @property
+    def differ(self) -> bool:
+        """Whether the sides run on two interpreters."""
+        a, b = ("" if name is None else interpreters.ask(name).executable for name in self._of_sides)
+        return Path(a).resolve() != Path(b).resolve()
+
+    @property
+    def _of_sides(self) -> tuple[str | None, str | None]:
+        return (self.pythons[0], self.pythons[-1]) if self.pythons else (None, None)
+
+    def arms(self, strategy: str, **of_both: Any) -> tuple[Arm, Arm]:
+        """Return both sides of a comparison of a strategy with itself."""
+        a, b = self._of_sides
+        return Arm("A", strategy, python=a, **of_both), Arm("B", strategy, python=b, **of_both)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values for TOML."""
@@ -90,6 +115,7 @@ class Plan:
             "strategy": self.strategy,
             "blocks": asdict(self.numbers),
             "client_rounds": self.client_rounds,
+            "interpreters": self.interpreters,
         }
 
 
@@ -105,7 +131,9 @@ class Measuring:
     shown: progress.Progress
 
 
-def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str | None) -> int:
+def run(
+    *, strategy: str, pythons: tuple[str, ...], quick: bool, out: Path, as_json: bool, disturbed: str | None
+) -> int:
     """Measure the harness, and keep and print the result.
 
     Return 0; 1 if false alarms are significantly more frequent than designed; 3 if too few blocks were good; 130 if
@@ -114,7 +142,13 @@ def run(*, strategy: str, quick: bool, out: Path, as_json: bool, disturbed: str 
     strategy = named(strategy, "--strategy")
     if lack := strategies.describe(strategy).lack:
         raise ExperimentError(f"{strategy} {lack}")
-    plan = Plan(strategy, *((QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)))
+    need(
+        len(pythons) <= 2,
+        f"--python may be given once, for both sides, or twice, for A and for B; not {len(pythons)} times",
+    )
+    if pythons and (needed := strategies.describe(strategy).requires):
+        raise ExperimentError(f"--python: {strategy} needs {', '.join(needed)}; choose a strategy without libraries")
+    plan = Plan(strategy, *((QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)), pythons)
     machine = host.machine(disturbed)
     folder = runs.new_folder(out, plan, machine)
     try:
@@ -144,13 +178,12 @@ def code(found: dict[str, Any]) -> int:
 
 def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
     """Run every part; return the content of ``selftest.json``."""
-    plain = Arm("A", plan.strategy)
-    same = _blocks(where, "aa", plain, plain, plan.numbers.same, METRICS)
-    loop_share = _loop_share(where, plan, same)
+    same = _blocks(where, "aa", *plan.arms(plan.strategy), plan.numbers.same, METRICS)
+    apart = self_test.means(same) if plan.differ else {}
+    loop_share = _loop_share(where, plan, same, apart)
     planted = {size: _planted(where, plan, loop_share, size) for size in SIZES}
     by_strategy = {plan.strategy: same} | {
-        name: _blocks(where, f"aa-{name}", Arm("A", name), Arm("B", name), plan.numbers.other, TIMED)
-        for name in _others(plan)
+        name: _blocks(where, f"aa-{name}", *plan.arms(name), plan.numbers.other, TIMED) for name in _others(plan)
     }
     measured = {name: series for name, series in by_strategy.items() if len(self_test.good(series)) > 1}
     server = where.place.keeper.server()
@@ -163,14 +196,15 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": where.machine,
         "strategy": plan.strategy,
+        "interpreters": plan.interpreters,
         "blocks": asdict(plan.numbers),
         "too_few": [name for name, series in by_strategy.items() if not _is_enough(series, name, plan)],
         "dropped": self_test.left_out([*by_strategy.values(), *planted.values()]),
         "noise": {name: self_test.noise(series) for name, series in measured.items()},
         "block_s": {name: self_test.block_seconds(series) for name, series in measured.items()},
         "controls": self_test.spreads([read.controls_of(block) for block in self_test.good(same)]),
-        "false_alarms": self_test.false_alarms(same),
-        "detection": {str(size): self_test.detection(series) for size, series in planted.items()},
+        "false_alarms": self_test.false_alarms(same, apart),
+        "detection": {str(size): self_test.detection(series, apart) for size, series in planted.items()},
         "resolves": self_test.resolves(same),
         "server_ceiling_per_s": server.ceiling_per_s,
         "lateness": {name: getattr(late.server, f"lateness_{name}_ns") for name in ("p50", "p99")}
@@ -211,7 +245,8 @@ def _blocks(where: Measuring, name: str, a: Arm, b: Arm, wanted: int, metrics: t
 
 def _others(plan: Plan) -> list[str]:
     """Return the other strategies whose noise is measured."""
-    names = [name for name in strategies.models() if name != plan.strategy and not strategies.describe(name).lack]
+    described = [strategies.describe(name) for name in strategies.models() if name != plan.strategy]
+    names = [one.name for one in described if not (one.requires if plan.pythons else one.lack)]
     return names if plan.numbers.other else []
 
 
@@ -230,7 +265,7 @@ def _planted(where: Measuring, plan: Plan, loop_share: float | None, size: int) 
     return _blocks(where, f"planted-{size}", *_with_loops(plan, size / 100 / loop_share), plan.numbers.planted, TIMED)
 
 
-def _loop_share(where: Measuring, plan: Plan, same: Sequence[Block]) -> float | None:
+def _loop_share(where: Measuring, plan: Plan, same: Sequence[Block], apart: Mapping[str, float]) -> float | None:
     """Return the cost of one iteration of a planted loop, as a share of a page; None if it is unknown.
 
     It is measured in blocks, where the loop is planted: a loop that runs between other work costs more than the same
@@ -242,11 +277,13 @@ def _loop_share(where: Measuring, plan: Plan, same: Sequence[Block]) -> float | 
     a, b = _with_loops(plan, TRIED * cpu_ns / LOOP_NS)
     tried = self_test.good(_blocks(where, "planting", a, b, plan.numbers.planting, TIMED))
     seen = statistics.fmean(read.values(block)["cpu_per_page"] for block in tried) if tried else 0.0
+    seen -= apart.get("cpu_per_page", 0.0)
     return math.expm1(seen) / (b.planted_loops or 1) if seen > 0 else None
 
 
 def _with_loops(plan: Plan, loops: float) -> tuple[Arm, Arm]:
-    return Arm("A", plan.strategy, planted_loops=0), Arm("B", plan.strategy, planted_loops=max(1, round(loops)))
+    a, b = plan.arms(plan.strategy, planted_loops=0)
+    return a, replace(b, planted_loops=max(1, round(loops)))
 
 
 def _overhead(cpus: host.Cpus, same: Sequence[Block]) -> dict[str, float | None]:

@@ -32,6 +32,12 @@ def spreads(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: statistics.stdev(found) for name, found in read.series(finite).items() if len(found) > 1}
 
 
+def means(found: Sequence[Block]) -> dict[str, float]:
+    """Return the mean of each metric's values: how much the sides differ, as a logarithm."""
+    values = read.series([read.values(block) for block in good(found)])
+    return {name: statistics.fmean(filter(math.isfinite, own)) for name, own in values.items()}
+
+
 def block_seconds(found: Sequence[Block]) -> dict[str, float]:
     """Return the median seconds of a block: its slices, and what memory adds if it is measured."""
     whole_ns = statistics.median(block.arms["reference"].duration_ns for block in good(found))
@@ -40,16 +46,21 @@ def block_seconds(found: Sequence[Block]) -> dict[str, float]:
     return {"slices": whole_ns / 1e9, "memory": statistics.median(measured_ns) / 1e9 if measured_ns else 0.0}
 
 
-def false_alarms(same: Sequence[Block]) -> dict[str, Any]:
-    """Return the verdicts on blocks without a change: of real decisions, and of simulated ones with random signs."""
-    return {"real": _real(same), "resampled": _resampled(same, flipped=True)}
+def false_alarms(same: Sequence[Block], apart: Mapping[str, float]) -> dict[str, Any]:
+    """Return the verdicts on blocks without a change: of real decisions, and of simulated ones with random signs.
+
+    ``apart`` is the difference of the sides, which is subtracted from the values of each block; empty for equal sides.
+    """
+    values = _values(same, apart)
+    return {"real": _real(values), "resampled": _resampled(values, flipped=True)}
 
 
-def detection(found: Sequence[Block]) -> dict[str, Any]:
+def detection(found: Sequence[Block], apart: Mapping[str, float]) -> dict[str, Any]:
     """Return the share of decisions that found a planted slowdown, and its measured size (95 % interval)."""
-    values = [value for block in good(found) if (value := read.values(block).get("cpu_per_page")) is not None]
+    every = _values(found, apart)
+    values = [value for one in every if (value := one.get("cpu_per_page")) is not None]
     seen = t_interval(values) if len(values) > 1 else None
-    resampled = _resampled(found, flipped=False)
+    resampled = _resampled(every, flipped=False)
     return {
         "blocks": len(values),
         "loops": read.arm(found[0], "B").planted_loops if found else None,
@@ -59,7 +70,7 @@ def detection(found: Sequence[Block]) -> dict[str, Any]:
         "share": resampled["alarms"] / max(1, resampled["decisions"]),
         "decisions": resampled["decisions"],
         "mean_blocks": resampled["mean_blocks"],
-        "real": _real(found),
+        "real": _real(every),
     }
 
 
@@ -85,23 +96,25 @@ def resolves(same: Sequence[Block]) -> list[dict[str, Any]]:
     return found
 
 
-def _real(found: Sequence[Block]) -> dict[str, Any]:
+def _real(values: list[dict[str, float]]) -> dict[str, Any]:
     """Return the counts of consecutive decisions, with the upper bound of their rate of alarms."""
-    counts = simulation.real(_values(found), read.CONTROLS)
+    counts = simulation.real(values, read.CONTROLS)
     upper = simulation.rate_bounds(counts.alarms, counts.decisions)[1]
-    return asdict(counts) | {"blocks": len(good(found)), "upper": upper}
+    return asdict(counts) | {"blocks": len(values), "upper": upper}
 
 
-def _resampled(found: Sequence[Block], *, flipped: bool) -> dict[str, Any]:
+def _resampled(values: list[dict[str, float]], *, flipped: bool) -> dict[str, Any]:
     """Return the counts of decisions on blocks drawn from these."""
-    counts = simulation.resampled(_values(found), read.CONTROLS, flipped=flipped)
-    return asdict(counts) | {"blocks": len(good(found))}
+    counts = simulation.resampled(values, read.CONTROLS, flipped=flipped)
+    return asdict(counts) | {"blocks": len(values)}
 
 
-def _values(found: Sequence[Block]) -> list[dict[str, float]]:
+def _values(found: Sequence[Block], apart: Mapping[str, float]) -> list[dict[str, float]]:
+    """Return the gated values of each good block without the difference of the sides, and its controls."""
     names = read.asked(found, "gated")
     return [
-        {name: value for name, value in read.values(block).items() if name in names} | read.controls_of(block)
+        {name: value - apart.get(name, 0.0) for name, value in read.values(block).items() if name in names}
+        | read.controls_of(block)
         for block in good(found)
     ]
 

@@ -85,6 +85,8 @@ def smallest_told(one: Mapping[str, Any]) -> str:
 def _heading(found: Found) -> Iterator[str]:
     machine, dropped = found["machine"], found["dropped"]
     where = f"{machine['cpu']}, {machine['usable_cores']} cores, {machine['system']}, {machine['python']}"
+    if on := found.get("interpreters"):
+        yield f"A on {words.plain(on[0], 30)}, B on {words.plain(on[-1], 30)}"
     yield f"{where}; {found['made_at'][:16].replace('T', ' ')} UTC"
     reasons = sorted(dropped["reasons"].items(), key=lambda item: -item[1])[:3]
     told = "; ".join(f"{words.plain(reason, 60)}: {number}" for reason, number in reasons)
