@@ -57,8 +57,10 @@ def chosen(role: str, given: Sequence[Interpreter], found: Sequence[Interpreter]
 
 def _fitting(some: Iterable[Interpreter]) -> list[Interpreter]:
     """Return the interpreters that take part, each once."""
-    once = {os.path.realpath(one.executable): one for one in reversed(list(some))}
-    return [one for one in reversed(once.values()) if one.implementation == "cpython" and not one.debug]
+    once: dict[str, Interpreter] = {}
+    for one in some:
+        once.setdefault(os.path.realpath(one.executable), one)
+    return [one for one in once.values() if one.implementation == "cpython" and not one.debug]
 
 
 def _lock(given: Sequence[Interpreter], found: Sequence[Interpreter]) -> Pair:

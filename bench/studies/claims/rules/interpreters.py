@@ -36,7 +36,7 @@ CORE = ("callbacks", "native_asyncio", "thread_pool")
 """The models that the claims on versions and builds look at; each is the simplest of its kind."""
 SCALING = ("thread_pool", "thread_pool_executor")
 """The models of free-threading-scales."""
-FREEST, LEAST_SLICES = 16, 3
+FREEST, LEAST_SLICES = 24, 3
 """The freest slices of an arm are one in so many, and at least so many."""
 FREE = 0.9
 """Minimum share of a core for threads with the lock; with less, others used the cores, and no gain says nothing."""
