@@ -256,13 +256,10 @@ def late_timers() -> Case:
     ]  # fmt: skip
     known = {"locked_alone": MS, "locked_beside": 30 * MS, "free_alone": 2 * MS, "free_beside": 4 * MS}
     names = ("asyncio", "callbacks", "threads")
-    return (
-        "convoy",
-        rows,
-        {f"asyncio_{name}_lag_ns": late_ns for name, late_ns in known.items()}
-        | {f"{name}_{one}_lag_ns": None for name in names[1:] for one in known}
-        | {f"{name}_{figure}": None for name in names for figure in ("per_s", "ratio")},
-    )
+    values: dict[str, Value] = {f"asyncio_{name}_lag_ns": late_ns for name, late_ns in known.items()}
+    values |= {f"{name}_{one}_lag_ns": None for name in names[1:] for one in known}
+    values |= {f"{name}_{figure}": None for name in names for figure in ("per_s", "ratio")}
+    return "convoy", rows, values
 
 
 MADE = (

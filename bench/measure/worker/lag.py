@@ -36,18 +36,16 @@ def _start_within(frontier: Frontier, timer: Timer) -> None:
     roots = frontier.roots
 
     def begin() -> Any:
-        for library, start in _LIBRARIES.items():
-            if library in sys.modules:
-                start(timer)
+        for name, start in _LIBRARIES.items():
+            if name in sys.modules:  # the strategy has imported it; the worker itself needs none of them
+                start(sys.modules[name], timer)
         return roots()
 
     frontier.roots = begin  # type: ignore[method-assign]
 
 
-def _in_asyncio(timer: Timer) -> None:
+def _in_asyncio(asyncio: Any, timer: Timer) -> None:
     """Start the timer in the running loop of asyncio or uvloop, whose clock is the same as the timer's."""
-    import asyncio
-
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:  # imported, but not used
@@ -59,9 +57,8 @@ def _in_asyncio(timer: Timer) -> None:
     loop.call_at(timer.due_ns / 1e9, fire)
 
 
-def _in_trio(timer: Timer) -> None:
+def _in_trio(trio: Any, timer: Timer) -> None:
     """Start the timer as a system task, which trio cancels at the end of the crawl."""
-    import trio
 
     async def tick() -> None:
         offset_s = trio.current_time() - time.perf_counter_ns() / 1e9
@@ -72,9 +69,8 @@ def _in_trio(timer: Timer) -> None:
     trio.lowlevel.spawn_system_task(tick)
 
 
-def _in_gevent(timer: Timer) -> None:
+def _in_gevent(gevent: Any, timer: Timer) -> None:
     """Start the timer as a greenlet that sleeps, and does not keep the hub alive."""
-    import gevent
 
     def tick() -> None:
         while True:
@@ -84,7 +80,7 @@ def _in_gevent(timer: Timer) -> None:
     gevent.spawn(tick)
 
 
-_LIBRARIES: dict[str, Callable[[Timer], None]] = {"asyncio": _in_asyncio, "trio": _in_trio, "gevent": _in_gevent}
+_LIBRARIES: dict[str, Callable[[Any, Timer], None]] = {"asyncio": _in_asyncio, "trio": _in_trio, "gevent": _in_gevent}
 
 
 @contextmanager
