@@ -85,7 +85,7 @@ def resolves(same: Sequence[Block]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for whole_s in BUDGETS_S:
         told: dict[str, Any] = {"blocks": 0, "metrics": [], "smallest": None, "limited_by": None}
-        for metrics in (tuple(NAMES), TIMED):
+        for metrics in (tuple(NAMES), TIMED) if taken["memory"] else (TIMED,):
             memory_s = taken["memory"] if "memory" in metrics else 0.0
             if rule := rule_for(whole_s, taken["slices"], memory_s=memory_s):
                 smallest = simulation.smallest_found(sd, rule, len(metrics))
