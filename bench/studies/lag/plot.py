@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LINE = 0.3
 """Inches per strategy."""
-MOST_PANELS = 3
+MOST_PANELS = 2
 LEAST_NS = 10_000
 """Shorter lags are drawn at the left edge."""
 QUANTILES = {"p50": ("p50_ns", "o", 0), "p90": ("p90_ns", "s", 1), "p99": ("p99_ns", "D", 5)}
@@ -39,8 +39,8 @@ def draw(found: Sequence[Sequence[Lag]], footer: str) -> "Figure":
     stacks = {one.cell.strategy: one.cell.stack for own in shown for one in own}
     notes = marks.notes(*show.NOTES, any(one != "shared" for one in stacks.values()) and labels.ABOUT_STAR)
     sheet = page.sheet(show.title(found), notes, footer, max(page.HEIGHT, 3.2 + LINE * len(names)))
-    starred = [labels.starred(name, stacks[name]) for name in names]
-    marks.margins(sheet, 0.3 + labels.inches(sheet, starred, page.TEXT), 0.4, top=0.45)
+    starred = [labels.starred(name.replace("busy_threads", "busy"), stacks[name]) for name in names]
+    marks.margins(sheet, 0.3 + labels.inches(sheet, starred, page.TEXT), 0.4, top=0.6)
     sheet.subplots_adjust(wspace=0.08)
     panels = list(sheet.subplots(1, len(shown), sharey=True, squeeze=False).flat)
     values = [value for own in shown for one in own for value in _quantiles(one).values()]
@@ -48,10 +48,11 @@ def draw(found: Sequence[Sequence[Lag]], footer: str) -> "Figure":
     for axes, own in zip(panels, shown, strict=True):
         scales.log_axis(axes.xaxis, units.duration_tick, ends, 6)
         _panel(axes, own, names)
-        axes.set_title(words.in_flight(own[0].cell.in_flight), pad=24)
+        axes.set_title(words.in_flight(own[0].cell.in_flight))
         axes.set_xlabel("late by (log scale)")
     marks.name_rows(panels[0], starred)
-    marks.key_above(panels[0], {name: Fill(COLOURS[number]) for name, (_, _, number) in QUANTILES.items()})
+    fills = {name: Fill(COLOURS[number]) for name, (_, _, number) in QUANTILES.items()}
+    marks.key(sheet, fills, sheet.subplotpars.left, sheet.subplotpars.top + 0.4 / sheet.get_figheight())
     return sheet
 
 
