@@ -26,8 +26,11 @@ ROWS = (
     "null_client loop_per_thread - urllib3_threads httpx2_client requests_threads niquests_client pycurl_multi",
     # Building blocks of memory, then load generators.
     "asyncio_task generator asyncio_task_socket thread asyncio_task_stream generator_task wrk locust",
-    "core_client gevent_greenlets uvloop_streams - process_pool uvloop_sockets asyncio_protocol asyncio_tasks",
-    "- - - - - - uvloop_protocol interpreter_pool",
+    (
+        "core_client gevent_greenlets uvloop_streams interpreter_pool process_pool uvloop_sockets asyncio_protocol "
+        "asyncio_tasks"
+    ),
+    "- - - - - - uvloop_protocol -",
 )
 """Names in columns of one colour each, so that variants of a model share its colour. A name keeps its place for ever; a
 new name takes a free place. In a column no two of the first eight rows have the same marker, and no two of five

@@ -80,7 +80,7 @@ def test_the_title_says_which_model_gains_and_from_which_work_on() -> None:
 
     assert show.title(found) == (
         "2 cores instead of 1: process_pool up to 1.90x the pages per second (1.2x from 1 ms of CPU work per page on); "
-        "1 model not 1.2x"
+        "1 model not significantly above 1.2x"
     )
 
 

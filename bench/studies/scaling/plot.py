@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from inflight.bench.core import units
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, name_looks, page, words
 from inflight.bench.present.marks import Point
@@ -75,7 +74,7 @@ def _scales(axes: "Axes", found: Scaling) -> None:
     axes.set_xticks(range(len(found.works)), [show.work_text(work) for work in found.works])
     axes.set_xlabel("CPU work per page")
     axes.set_ylim(0, 1.12 * ideal)
-    axes.yaxis.set_major_formatter(lambda ratio, _: units.times(ratio) if ratio else "0")
+    axes.yaxis.set_major_formatter(lambda ratio, _: f"{ratio:g}x" if ratio else "0")
     axes.axhline(1, color="black", linewidth=1.2, zorder=1)
     axes.axhline(ideal, color=page.GREY, linewidth=1.2, linestyle=":", zorder=1)
     marks.small(axes, f"all of {found.cores[-1]} cores", (len(found.works) - 1, ideal), ha="right")

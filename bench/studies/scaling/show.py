@@ -74,13 +74,13 @@ def title(found: Scaling) -> str:
     gaining = {series: work for series in found.series if (work := found.gains_from(series)) is not None}
     others = len([series for series in found.series if series not in gaining and found.best(series) is not None])
     if not gaining:
-        return f"{start}: no model gets {GAIN:g}x the pages per second"
+        return f"{start}: no speed-up is significantly above {GAIN:g}x"
     told = [
         f"{name_of(series)} up to {found.best(series):.2f}x the pages per second ({_from(found, work)})"
         for series, work in list(gaining.items())[:MOST_NAMED]
     ]
     told += [f"{len(gaining) - MOST_NAMED} more models gain too"] if len(gaining) > MOST_NAMED else []
-    told += [f"{words.counted(others, 'model')} not {GAIN:g}x"] if others else []
+    told += [f"{words.counted(others, 'model')} not significantly above {GAIN:g}x"] if others else []
     return f"{start}: {'; '.join(told)}"
 
 
