@@ -23,6 +23,8 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
         "headline": readme.headline,
         "steps": steps.part,
         "clients": clients.part,
+        "interpreters": readme.interpreters,
+        "scaling": readme.scaling,
         "map": readme.decision_map,
         "memory": readme.memory,
         "claims": readme.claims_table,

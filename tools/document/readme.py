@@ -1,18 +1,22 @@
 """The parts of README.md."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inflight.bench.core.rows import SELFTEST_FILE
+from inflight.bench.core.rows import SELFTEST_FILE, Row
 from inflight.bench.present import section
 from inflight.bench.present.markdown import escaped
+from inflight.bench.present.section import Section
 from inflight.bench.report import markdown
 from inflight.bench.studies.decision_map import show as map_table
+from inflight.bench.studies.interpreters import show as versions
 from inflight.bench.studies.memory.show import grids
+from inflight.bench.studies.scaling import show as cores
 from inflight.bench.studies.selftest import show
 from inflight.bench.studies.throughput import show as throughput
 from tools.document import claims
-from tools.document.stored import DocumentError, joined, newest
+from tools.document.stored import DocumentError, Run, joined, newest
 
 
 def headline(runs: Path, beside: Path) -> str:
@@ -26,12 +30,28 @@ def headline(runs: Path, beside: Path) -> str:
 
 def decision_map(runs: Path, beside: Path) -> str:
     """Return the finding of the decision map, how it was made, and its plot."""
-    run = newest(runs, "map")
-    decided = map_table.sections(run.rows)
-    if not decided:
-        raise DocumentError(f"{run.folder} holds no map: its crawls do not differ in latency and in CPU work")
-    finding = f"**{escaped(decided[0].title)}.**"
-    return joined(run.provenance, finding, run.picture("map", "The decision map", beside))
+    return _finding(newest(runs, "map"), map_table.sections, "map", "The decision map", beside)
+
+
+def interpreters(runs: Path, beside: Path) -> str:
+    """Return the finding of the newest run of several interpreters, how it was made, and its plot."""
+    run = newest(runs, "interpreters")
+    return _finding(run, versions.sections, "interpreters", "CPU time per page on each interpreter", beside)
+
+
+def scaling(runs: Path, beside: Path) -> str:
+    """Return which models use a second core, by the newest run of scaling, how it was made, and its plot."""
+    run = newest(runs, "scaling")
+    return _finding(run, cores.sections, "scaling", "Speed-up on two cores over the CPU work per page", beside)
+
+
+def _finding(
+    run: Run, sections: Callable[[Sequence[Row]], Sequence[Section]], plot: str, words_for_it: str, beside: Path
+) -> str:
+    found = sections(run.rows)
+    if not found:
+        raise DocumentError(f"{run.folder} has no rows for the plot {plot!r}")
+    return joined(run.provenance, f"**{escaped(found[0].title)}.**", run.picture(plot, words_for_it, beside))
 
 
 def memory(runs: Path, beside: Path) -> str:

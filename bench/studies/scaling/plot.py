@@ -39,7 +39,7 @@ def draw(found: Scaling, footer: str) -> "Figure":
         marks.about_grey(names, looks),
     )
     sheet = page.sheet(show.title(found), notes, footer)
-    interpreters = list(dict.fromkeys(label for _, label in shown))
+    interpreters = [one for one in found.interpreters if any(label == one for _, label in shown)]
     panels = sheet.subplots(1, len(interpreters), sharey=True, squeeze=False)[0]
     labels.share_width(sheet, len(interpreters), map(labels.name_of, names), left=0.9)
     for axes, interpreter in zip(panels, interpreters, strict=True):
@@ -73,7 +73,7 @@ def _scales(axes: "Axes", found: Scaling) -> None:
     axes.set_xlim(-0.2, len(found.works) - 0.8)
     axes.set_xticks(range(len(found.works)), [show.work_text(work) for work in found.works])
     axes.set_xlabel("CPU work per page")
-    axes.set_ylim(0, 1.12 * ideal)
+    axes.set_ylim(0, min(1.5 * ideal, max(1.12 * ideal, 1.03 * found.highest)))
     axes.yaxis.set_major_formatter(lambda ratio, _: f"{ratio:g}x" if ratio else "0")
     axes.axhline(1, color="black", linewidth=1.2, zorder=1)
     axes.axhline(ideal, color=page.GREY, linewidth=1.2, linestyle=":", zorder=1)

@@ -1,5 +1,6 @@
 """Speed-ups: what each strategy gains from more cores, over the CPU work per page. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -58,10 +59,21 @@ class Scaling:
         found = {series for work in self.works for series, _ in work.cells}
         return tuple(sorted(found, key=lambda series: (-round(self.best(series) or 0.0, 2), series)))
 
+    @property
+    def interpreters(self) -> tuple[str, ...]:
+        """The labels of the interpreters; one empty label in a run with one."""
+        return tuple(sorted({label for work in self.works for (_, label), _ in work.cells}))
+
     def best(self, series: Series) -> float | None:
         """Return the greatest speed-up on all cores; None without any."""
         found = [work.speed_up(series, self.cores[-1], self.cores[0]) for work in self.works]
         return max((one.estimate for one in found if one is not None), default=None)
+
+    @property
+    def highest(self) -> float:
+        """The upper end of the highest interval on all cores; 0 without any."""
+        found = [work.speed_up(one, self.cores[-1], self.cores[0]) for work in self.works for one in self.series]
+        return max((one.high for one in found if one is not None and math.isfinite(one.high)), default=0.0)
 
     def gains_from(self, series: Series) -> Work | None:
         """Return the least CPU work from which on a strategy uses all cores; None if it does not."""

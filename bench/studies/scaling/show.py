@@ -10,12 +10,10 @@ from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Interval
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
-from inflight.bench.present.table import Table
+from inflight.bench.present.table import Group, Line, Table
 from inflight.bench.studies.scaling import read
 from inflight.bench.studies.scaling.read import GAIN, Scaling, Series, Work
 
-MOST_NAMED = 3
-"""Maximum number of strategies named in a title."""
 NEARLY_IDLE = 0.1
 """Share of its core below which the server hardly disturbs a client on the same core."""
 
@@ -69,24 +67,20 @@ def memory(row: Row) -> float | None:
 
 def title(found: Scaling) -> str:
     """Return the finding: which strategies use all cores, by how much, and from which CPU work per page on."""
-    fewest, most = found.cores[0], found.cores[-1]
-    start = f"{words.counted(most, 'core')} instead of {units.count(fewest)}"
-    gaining = {series: work for series in found.series if (work := found.gains_from(series)) is not None}
-    others = len([series for series in found.series if series not in gaining and found.best(series) is not None])
-    if not gaining:
-        return f"{start}: no speed-up is significantly above {GAIN:g}x"
-    told = [
-        f"{name_of(series)} up to {found.best(series):.2f}x the pages per second ({_from(found, work)})"
-        for series, work in list(gaining.items())[:MOST_NAMED]
-    ]
-    told += [f"{len(gaining) - MOST_NAMED} more models gain too"] if len(gaining) > MOST_NAMED else []
-    told += [f"{words.counted(others, 'model')} not significantly above {GAIN:g}x"] if others else []
-    return f"{start}: {'; '.join(told)}"
+    told = [f"{_gains(found, label)} ({label})" if label else _gains(found, label) for label in found.interpreters]
+    return f"Pages per second on {words.counted(found.cores[-1], 'core')} over {found.cores[0]}: {'; '.join(told)}"
 
 
-def name_of(series: Series) -> str:
-    """Return the name of a strategy on its interpreter."""
-    return words.name(" ".join(filter(None, series)))
+def _gains(found: Scaling, label: str) -> str:
+    """Return the gains of the strategies on an interpreter, those with the same least CPU work together."""
+    told = []
+    for work in found.works:
+        gaining = [one for one in found.series if one[1] == label and found.gains_from(one) is work]
+        if gaining:
+            best = max(found.best(one) or 0.0 for one in gaining)
+            names = words.listed([words.name(strategy) for strategy, _ in gaining])
+            told.append(f"{names} up to {best:.2f}x {_from(found, work)}")
+    return ", ".join(told) or f"no model significantly above {GAIN:g}x"
 
 
 def work_text(work: Work) -> str:
@@ -141,8 +135,12 @@ def _cores(number: int) -> str:
 
 def _table(found: Scaling, caption: str, write: Callable[[Work, Series], str]) -> Table:
     heads = ("CPU work per page", *map(work_text, found.works))
-    lines = tuple((name_of(series), *(write(work, series) for work in found.works)) for series in found.series)
-    return Table(caption, heads, lines)
+    lines: list[Line] = []
+    for label in found.interpreters:
+        lines += [Group(label)] if label else []
+        own = [series for series in found.series if series[1] == label]
+        lines += [(words.name(series[0]), *(write(work, series) for work in found.works)) for series in own]
+    return Table(caption, heads, tuple(lines))
 
 
 def _speed_up(found: Scaling, cores: int) -> Callable[[Work, Series], str]:
@@ -185,7 +183,7 @@ def _interval(ratio: Interval) -> str:
 def _from(found: Scaling, work: Work) -> str:
     if work is found.works[0]:
         return "with any CPU work per page" if work.cpu_ns else "even without CPU work"
-    return f"{GAIN:g}x from {units.duration_tick(work.cpu_ns)} of CPU work per page on"
+    return f"from {units.duration_tick(work.cpu_ns)} of CPU work per page on"
 
 
 def _at(work: Work) -> str:
