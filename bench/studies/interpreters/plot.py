@@ -1,12 +1,11 @@
 """CPU time and throughput on each interpreter, over those on the first one."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from inflight.bench.core import cells as c
 from inflight.bench.core.rows import Row
-from inflight.bench.present import labels, marks, name_looks, page, words
+from inflight.bench.present import labels, marks, name_looks, page, scales, words
 from inflight.bench.present.marks import Fill
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.interpreters import read, show
@@ -20,9 +19,6 @@ LINE = 0.26
 """Inches per mark."""
 WIDEST = 4.0
 """Ratios beyond this, or below its inverse, are drawn at the edge."""
-_NARROW, _WIDE = (0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5), (0.25, 0.5, 1, 2, 4)
-"""Ticks of an axis that ends before _FAR, and of a longer one."""
-_FAR = 1.6
 _FIGURES = {"CPU per page": c.cpu_per_page_ns, "pages per second": c.pages_per_s}
 
 
@@ -60,9 +56,8 @@ def draw(matrix: Matrix, footer: str) -> "Figure":
 
 
 def _panel(axes: "Axes", matrix: Matrix, names: Sequence[str], figure: c.Read, colours: Mapping[str, Fill]) -> None:
-    axes.set_xscale("log")
     axes.axvline(1, color="black", linewidth=1.2, zorder=1)
-    step, reach = 0.8 / max(1, len(colours)), 1.1
+    step, ends = 0.8 / max(1, len(colours)), [0.9, 1.1]
     for place, strategy in enumerate(names):
         for number, (label, fill) in enumerate(colours.items()):
             found = matrix.ratio(strategy, label, figure)
@@ -71,14 +66,9 @@ def _panel(axes: "Axes", matrix: Matrix, names: Sequence[str], figure: c.Read, c
             at = place + step * (number - (len(colours) - 1) / 2)
             low, high = max(found.low, 1 / WIDEST), min(found.high, WIDEST)
             middle = min(max(found.estimate, 1 / WIDEST), WIDEST)
-            reach = max(reach, high, 1 / low)
+            ends += [low, high]
             axes.errorbar(
                 [middle], [at], xerr=[[max(0.0, middle - low)], [max(0.0, high - middle)]], fmt="o", color=fill.colour,
                 markersize=6, capsize=3, zorder=3,
             )  # fmt: skip
-    reach = math.exp(1.1 * math.log(reach))
-    axes.set_xlim(1 / reach, reach)
-    chosen = _WIDE if reach > _FAR else _NARROW
-    ticks = [one for one in chosen if 1 / reach <= one <= reach]
-    axes.set_xticks(ticks, [f"{one:g}x" for one in ticks])
-    axes.set_xticks([], minor=True)
+    scales.log_axis(axes.xaxis, lambda ratio: f"{ratio:g}x", [min(ends) / 1.05, max(ends) * 1.05])
