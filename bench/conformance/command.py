@@ -119,6 +119,8 @@ def _load(strategy: str) -> None:
     """Import the strategy, so that each process has it. Raises CheckError when it cannot be imported."""
     try:
         strategies.load(strategy)
+    except strategies.StrategyError as error:
+        raise CheckError(str(error)) from error
     except Exception as error:  # whatever its code raises
         raise CheckError(f"{strategy} cannot be imported: {type(error).__name__}: {error}") from error
 
