@@ -195,6 +195,7 @@ def test_ctrl_c_keeps_the_rows_for_the_next_run(tmp_path: Path) -> None:
         done = started.end()
 
     assert done.code == 130
+    assert done.err.splitlines()[-1].endswith("; the same command without --fresh uses them again")
     kept = len(rows.read(newest(tmp_path)))
     assert 1 <= kept < 5
     again = inflight("claims", "stack-ripping", "--quick", "--out", tmp_path)

@@ -242,7 +242,7 @@ def test_the_progress_counts_a_case_for_the_rule_that_the_result_names(cases: li
 
 
 def test_what_was_not_closed_has_no_place() -> None:
-    try:
+    with pytest.raises(ResourceWarning) as caught:
         raise ResourceWarning("unclosed <socket.socket fd=7>")
-    except ResourceWarning as error:
-        assert telling.told(error) == ("observed: ResourceWarning: unclosed <socket.socket fd=7>",)
+
+    assert telling.told(caught.value) == ("observed: ResourceWarning: unclosed <socket.socket fd=7>",)

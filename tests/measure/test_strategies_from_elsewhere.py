@@ -119,8 +119,10 @@ def test_a_file_imports_what_is_beside_it_and_in_its_project(project: Path) -> N
         ("./src", "there is no file ./src"),
         (
             "./empty.py:crawl",
-            "there is no file ./empty.py:crawl; empty.py exists: give the file alone, with a function crawl, "
-            "or a module: mypkg.empty:crawl",
+            (
+                "there is no file ./empty.py:crawl; empty.py exists: give the file alone, with a function crawl, "
+                "or a module: mypkg.empty:crawl"
+            ),
         ),
         ("shop.nothing:x", "there is no module shop.nothing, neither in {project} nor among what is installed"),
         ("./empty.py", "{project}/empty.py is no strategy: has no 'STACK'; see strategies/base.py"),

@@ -81,7 +81,7 @@ def run(
         complain(f"inflight: {error}")
         return 1
     if interrupted:
-        complain(f"interrupted; finished rows are kept; continue: inflight run --resume {folder}")
+        complain(f"interrupted; finished rows are kept in {folder}; the same command without --fresh uses them again")
         return 130
     return _tell(folder, needed, rows.read(folder), len(there), as_json=as_json, whole=len(chosen) == 1)
 
