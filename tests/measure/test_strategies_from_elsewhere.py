@@ -149,6 +149,16 @@ def test_a_strategy_without_crawl_is_refused_when_it_is_loaded(project: Path) ->
         strategies.load(strategies.add("client.py"))
 
 
+def test_list_shows_a_file_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "mine.py").write_text(CLIENT, encoding="utf-8")
+
+    assert listing.run(chosen=("./mine.py", "./mine.py", "callbacks")) == 0
+
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split(maxsplit=1) == ["mine", "A client of its own"]
+    assert second.split()[0] == "callbacks"
+
+
 @pytest.mark.parametrize(
     ("reference", "sentence"),
     [
