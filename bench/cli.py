@@ -687,12 +687,14 @@ def check(**options: Any) -> None:
 
 
 @main.command("list", epilog=told("list"))
+@click.argument("chosen", metavar="[STRATEGY]...", nargs=-1, shell_complete=STRATEGY)
 @click.option("--python", is_flag=True, help="Show the interpreters of this machine instead.")
 def list_(**options: Any) -> None:
-    """Show the strategies, and the presets with estimated times.
+    """Show the strategies, and the presets with estimated times; or only the strategies that are named.
 
     \b
     inflight list
+    inflight list ./my_client.py           the first line of its docstring, and what it lacks
     inflight list --python                 interpreters for `inflight run --python`
     """
     _do("commands.listing", options)

@@ -60,6 +60,16 @@ class Source:
             raise StrategyError(f"there is no module {module}, neither in {Path.cwd()} nor among what is installed")
         return found[0]
 
+    def _without_crawl(self, found: Any) -> str:
+        """Say why what was found is no strategy, and how one is given."""
+        if not self.attribute:
+            how = "" if self.is_file else f"; if the strategy has a name in it, give {self.target}:NAME"
+            return f"{self.target} has no function crawl{how} (docs/your-client.md)"
+        module, _, name = self.target.partition(":")
+        if found is None:
+            return f"{module} has no {name}; {module}:NAME names a function or an object that has a function crawl"
+        return f"{self.target} is no function and has no function crawl (docs/your-client.md)"
+
     def load(self) -> Any:
         """Import the code and return the strategy. Raises StrategyError when it has no function ``crawl``.
 
@@ -73,7 +83,7 @@ class Source:
             found = getattr(module, self.attribute, None)
             crawl = getattr(found, "crawl", found)
         if not callable(crawl):
-            raise StrategyError(f"{self.target} has no function crawl; see inflight/strategies/base.py")
+            raise StrategyError(self._without_crawl(found))
         constants = {name: getattr(found, name, getattr(module, name, ())) for name in ("STACK", "REQUIRES")}
         file = self.file()
         return SimpleNamespace(crawl=crawl, FILES={file.name: f"crc32 {crc32(file.read_bytes()):08x}"}, **constants)
@@ -157,11 +167,19 @@ def _source(reference: str, base: Path) -> Source:
     if "/" in reference or reference.endswith(".py"):
         path = Path(os.path.abspath(base / Path(reference).expanduser()))  # noqa: PTH100  (a link keeps its name)
         if not path.is_file():
-            raise StrategyError(f"there is no file {reference}")
+            raise StrategyError(f"there is no file {reference}{_how_to_name(path)}")
         return Source(str(path), project_folders(path.parent))
     module = reference.partition(":")[0]
     found = _find(module, (*project_folders(base), *project_folders(Path.cwd())))
     return Source(reference, () if found is None or found[1] is None else (found[1],))
+
+
+def _how_to_name(path: Path) -> str:
+    """Say how a function of an existing file is given, if the path of the file has a colon and a name behind it."""
+    file, colon, name = path.name.rpartition(":")
+    if not colon or not path.with_name(file).is_file():
+        return ""
+    return f"; {file} exists: give the file alone, with a function crawl, or a module: mypkg.{Path(file).stem}:{name}"
 
 
 def _find(module: str, folders: tuple[str, ...]) -> tuple[Path, str | None] | None:

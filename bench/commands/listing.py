@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from collections.abc import Sequence
 
 from inflight import strategies
 from inflight.bench.commands.output import seconds
@@ -15,13 +16,18 @@ WIDTH = 100
 REFUSALS = (ExperimentError, strategies.StrategyError)
 
 
-def run(*, python: bool = False) -> int:
+def run(*, python: bool = False, chosen: Sequence[str] = ()) -> int:
     """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason.
 
-    ``python``: print the interpreters of this machine instead.
+    ``python``: print the interpreters of this machine instead. ``chosen``: print only these strategies, which are
+    names, files or modules.
     """
     if python:
         return _interpreters()
+    if chosen:
+        for name in dict.fromkeys(experiments.named(text, "list") for text in chosen):
+            _tell(strategies.describe(name))
+        return 0
     known, broken = _described(strategies.names())
     for group, meaning in strategies.GROUPS.items():
         members = [described for described in known.values() if described.group == group]
@@ -29,9 +35,7 @@ def run(*, python: bool = False) -> int:
             continue
         print(f"strategies: {meaning}")
         for described in members:
-            print(_entry(described.name, _gist(described.model)))
-            if described.lack:
-                print(f"  {'':<20} unavailable: {described.lack}{_remedy(described)}")
+            _tell(described)
         print()
     if broken:
         print("installed packages offer these too, but they cannot be used")
@@ -42,6 +46,12 @@ def run(*, python: bool = False) -> int:
         time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
         print(_entry(name, f"about {time}: {_gist(preset.about)}"))
     return 0
+
+
+def _tell(described: Description) -> None:
+    print(_entry(described.name, _gist(described.model)))
+    if described.lack:
+        print(f"  {'':<20} unavailable: {described.lack}{_remedy(described)}")
 
 
 def _interpreters() -> int:

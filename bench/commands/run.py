@@ -57,8 +57,10 @@ def run(
     trials = runs.plan(experiment, installed=not only_list)
     say_shortages(runs.shortages(trials))
     if only_list:
-        print("\n".join(part.id for trial in trials for part in row_trials(trial)))
-        say(f"{_trials(len(trials))}, about {seconds(estimate_ns(trials))}")
+        parts = [part.id for trial in trials for part in row_trials(trial)]
+        print("\n".join(parts))
+        rows_of = "" if len(parts) == len(trials) else f" with {len(parts)} rows, a block has one per arm"
+        say(f"{_trials(len(trials))}{rows_of}, about {seconds(estimate_ns(trials))}")
         return 0
     folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
     with neighbour.beside(runs.machine_of(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):

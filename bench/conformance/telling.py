@@ -48,7 +48,9 @@ def told(error: BaseException) -> tuple[str, ...]:
         return tuple(contrasted) or (f"{OBSERVED}not true: {_statement(error)}",)
     if isinstance(error, pytest.fail.Exception):
         return (plain(str(error)),)
-    return (plain(f"{OBSERVED}{type(error).__name__}: {error}") + _place(error),)
+    # What was not closed is found later, wherever the interpreter collects it: that place is not the cause.
+    place = "" if isinstance(error, UNCLOSED) else _place(error)
+    return (plain(f"{OBSERVED}{type(error).__name__}: {error}") + place,)
 
 
 def stopped(why: str, stack: str) -> tuple[tuple[str, ...], str]:

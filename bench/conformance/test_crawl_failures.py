@@ -276,9 +276,13 @@ def test_all_addresses_of_a_host_are_tried(strategy: Strategy, host: str, connec
     assert crawled.outcomes() == {"/": 200, "/x": 200}
 
 
+def send_page(exchange: Exchange) -> None:
+    exchange.send(page())
+
+
 @pytest.mark.rule("deadline")
 @pytest.mark.usefixtures("local_names")
-@pytest.mark.parametrize("answer", [Exchange.hang, lambda exchange: exchange.send(page())])
+@pytest.mark.parametrize("answer", [Exchange.hang, send_page])
 def test_all_addresses_of_a_host_share_one_deadline(
     strategy: Strategy, answer: Handler, connection: str, serve: Serve
 ) -> None:

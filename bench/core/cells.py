@@ -44,8 +44,10 @@ class Setting:
         return values
 
     def told(self) -> dict[str, Any]:
-        """Return the values that are shown if settings differ: those of the site, and the CPU work per page."""
-        return self.site_values() | {"CPU work": units.latency(self.cpu) if self.cpu_ns else "none"}
+        """Return the values that are shown if settings differ: of the site, of the measurement, and the CPU work."""
+        values = self.site_values()
+        timed_in = "blocks" if values.pop("endless", False) else "whole crawls"
+        return values | {"timed in": timed_in, "CPU work": units.latency(self.cpu) if self.cpu_ns else "none"}
 
 
 @dataclass(frozen=True, slots=True)

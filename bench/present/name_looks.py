@@ -2,14 +2,16 @@
 
 The look depends on the name alone, not on the other names of a plot or their order. Known names have a place in
 ``ROWS``; any other name gets a look by a hash, with a marker that no known name has, and keeps the colour of the known
-name that it begins with, as in ``callbacks 3.13.0``. Two names may share one of the
+name that it begins with, as in ``callbacks 3.13.0``. ``looks`` gives names of one plot whose hashes are the same
+different markers or line styles. Two names may share one of the
 eight colours; marker and line style distinguish them, and every line has its name beside it.
 
 Colours are those of M. Okabe and K. Ito, which colour-blind people can distinguish (with olive instead of their yellow,
 which is pale on white).
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -61,6 +63,24 @@ def look(name: str) -> Look:
     _, number = _PLACES.get(name.partition(" ")[0], (0, number))
     rest, marker_number = divmod(rest, len(OTHER_MARKERS))
     return Look(number, OTHER_MARKERS[marker_number], DASHES[rest % len(DASHES)])
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """Return the look of each name of one plot.
+
+    A name without a place of its own whose colour and marker another such name has (the first in alphabetical order
+    keeps them) takes the next free marker of its colour; then its look depends on the others.
+    """
+    found = {name: look(name) for name in names}
+    taken = {(one.number, one.marker) for name, one in found.items() if name in _PLACES}
+    for name in sorted(found.keys() - _PLACES.keys()):
+        one = found[name]
+        start = OTHER_MARKERS.index(one.marker)
+        markers = OTHER_MARKERS[start:] + OTHER_MARKERS[:start]
+        free = next((marker for marker in markers if (one.number, marker) not in taken), one.marker)
+        found[name] = replace(one, marker=free)
+        taken.add((one.number, free))
+    return found
 
 
 _PLACES = {

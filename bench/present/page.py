@@ -68,7 +68,7 @@ def settings() -> Iterator[None]:
 
 def looks(strategies: Iterable[str]) -> dict[str, Look]:
     """Return the look of each strategy, by its name."""
-    return {name: name_looks.look(name) for name in strategies}
+    return name_looks.looks(strategies)
 
 
 def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Figure":

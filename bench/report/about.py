@@ -79,7 +79,7 @@ def _reasons(bad: Sequence[Row]) -> str:
             kinds[kind] += 1
             examples.setdefault(kind, detail)
     texts = [_reason(kind, number, words.plain(examples[kind], 90)) for kind, number in kinds.most_common(3)]
-    more = f"; {len(kinds) - 3} more kinds" if len(kinds) > 3 else ""
+    more = f"; {words.counted(len(kinds) - 3, 'more kind')}" if len(kinds) > 3 else ""
     return "; ".join(texts) + more
 
 

@@ -74,6 +74,24 @@ def test_the_explanation_has_all_its_figures(case: Case) -> None:
     assert "{" not in told.explanation
 
 
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ("another client too", "Further clients kept: my_client: "),
+        ("across", "The interval of httpx_client includes the boundary"),
+        ("the largest cap is unknown", "No figure for httpx_client."),
+    ],
+)
+def test_the_collapse_names_further_clients_and_why_nothing_is_decided(told: str, sentence: str) -> None:
+    claim = claims.load("client-collapse", KNOWN)
+    explanations = {
+        case[1]: claim.verdict(RULES[case[0]](case[2])).explanation for case in CASES if case[0] == "client-collapse"
+    }
+
+    assert sentence in explanations.pop(told)
+    assert not any(sentence in other for other in explanations.values())
+
+
 @pytest.mark.parametrize("claim_id", RULES)
 def test_every_verdict_is_possible(claim_id: str) -> None:
     assert {verdict for claim, _, _, verdict in CASES if claim == claim_id} == set(WORDS)

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from inflight import strategies
 from inflight.bench.core import rows
+from inflight.bench.core.plan import estimate_ns
 from inflight.bench.measure import interpreters
+from inflight.bench.studies import claims
+from inflight.bench.studies.claims.command import estimated_ns, work_out
 from inflight.bench.studies.claims.verdicts import load
 from tests.cli.command import Done, inflight, running
 
@@ -159,6 +163,19 @@ def test_another_client_is_planned_beside_those_of_the_claim() -> None:
     assert [done.err.split()[:2] for done in (alone, more)] == [["24", "trials,"], ["36", "trials,"]]
 
 
+def test_the_estimate_has_the_time_of_a_slow_client() -> None:
+    slow = claims.load("client-collapse", strategies.names())
+    needed = work_out([slow, claims.load("races", strategies.names())], quick=False)
+
+    beyond_ns = [
+        estimated_ns(needed.experiments, trials) - estimate_ns(trials)
+        for trials in (list(needed.trials.values()), [one for one in needed.trials.values() if one.kind == "probe"])
+    ]
+
+    assert slow.file.slow_s > 0
+    assert beyond_ns == [slow.file.slow_s * 1_000_000_000, 0]
+
+
 def test_a_client_in_a_file_is_measured_beside_those_of_the_claim(tmp_path: Path) -> None:
     (tmp_path / "my_client.py").write_text(MY_CLIENT, encoding="utf-8")
 
@@ -195,6 +212,7 @@ def test_ctrl_c_keeps_the_rows_for_the_next_run(tmp_path: Path) -> None:
         done = started.end()
 
     assert done.code == 130
+    assert done.err.splitlines()[-1].endswith("; the same command without --fresh uses them again")
     kept = len(rows.read(newest(tmp_path)))
     assert 1 <= kept < 5
     again = inflight("claims", "stack-ripping", "--quick", "--out", tmp_path)

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from inflight import strategies
+from inflight.bench.conformance import telling
+from inflight.bench.conformance.command import came_to
+from inflight.bench.conformance.plugin import Case
 from inflight.bench.conformance.rules import RULES, sentence
 from tests.cli.command import ENVIRONMENT, Done, inflight, running, survivors
 from tests.patience import HANG_S
@@ -131,7 +134,9 @@ def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, t
     if text is not None:
         (tmp_path / "mine.py").write_text(text, encoding="utf-8")
 
-    assert why in inflight("check", "./mine.py", folder=tmp_path).sentence
+    sentence = inflight("check", "./mine.py", folder=tmp_path).sentence
+    assert why in sentence
+    assert "StrategyError" not in sentence
 
 
 @pytest.mark.parametrize("options", [["--only", "redirect"], ["--limit", "soon"], ["--limit", "0"], ["--only", ""]])
@@ -217,3 +222,27 @@ def test_every_model_keeps_all_rules(name: str) -> None:
 
     assert done.code == 0, done.out
     assert [found["rule"] for found in json.loads(done.out)["rules"]] == list(RULES)
+
+
+def case(outcome: str, rule: str = "size") -> Case:
+    return Case("a sentence", "", "size", rule, outcome)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("cases", "told"),
+    [
+        ([case("passed")] * 5, "5 cases passed"),
+        ([case("passed")] * 45 + [case("limit")] * 7, "45 cases passed, 7 known limits"),
+        ([case("passed"), case("failed"), case("skipped")], "1 case passed, 1 failed, 1 skipped"),
+        ([case("failed", "cleanup"), case("passed"), case("failed", "cleanup")], "1 case passed, 2 broke cleanup"),
+    ],
+)
+def test_the_progress_counts_a_case_for_the_rule_that_the_result_names(cases: list[Case], told: str) -> None:
+    assert came_to(cases) == told
+
+
+def test_what_was_not_closed_has_no_place() -> None:
+    with pytest.raises(ResourceWarning) as caught:
+        raise ResourceWarning("unclosed <socket.socket fd=7>")
+
+    assert telling.told(caught.value) == ("observed: ResourceWarning: unclosed <socket.socket fd=7>",)

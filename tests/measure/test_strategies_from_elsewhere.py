@@ -117,6 +117,13 @@ def test_a_file_imports_what_is_beside_it_and_in_its_project(project: Path) -> N
     [
         ("./nothing.py", "there is no file ./nothing.py"),
         ("./src", "there is no file ./src"),
+        (
+            "./empty.py:crawl",
+            (
+                "there is no file ./empty.py:crawl; empty.py exists: give the file alone, with a function crawl, "
+                "or a module: mypkg.empty:crawl"
+            ),
+        ),
         ("shop.nothing:x", "there is no module shop.nothing, neither in {project} nor among what is installed"),
         ("./empty.py", "{project}/empty.py is no strategy: has no 'STACK'; see strategies/base.py"),
         (
@@ -140,6 +147,35 @@ def test_a_strategy_without_crawl_is_refused_when_it_is_loaded(project: Path) ->
 
     with pytest.raises(strategies.StrategyError, match=r"client\.py has no function crawl"):
         strategies.load(strategies.add("client.py"))
+
+
+def test_list_shows_a_file_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "mine.py").write_text(CLIENT, encoding="utf-8")
+
+    assert listing.run(chosen=("./mine.py", "./mine.py", "callbacks")) == 0
+
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split(maxsplit=1) == ["mine", "A client of its own"]
+    assert second.split()[0] == "callbacks"
+
+
+@pytest.mark.parametrize(
+    ("reference", "sentence"),
+    [
+        ("aside", "aside has no function crawl; if the strategy has a name in it, give aside:NAME"),
+        ("aside:nope", "aside has no nope; aside:NAME names a function or an object that has a function crawl"),
+        ("aside:WORD", "aside:WORD is no function and has no function crawl (docs/your-client.md)"),
+    ],
+)
+def test_a_module_without_a_strategy_says_how_one_is_named(project: Path, reference: str, sentence: str) -> None:
+    (project / "aside.py").write_text('STACK = "own"\nREQUIRES = ()\nWORD = 1\n', encoding="utf-8")
+    source = registry.Source(reference, (str(project),))
+
+    with pytest.raises(strategies.StrategyError) as caught:
+        source.load()
+
+    assert str(caught.value).startswith(sentence)
+    sys.modules.pop("aside", None)
 
 
 @pytest.fixture

@@ -144,6 +144,21 @@ def test_unknown_names_are_distributed_over_colours_and_markers() -> None:
     assert len(looks) == len(name_looks.COLOURS) * len(name_looks.OTHER_MARKERS)
 
 
+def test_no_two_names_of_a_plot_have_the_same_colour_and_marker() -> None:
+    by_look: dict[tuple[int, str], list[str]] = {}
+    for name in (f"client_{n}" for n in range(400)):
+        by_look.setdefault((name_looks.look(name).number, name_looks.look(name).marker), []).append(name)
+    alike = max(by_look.values(), key=len)[: len(name_looks.OTHER_MARKERS)]
+
+    looks = name_looks.looks([*alike, "callbacks", "generators"])
+    again = name_looks.looks(["generators", *reversed(alike), "callbacks"])
+
+    assert looks == again
+    assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks) == 7
+    assert looks["callbacks"] == name_looks.look("callbacks")
+    assert looks[min(alike)] == name_looks.look(min(alike))
+
+
 def test_building_blocks_have_looks_of_their_own() -> None:
     rows = ladder({"thread": (9000, 4000, 8000, 3000), "asyncio_task": (3000, 10, 0, 0)}, (1000, 2000, 4000))
     found = {pair for figure in figures(rows) for pair in pairs_of(figure)}

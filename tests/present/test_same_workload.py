@@ -17,11 +17,12 @@ from inflight.bench.report.answer import answer
 from inflight.bench.studies.memory import show as memory_table
 from inflight.bench.studies.swarm import read as swarms
 from inflight.bench.studies.throughput import show
-from tests.made_rows import MACHINE, crawl_row, edited, grid, memory_row
+from tests.made_rows import MACHINE, arm_row, crawl_row, edited, grid, memory_row
 from tests.present.made_memory_rows import held_row
 from tests.swarm.made_swarm_rows import swarm_row
 
 CLAIMS = next((Path(__file__).parents[2] / "results" / "reference").glob("*-claims"))
+NAMES = ("callbacks", "thread_pool")
 SITES = {10: (10, 10_000), 50: (10,), 500: (100,), 5000: (1000,)}
 """Pages to numbers in flight, at one latency: as the claims need them."""
 
@@ -108,6 +109,21 @@ def test_the_site_counts_and_the_id_does_not() -> None:
     same = edited(same, workload={"id": "crawl-7/latency=0/in_flight=100/keep-alive"})
 
     assert sorted(len(cell.rows) for cell in c.cells([crawl_row(), other, same])) == [1, 2]
+
+
+def test_blocks_and_whole_crawls_of_one_run_are_told_apart_in_words() -> None:
+    crawls = [crawl_row(name, in_flight=cap, number=n) for name in NAMES for cap in (10, 100) for n in (1, 2)]
+    arms = [arm_row(name, in_flight=cap, number=n) for name in NAMES for cap in (10, 100) for n in (1, 2)]
+
+    names = c.setting_names(c.settings(c.cells([*crawls, *arms])))
+    shown = " ".join([*answer([*crawls, *arms]), *(section.title for section in show.sections([*crawls, *arms]))])
+
+    assert set(names.values()) == {
+        "keep-alive connections, timed in blocks",
+        "keep-alive connections, timed in whole crawls",
+    }
+    assert "timed in blocks" in shown
+    assert "endless" not in shown
 
 
 def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_settings() -> None:

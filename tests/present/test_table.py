@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from inflight.bench.core.rows import Row
 from inflight.bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
+from inflight.bench.studies.throughput import show
 from tests.made_rows import arm_row, block_rows, crawl_row, grid, memory_row
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
@@ -78,6 +79,15 @@ def test_red_figures_are_marked_and_explained() -> None:
     assert "9,800✗" in text(rows)
     assert "✗: from red trials only, and excluded from conclusions." in sentences(rows)
     assert 'callbacks: the only trial is red: failed "server had room" (80% of its core, limit 70%).' in sentences(rows)
+
+
+def test_a_ratio_of_red_trials_is_left_out_but_not_called_not_measured() -> None:
+    rows = [crawl_row(number=n) for n in (1, 2)] + [crawl_row("other", number=n, red=True) for n in (1, 2)]
+
+    notes = [note for section in show.sections(rows) for table in section.tables for note in table.notes]
+
+    assert "-: no valid trials to compare." in notes
+    assert "-: not measured." not in notes
 
 
 def test_red_figures_are_dimmed() -> None:

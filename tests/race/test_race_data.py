@@ -3,6 +3,7 @@
 import pytest
 
 from inflight.bench.studies.race.read import MOST_LANES, MOST_RACES, Lane, Race, races
+from inflight.bench.studies.race.show import finding, notes
 from tests.made_rows import MS, edited, memory_row
 from tests.race.made_races import BIN_NS, runner
 
@@ -169,6 +170,14 @@ def test_a_race_takes_two_and_time_lines() -> None:
     assert races([runner("callbacks", QUICK), runner("generators", QUICK, latency="10ms")]) == []
     assert races([runner("callbacks", QUICK), runner("generators", QUICK, cut_off=True)]) == []
     assert races([memory_row("callbacks"), memory_row("generators")]) == []
+
+
+def test_one_valid_lane_is_not_the_last_to_finish() -> None:
+    race = only(runner("good"), runner("bad", red=True), runner("worse", red=True))
+
+    assert finding(race).startswith("Only one valid lane: good after ")
+    assert sum("are red and have no place" in note for note in notes(race)) == 1
+    assert any(note.startswith("bad and worse are red and have no place: failed ") for note in notes(race))
 
 
 def test_all_red_is_still_shown() -> None:

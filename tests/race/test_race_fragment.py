@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from inflight.bench.core.records import changed
 from inflight.bench.core.rows import read
 from inflight.bench.studies.race.page import Fragment, fragment, page
 from inflight.bench.studies.race.read import MOST_LANES
@@ -164,6 +165,16 @@ def test_cpu_time_that_was_unknown_for_a_while_is_null_then() -> None:
     lane, *_ = data(found)["races"][0]["lanes"]
 
     assert lane["samples"]["cpu"] == [5_000, None, 15_000]
+
+
+def test_long_reasons_of_red_lanes_are_shown_whole() -> None:
+    reason = "a long sentence about a check, " * 10 + "and its end"
+    bad = changed(runner("bad"), checks=[{"name": "long", "verdict": "failed", "detail": reason}])
+    found = fragment([bad, runner("good"), runner("other")])
+    assert found is not None
+
+    assert "and its end" in found.html
+    assert data(found)["races"][0]["lanes"][0]["red"].endswith("and its end")
 
 
 def test_a_client_with_a_stack_of_its_own_is_marked() -> None:

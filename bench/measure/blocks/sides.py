@@ -106,7 +106,7 @@ def _at_revision(arm: Arm, source: Source, folder: Path) -> tuple[Source, str | 
         return str(folder / real.relative_to(top)) if real.is_relative_to(top) else path
 
     if not Path(moved(str(file))).is_file():
-        raise ExperimentError(f"{where} has no {file.name} in its folder {file.parent.relative_to(top)}")
+        raise ExperimentError(f"{where} has no {file.relative_to(top)}; commit the file, or name another revision")
     found = tuple(map(moved, source.folders or registry.project_folders(file.parent)))
     return replace(source, target=moved(source.target) if source.is_file else source.target, folders=found), commit
 

@@ -30,6 +30,8 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     kind: Kind = "claim"
     takes_strategies: bool = False
     """The rule shows whatever strategies were measured: ``--strategy`` adds more."""
+    slow_s: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Seconds that its trials take beyond the general estimate, which knows nothing of a slow client."""
     explanations: dict[Literal["mechanism"] | Word, Text]
     """A paragraph for each verdict, with ``{name}`` for values of the outcome; ``mechanism`` precedes each."""
     experiment: dict[str, Any]

@@ -72,7 +72,7 @@ def run(
     for row in there:
         rows.append(folder, row)
     missing = [trial for key, trial in needed.trials.items() if key not in found]
-    say(_plan_told(there, missing))
+    say(_plan_told(there, missing, estimated_ns(needed.experiments, missing)))
     commands.say_shortages(runs.shortages(missing))
     try:
         trials = list(needed.trials.values())
@@ -81,7 +81,7 @@ def run(
         complain(f"inflight: {error}")
         return 1
     if interrupted:
-        complain(f"interrupted; finished rows are kept; continue: inflight run --resume {folder}")
+        complain(f"interrupted; finished rows are kept in {folder}; the same command without --fresh uses them again")
         return 130
     return _tell(folder, needed, rows.read(folder), len(there), as_json=as_json, whole=len(chosen) == 1)
 
@@ -124,18 +124,25 @@ def _claims(chosen: Sequence[str], added: Sequence[str]) -> list[Claim]:
 
 def _list(needed: Needed) -> int:
     for claim, experiment in needed.experiments:
-        time = seconds(estimate_ns(cells.trials_of(experiment).values()))
+        time = seconds(estimated_ns([(claim, experiment)], cells.trials_of(experiment).values()))
         print(f"{claim.id:<22} about {time:>6}  {claim.file.claim}")
     for claim_id in needed.left_out:
         print(f"{claim_id:<22} not part of --quick")
-    total = seconds(estimate_ns(needed.trials.values()))
+    total = seconds(estimated_ns(needed.experiments, needed.trials.values()))
     say(f"{len(needed.trials)} trials, about {total}: a trial that several claims need is run once")
     return 0
 
 
-def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial]) -> str:
+def estimated_ns(planned: Iterable[tuple[Claim, Experiment]], trials: Iterable[AnyTrial]) -> int:
+    """Return the estimated time of trials; a claim with any trial among them adds the time of its slow clients."""
+    asked = {cells.key_of(trial): trial for trial in trials}
+    slow = (claim.file.slow_s for claim, experiment in planned if asked.keys() & cells.trials_of(experiment).keys())
+    return estimate_ns(asked.values()) + sum(slow) * 1_000_000_000
+
+
+def _plan_told(found: Sequence[Row], missing: Sequence[AnyTrial], time_ns: int) -> str:
     from_runs = sorted({row.run for row in found})
-    told = f"{len(missing)} trials to run, about {seconds(estimate_ns(missing))}"
+    told = f"{len(missing)} trials to run, about {seconds(time_ns)}"
     if not found:
         return told
     listed = textwrap.shorten(", ".join(from_runs), 300, placeholder=" ...")

@@ -20,6 +20,8 @@ from inflight.bench.core.stats import differs
 from inflight.bench.present import name_looks, words
 
 MOST_RACES = 4
+MOST_REASON = 600
+"""Maximum length of the reason why a lane is red: several checks with their details."""
 MOST_LANES = 16
 """Maximum number of lanes, the fastest ones."""
 ONE_ROUND = 0.2
@@ -66,7 +68,7 @@ class Lane:
     @property
     def red(self) -> str | None:
         """Why the trial is not valid; None if it is."""
-        return None if self.row.valid else words.plain("; ".join(self.row.why_red), 160)
+        return None if self.row.valid else words.plain("; ".join(self.row.why_red), MOST_REASON)
 
     @property
     def bin_ns(self) -> int:

@@ -32,6 +32,8 @@ def finding(race: Race) -> str:
     finishers = race.finishers
     ends = finishers[:1] + finishers[1:][-1:]
     told = [f"{one.name} after {units.duration(one.end_ns)}" for one in ends]
+    if len(told) == 1:
+        return f"Only one valid lane: {told[0]}"
     return f"The first and the last to finish: {', '.join(told)}" if told else "No valid lane: nothing to conclude"
 
 
@@ -62,6 +64,19 @@ def _line(one: Lane, race: Race) -> tuple[str | Cell, ...]:
     )
 
 
+def _reds(race: Race) -> dict[str, list[str]]:
+    """Return the names of red lanes by their reason, without its full stop."""
+    found: dict[str, list[str]] = {}
+    for one in race.lanes:
+        if one.red:
+            found.setdefault(one.red.rstrip("."), []).append(one.name)
+    return found
+
+
+def _are_red(names: list[str]) -> str:
+    return f"{words.listed(names)} {'is red and has' if len(names) == 1 else 'are red and have'}"
+
+
 def notes(race: Race) -> list[str]:
     """Return notes on the recordings of a race, red lanes, and missing strategies."""
     alive = [one for one in race.lanes if one.red is None]
@@ -77,7 +92,7 @@ def notes(race: Race) -> list[str]:
             for one in race.lanes
             if recorded(one.row) > race.pages
         ),
-        *(f"{one.name} is red and has no place: {one.red}." for one in race.lanes if one.red),
+        *(f"{_are_red(names)} no place: {reason}." for reason, names in _reds(race).items()),
         *([f"With an HTTP stack of {'its' if len(own) == 1 else 'their'} own: {words.listed(own)}."] if own else []),
         *([f"{units.count(race.left_out)} slower strategies are left out."] if race.left_out else []),
         *([f"Not recorded: {words.plain(', '.join(race.absent), 400)}."] if race.absent else []),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from inflight.bench.core.rows import Row
-from inflight.bench.present import labels, marks, name_looks, page, words
+from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.scaling import read, show
@@ -31,7 +31,7 @@ def draw(found: Scaling, footer: str) -> "Figure":
     most, fewest = found.cores[-1], found.cores[0]
     shown = [series for series in found.series if found.best(series) is not None]
     names = list(dict.fromkeys(strategy for strategy, _ in shown))
-    looks = {name: name_looks.look(name) for name in names[: page.MOST_LINES]}
+    looks = page.looks(names[: page.MOST_LINES])
     notes = marks.notes(
         show.where(found).strip().capitalize() + ".",
         f"Each model over itself on {words.counted(fewest, 'core')}, in the same blocks; bars: 95 % intervals.",

@@ -31,8 +31,9 @@ def costs(own: Sequence[Cell], where: str) -> Table:
     ratio = f"ratio to {words.name(reference.strategy)} ({SURE})" if reference else "ratio"
     short = ("\nstrategy", "CPU\nper page", ratio.replace(" to ", " to\n", 1) if reference else "\nratio")
     lines = _lines(here, here, lambda one: (_value(one, c.cpu_per_page_ns, units.duration), _ratio(one, reference)))
+    marks = _marks(lines, "no valid trials to compare")
     what = f"CPU per page {words.at_latency(cpu.latency)}, {words.in_flight(cpu.in_flight)}{where}"
-    return Table(what, ("strategy", "CPU per page", ratio), lines, tuple(_marks(lines)), short)
+    return Table(what, ("strategy", "CPU per page", ratio), lines, tuple(marks), short)
 
 
 def rates(own: Sequence[Cell], where: str) -> Table:
@@ -157,11 +158,11 @@ def _times(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 100 else units.number(ratio, 3)
 
 
-def _marks(lines: Sequence[Line]) -> list[str]:
-    """Explain the marks in the lines."""
+def _marks(lines: Sequence[Line], dash: str = "not measured") -> list[str]:
+    """Explain the marks in the lines; ``dash`` is what a dash means."""
     entries = [entry for line in lines if not isinstance(line, Group) for entry in texts(line)[1:]]
     told = ["✗: from red trials only, and excluded from conclusions."] if any("✗" in entry for entry in entries) else []
-    return [*told, "-: not measured."] if "-" in entries else told
+    return [*told, f"-: {dash}."] if "-" in entries else told
 
 
 def _left_out(own: Sequence[Cell], shown: Sequence[Column]) -> list[str]:

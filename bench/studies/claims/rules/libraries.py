@@ -8,6 +8,7 @@ from inflight.bench.core.layers import cost
 from inflight.bench.core.records.crawls import Crawl, Memory
 from inflight.bench.core.retention import Retention
 from inflight.bench.core.rows import Row
+from inflight.bench.present import words
 from inflight.bench.studies.claims.rules.evidence import (
     SHARE,
     SPAN,
@@ -58,9 +59,18 @@ def client_collapse(rows: Sequence[Row]) -> Outcome:
         for end, cap in (("few", few), ("most", most)):
             at = [row for row in own.get(name, ()) if row.workload.in_flight == cap]
             found[f"{name}_{end}_ns"] = value(over_rounds(at, cpu_per_page_ns, SPAN, 1))
-    found |= values("_share", {name: kept.get(name, unknown) for name in (COLLAPSES, KEEPS)})
     others = [f"{name}: {one}" for name, one in kept.items() if name not in {COLLAPSES, KEEPS}]
+    both = {name: kept.get(name, unknown) for name in (COLLAPSES, KEEPS)}
+    found |= values("_share", both)
+    found["others"] = "; ".join(others) or None
+    found["unmeasured"] = words.listed(names) if (names := [n for n in both if isinstance(both[n], Unknown)]) else None
+    found["unclear"] = words.listed(names) if (names := [n for n in both if _spans(both[n])]) else None
     return outcome(of_subjects(rows, COLLAPSES), parts, found, others)
+
+
+def _spans(kept: Figure) -> bool:
+    """Tell whether the interval of a share includes the boundary."""
+    return isinstance(kept, Range) and kept.low < COLLAPSED < kept.high
 
 
 def kept_by(rows: Sequence[Crawl]) -> dict[str, Figure]:

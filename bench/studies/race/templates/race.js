@@ -83,6 +83,11 @@
     return made;
   }
 
+  /** A name that may break behind a dot, a colon, a slash or an underscore: U+200B is a place to break. */
+  function breakable(name) {
+    return name.replace(/[.:/_]/g, "$&\u200b");
+  }
+
   function build(number) {
     const race = races[number];
     state.race = race;
@@ -92,7 +97,7 @@
       const row = element("div", `race-lane race-c${lane.colour}${lane.red === null ? "" : " race-red"}`);
       const name = element("div", "race-name");
       const about = `${count(lane.cap)} in flight${lane.own ? ", own HTTP stack" : ""}`;
-      name.append(element("b", "", lane.name), element("small", "", about));
+      name.append(element("b", "", breakable(lane.name)), element("small", "", about));
       const canvas = element("canvas", "race-field");
       const told = element("div", "race-figures");
       const spans = [0, 1, 2, 3, 4].map(() => element("span", ""));
@@ -109,7 +114,7 @@
     $("key").textContent =
       `One square is ${perSquare === 1 ? "one page" : `${count(perSquare)} pages`}: ` +
       "filled when done, pale while in flight.";
-    $("notes").textContent = race.notes.join(" ");
+    $("notes").replaceChildren(...race.notes.map((note) => element("li", "", note)));
     scrub.max = String(race.duration_us / 1e6);
     // The speed follows the median lane: one that takes a hundred times as long need not be watched to the end.
     const finishes = state.lanes.map((lane) => lane.finish_us).filter((us) => us !== null).sort((a, b) => a - b);
