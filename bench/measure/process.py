@@ -163,7 +163,9 @@ class Worker:
     def _read_line(self, each_tick: Callable[[], None] | None) -> bytes:
         assert self.process.stdout is not None
         output = self.process.stdout.fileno()
-        while b"\n" not in self.buffer:
+        seen = 0  # a message may be long: look at each part of it once
+        while self.buffer.find(b"\n", seen) < 0:
+            seen = len(self.buffer)
             if time.monotonic() > self.deadline_s:
                 raise WorkerTimeoutError("the worker did not finish by its deadline and was killed")
             if select.select([output], [], [], self.look_s)[0]:
