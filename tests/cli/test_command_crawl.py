@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from inflight import strategies
@@ -358,3 +359,33 @@ def test_a_strategy_that_ignores_ctrl_c_is_ended(tmp_path: Path) -> None:
 
     assert (done.code, done.out) == (130, "")
     assert survivors(family) == []
+
+
+LEAVES = """
+import os
+import subprocess
+from inflight.strategies.callbacks import crawl as whole
+STACK = "shared"
+REQUIRES = ()
+
+def crawl(job, frontier):
+    subprocess.run(["sh", "-c", "setsid sleep {seconds} > /dev/null 2>&1 & echo $! > {folder}/$$"])
+    {then}
+"""
+"""A strategy that leaves a process in a session of its own, whose parent has ended."""
+
+
+@pytest.mark.parametrize("then", ["whole(job, frontier)", "os._exit(0)"])
+@pytest.mark.parametrize("command", [["crawl", "http://127.0.0.1:9/", "--strategy"], ["check", "--only", "ends"]])
+def test_no_process_of_a_strategy_is_left(tmp_path: Path, command: list[str], then: str) -> None:
+    (tmp_path / "pids").mkdir()
+    text = LEAVES.format(seconds=round(HANG_S), folder=tmp_path / "pids", then=then)
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+
+    done = inflight(*command, "./mine.py", folder=tmp_path)
+
+    left = [int(path.read_text(encoding="utf-8")) for path in (tmp_path / "pids").iterdir()]
+    assert left
+    assert survivors([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)]) == []
+    if command[0] == "check" and then.startswith("whole"):
+        assert "observed: after crawl returned, it has left the process " in done.out
